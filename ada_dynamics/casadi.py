@@ -25,7 +25,7 @@ from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.dynamics.quantities.base import position_rates
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function, trace
-from ada_dynamics.expr.expand import expand
+from ada_dynamics.expr.evaluation import expand
 from ada_dynamics.expr.graph import ADD, ATAN2, CONST, COS, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, VAR, Expr
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.loops.choices import INDEPENDENT, By

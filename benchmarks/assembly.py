@@ -11,7 +11,7 @@ import numpy as np
 import ada_dynamics as ada
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.expr import Function, cost
-from ada_dynamics.expr.count import critical_path
+from ada_dynamics.expr.operation_count import critical_path
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.spatial.rotation import IDENTITY

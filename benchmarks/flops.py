@@ -18,9 +18,9 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.expr import Function
-from ada_dynamics.expr.count import critical_path
-from ada_dynamics.expr.expand import without_lanes
+from ada_dynamics.expr.evaluation import without_lanes
 from ada_dynamics.expr.graph import ADD, COS, FMA, LANE_SUM, MUL, REC, SIN, SQRT, SUB, Expr
+from ada_dynamics.expr.operation_count import critical_path
 from ada_dynamics.jit import Kernel, Target
 from ada_dynamics.jit.emit_kernel import single_vector_bits
 from ada_dynamics.jit.fused import fused

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scalar expressions: build once from readable algorithms, fold, differentiate, evaluate, print."""
 
-from ada_dynamics.expr.c_code import CExport, to_c
-from ada_dynamics.expr.count import Cost, cost
-from ada_dynamics.expr.derive import directional, gradient, jacobian, jvp
-from ada_dynamics.expr.evaluate import evaluate, python_source
-from ada_dynamics.expr.expand import expand
+from ada_dynamics.expr.derivatives import directional, gradient, jacobian, jvp
+from ada_dynamics.expr.evaluation import evaluate, expand
 from ada_dynamics.expr.function import Function, Traced, make_function, trace
 from ada_dynamics.expr.functions import absolute, atan2, cos, maximum, minimum, select, sign, sin, sqrt
 from ada_dynamics.expr.graph import Expr, Graph, Scalar
 from ada_dynamics.expr.lanes import extract, lane_sum, lanes_of, pack
-from ada_dynamics.expr.latex import Latex, to_latex
+from ada_dynamics.expr.operation_count import Cost, cost
 from ada_dynamics.expr.per_lane import PerLane
+from ada_dynamics.expr.printing import CExport, Latex, python_source, to_c, to_latex
 
 __all__ = [
     "CExport",

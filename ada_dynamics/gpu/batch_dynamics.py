@@ -30,8 +30,7 @@ from ada_dynamics.dynamics.quantities.base import Quantity, reshape, substitute
 from ada_dynamics.dynamics.tiers import FAST
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Expr, Function, Traced, trace
-from ada_dynamics.expr.expand import expand
-from ada_dynamics.expr.run_nodes import evaluate_nodes
+from ada_dynamics.expr.evaluation import evaluate_nodes, expand
 from ada_dynamics.gpu.arrays import ArrayView, Device, DeviceArray, array_view, on_device, stream_number
 from ada_dynamics.gpu.cuda_driver import HostDevice
 from ada_dynamics.gpu.kernels import StagedBatches, ThreadKernel, launch, put_rows, rows_of

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr.count import cost
 from ada_dynamics.expr.function import Function
+from ada_dynamics.expr.operation_count import cost
 from ada_dynamics.gpu.arrays import LARGEST, ArrayView, Device, DeviceArray, Strided
 from ada_dynamics.gpu.ptx import threads_module
 from ada_dynamics.jit.compiler import compile_text

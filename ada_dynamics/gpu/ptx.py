@@ -20,7 +20,7 @@ from functools import partial
 from math import nan, prod
 from typing import NamedTuple
 
-from ada_dynamics.expr.expand import expand, without_lanes
+from ada_dynamics.expr.evaluation import expand, without_lanes
 from ada_dynamics.expr.function import COLUMN, Columns, Function
 from ada_dynamics.expr.graph import CONST, COS, NEG, SIN, VAR, Expr, Scalar
 from ada_dynamics.jit.emit import Call, Emitter, NotFinite, either, preamble

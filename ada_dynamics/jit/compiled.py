@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ada_dynamics.expr import trace
-from ada_dynamics.expr.evaluate import python_source
+from ada_dynamics.expr.printing import python_source
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.spatial.vector import Scalar
 

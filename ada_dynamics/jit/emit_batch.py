@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
-from ada_dynamics.expr.expand import without_lanes
+from ada_dynamics.expr.evaluation import without_lanes
 from ada_dynamics.expr.function import Function
 from ada_dynamics.jit.emit import NotFinite, either, preamble
 from ada_dynamics.jit.emit_kernel import (

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.expr.evaluate import python_source
 from ada_dynamics.expr.function import Function
+from ada_dynamics.expr.printing import python_source
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
 from ada_dynamics.jit.signature import Signature
 

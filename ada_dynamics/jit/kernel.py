@@ -12,9 +12,9 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, CompileError, InputError
-from ada_dynamics.expr.count import cost
-from ada_dynamics.expr.expand import expand
+from ada_dynamics.expr.evaluation import expand
 from ada_dynamics.expr.function import Function
+from ada_dynamics.expr.operation_count import cost
 from ada_dynamics.jit import boundary
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
 from ada_dynamics.jit.fallback import PythonBackend, announce, reason_for_fallback

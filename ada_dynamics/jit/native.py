@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.expr.count import cost
 from ada_dynamics.expr.function import Function
+from ada_dynamics.expr.operation_count import cost
 from ada_dynamics.jit import cache, compiler, emit_batch, emit_kernel
 from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.target import Target

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ada_dynamics.expr.expand import expand
+from ada_dynamics.expr.evaluation import expand
 from ada_dynamics.expr.function import Function
 from ada_dynamics.jit.fused import fused
 from ada_dynamics.jit.tape_program import (

@@ -13,7 +13,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.expr import trace
-from ada_dynamics.expr.evaluate import python_source
+from ada_dynamics.expr.printing import python_source
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.checks import is_positive

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from ada_dynamics import expr
 from ada_dynamics.dynamics.quantities.base import substitute
 from ada_dynamics.expr import Function, trace
-from ada_dynamics.expr.derive import directional
+from ada_dynamics.expr.derivatives import directional
 from ada_dynamics.expr.graph import Expr
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.vector import Scalar

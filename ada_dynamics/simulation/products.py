@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.expr import Expr, Function, directional, gradient
-from ada_dynamics.expr.expand import expand
+from ada_dynamics.expr.evaluation import expand
 from ada_dynamics.spatial.vector import ZERO, Scalar
 
 

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ada_dynamics.errors import AdaError, ModelError
+from ada_dynamics.structured_text.lexical import BadNumber, near, to_float
 from ada_dynamics.structured_text.nodes import Listing, Node, Scalar, Table, is_empty, kind_of, shortened
-from ada_dynamics.structured_text.numbers import BadNumber, to_float
-from ada_dynamics.structured_text.spelling import near
 
 
 def placed(file: str, line: int | None) -> str:

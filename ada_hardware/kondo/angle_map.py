@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.structured_text.fields import Fields
-from ada_dynamics.structured_text.spelling import near
+from ada_dynamics.structured_text.lexical import near
 from ada_dynamics.structured_text.yaml_text import parse_yaml
 from ada_hardware.kondo.errors import MotionError
 from ada_hardware.kondo.text_file import text_of

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.structured_text.numbers import BadNumber, to_float
+from ada_dynamics.structured_text.lexical import BadNumber, to_float
 from ada_hardware.kondo.angle_map import CHANNELS, AngleMap, PathLike, Servo
 from ada_hardware.kondo.errors import MotionError
 from ada_hardware.kondo.text_file import text_of

@@ -8,9 +8,8 @@ from typing import Any
 
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.structured_text.fields import Fields, placed
+from ada_dynamics.structured_text.lexical import BadNumber, near, to_float
 from ada_dynamics.structured_text.nodes import Listing, Node, Scalar, Table, is_empty, kind_of, shortened
-from ada_dynamics.structured_text.numbers import BadNumber, to_float
-from ada_dynamics.structured_text.spelling import near
 from ada_tools.scenario.units import BadValue, Dimension, to_si
 
 _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.structured_text.numbers import BadNumber, to_float
-from ada_dynamics.structured_text.spelling import near
+from ada_dynamics.structured_text.lexical import BadNumber, near, to_float
 
 
 @dataclass(frozen=True)

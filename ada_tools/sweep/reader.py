@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.structured_text.fields import placed
+from ada_dynamics.structured_text.lexical import near
 from ada_dynamics.structured_text.nodes import Listing, Node, Scalar, Table, from_object, kind_of, shortened
-from ada_dynamics.structured_text.spelling import near
 from ada_tools.scenario import reader as scenarios
 from ada_tools.scenario.fields import Part, plain
 from ada_tools.scenario.registry import find_measure

@@ -25,7 +25,7 @@ from ada_dynamics.expr import (
     sqrt,
     trace,
 )
-from ada_dynamics.expr.evaluate import python_source
+from ada_dynamics.expr.printing import python_source
 from ada_dynamics.jit import Kernel, Signature, Target
 from ada_dynamics.jit.tape_kernel import TapeKernel
 

@@ -16,7 +16,7 @@ import numpy as np
 from ada_dynamics.dynamics.singular import loose_joint, pivot_guards
 from ada_dynamics.errors import ModelError
 from ada_dynamics.expr import Expr, Function, Traced, trace
-from ada_dynamics.expr.run_nodes import evaluate_nodes
+from ada_dynamics.expr.evaluation import evaluate_nodes
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.transform import Transform

@@ -14,7 +14,7 @@ from ada_dynamics.robots.lint.bodies import crosses
 from ada_dynamics.robots.lint.report import Collector, listed
 from ada_dynamics.robots.readers.urdf import NEW_JOINT_TYPES
 from ada_dynamics.robots.readers.xml import Element
-from ada_dynamics.structured_text.numbers import BadNumber, to_float
+from ada_dynamics.structured_text.lexical import BadNumber, to_float
 
 _TURNS = 4.0 * math.pi  # limits of real revolute joints are mostly within
 _DEGREES = 720.0

@@ -7,7 +7,7 @@ from ada_dynamics.model.description import Description
 from ada_dynamics.robots.lint.report import Collector
 from ada_dynamics.robots.readers.loops import ELEMENTS
 from ada_dynamics.robots.readers.xml import Element
-from ada_dynamics.structured_text.spelling import slip
+from ada_dynamics.structured_text.lexical import slip
 
 # Element -> its known children and attributes, as far as the dynamics is concerned.
 _KNOWN: dict[str, tuple[frozenset[str], frozenset[str]]] = {

@@ -20,7 +20,7 @@ from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.robots.readers.springs import checked_spring
 from ada_dynamics.robots.readers.values import the_child
 from ada_dynamics.robots.readers.xml import Element
-from ada_dynamics.structured_text.numbers import BadNumber, to_float
+from ada_dynamics.structured_text.lexical import BadNumber, to_float
 
 BALL = "drake:ball_constraint"
 DRAKE_JOINT = "drake:joint"

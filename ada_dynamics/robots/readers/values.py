@@ -13,7 +13,7 @@ from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rigid import UNIT, Pose
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
-from ada_dynamics.structured_text.numbers import LONGEST, BadNumber, to_float
+from ada_dynamics.structured_text.lexical import LONGEST, BadNumber, to_float
 
 _QUATERNION_TOLERANCE = 1e-3
 

@@ -22,8 +22,8 @@ from ada_dynamics.robots.readers.loops.loop_joint import read_loop_joint
 from ada_dynamics.robots.readers.loops.urdf_plus import apply_coupling, is_coupling, read_loop
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.files import parsed
+from ada_dynamics.structured_text.lexical import near
 from ada_dynamics.structured_text.nodes import Listing, Node, Table, from_object, kind_of
-from ada_dynamics.structured_text.spelling import near
 
 LoopSource: TypeAlias = str | os.PathLike[str] | Mapping[str, object] | Sequence[object]
 

@@ -9,8 +9,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.problems import Problem
 from ada_dynamics.structured_text.fields import Fields
+from ada_dynamics.structured_text.lexical import BadNumber, to_float
 from ada_dynamics.structured_text.nodes import Listing, Node, Scalar, kind_of, shortened
-from ada_dynamics.structured_text.numbers import BadNumber, to_float
 
 
 def refuse(file: str, line: int | None, where: str, message: str, fix: str = "") -> ModelError:

@@ -25,8 +25,8 @@ from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, loop_kind
 from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.loops.fields import LoopFields, refuse
 from ada_dynamics.spatial.rotation import from_rpy
+from ada_dynamics.structured_text.lexical import near
 from ada_dynamics.structured_text.nodes import Listing, Node, Table, kind_of
-from ada_dynamics.structured_text.spelling import near
 
 KEYS = ("loops", "actuated")
 

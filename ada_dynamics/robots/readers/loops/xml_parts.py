@@ -12,7 +12,7 @@ from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, joint_kind
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.robots.readers.values import Attributes, the_child
 from ada_dynamics.robots.readers.xml import Element
-from ada_dynamics.structured_text.spelling import near
+from ada_dynamics.structured_text.lexical import near
 
 _SHORTEST = 1e-9
 _SAME_AXIS = 1e-9

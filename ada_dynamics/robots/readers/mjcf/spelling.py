@@ -6,7 +6,7 @@ from __future__ import annotations
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.robots.readers.xml import Element
-from ada_dynamics.structured_text.spelling import slip
+from ada_dynamics.structured_text.lexical import slip
 
 _TURNS = "quat axisangle euler xyaxes zaxis"
 _PLACE = f"name class pos {_TURNS}"

@@ -15,8 +15,7 @@ from ada_dynamics.model.rigid import UNIT, Pose, about, shortest_turn
 from ada_dynamics.model.small import dot, length, product
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.spatial.rotation import from_quaternion
-from ada_dynamics.structured_text.numbers import BadNumber, to_float
-from ada_dynamics.structured_text.spelling import near
+from ada_dynamics.structured_text.lexical import BadNumber, near, to_float
 
 MAIN = "main"  # the class of what names none
 

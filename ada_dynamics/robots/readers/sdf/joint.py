@@ -23,7 +23,7 @@ from ada_dynamics.robots.readers.sdf.values import Values
 from ada_dynamics.robots.readers.springs import checked_spring
 from ada_dynamics.robots.readers.values import Attributes
 from ada_dynamics.robots.readers.xml import Element
-from ada_dynamics.structured_text.spelling import near
+from ada_dynamics.structured_text.lexical import near
 
 KINDS = Kinds[str](
     "SDFormat",

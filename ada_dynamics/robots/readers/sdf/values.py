@@ -14,7 +14,7 @@ from ada_dynamics.model.rigid import NO_MOVE, UNIT, Pose
 from ada_dynamics.robots.readers.values import the_child
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
-from ada_dynamics.structured_text.numbers import BadNumber, to_float
+from ada_dynamics.structured_text.lexical import BadNumber, to_float
 
 _UNIT_LENGTH = 1e-3
 

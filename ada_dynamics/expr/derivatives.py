@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.expr.expand import expand, plain_values
+from ada_dynamics.expr.evaluation import expand, plain_values
 from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.functions import cos, select, sin
 from ada_dynamics.expr.graph import (

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evaluation of functions on numbers, and their expansion into plain scalars.
+
+Loops over columns and lanes exist in native code only; everything else works on the expanded function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.expr.function import COLUMN, SHARED, Columns, Function, live_guards
+from ada_dynamics.expr.functions import operate
+from ada_dynamics.expr.graph import (
+    CONST,
+    EXTRACT,
+    LANE_SUM,
+    PACK,
+    VAR,
+    Expr,
+    Scalar,
+    live_nodes,
+)
+from ada_dynamics.expr.lanes import extract, lane_sum, pack
+from ada_dynamics.expr.per_lane import lane_of
+
+
+def evaluate_nodes(nodes: Sequence[Expr], inputs: Mapping[str, Sequence[Any]]) -> dict[int, Any]:
+    """Value of each node (operands first) by its index."""
+    known: dict[int, Any] = {}
+    for node in nodes:
+        if node.op is VAR:
+            name, position = node.variable
+            known[node.index] = inputs[name][position]
+        elif node.op is CONST:
+            known[node.index] = node.value
+        else:
+            known[node.index] = _value(node, [known[arg.index] for arg in node.args])
+    return known
+
+
+def _value(node: Expr, operands: Sequence[Any]) -> Any:
+    if node.op is PACK:
+        return pack(operands)
+    if node.op is EXTRACT:
+        return extract(operands[0], node.value)
+    if node.op is LANE_SUM:
+        return lane_sum(operands[0], node.args[0].lanes)
+    return operate(node.op, *operands)
+
+
+def written_out(function: Function) -> Function:
+    """The same function, with all elements of the outputs that are columns."""
+    if not function.columns:
+        return function
+    outputs = {**function.outputs, **{columns.output: _elements(columns) for columns in function.columns}}
+    return replace(function, outputs={name: outputs[name] for name in function.shapes}, columns=())
+
+
+def _elements(columns: Columns) -> tuple[Scalar, ...]:
+    nodes, (result,) = columns.each.nodes(), columns.each.outputs.values()
+
+    def computed(column: Sequence[Scalar]) -> list[Scalar]:
+        values = evaluate_nodes(nodes, {SHARED: columns.shared, COLUMN: column})
+        return [values[x.index] if isinstance(x, Expr) else x for x in result]
+
+    found = [computed(column) for column in zip(*columns.rows, strict=True)]
+    return tuple(x for row in zip(*found, strict=True) for x in row)
+
+
+def expand(function: Function) -> Function:
+    """The same function without columns and lanes: each is computed on its own, with its own constants folded."""
+    return without_lanes(written_out(function))
+
+
+def without_lanes(function: Function) -> Function:
+    """The same function without lanes."""
+    if not _have_lanes(function.values):
+        return function
+    known = _scalars(function.values)
+
+    def plain(elements: Iterable[Scalar]) -> tuple[Scalar, ...]:
+        return tuple(known[x.index][0] if isinstance(x, Expr) else x for x in elements)
+
+    outputs = {name: plain(elements) for name, elements in function.outputs.items()}
+    columns = tuple(
+        replace(one, shared=plain(one.shared), rows=tuple(plain(row) for row in one.rows)) for one in function.columns
+    )
+    guards = live_guards(function.name, (x for guard in function.guards for x in known[guard.index]))
+    return replace(function, outputs=outputs, guards=guards, columns=columns)
+
+
+def plain_values(values: Iterable[Scalar]) -> list[Scalar]:
+    """The same scalars without lanes in what they are made of."""
+    values = list(values)
+    if not _have_lanes(values):
+        return values
+    known = _scalars(values)
+    return [known[value.index][0] if isinstance(value, Expr) else value for value in values]
+
+
+def _have_lanes(values: Iterable[Scalar]) -> bool:
+    graph = next((value.graph for value in values if isinstance(value, Expr)), None)
+    return graph is not None and graph.has_lanes and any(node.lanes > 1 for node in live_nodes(values))
+
+
+def _scalars(values: Iterable[Scalar]) -> dict[int, tuple[Scalar, ...]]:
+    """For each node that the values need: an expression, in the same graph, for each of its lanes."""
+    known: dict[int, tuple[Scalar, ...]] = {}
+    for node in live_nodes(values):
+        known[node.index] = _lanes(node, [known[arg.index] for arg in node.args])
+    return known
+
+
+def _lanes(node: Expr, operands: list[tuple[Scalar, ...]]) -> tuple[Scalar, ...]:
+    if node.op is VAR:
+        return (node,)
+    if node.op is CONST:
+        return tuple(lane_of(node.value, lane) for lane in range(node.lanes))
+    if node.op is PACK:
+        return tuple(operand[0] for operand in operands)
+    if node.op is EXTRACT:
+        return (operands[0][node.value],)
+    if node.op is LANE_SUM:
+        return (_sum_by_halves(operands[0]),)
+    return tuple(
+        operate(node.op, *(operand[lane if len(operand) > 1 else 0] for operand in operands))
+        for lane in range(node.lanes)
+    )
+
+
+def _sum_by_halves(lanes: Sequence[Scalar]) -> Scalar:
+    """In the order in which vectors are summed."""
+    width = 1 << (len(lanes) - 1).bit_length()
+    values = [*lanes, *[0.0] * (width - len(lanes))]
+    while len(values) > 1:
+        half = len(values) // 2
+        values = [low + high for low, high in zip(values[:half], values[half:], strict=True)]
+    return values[0]
+
+
+def evaluate(function: Function, /, **inputs: Sequence[Any]) -> dict[str, np.ndarray[Any, Any]]:
+    """Outputs of a function for numbers of any kind (floats, numpy.longdouble, arrays of them)."""
+    if set(inputs) != set(function.inputs):
+        raise InputError(
+            f"function {function.name} takes {list(function.inputs)}, not {sorted(inputs)}",
+            field="inputs",
+            value=tuple(sorted(inputs)),
+            allowed=tuple(function.inputs),
+        )
+    for name, size in function.inputs.items():
+        if len(inputs[name]) != size:
+            raise InputError(
+                f"function {function.name}: {name} has {len(inputs[name])} elements instead of {size}",
+                field=name,
+                value=len(inputs[name]),
+                allowed=size,
+            )
+    function = written_out(function)
+    known = evaluate_nodes(function.nodes(), inputs)
+    return {
+        name: np.array([known[x.index] if isinstance(x, Expr) else x for x in elements]).reshape(
+            function.shapes[name] + np.shape(known[elements[0].index] if isinstance(elements[0], Expr) else 0.0)
+        )
+        for name, elements in function.outputs.items()
+    }

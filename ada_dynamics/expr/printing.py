@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions as Python source, as a C99 file with its header, and as LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import isfinite, isnan
+from typing import NamedTuple
+
+import numpy as np
+
+from ada_dynamics.errors import InputError
+from ada_dynamics.expr.evaluation import expand, plain_values
+from ada_dynamics.expr.function import Function
+from ada_dynamics.expr.graph import (
+    ADD,
+    ATAN2,
+    CONST,
+    COS,
+    MUL,
+    NEG,
+    REC,
+    SELECT,
+    SIN,
+    SQRT,
+    SUB,
+    VAR,
+    Expr,
+    Scalar,
+    live_nodes,
+)
+from ada_dynamics.expr.operation_count import cost
+
+_PYTHON_FORMS = {ADD: "{0} + {1}", SUB: "{0} - {1}", MUL: "{0}*{1}", NEG: "-{0}", REC: "1.0/{0}"}
+_PYTHON_FORMS.update({SQRT: "sqrt({0})", SIN: "sin({0})", COS: "cos({0})", ATAN2: "atan2({0}, {1})"})
+_PYTHON_SELECT = {"math": "{2} if {0} < {1} else {3}", "numpy": "where({0} < {1}, {2}, {3})"}
+
+
+def python_source(function: Function, namespace: str = "math") -> str:
+    """Source of a Python function that returns (output, ..., guards), each a flat tuple of scalars.
+
+    Args:
+        function: what to print.
+        namespace: "math" for floats, "numpy" for arrays (each element of an input may then be an array of states).
+    """
+    function = expand(function)
+    forms = {**_PYTHON_FORMS, SELECT: _PYTHON_SELECT[namespace]}
+    lines = [f"def {function.name}({', '.join(function.inputs)}):"]
+    for node in function.nodes():
+        if node.op not in (VAR, CONST):
+            lines.append(f"    {_python_value(node)} = {forms[node.op].format(*map(_python_value, node.args))}")
+    groups = [*function.outputs.values(), function.guards]
+    texts = ["(" + "".join(f"{_python_value(x)}, " for x in group) + ")" for group in groups]
+    lines.append(f"    return {', '.join(texts)},")  # one alone is a tuple, too
+    return "\n".join(lines) + "\n"
+
+
+def _python_value(value: Scalar) -> str:
+    if not isinstance(value, Expr):
+        return _python_literal(value)
+    if value.op is VAR:
+        return f"{value.variable[0]}[{value.variable[1]}]"
+    return _python_literal(value.value) if value.op is CONST else f"x{value.index}"
+
+
+def _python_literal(value: float) -> str:
+    text = repr(value) if np.isfinite(value) else f'float("{value}")'
+    return f"({text})" if text.startswith("-") else text
+
+
+_C_FORMS = {ADD: "{0} + {1}", SUB: "{0} - {1}", MUL: "{0} * {1}", NEG: "-{0}", REC: "1.0 / {0}"}
+_C_FORMS.update({SQRT: "sqrt({0})", SIN: "sin({0})", COS: "cos({0})", ATAN2: "atan2({0}, {1})"})
+_C_FORMS[SELECT] = "({0} < {1}) ? {2} : {3}"
+
+
+# Words that are fine in Python and not as the name of a C function or argument.
+_C_RESERVED = frozenset(
+    "auto case char const default do double enum extern float goto inline int long register restrict short signed "  # noqa: SIM905
+    "sizeof static struct switch typedef union unsigned void volatile main sin cos sqrt atan2".split()
+)
+
+
+class CExport(NamedTuple):
+    """Text of NAME.c and NAME.h."""
+
+    source: str
+    header: str
+
+
+def to_c(function: Function) -> CExport:
+    """C99 text of `int NAME(const double *input, ..., double *output, ...)`: 0, or 1 where a guard fails."""
+    function = expand(function)
+    name = function.name
+    for word in (name, *function.inputs, *function.outputs):
+        if word in _C_RESERVED or not word.isascii():
+            raise InputError(f"{word!r} cannot be a name in C: rename it in function {name}", field="name", value=word)
+    declaration = _declaration(function)
+    guard = f"{name.upper()}_H"
+    header = (
+        f"{_description(function)}#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\n"
+        f'extern "C" {{\n#endif\n\n{declaration};\n\n#ifdef __cplusplus\n}}\n#endif\n\n#endif\n'
+    )
+    body = [f"    const double {_c_value(node)} = {_right_hand_side(node)};" for node in _operations(function)]
+    for output, elements in function.outputs.items():
+        body.extend(f"    {output}[{index}] = {_c_value(element)};" for index, element in enumerate(elements))
+    # Written so that a guard that is NaN fails.
+    conditions = " && ".join(f"{_c_value(guard)} >= 0.0" for guard in function.guards)
+    body.append(f"    return ({conditions}) ? 0 : 1;" if conditions else "    return 0;")
+    unused = [f"    (void){key};" for key in function.inputs if not _is_used(function, key)]
+    source = f'{_description(function)}#include <math.h>\n\n#include "{name}.h"\n\n{declaration}\n{{\n'
+    return CExport(source + "\n".join([*unused, *body]) + "\n}\n", header)
+
+
+def _operations(function: Function) -> list[Expr]:
+    return [node for node in function.nodes() if node.op not in (VAR, CONST)]
+
+
+def _is_used(function: Function, name: str) -> bool:
+    return any(node.op is VAR and node.variable[0] == name for node in function.nodes())
+
+
+def _declaration(function: Function) -> str:
+    inputs = [f"const double *{name}" for name in function.inputs]
+    outputs = [f"double *{name}" for name in function.outputs]
+    return f"int {function.name}({', '.join([*inputs, *outputs])})"
+
+
+def _description(function: Function) -> str:
+    """The comment on top: sizes and order of everything, in C order."""
+    of = cost(function)
+    lines = [f"{function.name}: generated by ada_dynamics; do not edit.", ""]
+    lines += [f"in   {name}[{size}]" for name, size in function.inputs.items()]
+    for name, shape in function.shapes.items():
+        dims = "".join(f"[{size}]" for size in shape) or "[1]"
+        lines.append(f"out  {name}{dims}, {len(function.outputs[name])} doubles, last index fastest")
+    lines += [
+        "",
+        f"Returns 0, or 1 where one of {len(function.guards)} guards fails (then the outputs are not to be used).",
+        f"{of.flops} additions and multiplications, {of.divisions} divisions, {of.square_roots} square roots, "
+        f"{of.sincos_pairs} sine-cosine pairs, {of.arctangents} arctangents.",
+        "The outputs may overlap neither the inputs nor each other.",
+    ]
+    return "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in lines) + " */\n"
+
+
+def _right_hand_side(node: Expr) -> str:
+    return _C_FORMS[node.op].format(*map(_c_value, node.args))
+
+
+def _c_value(value: Scalar) -> str:
+    if not isinstance(value, Expr):
+        return _c_literal(value)
+    if value.op is VAR:
+        return f"{value.variable[0]}[{value.variable[1]}]"
+    # The trailing underscore keeps clear of the names of inputs and outputs that a user chose.
+    return _c_literal(value.value) if value.op is CONST else f"x{value.index}_"
+
+
+def _c_literal(value: float) -> str:
+    if isnan(value):
+        return "(double)NAN"
+    if not isfinite(value):
+        return "(double)INFINITY" if value > 0.0 else "(-(double)INFINITY)"
+    text = repr(value)
+    return f"({text})" if text.startswith("-") else text
+
+
+# Binding strength of a printed term: a weaker one is put in parentheses inside a stronger one.
+_SUM, _PRODUCT, _ATOM = 1, 2, 3
+_LETTERS = {"q": "q", "v": r"\dot q", "a": r"\ddot q", "tau": r"\tau"}
+
+
+class Latex(NamedTuple):
+    """Definitions of the shared terms in order (name, right-hand side), then the printed expressions."""
+
+    definitions: tuple[tuple[str, str], ...]
+    expressions: dict[str, str]
+
+    def aligned(self) -> str:
+        """Everything as the body of an `aligned` environment."""
+        rows = [*self.definitions, *self.expressions.items()]
+        body = " \\\\\n".join(f"{left} &= {right}" for left, right in rows)
+        return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}\n"
+
+
+def to_latex(expressions: Mapping[str, Scalar], name: Callable[[str, int], str] | None = None) -> Latex:
+    r"""Print named expressions.
+
+    Args:
+        expressions: LaTeX of the left-hand side -> expression.
+        name: LaTeX of a variable from its input name and position (counted from 0); by default q_1, \dot q_1 ...
+    """
+    expressions = dict(zip(expressions, plain_values(expressions.values()), strict=True))
+    printer = _Printer(name or _default_name)
+    nodes = live_nodes(expressions.values())
+    uses: dict[int, int] = {}
+    for node in nodes:
+        for arg in node.args:
+            uses[arg.index] = uses.get(arg.index, 0) + 1
+    for value in expressions.values():
+        if isinstance(value, Expr):
+            uses[value.index] = uses.get(value.index, 0) + 1
+    definitions: list[tuple[str, str]] = []
+    for node in nodes:
+        text = printer.print(node)
+        if uses[node.index] > 1 and node.op not in (VAR, CONST, SIN, COS, NEG):
+            label = f"x_{{{len(definitions) + 1}}}"
+            definitions.append((label, text[0]))
+            text = (label, _ATOM)
+        printer.known[node.index] = text
+    return Latex(tuple(definitions), {left: printer.value(x)[0] for left, x in expressions.items()})
+
+
+def _default_name(name: str, position: int) -> str:
+    letter = name if len(name) == 1 else r"\mathrm{" + name + "}"
+    return f"{_LETTERS.get(name, letter)}_{{{position + 1}}}"
+
+
+class _Printer:
+    """Text and binding strength of nodes whose operands are printed already."""
+
+    def __init__(self, name: Callable[[str, int], str]) -> None:
+        self.name = name
+        self.known: dict[int, tuple[str, int]] = {}
+
+    def value(self, value: Scalar) -> tuple[str, int]:
+        return self.known[value.index] if isinstance(value, Expr) else _number(value)
+
+    def inside(self, node: Expr, strength: int) -> str:
+        text, own = self.value(node)
+        return text if own >= strength else rf"\left({text}\right)"
+
+    def print(self, node: Expr) -> tuple[str, int]:
+        op, args = node.op, node.args
+        if op is VAR:
+            return self.name(*node.variable), _ATOM
+        if op is CONST:
+            return _number(node.value)
+        if op is ADD:
+            return f"{self.inside(args[0], _SUM)} + {self.inside(args[1], _PRODUCT)}", _SUM
+        if op is SUB:
+            return f"{self.inside(args[0], _SUM)} - {self.inside(args[1], _PRODUCT)}", _SUM
+        if op is NEG:
+            return f"-{self.inside(args[0], _PRODUCT)}", _SUM
+        if op is MUL:
+            return self.product(args[0], args[1]), _PRODUCT
+        if op is REC:
+            return rf"\frac{{1}}{{{self.value(args[0])[0]}}}", _ATOM
+        if op is ATAN2:
+            y, x = (self.value(arg)[0] for arg in args)
+            return rf"\operatorname{{atan2}}\left({y}, {x}\right)", _ATOM
+        if op is SELECT:
+            a, b, x, y = (self.value(arg)[0] for arg in args)
+            cases = rf"{x} & {a} < {b} \\ {y} & \text{{otherwise}}"
+            return rf"\begin{{cases}} {cases} \end{{cases}}", _SUM
+        function = {SIN: r"\sin", COS: r"\cos", SQRT: r"\sqrt"}[op]
+        if op is SQRT:
+            return f"{function}{{{self.value(args[0])[0]}}}", _ATOM
+        return f"{function} {self.inside(args[0], _ATOM)}", _PRODUCT
+
+    def product(self, a: Expr, b: Expr) -> str:
+        if b.op is REC:
+            return rf"\frac{{{self.value(a)[0]}}}{{{self.value(b.args[0])[0]}}}"
+        left, right = self.inside(a, _PRODUCT), self.inside(b, _PRODUCT)
+        if a is b:
+            return f"{self.inside(a, _ATOM)}^2"
+        # A dot only where two numbers would run together.
+        return f"{left} \\, {right}" if not right[0].isdigit() else f"{left} \\cdot {right}"
+
+
+def _number(value: float) -> tuple[str, int]:
+    mantissa, _, exponent = f"{value:.12g}".partition("e")
+    text = rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
+    return text, _PRODUCT  # a negative one stands first in a sum or alone: signs move out of products
