@@ -33,7 +33,7 @@ from ada_dynamics.contact.shape_contacts import shape_contacts, sole_points
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Frame, Tree
-from ada_dynamics.spatial.vec3 import Vec3
+from ada_dynamics.spatial.vector import Vec3
 
 __all__ = [
     "Ball",
