@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that joints do by themselves: damping, Coulomb friction and springs, as efforts that the motors must give."""
+"""Efforts against damping, Coulomb friction and springs of joints, and the velocity term of the armature."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ def unloaded(tree: Tree) -> Tree:
 
 def joint_passive_efforts(body: Body, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """Of one joint, on its own positions and velocities."""
-    return [lost_effort(body, rate) + pull for rate, pull in zip(v, spring_effort(body, q), strict=True)]
+    efforts = [lost_effort(body, rate) + pull for rate, pull in zip(v, spring_effort(body, q), strict=True)]
+    if is_zero(body.armature) or not body.joint.leaves_free():
+        return efforts
+    # Armature of a free joint is constant in the world's axes, while its velocities are in the body's.
+    turning = body.joint.commutator(v, [body.armature * rate for rate in v])
+    return [effort + turned for effort, turned in zip(efforts, turning, strict=True)]
 
 
 def passive_efforts(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:

@@ -96,4 +96,5 @@ def _efforts_for_one(
     """Efforts for one unit of damping, friction, armature or stiffness."""
     only = replace(body, damping=0.0, friction=0.0, armature=0.0, stiffness=0.0)
     alone = replace(tree, bodies=(replace(only, **{name: 1.0}),))  # type: ignore[arg-type]
-    return rotor_efforts(alone, a) if name == "armature" else passive_efforts(alone, q, v)
+    parts = zip(rotor_efforts(alone, a), passive_efforts(alone, q, v), strict=True)
+    return [rotor + passive for rotor, passive in parts]

@@ -115,8 +115,6 @@ def _static_links(draft: Draft) -> dict[str, tuple[Array, Array]]:
 
 def _check_free_loads(joint: Joint, draft: Draft) -> None:
     where = f"Joint {joint.name!r}"
-    if joint.armature:
-        draft.refuse(where, "is floating and has armature", "give the link that inertia.")
     if joint.friction:
         draft.refuse(where, "is floating and has friction", "MuJoCo's acts along the axes of the world: remove it.")
 

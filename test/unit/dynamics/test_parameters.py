@@ -25,10 +25,15 @@ def state(model: ada.Model, seed: int = 0) -> tuple[Array, Array, Array]:
     return q, rng.normal(size=model.nv), rng.normal(size=model.nv)
 
 
+FREE_WITH_ROTOR = """<mujoco><worldbody><body><joint type="free" armature="0.7"/>
+<geom type="box" size="0.1 0.2 0.3" pos="0.1 0 0"/></body></worldbody></mujoco>"""
+
+
 @pytest.mark.parametrize(
-    ("name", "base"), [("planar_3r", "floating"), pytest.param("khr1", "fixed", marks=pytest.mark.fuzz)]
+    ("name", "base"),
+    [("planar_3r", "floating"), (FREE_WITH_ROTOR, None), pytest.param("khr1", "fixed", marks=pytest.mark.fuzz)],
 )
-def test_efforts_are_the_regressor_times_the_parameters(name: str, base: str) -> None:
+def test_efforts_are_the_regressor_times_the_parameters(name: str, base: str | None) -> None:
     model = ada.load(name, base=base)
     dynamics = ada.Dynamics(model)
     q, v, a = state(model)

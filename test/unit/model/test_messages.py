@@ -189,7 +189,7 @@ ROWS = {
         (lambda: render(pair("spherical", limits=Limits(upper=1.2)).build(), "sdf"), "'j' is spherical with a limit"),
         *((lambda spelling=spelling: render(edit.merge_turns(hip(), ("yaw", "roll", "pitch"), "hip"), spelling), "Joint 'hip' is spherical with limits about single axes") for spelling in ("mjcf", "sdf", "gepetto")),
         *((lambda values=values: floating_in_mujoco(**values), f"Joint 'free' is floating .*{message}") for values, message in [
-            ({"xyz": (0, 0, 1)}, "not at the origin"), ({"armature": 1.0}, "has armature"), ({"parent": "arm"}, "on a link that moves"),
+            ({"xyz": (0, 0, 1)}, "not at the origin"), ({"parent": "arm"}, "on a link that moves"),
         ]),
         (lambda: render(Builder("r").link("a\x00b").build(), "constraint"), "a character that XML cannot hold"),
         (lambda: render(planar_chain(1), "loopjoint"), "Did you mean 'loop_joint'"),

@@ -175,6 +175,25 @@ DEFAULTS = """
 </default>"""
 
 
+@pytest.mark.parametrize("turn", ["", 'quat="1 2 3 4"'])
+def test_a_free_joint_has_the_armature_and_damping_of_mujoco(turn):
+    free = f'<body name="a" {turn}><joint name="f" type="free" armature="0.7" damping="0.2"/>{MASS}'
+    model = assert_same_motion(mjcf(f'{free}<body name="b" pos="0 0 1"><joint name="j"/>{MASS}</body></body>'))
+    assert ada.load(render(model, "mjcf").texts[".xml"]).joints["f"].armature == 0.7
+    rng = np.random.default_rng(2)
+    (q, v), tau = model.random_state(rng), rng.normal(size=model.nv)
+    for algorithm in ("aba", "ada", "dca", "lagrange", "order_n"):
+        dynamics = ada.Dynamics(model, algorithm=algorithm)
+        np.testing.assert_allclose(dynamics.inverse(q, v, dynamics.forward(q, v, tau)), tau, atol=1e-11)
+        np.testing.assert_allclose(dynamics.forward(q, v, tau), ada.Dynamics(model).forward(q, v, tau), atol=1e-11)
+
+
+def test_dry_friction_of_a_free_joint_is_read_with_a_warning():
+    document, robot = find_robot(mjcf(f'<body name="a"><joint name="f" type="free" frictionloss="0.3"/>{MASS}</body>'))
+    assert [(problem.code, problem.where) for problem in robot.left_out] == [("free-friction", "joint 'f'")]
+    assert ada.load(document.data).joints["f"].friction == 0.3
+
+
 def test_defaults_go_by_class_childclass_and_nesting():
     bodies = """
     <body name="a" childclass="leg"> <joint name="j1"/> <geom/>
@@ -399,7 +418,6 @@ ELEMENTS = {
     ),
     "no_range": ("before", '<default><joint limited="true"/></default>', "no range"),
     "ball_hinge": ("inside", '<body name="f"><joint type="ball"/><joint/></body>', "'f'", "followed by the rotation"),
-    "free_friction": ("inside", '<body name="f"><joint type="free" frictionloss="1"/></body>', "axes of the world"),
     "rotor_of_ball": ("after", '<actuator><motor joint="jd" armature="1"/></actuator>', "armature", "hinge or slide"),
     "include": ("before", '<include file="x.xml"/>', "<include>", "'x.xml'", "load the file by its path"),
     "align": ("before", '<compiler alignfree="true"/>', "alignfree"),

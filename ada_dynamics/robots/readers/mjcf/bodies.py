@@ -140,10 +140,18 @@ class Walk:
                     continue
                 values = self._values(child, f"joint {name!r}", place.in_class)
                 joints.append(read_joint(name, values, self._settings, frame))
+                self._warn_of_free_friction(joints[-1])
             elif child.tag == "frame":
                 inner = self._frame(child, _Place(place.body, frame, place.in_class))
                 joints.extend(self._joints(child, inner, inner.frame))
         return joints
+
+    def _warn_of_free_friction(self, joint: MjcfJoint) -> None:
+        if joint.type == "free" and joint.friction:
+            message = "is free and has frictionloss: it acts along the axes of the body, in MuJoCo along the world's."
+            fix = "Remove it, or use <freejoint>, which has no defaults."
+            where, element = f"joint {joint.name!r}", joint.element
+            self._robot.left_out.append(Problem("free-friction", element.line, where, message, fix, element.file))
 
     # --- masses -------------------------------------------------------------------------------------------------
     def _set_mass(self, link: Link, place: _Place) -> None:

@@ -96,11 +96,6 @@ def read_joint(name: str, values: Values, settings: Settings, frame: Pose) -> Mj
         if value < 0.0:
             values.problem("negative", f"has {what}={value:g}.", "It must not be negative.")
     if joint.type == "free":
-        if joint.armature:
-            values.problem("not-modelled", "is free and has armature.", "Give the body that inertia.")
-        if joint.friction:
-            message = "is free and has frictionloss, which acts along the axes of the world."
-            values.problem("not-modelled", message, "Remove it, or use <freejoint>, which has no defaults.")
         if joint.stiffness or joint.spring_damper:
             values.problem("not-modelled", "is free and has a spring to where it starts.", "Give its force as tau.")
         return joint
