@@ -118,8 +118,8 @@ def _links(model: Model, links: Iterable[str]) -> list[Link]:
 
 
 def shapes_of(link: Link) -> Sequence[Shape]:
-    """Collision shapes of a link, or else its visual shapes."""
-    return link.collisions or link.visuals
+    """Collision shapes of a link, or else its visual shapes where these may collide."""
+    return link.collisions or (link.visuals if link.visuals_collide else ())
 
 
 def _boxes(link: Link) -> list[Shape]:

@@ -172,6 +172,7 @@ class Link(Part):
     has_inertial: bool = True  # whether the description gave an inertia at all
     visuals: Sequence[Shape] = ()  # what it looks like
     collisions: Sequence[Shape] = ()  # what it touches others with
+    visuals_collide: bool = True  # whether visual shapes stand in for missing collision shapes
     element: Any = field(default=None, repr=False)  # what it was read from, until it is sealed
 
     _word = "link"

@@ -66,7 +66,7 @@ def _check_names(draft: Draft) -> None:
     if not all(map(is_geom, shapes)):
         draft.note("meshes and shapes without volume are left out.")
     if any(link.collisions for link in draft.model.links.values()):
-        draft.note("collision shapes are geoms without contact (contype 0): links that are joined may overlap.")
+        draft.note("collision shapes touch the ground but not one another (conaffinity 0): joined links may overlap.")
     if fixed:
         draft.note(f"the names of {len(fixed)} fixed joints are left out: a body without joints is fixed.")
 

@@ -35,12 +35,13 @@ def _sdf_shape(role: str, name: str, shape: Shape) -> Element:
 
 
 def mjcf_geoms(link: Link) -> list[Element]:
-    """The geoms of a link, but for meshes and shapes without volume, which MuJoCo refuses; without mass and contact.
+    """The geoms of a link, without mass, but for meshes and shapes without volume, which MuJoCo refuses.
 
-    Contact is left to whoever loads the file, for links that are joined often overlap.
+    Collision shapes touch the ground but not one another (contype 1, conaffinity 0), for links that are joined often
+    overlap.
     """
-    roles = ((LOOKS_GROUP, link.visuals), (CONTACT_GROUP, link.collisions))
-    return [_geom(group, shape) for group, shapes in roles for shape in shapes if is_geom(shape)]
+    roles = ((LOOKS_GROUP, "0", link.visuals), (CONTACT_GROUP, "1", link.collisions))
+    return [_geom(group, contype, shape) for group, contype, shapes in roles for shape in shapes if is_geom(shape)]
 
 
 def is_geom(shape: Shape) -> bool:
@@ -48,7 +49,7 @@ def is_geom(shape: Shape) -> bool:
     return shape.kind != "mesh" and min(shape.size) > 0.0
 
 
-def _geom(group: int, shape: Shape) -> Element:
+def _geom(group: int, contype: str, shape: Shape) -> Element:
     # Half lengths, as MuJoCo has them, but whole radii.
     size = shape.size if shape.kind == "sphere" else tuple(0.5 * x for x in shape.size)
     if shape.kind in ("cylinder", "capsule"):
@@ -59,4 +60,4 @@ def _geom(group: int, shape: Shape) -> Element:
     if not is_unit(shape.rotation):
         attributes["quat"] = numbers(to_quaternion(shape.rotation))
     attributes["rgba"] = numbers(shape.rgba)
-    return make("geom", {**attributes, "group": str(group), "contype": "0", "conaffinity": "0", "mass": "0"})
+    return make("geom", {**attributes, "group": str(group), "contype": contype, "conaffinity": "0", "mass": "0"})

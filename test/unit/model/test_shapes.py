@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ada_dynamics import Builder, check
+from ada_dynamics.contact.touching import touching
 from ada_dynamics.model import Model
 from ada_dynamics.model.edit import lock, merge, with_gravity, with_prefix
 from ada_dynamics.model.elements import PLAIN
@@ -111,6 +112,7 @@ def test_geoms_of_mjcf_are_seen_or_touch_by_group_and_contype():
         <geom type="box" size="1 2 3" material="blue"/>
         <frame pos="0 0 1"><geom type="capsule" fromto="0 0 0 0 0 2" size="0.1" contype="0" conaffinity="0"/></frame>
         <geom type="cylinder" size="0.1 0.5" group="3" rgba="1 0 0 1"/>
+        <geom type="box" size="1 1 1" group="3" contype="0" conaffinity="0"/>
         <geom type="ellipsoid" size="1 1 1"/>
         </body></worldbody></mujoco>"""
     )
@@ -121,6 +123,17 @@ def test_geoms_of_mjcf_are_seen_or_touch_by_group_and_contype():
     assert seen[1].size == (0.1, 2.0)
     np.testing.assert_array_equal(seen[1].xyz, [0.0, 0.0, 2.0])
     assert (touching[1].size, touching[1].rgba) == ((0.1, 1.0), (1.0, 0.0, 0.0, 1.0))
+
+
+@pytest.mark.parametrize("group", [0, 3])
+def test_geoms_without_contact_do_not_touch_the_ground(group):
+    free = '<body name="{}"><freejoint/><geom type="sphere" size="0.1" {}/></body>'
+    without = f'contype="0" conaffinity="0" group="{group}"'
+    bodies = free.format("seen", without) + free.format("touching", 'contype="1" conaffinity="0"')
+    model = load(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
+    found = touching(model, model.neutral())
+    assert [ball.link for ball in found.spheres] == ["touching"]
+    assert found.points == []
 
 
 def test_sticks_are_slender_and_coloured_in_turn_and_a_ball_shows_mass_that_they_do_not():

@@ -120,7 +120,7 @@ class Walk:
             )
         values.refuse("gravcomp", "Gravity acts on all links here: give the compensation as tau.")
         pose = compose(place.frame, values.pose())
-        link = Link(name, element=element, has_inertial=False)
+        link = Link(name, element=element, has_inertial=False, visuals_collide=False)
         self.world.bodies[name] = compose(self.world.bodies[place.body], pose)
         joints = self._joints(element, inner, NO_MOVE)
         self._set_mass(link, inner)

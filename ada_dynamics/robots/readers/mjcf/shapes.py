@@ -58,4 +58,4 @@ def read_shape(values: Values, settings: Settings, meshes: Meshes, around: Pose)
     hidden = values.number("group", 0.0) >= _FIRST_HIDDEN
     touches = values.number("contype", 1.0) != 0.0 or values.number("conaffinity", 1.0) != 0.0
     colour = tuple(values.vector("rgba", settings.colours.get(values.text("material"), PLAIN)).tolist())
-    return Shape(kind, tuple(size.tolist()), p, R, colour, address), not hidden, touches or hidden
+    return Shape(kind, tuple(size.tolist()), p, R, colour, address), not hidden, touches
