@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mesh files as triangles with colours and textures, read through trimesh: STL, Collada, OBJ, glTF.
+"""Mesh files as triangles with colours and textures, read through trimesh: STL, Collada, OBJ, glTF; MuJoCo's MSH.
 
 Axes and units are what RViz makes of them: `<unit>` of Collada scales, its `<up_axis>` does not turn (robots' files
 rely on that), and glTF, which has y upwards, is turned so that z is.
@@ -20,13 +20,15 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.mesh_limits import MAX_BYTES, MeshError, check_bounds, check_triangles
+from ada_dynamics.errors import ModelError
 from ada_dynamics.execution import silence_logger
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.elements import PLAIN
+from ada_dynamics.robots.readers.mjcf import mesh_file
 
 Indices = NDArray[np.uint32]
 
-FORMATS = (".stl", ".dae", ".obj", ".glb", ".gltf")
+FORMATS = (".stl", ".dae", ".obj", ".glb", ".gltf", ".msh")
 _COMPANIONS = (".mtl", ".bin", ".png", ".jpg", ".jpeg", ".bmp", ".tga", ".tif", ".tiff", ".webp", ".gif")
 _TEXTURES = ("baseColorTexture", "emissiveTexture", "normalTexture", "metallicRoughnessTexture", "occlusionTexture")
 _LARGEST_TEXTURE = 2048  # [pixel] a side; larger ones are made smaller
@@ -75,6 +77,8 @@ def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
         raise MeshError(f"{suffix or 'a file without suffix'} is not read; {', '.join(FORMATS)} are")
     if size > MAX_BYTES:
         raise MeshError(f"it has {size} bytes; at most {MAX_BYTES} are read")
+    if suffix == ".msh":
+        return _mujoco_mesh(path)
     try:
         import trimesh
     except ImportError:
@@ -96,6 +100,15 @@ def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
         raise MeshError(f"needs {wanted}: {how_to_install('view')}") from None
     except Exception as problem:  # each of its readers has errors of its own
         raise MeshError(f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}") from None
+
+
+def _mujoco_mesh(path: Path) -> Mesh:
+    try:
+        vertices, faces = mesh_file.read_mesh(path)
+    except ModelError as problem:
+        raise MeshError(str(problem)) from None
+    check_triangles(len(faces))
+    return Mesh(vertices, faces.astype(np.uint32), None, None)
 
 
 def _placed(scene: Any) -> Iterator[tuple[Array, str]]:

@@ -642,7 +642,7 @@ MESHES = {
 }
 
 
-@pytest.mark.parametrize("ending", ["stl", "obj"])
+@pytest.mark.parametrize("ending", WRITERS)
 @pytest.mark.parametrize("how", [*MESHES, "skewed"])
 def test_meshes_are_drawn_where_mujoco_has_them_also_in_a_written_urdf(tmp_path, how, ending, write):
     (tmp_path / "meshes").mkdir()

@@ -25,7 +25,7 @@ from ada_dynamics.robots.readers.mjcf.values import Settings, Values, rotation_o
 from ada_dynamics.robots.readers.xml import Element
 
 KINDS = ("legacy", "exact", "convex", "shell")
-_DRAWN = (".stl", ".obj")
+_DRAWN = (".stl", ".obj", ".msh")
 _SKEW = 1e-9  # part of the largest scale
 _LEAST = 1e-15  # MuJoCo's least volume [m³] and area [m²]
 
