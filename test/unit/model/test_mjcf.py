@@ -231,6 +231,41 @@ def test_actuators_add_the_rotor_inertia_and_damping_that_mujoco_adds(case, spri
     assert model.joints["j"].armature > 0.0
 
 
+LIMITED = {
+    "motor": '<motor joint="j" gear="-3" ctrlrange="-2 5"/>',
+    "force of a motor": '<motor joint="j" gear="3" ctrlrange="-2 5" forcerange="-4 1"/>',
+    "position": '<position joint="j" kp="100" gear="2" ctrlrange="-1 1" forcerange="-7 7"/>',
+    "velocity": '<velocity joint="j" kv="100" forcerange="-7 3"/>',
+    "general": '<general joint="j" gainprm="6" ctrlrange="-2 2"/>',
+    "general servo": '<general joint="j" gainprm="6" biastype="affine" biasprm="0 -9 0" forcerange="-8 8"/>',
+    "sum": '<motor joint="j" ctrlrange="-2 2"/><motor joint="j" gear="3" ctrlrange="-2 2"/>',
+    "tendon": '<motor tendon="t" gear="3" ctrlrange="-2 2"/>',
+    "range of the joint": '<motor joint="j" gear="30" ctrlrange="-2 2"/>',
+}
+
+
+@pytest.mark.parametrize("case", LIMITED)
+def test_ranges_of_actuators_are_effort_limits(case):
+    tendon = '<tendon><fixed name="t"><joint joint="j" coef="-2"/></fixed></tendon>'
+    joint = JOINT.format('actuatorfrcrange="-25 25"')
+    text = mjcf(joint, after=f"{tendon}<actuator>{LIMITED[case]}</actuator>")
+    theirs, data = compiled(text)
+    largest = 0.0
+    for control in (-1e3, 1e3):
+        data.ctrl[:] = control
+        mujoco.mj_forward(theirs, data)
+        largest = max(largest, abs(data.qfrc_actuator[0]))
+    assert ada.load(text).joints["j"].limits.effort == pytest.approx(largest, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "motor", ['<position joint="j" kp="9"/>', '<motor joint="j" ctrlrange="-1 1" ctrllimited="false"/>']
+)
+def test_an_actuator_without_ranges_leaves_the_effort_unlimited(motor):
+    text = mjcf(JOINT.format(""), after=f'<actuator>{motor}<motor joint="j" ctrlrange="-1 1"/></actuator>')
+    assert ada.load(text).joints["j"].limits.effort == np.inf
+
+
 def test_every_word_of_mujocos_own_schema_is_known():
     lines = [line.replace("\xa0", " ") for line in mujoco.mj_printSchema(False, True).splitlines()]
     path = []

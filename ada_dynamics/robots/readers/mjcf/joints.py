@@ -129,16 +129,16 @@ def first_of_polynomial(values: Values, name: str) -> float:
 
 def _limits(values: Values, settings: Settings, turns: bool) -> Limits:
     lower, upper, effort = -math.inf, math.inf, math.inf
-    found = None if "limit" in settings.off else _range(values, settings, "range", "limited")
+    found = None if "limit" in settings.off else range_of(values, settings, "range", "limited")
     if found is not None:
         lower, upper = (settings.angle(value) if turns else value for value in found)
-    efforts = _range(values, settings, "actuatorfrcrange", "actuatorfrclimited")
+    efforts = range_of(values, settings, "actuatorfrcrange", "actuatorfrclimited")
     if efforts is not None:
         effort = max(abs(efforts[0]), abs(efforts[1]))
     return Limits(lower, upper, effort=effort)
 
 
-def _range(values: Values, settings: Settings, name: str, switch: str) -> tuple[float, float] | None:
+def range_of(values: Values, settings: Settings, name: str, switch: str) -> tuple[float, float] | None:
     """A range, if it is on; by itself one of width zero is off, as in MuJoCo."""
     choice = values.word(switch, "auto", ("auto", "true", "false"))
     if choice == "false" or (choice == "auto" and not values.has(name)):

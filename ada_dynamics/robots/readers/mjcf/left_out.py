@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.mjcf.bodies import World
-from ada_dynamics.robots.readers.mjcf.joints import MjcfJoint, first_of_polynomial
+from ada_dynamics.robots.readers.mjcf.joints import MjcfJoint, first_of_polynomial, range_of
 from ada_dynamics.robots.readers.mjcf.settings import ACTUATOR
 from ada_dynamics.robots.readers.mjcf.tendons import Tendons
 from ada_dynamics.robots.readers.mjcf.values import Settings, Values
@@ -99,12 +100,14 @@ def read_actuators(
 ) -> dict[str, Element] | None:
     """Joints with motors, and the actuator of each; None where the file has no <actuator> at all.
 
-    Rotor inertias and dampings of actuators are added to those of their joints.
+    Rotor inertias and dampings of actuators are added to those of their joints. Ranges of their forces and, where force
+    is proportional to control, of their controls are effort limits of the joints.
     """
     sections = root.all("actuator")
     if not sections:
         return None
     moved: dict[str, Element] = {}
+    efforts: dict[str, float] = {}
     kinds: Counter[str] = Counter()
     elsewhere: Counter[str] = Counter()
     for element in (child for section in sections for child in section.children):
@@ -112,14 +115,19 @@ def read_actuators(
         name = element.attributes.get("name", "")
         values = Values(element, f"actuator {name!r}", sink, settings, family=ACTUATOR)
         joints = _moved_by(values, tendons)
-        for joint in joints:
+        force = _largest_force(values, settings)
+        for joint, coefficient in joints:
             if joint not in world.joints:
                 values.problem("unknown-joint", f"names the joint {joint!r}, which is not there.", "Name a joint.")
             else:
                 moved.setdefault(joint, element)
+                efforts[joint] = efforts.get(joint, 0.0) + abs(coefficient) * force
         if not joints:
             elsewhere[element.tag] += 1
         _add_to_joint(values, robot, world, settings)
+    for record in robot.joints:
+        if efforts.get(record.name, math.inf) < record.limits.effort:
+            record.limits = replace(record.limits, effort=efforts[record.name])
     if kinds:
         robot.notes.append(f"{counted(kinds)}: actuators are left out, what they do is given as tau.")
     if elsewhere:
@@ -135,7 +143,7 @@ def _add_to_joint(values: Values, robot: Description, world: World, settings: Se
         return
     name = values.text("joint") or values.text("jointinparent")
     if name in world.joints and world.joints[name].type in ("hinge", "slide"):
-        gear = float(values.numbers("gear", 1, 6)[0]) if values.has("gear") else 1.0
+        gear = _gear(values)
         record = next(joint for joint in robot.joints if joint.name == name)
         record.armature += gear * gear * armature
         record.damping += gear * gear * damping
@@ -153,6 +161,32 @@ def actuated_of(robot: Description, moved: Mapping[str, Element]) -> list[NamedP
     ]
 
 
-def _moved_by(values: Values, tendons: Tendons) -> Iterable[str]:
+def _moved_by(values: Values, tendons: Tendons) -> list[tuple[str, float]]:
+    """Joints that an actuator acts on, and the effort there per force of the actuator."""
     joint = values.text("joint") or values.text("jointinparent")
-    return [joint] if joint else tendons.joints_of(values.text("tendon"))
+    tendon = tendons.fixed(values.text("tendon"))
+    terms = ((joint, 1.0),) if joint else tendon.terms if tendon else ()
+    return [(name, _gear(values) * coefficient) for name, coefficient in terms]
+
+
+def _gear(values: Values) -> float:
+    return float(values.numbers("gear", 1, 6)[0]) if values.has("gear") else 1.0
+
+
+def _largest_force(values: Values, settings: Settings) -> float:
+    """Bound of the magnitude of an actuator's force; infinite where it has none."""
+    low, high = range_of(values, settings, "forcerange", "forcelimited") or (-math.inf, math.inf)
+    controls = range_of(values, settings, "ctrlrange", "ctrllimited")
+    if controls is not None and _is_proportional(values):
+        gain = values.numbers("gainprm", 1, 10)[0] if values.element.tag == "general" and values.has("gainprm") else 1.0
+        ends = sorted(float(gain) * control for control in controls)
+        low, high = max(low, ends[0]), min(high, ends[1])
+    return max(abs(low), abs(high))
+
+
+def _is_proportional(values: Values) -> bool:
+    """True if the force is the control times a constant."""
+    if values.element.tag != "general":
+        return values.element.tag == "motor"
+    kinds = {"gaintype": "fixed", "biastype": "none", "dyntype": "none"}
+    return all(values.text(name, kind) == kind for name, kind in kinds.items())

@@ -43,8 +43,3 @@ class Tendons:
     def fixed(self, name: str) -> FixedTendon | None:
         """A tendon that is a sum over joints."""
         return self._fixed.get(name)
-
-    def joints_of(self, name: str) -> list[str]:
-        """Joints that a tendon moves by its sum; none for one that runs along sites."""
-        found = self._fixed.get(name)
-        return [joint for joint, _ in found.terms] if found else []
