@@ -21,6 +21,7 @@ from ada_dynamics.model.tree import Tree
 
 FRICTION_SPEED = 0.01  # [rad/s] or [m/s], below which the Coulomb friction of a joint is approximately viscous
 SHARE_OF_STEP = 0.2  # time step times frequency of a joint in its stop
+TINY = 1e-300
 SINK = 0.02  # deflection of a stop under the weight of the robot [rad], or as a fraction of its size
 
 
@@ -71,7 +72,8 @@ class JointStops:
 
         The effective inertia is 1 / (M⁻¹)_jj, with all other joints free. Integrators that are implicit in the stops
         are stable for any stiffness; for them the inertia is M_jj, and a stop of a floating robot deflects by at most
-        0.02 rad under its weight.
+        0.02 rad under its weight. For the others, the damping k d δ of a joint that is beyond its limit by δ at q suits
+        the step as well.
 
         Args:
             model: model whose joints have limits.
@@ -90,11 +92,13 @@ class JointStops:
         if is_implicit:  # a joint without inertia moves the links that its loops connect to it
             inertia = np.where(np.diag(M) > 0.0, np.diag(M), inertia)
         turning, sliding = _held_weight(model, M) if is_implicit else (0.0, 0.0)
+        beyond = {} if is_implicit else limit_violations(model, _pose(model, q))
         joints: dict[str, tuple[float, float]] = {}
         for name in (one for one in limited_joints(model) if one not in without):
             body = model.tree.bodies[_body(model.tree, name)]
             # a mimic joint contributes multiplier² times its stiffness
-            followed = float(inertia[body.v].min()) * (SHARE_OF_STEP / step) ** 2 / (body.multiplier**2 or 1.0)
+            squared = min((SHARE_OF_STEP / step) ** 2, 1.0 / max(step * damping * beyond.get(name, 0.0), TINY))
+            followed = float(inertia[body.v].min()) * squared / (body.multiplier**2 or 1.0)
             least = sliding if model.joints[name].type.slides() else turning
             joints[name] = (max(followed, least), damping)
         return cls(damping=damping, joints=joints, without=without)

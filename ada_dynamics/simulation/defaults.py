@@ -13,14 +13,14 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact
 from ada_dynamics.contact.material import Material
 from ada_dynamics.contact.shape_contacts import HullContacts, Vertices, hull_contacts, lowest_height
-from ada_dynamics.contact.stops import JointStops, limit_violations, limited_joints
+from ada_dynamics.contact.stops import SHARE_OF_STEP, JointStops, limit_violations, limited_joints
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops.assemble import AssembledPose, assemble
 from ada_dynamics.model.bounds import bounds_of, within_limits
 from ada_dynamics.model.joints import Prismatic
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.acting import Acting
-from ada_dynamics.simulation.integration import AUTO, Integration
+from ada_dynamics.simulation.integration import AUTO, Integration, Stiffness
 from ada_dynamics.simulation.methods import IntegratorName
 
 Wish: TypeAlias = Literal["auto", "on", "off"]
@@ -94,6 +94,9 @@ def scene_for(
     contact, more = ground_under(model, ground, q, vertices=vertices)
     notes += more
     stiff = Acting(contact).stiffest(model, q)
+    if stops:
+        depth = max(limit_violations(model, q).values(), default=0.0)
+        stiff.append(Stiffness("stops of joints that start beyond their limits", depth * (SHARE_OF_STEP / step) ** 2))
     method, why = Integration(integrator, step).chosen(stiff, contact is not None)
     own: JointStops | None = None
     if stops:
@@ -223,7 +226,7 @@ def _moved(model: Model, before: Array, after: Array) -> list[str]:
 def _stops_from(
     model: Model, q: Array, step: float, is_given: bool, is_implicit: bool
 ) -> tuple[JointStops | None, list[str]]:
-    """Stops of all joints that start within their limits."""
+    """Stops of all joints with limits, and a note on those that start beyond them."""
     beyond = {name: over for name, over in limit_violations(model, q).items() if over > _ROUNDING}
     notes = []
     if beyond:
@@ -239,7 +242,7 @@ def _stops_from(
                 field="start",
                 value=float(q[model.q_index(next(iter(beyond)))][0]),
             )
-        notes.append(f"limits: no stops for joints that start beyond theirs: {shown} [rad, m]")
-    if all(name in beyond for name in limited_joints(model)):
+        notes.append(f"limits: joints start beyond theirs, and their stops push them back: {shown} [rad, m]")
+    if not limited_joints(model):
         return None, notes
-    return JointStops.for_model(model, step, q=q, without=tuple(beyond), is_implicit=is_implicit), notes
+    return JointStops.for_model(model, step, q=q, is_implicit=is_implicit), notes

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ada_dynamics import Builder, check
-from ada_dynamics.contact.touching import touching
+from ada_dynamics.contact.shape_contacts import hull_contacts
 from ada_dynamics.model import Model
 from ada_dynamics.model.edit import lock, merge, with_gravity, with_prefix
 from ada_dynamics.model.elements import PLAIN
@@ -131,7 +131,7 @@ def test_geoms_without_contact_do_not_touch_the_ground(group):
     without = f'contype="0" conaffinity="0" group="{group}"'
     bodies = free.format("seen", without) + free.format("touching", 'contype="1" conaffinity="0"')
     model = load(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
-    found = touching(model, model.neutral())
+    found = hull_contacts(model, model.neutral())
     assert [ball.link for ball in found.spheres] == ["touching"]
     assert found.points == []
 

@@ -98,13 +98,17 @@ def test_a_default_start_is_within_the_limits_of_joints_and_of_those_that_mimic_
     np.testing.assert_allclose(q, [0.0, -0.3, -0.01])  # the 45 deg of the second joint are cut to its limit
 
 
-def test_a_given_start_beyond_limits_is_refused_and_a_document_s_has_no_stop_there():
+@pytest.mark.parametrize("integrator", ["auto", "rk4"])
+def test_a_given_start_limit_violations_is_refused_and_a_document_s_is_pushed_back_gently(integrator):
     model = gripper()
     with refused(ada.InputError, joint="elbow", field="start", value=0.0):
         defaults.scene_for(model, [0.0, 0.0, -0.02])
-    scene = defaults.scene_for(model, [0.0, 0.0, -0.02], is_given=False)
-    assert "'elbow' by 0.3" in scene.notes[0]
-    assert {stop.body for stop in scene.stops.resolve(model)} == {0, 2, 3}
+    scene = defaults.scene_for(model, [0.0, 0.5, -0.02], is_given=False, integrator=integrator)
+    assert "'elbow' by 0.8" in scene.notes[0]
+    assert {stop.body for stop in scene.stops.resolve(model)} == {0, 1, 2, 3}
+    log = ada.Simulation(model, scene.q, stops=scene.stops, integrator=scene.integrator).run(1.0)
+    assert log.v[log.t < 0.2, 1].min() > -1.5  # a stop pushes with 1 rad/s = 1 / d, whatever the depth
+    assert limit_violations(model, log.q[-1:]).get("elbow", 0.0) < 0.05
     assert defaults.scene_for(model, [0.0, 0.0, -0.02], stops=False).stops is None
 
 
