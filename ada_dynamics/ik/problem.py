@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of a robot in one pose or in many, as least squares along its loops.
+"""Inverse kinematics as a nonlinear least-squares problem on the constraint manifold.
 
-Velocities of the tree are v = U N z: the columns of N are the orthonormal motions that the loops leave, U the units of
-the mechanism's length. So no choice of independent joints can fail on the way, and no step opens a loop to first order.
+Tree velocities are v = U N z: the columns of N are an orthonormal basis of the null space of the constraint Jacobian, U
+contains the units of the coordinates. Therefore no selection of independent joints can become singular, and steps keep
+loops closed to first order.
 """
 
 from __future__ import annotations
@@ -25,92 +26,92 @@ from ada_dynamics.loops.velocities import motions
 from ada_dynamics.model.bounds import Bound, bounds_of
 from ada_dynamics.model.model import Model
 
-WITHIN = 1e-9  # beyond a limit: rounding
-_OPEN = 1e-9  # of the mechanism's length: a gap that closing may leave
-_NEARLY = 1e-3  # likewise: from there plain Newton steps lead to the nearest closed pose
+WITHIN = 1e-9  # tolerance of limits for rounding errors
+_OPEN = 1e-9  # closure tolerance in characteristic lengths
+_NEARLY = 1e-3  # violation, in characteristic lengths, below which plain Newton steps are tried first
 _CLOSING_STEPS, _RANK = 12, 1e-9
 JointBounds = bool | Mapping[str, tuple[float, float]]
 
 
-class Here(NamedTuple):
-    """A pose, or many of them, and what is left there.
+class Evaluation(NamedTuple):
+    """Residuals at a configuration or at a batch of configurations.
 
     Attributes:
-        q: positions.
-        left: of each task, level by level [m, rad].
-        weighted: likewise, weighted, in units of the mechanism's length.
-        excess: by how much the worst joint is beyond its limit [m, rad].
+        q: configuration(s), (..., nq).
+        residuals: residual of each task, level by level [m, rad].
+        weighted: weighted residuals of each level, in units of the characteristic length.
+        limit_violation: largest violation of a joint limit [m, rad].
     """
 
     q: Array
-    left: list[list[Array]]
+    residuals: list[list[Array]]
     weighted: list[Array]
-    excess: Array
+    limit_violation: Array
 
     @property
     def costs(self) -> list[Array]:
-        """Squares of what is beyond limits, and of what is left, by level."""
-        return [self.excess**2, *((x * x).sum(axis=-1) for x in self.weighted)]
+        """Squared limit violation, followed by the squared residual of each level."""
+        return [self.limit_violation**2, *((x * x).sum(axis=-1) for x in self.weighted)]
 
-    def some(self, rows: NDArray[np.bool_]) -> Here:
-        """Some of the poses."""
-        left = [[x[rows] for x in level] for level in self.left]
-        return Here(self.q[rows], left, [x[rows] for x in self.weighted], self.excess[rows])
+    def subset(self, rows: NDArray[np.bool_]) -> Evaluation:
+        """Select configurations."""
+        residuals = [[x[rows] for x in level] for level in self.residuals]
+        return Evaluation(self.q[rows], residuals, [x[rows] for x in self.weighted], self.limit_violation[rows])
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Tasks by level, and the limits of the joints that have one: of single coordinates first, then of angles."""
+class IkProblem:
+    """Tasks by level and joint limits: of single coordinates first, then of angles of spherical joints."""
 
     dynamics: Dynamics
     levels: list[list[Task]]
-    limited: NDArray[np.intp]  # places in v
-    positions: NDArray[np.intp]  # the same ones' places in q
+    limited_v: NDArray[np.intp]  # indices in v
+    limited_q: NDArray[np.intp]  # indices of the same coordinates in q
     lower: Array
     upper: Array
-    angles: tuple[tuple[str, Bound], ...]  # of spherical joints, by their names
+    angles: tuple[tuple[str, Bound], ...]  # name and limit of angles of spherical joints
 
     @classmethod
-    def of(cls, robot: Model | Dynamics, tasks: Task | Iterable[Task], limits: JointBounds) -> Problem:
-        """Arguments of callers, checked."""
+    def of(cls, robot: Model | Dynamics, tasks: Task | Iterable[Task], limits: JointBounds) -> IkProblem:
+        """Check the arguments of a caller and create the problem."""
         dynamics = robot if isinstance(robot, Dynamics) else Dynamics(_as_model(robot))
-        given = listed(tasks)
+        given = task_list(tasks)
         for task in given:
-            task.refuse_unfit(dynamics)
+            task.validate(dynamics)
             task.weights(dynamics)
         numbers = sorted({task.level for task in given})
         levels = [[task for task in given if task.level == number] for number in numbers]
-        return cls(dynamics, levels, *_bounds(dynamics.model, limits))
+        return cls(dynamics, levels, *_limits(dynamics.model, limits))
 
     @property
-    def count(self) -> int | None:
-        """How many goals the tasks have; None where none of them is stacked."""
-        counts = {task.count for task in self.tasks} - {None}
+    def goal_count(self) -> int | None:
+        """Number of stacked goals; None if no goal is stacked."""
+        counts = {task.goal_count for task in self.tasks} - {None}
         if len(counts) > 1:
             raise InputError(
-                f"tasks have {sorted(filter(None, counts))} goals; those that are stacked must be as many.",
+                f"tasks have {sorted(filter(None, counts))} goals; stacked goals must have the same number.",
                 field="tasks",
                 value=tuple(sorted(filter(None, counts))),
             )
         return counts.pop() if counts else None
 
-    def some(self, rows: NDArray[np.intp]) -> Problem:
-        """The same for some of the goals."""
-        return replace(self, levels=[[task.some(rows) for task in level] for level in self.levels])
+    def subset(self, rows: NDArray[np.intp]) -> IkProblem:
+        """Select goals."""
+        return replace(self, levels=[[task.subset(rows) for task in level] for level in self.levels])
 
-    def of_one_goal(self) -> Problem:
-        """Itself; refused where goals are stacked."""
-        if self.count is not None:
+    def require_single_goal(self) -> IkProblem:
+        """Return the problem itself, or raise an InputError if goals are stacked."""
+        if self.goal_count is not None:
             raise InputError(
-                f"{self.count} goals are stacked; ada.ik.solve_many takes them, all at once.",
+                f"{self.goal_count} goals are stacked; ada.ik.solve_many solves them together.",
                 field="tasks",
-                value=self.count,
+                value=self.goal_count,
             )
         return self
 
     @property
     def tasks(self) -> list[Task]:
-        """All of them, by level."""
+        """Tasks of all levels."""
         return [task for level in self.levels for task in level]
 
     @cached_property
@@ -118,36 +119,36 @@ class Problem:
         return [[task.weights(self.dynamics) for task in level] for level in self.levels]
 
     @cached_property
-    def _free(self) -> Array:
-        """U N where there are no loops."""
+    def _free_basis(self) -> Array:
+        """U N of a model without loops."""
         return np.diag(self.dynamics.choices.units)
 
-    def motions(self, q: Array) -> Array:
-        """U N, (nv, mobility)."""
+    def velocity_basis(self, q: Array) -> Array:
+        """Basis U N of the velocities that satisfy the loop constraints, (..., nv, mobility)."""
         if not self.dynamics.model.loops:
-            return np.broadcast_to(self._free, (*q.shape[:-1], *self._free.shape))
+            return np.broadcast_to(self._free_basis, (*q.shape[:-1], *self._free_basis.shape))
         choices = self.dynamics.choices
         basis = motions(self.dynamics.loop_conditions(q), choices.mobility).basis()
         return np.asarray(choices.units[:, None] * basis)
 
-    def at(self, q: Array) -> Here:
-        """Residuals of all tasks."""
-        left = [[task.left(self.dynamics, q) for task in level] for level in self.levels]
+    def evaluate(self, q: Array) -> Evaluation:
+        """Residuals of all tasks and the limit violation."""
+        left = [[task.residual(self.dynamics, q) for task in level] for level in self.levels]
         weighted = [
             np.concatenate([w * x for w, x in zip(weights, level, strict=True)], axis=-1)
             for weights, level in zip(self._weights, left, strict=True)
         ]
-        return Here(q, left, weighted, self.excess(q))
+        return Evaluation(q, left, weighted, self.limit_violation(q))
 
-    def is_served(self, here: Here, tolerance: float) -> NDArray[np.bool_]:
-        """True if every task of the first level is."""
-        served = here.excess <= WITHIN
-        for weights, left in zip(self._weights[0], here.left[0], strict=True):
-            served = served & (np.abs(left[..., weights > 0.0]) <= tolerance).all(axis=-1)
-        return np.asarray(served)
+    def is_satisfied(self, here: Evaluation, tolerance: float) -> NDArray[np.bool_]:
+        """Return True where every task of the first level is satisfied within the limits."""
+        satisfied = here.limit_violation <= WITHIN
+        for weights, left in zip(self._weights[0], here.residuals[0], strict=True):
+            satisfied = satisfied & (np.abs(left[..., weights > 0.0]) <= tolerance).all(axis=-1)
+        return np.asarray(satisfied)
 
     def jacobians(self, q: Array, along: Array) -> list[Array]:
-        """By how much each motion lessens what is left, weighted, level by level."""
+        """Decrease of the weighted residuals of each level by the basis velocities, (..., rows, mobility)."""
         dynamics = self.dynamics
         return [
             np.concatenate([w[:, None] * t.jacobian(dynamics, q) for w, t in zip(weights, level, strict=True)], axis=-2)
@@ -155,71 +156,73 @@ class Problem:
             for weights, level in zip(self._weights, self.levels, strict=True)
         ]
 
-    def limited_motions(self, q: Array, along: Array) -> Array:
-        """Derivatives of limited quantities by each motion, (limits, mobility)."""
-        single = along[..., self.limited, :]
-        return np.concatenate([single, self.motions_of_angles(q, along)], axis=-2) if self.angles else single
+    def limit_jacobian(self, q: Array, along: Array) -> Array:
+        """Derivatives of the limited quantities by the basis velocities, (..., limits, mobility)."""
+        single = along[..., self.limited_v, :]
+        return np.concatenate([single, self.angle_jacobian(q, along)], axis=-2) if self.angles else single
 
-    def motions_of_angles(self, q: Array, along: Array) -> Array:
-        """Derivatives of limited angles of spherical joints by each motion."""
+    def angle_jacobian(self, q: Array, along: Array) -> Array:
+        """Derivatives of the limited angles of spherical joints by the basis velocities."""
         rates = np.zeros((*q.shape[:-1], len(self.angles), self.dynamics.model.nv))
         for i, (name, bound) in enumerate(self.angles):
-            rates[..., i, self.dynamics.model.v_index(name)] = np.stack(bound.directions(self._own(q, name)), axis=-1)
+            rates[..., i, self.dynamics.model.v_index(name)] = np.stack(
+                bound.directions(self._positions(q, name)), axis=-1
+            )
         return np.asarray(rates @ along)
 
-    def _own(self, q: Array, joint: str) -> list[Array]:
-        """A joint's positions, one by one."""
+    def _positions(self, q: Array, joint: str) -> list[Array]:
+        """Coordinates of a joint, one array each."""
         return list(np.moveaxis(q[..., self.dynamics.model.q_index(joint)], -1, 0))
 
-    def room(self, q: Array) -> tuple[Array, Array]:
-        """How far what is limited is from its limits, down and up; the other way where it is beyond."""
-        single = q[..., self.positions]
+    def limit_distances(self, q: Array) -> tuple[Array, Array]:
+        """Signed distances to the lower and upper limits; their signs change beyond a limit."""
+        single = q[..., self.limited_q]
         down, up = self.lower - single, self.upper - single
         if not self.angles:
             return down, up
-        at = np.stack([bound.value(self._own(q, name)) for name, bound in self.angles], axis=-1)
+        at = np.stack([bound.value(self._positions(q, name)) for name, bound in self.angles], axis=-1)
         least, most = np.transpose([bound.ends for _, bound in self.angles])
         return np.concatenate([down, least - at], axis=-1), np.concatenate([up, most - at], axis=-1)
 
-    def excess(self, q: Array) -> Array:
-        """By how much the worst joint is beyond its limit [m, rad]."""
-        down, up = self.room(q)
+    def limit_violation(self, q: Array) -> Array:
+        """Largest violation of a joint limit [m, rad]."""
+        down, up = self.limit_distances(q)
         return np.asarray(np.maximum(np.max(down, axis=-1, initial=0.0), np.max(-up, axis=-1, initial=0.0)))
 
     def at_limit(self, q: Array, margin: float = 1e-9) -> tuple[str, ...]:
-        """Joints at a limit."""
-        down, up = self.room(q)
+        """Names of the joints within a margin of a limit."""
+        down, up = self.limit_distances(q)
         held = (down >= -margin) | (up <= margin)
         return tuple(dict.fromkeys(label for label, is_held in zip(self.labels, held, strict=True) if is_held))
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Of what is limited."""
-        single = (self.dynamics.choices.label(int(k)) for k in self.limited)
+        """Joint names of the limited quantities."""
+        single = (self.dynamics.choices.label(int(k)) for k in self.limited_v)
         return (*single, *(name for name, _ in self.angles))
 
-    def start(self, q: ArrayLike | None) -> Array:
-        """A pose with its loops closed, near a guess; ModelError where there is none."""
+    def initial_configuration(self, q: ArrayLike | None) -> Array:
+        """Configuration with closed loops near a guess; raises ModelError if there is none."""
         model, guess = self.dynamics.model, start_of(self.dynamics.model, q)
         if self.dynamics.largest_gap(guess) < _NEARLY * self.dynamics.choices.length:
-            (plain,), (good,) = self.all_closed(guess[None])
-            if good:
+            (plain,), (closed,) = self.close_batch(guess[None])
+            if closed:
                 return np.asarray(plain)
         return np.asarray(assemble(model, guess))
 
-    def closed(self, q: Array) -> Array | None:
-        """The pose with its loops closed, close by; None where they do not close from there."""
+    def close(self, q: Array) -> Array | None:
+        """Close the loops near a configuration; None if they do not close."""
         study = self.dynamics.choices.study
         if study is None:
             return q
-        (plain,), (good,) = self.all_closed(q[None])
-        if good:
+        (plain,), (closed,) = self.close_batch(q[None])
+        if closed:
             return np.asarray(plain)
         found = close(study.numbers, q)
         return found.q if found.gap < _OPEN else None
 
-    def all_closed(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Many poses with their loops closed by plain Newton steps, and which of them are."""
+    def close_batch(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Close the loops of a batch by Newton steps; return configurations, and True where loops are closed."""
         dynamics, q = self.dynamics, np.array(q)
         if not dynamics.model.loops:
             return q, np.ones(len(q), dtype=np.bool_)
@@ -232,50 +235,51 @@ class Problem:
             moved = dynamics.model.integrate(q, -dynamics.choices.units * back[..., 0])
             gaps_there = dynamics.loop_gaps(moved)
             there = np.max(np.abs(gaps_there), axis=-1, initial=0.0)
-            taken = ~was_closed | (there < size)  # near a singular pose a last step may open what is closed
+            # Near a singular configuration a further step can increase a violation.
+            taken = ~was_closed | (there < size)
             q[taken], gaps[taken], size[taken] = moved[taken], gaps_there[taken], there[taken]
             if was_closed.all():
                 break
         return q, size <= most
 
-    def all_moved(self, q: Array, steps: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Many poses, each after a step of its own."""
+    def integrate_batch(self, q: Array, steps: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Integrate a step for each configuration and close the loops."""
         at = self.dynamics.model.integrate(q, steps)
         if not self.dynamics.model.loops:
-            at[:, self.positions] = np.clip(at[:, self.positions], *self._reachable(q))
+            at[:, self.limited_q] = np.clip(at[:, self.limited_q], *self._reachable(q))
             for before, after in zip(q, at, strict=True) if self.angles else ():
-                self._clip_turns(before, after)
-        return self.all_closed(at)
+                self._clip_angles(before, after)
+        return self.close_batch(at)
 
-    def moved(self, q: Array, step: Array) -> Array | None:
-        """The pose after a step along the loops, with the loops closed and rounding beyond a limit taken off."""
+    def integrate(self, q: Array, step: Array) -> Array | None:
+        """Integrate a step along the loop constraints and close the loops; limits are met exactly without loops."""
         at = self.dynamics.model.integrate(q, step)
         if self.dynamics.choices.study is None:
-            at[self.positions] = np.clip(at[self.positions], *self._reachable(q))
-            self._clip_turns(q, at)
+            at[self.limited_q] = np.clip(at[self.limited_q], *self._reachable(q))
+            self._clip_angles(q, at)
             return at
-        return self.closed(at)
+        return self.close(at)
 
-    def _clip_turns(self, q: Array, at: Array) -> None:
-        """Take off by how much the angles of spherical joints are led over their limits in a step from q."""
+    def _clip_angles(self, q: Array, at: Array) -> None:
+        """Clip the limited angles of spherical joints to their limits after a step from q."""
         model = self.dynamics.model
         for name in dict.fromkeys(name for name, _ in self.angles):
             turns, own = model.joints[name].turns, model.q_index(name)
             if turns is None:
                 continue
             now, wanted = turns.read(q[own]), turns.read(at[own])
-            kept = np.clip(wanted, np.minimum(turns.lower, now), np.maximum(turns.upper, now))
-            if (kept != wanted).any():
-                at[own] = turns.position(kept)
+            clipped = np.clip(wanted, np.minimum(turns.lower, now), np.maximum(turns.upper, now))
+            if (clipped != wanted).any():
+                at[own] = turns.position(clipped)
 
     def _reachable(self, q: Array) -> tuple[Array, Array]:
-        """Limits, widened to where joints already are."""
-        own = q[..., self.positions]
+        """Joint limits, extended to the present configuration."""
+        own = q[..., self.limited_q]
         return np.minimum(self.lower, own), np.maximum(self.upper, own)
 
 
-def listed(tasks: object) -> list[Task]:
-    """Tasks as a caller gives them, one or several, in their order."""
+def task_list(tasks: object) -> list[Task]:
+    """Convert one or several tasks to a list."""
     given = [tasks] if isinstance(tasks, Task) else list(tasks) if isinstance(tasks, Iterable) else []
     if not given or not all(isinstance(task, Task) for task in given):
         raise WrongTypeError(
@@ -295,27 +299,27 @@ def _as_model(robot: object) -> Model:
     return robot
 
 
-def _rising(joint: str, pair: object) -> tuple[float, float]:
-    """Two limits of a joint, checked."""
+def _limit_pair(joint: str, pair: object) -> tuple[float, float]:
+    """Check two limits of a joint."""
     try:
         least, most = (float(x) for x in pair)  # type: ignore[attr-defined]
     except (TypeError, ValueError):
         least, most = np.nan, np.nan
     if not least <= most:
         raise InputError(
-            f"limits of joint {joint!r} are {pair!r:.80}; they must be two numbers that do not fall.",
+            f"limits of joint {joint!r} are {pair!r:.80}; they must be two numbers in ascending order.",
             joint=joint,
             field="limits",
             value=pair,
-            allowed="two numbers that do not fall",
+            allowed="two numbers in ascending order",
         )
     return least, most
 
 
-def _bounds(
+def _limits(
     model: Model, limits: JointBounds
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, Array, tuple[tuple[str, Bound], ...]]:
-    """Places in v and q of limited joints whose positions are free numbers, their limits, and those of angles."""
+    """Indices in v and q of limited coordinates, their limits, and the limited angles of spherical joints."""
     angles: list[tuple[str, Bound]] = []
     v_places: list[int] = []
     q_places: list[int] = []
@@ -328,17 +332,17 @@ def _bounds(
         )
     given = limits if isinstance(limits, Mapping) else {}
     for name, pair in given.items():
-        lower[model.q_index(name)], upper[model.q_index(name)] = _rising(name, pair)
+        lower[model.q_index(name)], upper[model.q_index(name)] = _limit_pair(name, pair)
     for name in () if limits is False else model.joint_names:
         q_own, v_own = model.q_index(name), model.v_index(name)
         if q_own.stop - q_own.start != v_own.stop - v_own.start:
             if name in given:
                 raise InputError(
-                    f"joint {name!r} cannot be limited: its positions are not free numbers. Give its angles limits in "
-                    "the model (turns).",
+                    f"joint {name!r} cannot be limited: its positions are not independent. Limit its angles in the "
+                    "model (turns).",
                     joint=name,
                     field="limits",
-                    allowed="joints whose positions are free numbers",
+                    allowed="joints with independent positions",
                 )
             angles += [(name, bound) for bound in bounds_of(model.joints[name])]
             continue

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of inverse kinematics: places of links, of the centre of mass, of joints.
+"""Tasks of inverse kinematics: poses of links, the center of mass, joint positions.
 
-A task tells what is left to its goal, one row for each condition [m, rad], and how these rows shrink with the
-velocities of the tree's joints; for one pose, or for many poses at once, each with a goal of its own or all with one.
-Turns are rotation vectors w, and their rate counts as the angular velocity ω: that is exact at the goal, and so is the
-slope everywhere, d(½ |w|²)/dt = -wᵀ ω.
+A task has a residual, one row for each condition [m, rad], and a Jacobian, the decrease of the residual per unit of
+tree velocity; for one configuration, or for a batch with one goal per configuration or one goal for all. Rotational
+residuals are rotation vectors w. The Jacobian uses the angular velocity ω as their rate, which is exact at the goal and
+for the gradient: d(½ |w|²)/dt = -wᵀ ω.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ METRES, RADIANS = "m", "rad"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task(ABC):
-    """A goal.
+    """Base class of tasks.
 
     Attributes:
-        weight: of what is left, against other tasks of the same level; one number, or one for each row: 0 leaves a row
-            free. A turn by one radian counts as much as a way of the mechanism's length.
-        level: tasks of a higher number take only the motions that those of lower ones leave.
+        weight: weight of the residual relative to tasks of the same level: one number, or one for each row; rows of
+            weight
+            0 are ignored. One radian counts as much as the characteristic length of the mechanism.
+        level: priority; tasks of a higher number are solved in the null space of the lower numbers.
     """
 
     goal_dimensions: ClassVar[int] = 1
@@ -47,41 +48,41 @@ class Task(ABC):
     level: int = 0
 
     @property
-    def count(self) -> int | None:
-        """How many goals there are, stacked along a first axis; None for one that is not stacked."""
-        goal = self._goal_numbers
+    def goal_count(self) -> int | None:
+        """Number of goals stacked along the first axis; None for a single goal."""
+        goal = self._goal_array
         return len(goal) if goal.ndim > self.goal_dimensions else None
 
-    def some(self: T, rows: NDArray[np.intp]) -> T:
-        """Some of the goals."""
-        if self.count is None:
+    def subset(self: T, rows: NDArray[np.intp]) -> T:
+        """Return the task with the selected goals."""
+        if self.goal_count is None:
             return self
-        changes: Any = {"goal": self._goal_numbers[rows]}
-        return replace(self, **changes)
+        values: Any = {"goal": self._goal_array[rows]}
+        return replace(self, **values)
 
     @property
-    def _goal_numbers(self) -> Array:
+    def _goal_array(self) -> Array:
         return np.asarray(vars(self)["goal"], dtype=np.float64)
 
     @abstractmethod
-    def left(self, dynamics: Dynamics, q: Array) -> Array:
-        """Residual."""
+    def residual(self, dynamics: Dynamics, q: Array) -> Array:
+        """Distance to the goal, (..., rows) [m, rad]."""
 
     @abstractmethod
     def jacobian(self, dynamics: Dynamics, q: Array) -> Array:
-        """By how much a unit of each velocity of the tree lessens it, (rows, nv)."""
+        """Decrease of the residual per unit of each tree velocity, (..., rows, nv)."""
 
     @abstractmethod
-    def row_units(self, dynamics: Dynamics) -> list[str]:
-        """Of each row, "m" or "rad"."""
+    def units(self, dynamics: Dynamics) -> list[str]:
+        """Unit of each row, "m" or "rad"."""
 
     @abstractmethod
-    def refuse_unfit(self, dynamics: Dynamics) -> None:
-        """Raise where the model or the numbers are not what the task needs."""
+    def validate(self, dynamics: Dynamics) -> None:
+        """Raise an InputError if the model or the goal does not suit the task."""
 
     def weights(self, dynamics: Dynamics) -> Array:
-        """Of each row, with lengths in those of the mechanism."""
-        units = self.row_units(dynamics)
+        """Weight of each row; lengths are divided by the characteristic length of the mechanism."""
+        units = self.units(dynamics)
         try:
             found = np.asarray(self.weight, dtype=np.float64)
         except (TypeError, ValueError):
@@ -104,8 +105,8 @@ class Task(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class _LinkTask(Task):
-    """Where a point of a link is, and how the link is turned, seen from the world or from another link."""
+class LinkTask(Task):
+    """Pose of a point of a link relative to the world or to another link."""
 
     rows: ClassVar[slice]
 
@@ -116,41 +117,45 @@ class _LinkTask(Task):
 
     @abstractmethod
     def goal_pose(self) -> Array:
-        """The goal as a pose; rows that are not asked for may be anything."""
+        """Goal as poses, (..., 4, 4); the part that the task ignores is arbitrary."""
 
-    def refuse_unfit(self, dynamics: Dynamics) -> None:
+    def validate(self, dynamics: Dynamics) -> None:
+        """Raise an InputError if the model or the goal does not suit the task."""
         dynamics.require_link(self.link)
         if self.relative_to != WORLD_LINK:
             dynamics.require_link(self.relative_to)
-        _numbers("point", self.point, (3,))
+        _array("point", self.point, (3,))
         goal = self.goal_pose()
         for number, R in enumerate(np.reshape(goal, (-1, 4, 4))[:, :3, :3]):
             if np.max(np.abs(R.T @ R - np.eye(3))) > _IS_ROTATION or np.linalg.det(R) < 0.0:
                 which = f"goal {number}" if goal.ndim > 2 else "goal"
                 raise InputError(
-                    f"{which} of link {self.link!r} is turned by {R.tolist()}, which is not a rotation matrix.",
+                    f"{which} of link {self.link!r} has the rotation {R.tolist()}, which is not a rotation matrix.",
                     link=self.link,
                     field=which,
                     value=R,
                     allowed="a rotation matrix",
                 )
 
-    def row_units(self, dynamics: Dynamics) -> list[str]:
+    def units(self, dynamics: Dynamics) -> list[str]:
+        """Unit of each row, "m" or "rad"."""
         return ([METRES] * 3 + [RADIANS] * 3)[self.rows]
 
-    def left(self, dynamics: Dynamics, q: Array) -> Array:
-        here = _seen(self._reference(dynamics, q), self._pose(dynamics, q))
-        both = ways_and_turns(here, self.goal_pose()) @ here[..., :3, :3].swapaxes(-1, -2)
-        return both.reshape(*both.shape[:-2], 6)[..., self.rows]
+    def residual(self, dynamics: Dynamics, q: Array) -> Array:
+        """Distance to the goal, (..., rows) [m, rad]."""
+        current = _relative_pose(self._reference(dynamics, q), self._pose(dynamics, q))
+        parts = ways_and_turns(current, self.goal_pose()) @ current[..., :3, :3].swapaxes(-1, -2)
+        return parts.reshape(*parts.shape[:-2], 6)[..., self.rows]
 
     def jacobian(self, dynamics: Dynamics, q: Array) -> Array:
+        """Decrease of the residual per unit of each tree velocity, (..., rows, nv)."""
         J = point_jacobian(dynamics, self.link, q, self.point)
         reference = self._reference(dynamics, q)
         if reference is not None:
-            there = _seen(reference, self._pose(dynamics, q))
-            J = J - point_jacobian(dynamics, self.relative_to, q, there[..., :3, 3])
-            back = reference[..., :3, :3].swapaxes(-1, -2)
-            J = np.concatenate([back @ J[..., :3, :], back @ J[..., 3:, :]], axis=-2)
+            relative = _relative_pose(reference, self._pose(dynamics, q))
+            J = J - point_jacobian(dynamics, self.relative_to, q, relative[..., :3, 3])
+            inverse = reference[..., :3, :3].swapaxes(-1, -2)
+            J = np.concatenate([inverse @ J[..., :3, :], inverse @ J[..., 3:, :]], axis=-2)
         return np.asarray(J[..., self.rows, :])
 
     def _pose(self, dynamics: Dynamics, q: Array) -> Array:
@@ -163,109 +168,108 @@ class _LinkTask(Task):
         return None if self.relative_to == WORLD_LINK else dynamics.pose(self.relative_to, q)
 
 
-def _seen(reference: Array | None, pose: Array) -> Array:
-    """A pose from a reference; from the world where there is none."""
+def _relative_pose(reference: Array | None, pose: Array) -> Array:
     if reference is None:
         return pose
-    back = reference[..., :3, :3].swapaxes(-1, -2)
+    inverse = reference[..., :3, :3].swapaxes(-1, -2)
     seen = np.array(pose)
-    seen[..., :3, :3] = back @ pose[..., :3, :3]
-    seen[..., :3, 3] = (back @ (pose[..., :3, 3] - reference[..., :3, 3])[..., None])[..., 0]
+    seen[..., :3, :3] = inverse @ pose[..., :3, :3]
+    seen[..., :3, 3] = (inverse @ (pose[..., :3, 3] - reference[..., :3, 3])[..., None])[..., 0]
     return seen
 
 
 @dataclass(frozen=True, eq=False)
-class PoseTask(_LinkTask):
-    """A link at a pose (4x4), with a point of it at the pose's place; in the world or in another link."""
+class PoseTask(LinkTask):
+    """Pose of a link (4, 4), with the position at a point of the link, in the world or relative to another link."""
 
     goal_dimensions: ClassVar[int] = 2
     rows: ClassVar[slice] = slice(0, 6)
 
     def goal_pose(self) -> Array:
-        """The goal; what is not asked for is as in the world."""
-        return _numbers("goal", self.goal, (4, 4), stacked=True)
+        """Goal poses, (..., 4, 4)."""
+        return _array("goal", self.goal, (4, 4), stacked=True)
 
 
 @dataclass(frozen=True, eq=False)
-class PositionTask(_LinkTask):
-    """A point of a link at a place (3) [m]."""
+class PositionTask(LinkTask):
+    """Position of a point of a link (3,) [m]."""
 
     rows: ClassVar[slice] = slice(0, 3)
 
     def goal_pose(self) -> Array:
-        """The goal; what is not asked for is as in the world."""
-        return _as_poses(ways=_numbers("goal", self.goal, (3,), stacked=True))
+        """Goal positions as poses, (..., 4, 4)."""
+        return _as_poses(ways=_array("goal", self.goal, (3,), stacked=True))
 
 
 @dataclass(frozen=True, eq=False)
-class OrientationTask(_LinkTask):
-    """A link turned as a rotation matrix (3x3) says."""
+class OrientationTask(LinkTask):
+    """Orientation of a link as a rotation matrix (3, 3)."""
 
     goal_dimensions: ClassVar[int] = 2
     rows: ClassVar[slice] = slice(3, 6)
 
     def goal_pose(self) -> Array:
-        """The goal; what is not asked for is as in the world."""
-        return _as_poses(turns=_numbers("goal", self.goal, (3, 3), stacked=True))
+        """Goal rotations as poses, (..., 4, 4)."""
+        return _as_poses(turns=_array("goal", self.goal, (3, 3), stacked=True))
 
 
 @dataclass(frozen=True, eq=False)
 class ComTask(Task):
-    """The centre of mass at a place (3) [m]."""
+    """Position of the center of mass (3,) [m]."""
 
     goal: ArrayLike
 
-    def refuse_unfit(self, dynamics: Dynamics) -> None:
-        """Raise where numbers or names do not fit."""
-        _numbers("goal", self.goal, (3,), stacked=True)
+    def validate(self, dynamics: Dynamics) -> None:
+        """Raise an InputError if the goal is not a position."""
+        _array("goal", self.goal, (3,), stacked=True)
 
-    def row_units(self, dynamics: Dynamics) -> list[str]:
-        """Of each row."""
+    def units(self, dynamics: Dynamics) -> list[str]:
+        """Unit of each row, "m"."""
         return [METRES] * 3
 
-    def left(self, dynamics: Dynamics, q: Array) -> Array:
-        """Residual."""
+    def residual(self, dynamics: Dynamics, q: Array) -> Array:
+        """Distance to the goal, (..., 3) [m]."""
         return np.asarray(np.asarray(self.goal, dtype=np.float64) - dynamics.com(q))
 
     def jacobian(self, dynamics: Dynamics, q: Array) -> Array:
-        """By how much each velocity lessens it."""
+        """Decrease of the residual per unit of each tree velocity, (..., 3, nv)."""
         return dynamics.com_jacobian(q)
 
 
 @dataclass(frozen=True, eq=False)
 class PostureTask(Task):
-    """Joints as they are in positions q of the model, all or those named."""
+    """Configuration of all joints or of the named joints; the goal is a full configuration (nq,)."""
 
     goal: ArrayLike
     joints: Sequence[str] | None = None
 
-    def refuse_unfit(self, dynamics: Dynamics) -> None:
-        """Raise where numbers or names do not fit."""
-        _numbers("goal", self.goal, (dynamics.model.nq,), stacked=True)
-        self._places(dynamics)
+    def validate(self, dynamics: Dynamics) -> None:
+        """Raise an InputError if the goal is not a configuration or a joint is unknown."""
+        _array("goal", self.goal, (dynamics.model.nq,), stacked=True)
+        self._indices(dynamics)
 
-    def row_units(self, dynamics: Dynamics) -> list[str]:
-        """Of each row."""
+    def units(self, dynamics: Dynamics) -> list[str]:
+        """Unit of each row, "m" or "rad"."""
         units = units_of_rates(dynamics.model)
-        return [units[k] for k in self._places(dynamics)]
+        return [units[k] for k in self._indices(dynamics)]
 
-    def left(self, dynamics: Dynamics, q: Array) -> Array:
-        """Residual."""
+    def residual(self, dynamics: Dynamics, q: Array) -> Array:
+        """Difference to the goal, (..., rows) [m, rad]."""
         goal = np.asarray(self.goal, dtype=np.float64)
         goals = np.broadcast_to(goal, q.shape)
-        return np.asarray(dynamics.model.difference(q, goals)[..., list(self._places(dynamics))])
+        return np.asarray(dynamics.model.difference(q, goals)[..., list(self._indices(dynamics))])
 
     def jacobian(self, dynamics: Dynamics, q: Array) -> Array:
-        """By how much each velocity lessens it."""
-        rows = np.eye(dynamics.model.nv)[list(self._places(dynamics))]
+        """Decrease of the residual per unit of each tree velocity, (..., rows, nv)."""
+        rows = np.eye(dynamics.model.nv)[list(self._indices(dynamics))]
         return np.broadcast_to(rows, (*q.shape[:-1], *rows.shape))
 
-    def _places(self, dynamics: Dynamics) -> tuple[int, ...]:
+    def _indices(self, dynamics: Dynamics) -> tuple[int, ...]:
         return velocities_of(dynamics.model, dynamics.model.joint_names if self.joints is None else self.joints)
 
 
 def _as_poses(ways: Array | None = None, turns: Array | None = None) -> Array:
-    """Poses of which one part matters."""
+    """Poses with the given positions or rotations."""
     given = ways[..., None] if ways is not None else turns
     assert given is not None
     poses = np.tile(np.eye(4), (*given.shape[:-2], 1, 1))
@@ -273,8 +277,8 @@ def _as_poses(ways: Array | None = None, turns: Array | None = None) -> Array:
     return poses
 
 
-def _numbers(what: str, given: ArrayLike, shape: tuple[int, ...], stacked: bool = False) -> Array:
-    """An argument as finite numbers of a shape, or `stacked`: many of them along a first axis."""
+def _array(what: str, given: ArrayLike, shape: tuple[int, ...], stacked: bool = False) -> Array:
+    """Convert an argument to finite numbers of a shape, or to a stack of them along a first axis."""
     try:
         found = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):

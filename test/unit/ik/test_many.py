@@ -10,8 +10,8 @@ from refused import refused
 import ada_dynamics as ada
 from ada_dynamics import ik
 from ada_dynamics.errors import InputError
-from ada_dynamics.ik.bounded import Level, Limits, nearest, nearest_of_many
-from ada_dynamics.ik.problem import Problem
+from ada_dynamics.ik.least_squares import Level, LinearBounds, solve_level, solve_level_batch
+from ada_dynamics.ik.problem import IkProblem
 from ada_dynamics.robots import mechanisms
 
 
@@ -31,8 +31,8 @@ def test_steps_of_many_are_those_of_each(seed):
     A, b, C = rng.normal(size=(50, 6, 7)), 3.0 * rng.normal(size=(50, 6)), rng.normal(size=(50, 9, 7))
     damping, lower, upper = rng.uniform(1e-6, 1.0, 50), -rng.uniform(0.0, 0.5, (50, 9)), rng.uniform(0.0, 0.5, (50, 9))
     lower[:, 0], upper[:, 1] = -np.inf, np.inf
-    many, found = nearest_of_many(Level(A, b, damping), Limits(C, lower, upper))
-    each = [nearest(Level(A[k], b[k], damping[k]), Limits(C[k], lower[k], upper[k])) for k in range(50)]
+    many, found = solve_level_batch(Level(A, b, damping), LinearBounds(C, lower, upper))
+    each = [solve_level(Level(A[k], b[k], damping[k]), LinearBounds(C[k], lower[k], upper[k])) for k in range(50)]
     assert found.sum() > 25, "hardly any is found at once"
     at_a_side = np.abs(np.einsum("nij,nj->ni", C, many) - upper).min(axis=-1) < 1e-9
     assert (found & at_a_side).any(), "no limit is met: the test shows nothing"
@@ -66,7 +66,7 @@ def test_loops_stay_closed(name):
     dynamics, rng = ada.Dynamics(model, pose=q), np.random.default_rng(0)
     places = dynamics.pose("platform", q)[:3, 3] + rng.uniform(-0.03, 0.03, (40, 3))
     found = ik.solve_many(dynamics, ada.PositionTask("platform", places), q)
-    assert found.reached.all() and found.gap.max() < 1e-14
+    assert found.reached.all() and found.constraint_violation.max() < 1e-14
     assert np.abs(dynamics.pose("platform", found.q)[:, :3, 3] - places).max() < 1e-8
 
 
@@ -93,7 +93,7 @@ def test_poses_that_are_told_to_be_closed_are_so_near_a_singular_pose_too():
     dynamics = ada.Dynamics(model)
     flat, rng = np.array(ada.assemble(model, [np.pi / 2, 0.0, np.pi])), np.random.default_rng(0)
     near = flat + 10.0 ** rng.uniform(-9.0, -2.0, (200, 1)) * rng.normal(size=(200, model.nv))
-    closed, good = Problem.of(dynamics, ada.PostureTask(flat), False).all_closed(near)
+    closed, good = IkProblem.of(dynamics, ada.PostureTask(flat), False).close_batch(near)
     assert good.sum() > 100
     assert np.abs(dynamics.loop_gaps(closed[good])).max() < 1e-9 * dynamics.choices.length
     assert np.abs(closed[good] - near[good]).max() < 0.1, "what is closed stays close by"
@@ -112,7 +112,7 @@ def test_a_servo_loop_comes_to_its_goal_within_position_and_velocity_limits(arm)
         q = model.integrate(q, step.v, dt)
         assert (q >= model.lower - 1e-12).all() and (q <= model.upper + 1e-12).all()
     assert held, "no limit is met: the test shows nothing"
-    assert np.abs(task.left(arm, q)).max() < 1e-6
+    assert np.abs(task.residual(arm, q)).max() < 1e-6
 
 
 def test_a_free_step_gives_the_rate_that_is_asked_for(arm):

@@ -54,12 +54,12 @@ def test_the_slope_of_what_is_left_is_that_of_differences(kind, robot, request):
     task = tasks_of(dynamics, (model.link_names[-1], model.link_names[3]), q)[kind]
 
     def half_square(h):
-        left = task.left(dynamics, model.integrate(q, v, h))
+        left = task.residual(dynamics, model.integrate(q, v, h))
         return 0.5 * np.array([left[:3] @ left[:3], left[3:] @ left[3:]])
 
     h = 1e-5
     expected = (half_square(h) - half_square(-h)) / (2.0 * h)
-    left, rate = task.left(dynamics, q), task.jacobian(dynamics, q) @ v
+    left, rate = task.residual(dynamics, q), task.jacobian(dynamics, q) @ v
     slope = -np.array([left[:3] @ rate[:3], left[3:] @ rate[3:]])
     assert np.abs(slope - expected).max() < 1e-7 * max(1.0, np.abs(expected).max())
 
@@ -95,7 +95,7 @@ def test_out_of_reach_gives_the_nearest_pose_and_its_distance():
     task = ada.PositionTask(tip, goal, point=end)
     found = ada.solve_ik(dynamics, task, q)
     assert not found.reached
-    assert found.reason == "nearest pose"
+    assert found.reason == "nearest configuration"
     assert found.distance[0] == pytest.approx(3.0 - length[0], abs=1e-9)
     name = model.joint_names[1]
     held = ada.solve_ik(dynamics, task, q, limits={name: (0.5, 1.0)})
@@ -119,7 +119,7 @@ def test_weights_share_what_cannot_be_had_together(arm, hand):
     assert np.abs(arm.pose(hand, found.q)[:3, 3] - (4.0 * a + b) / 5.0).max() < 1e-7
     free = ada.solve_ik(arm, [tasks[0], ada.PositionTask(hand, b, level=1)], np.full(7, 0.3))
     assert free.reached
-    assert free.served == (True, False)
+    assert free.satisfied == (True, False)
     assert free.distance[1] == pytest.approx(np.linalg.norm(a - b), abs=1e-7)
 
 
@@ -149,7 +149,7 @@ def test_a_posture_below_a_place_is_the_nearest_that_the_place_allows(arm, hand)
 def test_too_few_steps_are_told(arm, hand):
     found = ada.solve_ik(arm, ada.PoseTask(hand, arm.pose(hand, np.full(7, 0.5))), max_steps=1)
     assert not found.reached
-    assert found.reason == "steps spent"
+    assert found.reason == "step limit"
     assert found.distance[0] > 0.0
 
 
@@ -187,7 +187,7 @@ def test_legs_of_a_stewart_platform_are_as_long_as_the_closed_form_says(seed):
     found = ada.solve_ik(model, ada.PoseTask("platform", pose_of(place, turn)), q)
     closed = mechanisms.stewart(position=place, rpy=turn).q
     assert found.reached
-    assert found.gap < 1e-12
+    assert found.constraint_violation < 1e-12
     for name in model.actuated:
         assert found.q[model.q_index(name)][0] == pytest.approx(closed[model.q_index(name)][0], abs=1e-7)
 
@@ -198,7 +198,7 @@ def test_a_delta_robot_that_starts_elsewhere_has_the_cranks_of_the_closed_form()
     for place in ((0.1, 0.0, -0.55), (-0.05, 0.1, -0.6), (0.0, -0.12, -0.5)):
         found = ada.solve_ik(dynamics, ada.PositionTask("platform", place), q)
         assert found.reached
-        assert found.gap < 1e-12
+        assert found.constraint_violation < 1e-12
         assert np.abs(model.difference(found.q, mechanisms.delta(place).q)).max() < 1e-7
         q = found.q  # a warm start
 
@@ -220,7 +220,7 @@ def test_a_mechanism_reaches_where_it_has_been_with_its_loops_closed(name):
     tasks = [ada.PoseTask(link, dynamics.pose(link, there)) for link in model.link_names[-2:]]
     found = ada.solve_ik(dynamics, tasks, q, limits=False)
     assert found.reached
-    assert found.gap < 1e-12
+    assert found.constraint_violation < 1e-12
     for task in tasks:
         assert np.abs(dynamics.pose(task.link, found.q) - task.goal).max() < 2.0 * TOLERANCE
 
@@ -231,11 +231,11 @@ def test_limits_hold_legs_that_follow_along_the_loops():
     limits = dict.fromkeys(model.actuated, (0.0, longest))
     tasks = [ada.OrientationTask("platform", np.eye(3)), ada.PositionTask("platform", (0, 0, 0.9), level=1)]
     found = ada.solve_ik(model, tasks, q, limits=limits)
-    assert found.served == (True, False)
+    assert found.satisfied == (True, False)
     assert found.distance[1] == pytest.approx(0.1, abs=1e-8)
     assert set(found.at_limit) == set(model.actuated)
-    assert found.excess < 1e-9
-    assert found.gap < 1e-12
+    assert found.limit_violation < 1e-9
+    assert found.constraint_violation < 1e-12
 
 
 def test_limits_that_no_pose_of_a_linkage_keeps_are_told():
@@ -244,8 +244,8 @@ def test_limits_that_no_pose_of_a_linkage_keeps_are_told():
     limits = {first: (q[0] - 0.01, q[0] + 0.01), second: (q[1] + 0.5, q[1] + 0.6)}
     found = ada.solve_ik(model, ada.PostureTask(q), q, limits=limits)
     assert not found.reached
-    assert found.excess > 0.01
-    assert found.gap < 1e-12
+    assert found.limit_violation > 0.01
+    assert found.constraint_violation < 1e-12
     step = ik.velocity(model, ada.PostureTask(q), q, 0.01, limits=limits)
     assert not step.within_limits
     assert step.v[1] >= -1e-12, "further beyond its limit"
@@ -318,4 +318,4 @@ def test_a_start_beyond_the_limits_is_brought_within(arm, hand):
     goal = arm.pose(hand, np.full(7, 0.5))
     found = ada.solve_ik(arm, ada.PoseTask(hand, goal), q)
     assert found.reached
-    assert found.excess == 0.0
+    assert found.limit_violation == 0.0
