@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ada_controllers.controller import Controller
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import SingularPoseError
+from ada_dynamics.errors import SingularConfigurationError
 from ada_dynamics.loops.choices import INDEPENDENT
 from ada_dynamics.model.model import Model
 
@@ -81,9 +81,9 @@ class ActuatedCoordinates:
         """Motions in a state.
 
         Raises:
-            SingularPoseError: the motors do not hold a joint, or do not determine the motion; the error names joints.
+            SingularConfigurationError: the motors do not determine the motion; the error names the joints.
         """
-        T, rate = self.dynamics.velocity_map_rate(q, v, self._by)
+        T, rate = self.dynamics.tangent_map_rate(q, v, self._by)
         drift = rate @ v[self._y_index]
         if not self._is_redundant:
             return Motions(T, None, drift, self._v_index)
@@ -96,7 +96,7 @@ class ActuatedCoordinates:
     def _refuse_singular(self, motion: Array) -> None:
         model = self.dynamics.model
         joint = model.joint_of_velocity(int(np.abs(motion).argmax()))
-        raise SingularPoseError(
+        raise SingularConfigurationError(
             f"model {model.name!r} is in a singular configuration of its motors: with all of them "
             f"({', '.join(self._joints)}) at rest joint {joint!r} can still move. Move the mechanism to another "
             "configuration, by hand or by a path that keeps off this one.",

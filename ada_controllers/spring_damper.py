@@ -11,7 +11,7 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.state import JointReference, State
-from ada_controllers.support.loop_conditions import carried_weight
+from ada_controllers.support.constraint_jacobian import carried_weight
 from ada_controllers.support.variable_gains import Axis, between, share, turned
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name

@@ -195,7 +195,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
             raise StateRefused(
                 f"{self.NAME}: loop {loop!r} is open by {largest:.3g} {unit}; it begins up to "
                 f"{self.settings.largest_gap:g} (largest_gap). Bring the robot to a pose that closes the loops first: "
-                "ada.assemble(virtual, q) gives one.",
+                "ada.close_loops(virtual, q) gives one.",
                 loop=loop,
                 field="largest_gap",
                 value=largest,

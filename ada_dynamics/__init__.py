@@ -19,6 +19,7 @@ from ada_dynamics.errors import (
     BeyondLimitsWarning,
     BifurcationWarning,
     CompileError,
+    ConstraintViolationWarning,
     DeviceError,
     DeviceMemoryError,
     DriverTooOldError,
@@ -29,13 +30,12 @@ from ada_dynamics.errors import (
     LostDigitsWarning,
     ModelError,
     NoDeviceError,
-    OpenLoopWarning,
     PoorFitWarning,
     ReadOnlyError,
     RecordingCutShortWarning,
     RecordingError,
-    SingularPoseError,
-    SingularPoseWarning,
+    SingularConfigurationError,
+    SingularConfigurationWarning,
     UnexplainedMotionWarning,
     UnknownNameError,
     UnknownWorkWarning,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ada_dynamics.execution import in_threads
     from ada_dynamics.identification import Identification, identify
     from ada_dynamics.ik import ComTask, IkResult, OrientationTask, PoseTask, PositionTask, PostureTask, solve_ik
-    from ada_dynamics.loops.assemble import assemble
+    from ada_dynamics.loops.close_loops import close_loops
     from ada_dynamics.model import Builder, Model, chain_3d, planar_chain
     from ada_dynamics.robots.catalogue import robots
     from ada_dynamics.robots.check import check
@@ -61,7 +61,7 @@ _LAZY = {
         *("ComTask", "IkResult", "OrientationTask", "PoseTask", "PositionTask", "PostureTask"),
         "solve_ik",
     ),
-    "ada_dynamics.loops.assemble": ("assemble",),
+    "ada_dynamics.loops.close_loops": ("close_loops",),
     "ada_dynamics.model": ("Builder", "Model", "chain_3d", "planar_chain"),
     "ada_dynamics.robots.check": ("check",),
     "ada_dynamics.robots.load": ("load",),
@@ -76,6 +76,7 @@ __all__ = [
     "Builder",
     "ComTask",
     "CompileError",
+    "ConstraintViolationWarning",
     "Contact",
     "DeviceError",
     "DeviceMemoryError",
@@ -92,7 +93,6 @@ __all__ = [
     "Model",
     "ModelError",
     "NoDeviceError",
-    "OpenLoopWarning",
     "OrientationTask",
     "PoorFitWarning",
     "PoseTask",
@@ -102,15 +102,15 @@ __all__ = [
     "RecordingCutShortWarning",
     "RecordingError",
     "Simulation",
-    "SingularPoseError",
-    "SingularPoseWarning",
+    "SingularConfigurationError",
+    "SingularConfigurationWarning",
     "UnexplainedMotionWarning",
     "UnknownNameError",
     "UnknownWorkWarning",
     "__version__",
-    "assemble",
     "chain_3d",
     "check",
+    "close_loops",
     "identify",
     "in_threads",
     "load",

@@ -28,15 +28,19 @@ from ada_dynamics.expr import Function, trace
 from ada_dynamics.expr.evaluation import expand
 from ada_dynamics.expr.graph import ADD, ATAN2, CONST, COS, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, VAR, Expr
 from ada_dynamics.extras import how_to_install
-from ada_dynamics.loops.choices import INDEPENDENT, By
+from ada_dynamics.loops.choices import INDEPENDENT, Coordinates
 from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.vector import Scalar
 
-QUANTITIES = (*OF_EVERY_ROBOT, "position_rate", "residual", "gaps", "conditions", "velocity_map")
+QUANTITIES = (*OF_EVERY_ROBOT, "position_rate", "residual", "gaps", "conditions", "tangent_map")
 
 
 def function(
-    robot: Model | Dynamics, quantity: str = "forward", *, link: str | None = None, by: By = INDEPENDENT
+    robot: Model | Dynamics,
+    quantity: str = "forward",
+    *,
+    link: str | None = None,
+    coordinates: Coordinates = INDEPENDENT,
 ) -> Any:
     """A quantity as a `casadi.Function` of column vectors, named as its arguments in `Dynamics` are.
 
@@ -44,10 +48,10 @@ def function(
         robot: the model, or dynamics of it.
         quantity: "forward", "inverse", "mass_matrix", "bias", "gravity", "com", "energy", "pose" or "jacobian", as in
             `Dynamics`; "position_rate", the rates of q with velocities v; of loops "gaps" [m, rad], "conditions", J and
-            γ of J a + γ = 0, and "velocity_map", T of v = T y. "residual" is the whole mechanism as a DAE:
+            γ of J a + γ = 0, and "tangent_map", T of v = T y. "residual" is the whole mechanism as a DAE:
             (q, v, a, multipliers, tau) -> [M a + h - τ - Jᵀλ; J a + γ].
         link: for pose and jacobian.
-        by: which velocities y are, for velocity_map.
+        coordinates: which velocities y are, for tangent_map.
 
     Raises:
         InputError: there is no such quantity, or CasADi is not installed.
@@ -65,7 +69,7 @@ def function(
     elif quantity == "residual":
         traced = _residual(dynamics)
     else:
-        traced = _of_loops(dynamics, quantity, by).trace()
+        traced = _of_loops(dynamics, quantity, coordinates).trace()
     return _printed(casadi, expand(traced), quantity)
 
 
@@ -92,16 +96,16 @@ def _residual(dynamics: Dynamics) -> Function:
     return trace("residual", {"q": model.nq, "v": model.nv, "a": model.nv, **multipliers, "tau": model.nv}, body)
 
 
-def _of_loops(dynamics: Dynamics, quantity: str, by: By) -> Quantity:
+def _of_loops(dynamics: Dynamics, quantity: str, coordinates: Coordinates) -> Quantity:
     closed = dynamics.kernels.closed
     if closed is None:
         text = f"model {dynamics.model.name!r} has no loops, and no {quantity}."
         raise InputError(text, field=quantity, value=dynamics.model.name, allowed="a model with loops")
-    if quantity == "velocity_map":
-        found = dynamics.velocity_map_quantity(by)
+    if quantity == "tangent_map":
+        found = dynamics.tangent_map_quantity(coordinates)
         if found is None:
             text = f"the velocity map of model {dynamics.model.name!r} is found on numbers alone."
-            raise InputError(text, field="velocity_map", value=dynamics.model.name)
+            raise InputError(text, field="tangent_map", value=dynamics.model.name)
         return found
     of_loops: dict[str, Callable[[], Quantity]] = {
         "gaps": lambda: closed_quantities.gap(closed.tree),

@@ -87,7 +87,7 @@ class ModelError(AdaError, ValueError):
     """Invalid robot description; the message names the file, link, joint or field."""
 
 
-class SingularPoseError(InputError):
+class SingularConfigurationError(InputError):
     """The quantity is undefined at a singular configuration; the message names the loops or joints."""
 
 
@@ -185,15 +185,15 @@ class LoopWarning(UserWarning):
         self.loops, self.states = loops, states
 
 
-class SingularPoseWarning(LoopWarning):
+class SingularConfigurationWarning(LoopWarning):
     """The constraint Jacobian is rank-deficient at the configuration; the message names the loops."""
 
 
-class BifurcationWarning(SingularPoseWarning):
+class BifurcationWarning(SingularConfigurationWarning):
     """A mechanism at rest in a singular configuration: its motion is not uniquely determined."""
 
 
-class OpenLoopWarning(LoopWarning):
+class ConstraintViolationWarning(LoopWarning):
     """The configuration violates loop constraints; the message names the loops and the constraint violation."""
 
 
@@ -233,7 +233,7 @@ class UnknownWorkWarning(UserWarning):
     """The work between the rows of a log is unknown; the message names its source and the missing data."""
 
 
-class LoopVelocityWarning(OpenLoopWarning):
+class LoopVelocityWarning(ConstraintViolationWarning):
     """The velocity violates loop constraints; the message names the loops and the rate of violation."""
 
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.extras import how_to_install
-from ada_dynamics.loops.assemble import assemble
 from ada_dynamics.loops.choices import velocities_of
+from ada_dynamics.loops.close_loops import close_loops
 from ada_dynamics.model import Builder, Model
 from ada_dynamics.model.edit import merge
 from ada_dynamics.model.edit.parts import Parts
@@ -177,7 +177,7 @@ class StewartBalance(Mechanisms):
         start = joined.neutral()
         for name in model.joint_names:
             start[joined.q_index(name)] = q[model.q_index(name)]
-        start = np.asarray(assemble(joined, start, hold=model.actuated))
+        start = np.asarray(close_loops(joined, start, hold=model.actuated))
         return joined, start
 
     def prepare(self) -> None:

@@ -42,7 +42,7 @@ def inverse(dynamics: Dynamics, q: Array, v: Array, a: Array) -> Array:
     if dynamics.model.loops:
         text = (
             f"model {dynamics.model.name!r} has loops, and shares efforts among its motors: their derivatives are "
-            "those of Dynamics.inverse_derivatives(by='actuated'). Invert `forward` instead."
+            "those of Dynamics.inverse_derivatives(coordinates='actuated'). Invert `forward` instead."
         )
         raise InputError(text, field="inverse", value=dynamics.model.name)
     return _called(dynamics.inverse, (dynamics.model.nv,), q, v, a)

@@ -45,7 +45,7 @@ def inverse(dynamics: Dynamics, q: Tensor, v: Tensor, a: Tensor) -> Tensor:
     if dynamics.model.loops:
         text = (
             f"model {dynamics.model.name!r} has loops, and shares efforts among its motors: their derivatives are "
-            "those of Dynamics.inverse_derivatives(by='actuated'). Invert `forward` instead."
+            "those of Dynamics.inverse_derivatives(coordinates='actuated'). Invert `forward` instead."
         )
         raise InputError(text, field="inverse", value=dynamics.model.name)
     return _over_states(lambda *x: _Inverse.apply(dynamics, *x), q, v, a)

@@ -158,7 +158,7 @@ def _opened() -> float:
     model, q = _loop()
     rest = np.zeros(model.nv)
     a = np.array(aba.forward_dynamics(model.tree, q.tolist(), rest.tolist(), rest.tolist()))
-    dynamics = Dynamics(model, pose=q)
+    dynamics = Dynamics(model, q0=q)
     tip = dynamics.acceleration("link_3", q, rest, a)
     arm = dynamics.pose("link_3", q)[:3, 2]
     return float(np.linalg.norm(tip[:3] + np.cross(tip[3:], arm)))
@@ -168,7 +168,7 @@ def _apart_on_loop(name: Algorithm) -> float:
     """Largest difference from the accelerations of the mass matrix with multipliers."""
     model, q = _loop()
     rest = np.zeros(model.nv)
-    found, wanted = (Dynamics(model, way, pose=q).forward(q, rest, rest) for way in (name, "crba"))
+    found, wanted = (Dynamics(model, way, q0=q).forward(q, rest, rest) for way in (name, "crba"))
     return float(np.max(np.abs(found - wanted)))
 
 

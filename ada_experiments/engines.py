@@ -112,7 +112,7 @@ def _growth(exact: Scenario, times: Array, ours: Array) -> Array:
     if model.loops:
         from ada_dynamics.dynamics import Dynamics
 
-        q, v = Dynamics(model, pose=np.array(simulation.q)).project(q, v)
+        q, v = Dynamics(model, q0=np.array(simulation.q)).project_to_constraints(q, v)
     simulation.reset(q, v)
     other = _at(simulation.run(float(times[-1])), times)
     apart = np.max(np.abs(other - ours), axis=1)

@@ -13,7 +13,7 @@ from ada_controllers.in_simulation import InSimulation
 from ada_controllers.virtual_closed_chain import VirtualClosedChain
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, Material, Plane
-from ada_dynamics.loops.assemble import assemble
+from ada_dynamics.loops.close_loops import close_loops
 from ada_dynamics.model.edit.lock import reduce
 from ada_dynamics.model.edit.poses import link_poses
 from ada_dynamics.model.model import Model
@@ -91,7 +91,7 @@ def leaning(lean: float) -> Stand:
     for name, angle in wanted.items():
         q[model.q_index(name)] = angle
     held = [*wanted, *(name for name in HIPS if not name.endswith("roll"))]
-    return Stand(model, np.array(assemble(feet, q, hold=held)))
+    return Stand(model, np.array(close_loops(feet, q, hold=held)))
 
 
 def chain_over(stand: Stand, wall: bool) -> Model:

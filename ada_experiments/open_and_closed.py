@@ -131,8 +131,8 @@ def held(body: Body, joints: int, sign: float) -> Held:
 
 def _reference(model: Model) -> tuple[Array, Array]:
     """Accelerations of the whole mechanism, by its mass matrix and its loop's conditions, and the rates that it has."""
-    dynamics = Dynamics(model, "crba", pose=ANGLES) if model.loops else Dynamics(model, "crba")
-    rates = dynamics.project(ANGLES, RATES)[1] if model.loops else RATES
+    dynamics = Dynamics(model, "crba", q0=ANGLES) if model.loops else Dynamics(model, "crba")
+    rates = dynamics.project_to_constraints(ANGLES, RATES)[1] if model.loops else RATES
     return dynamics.forward(ANGLES, rates, np.zeros(3)), rates
 
 

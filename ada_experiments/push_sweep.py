@@ -69,7 +69,7 @@ class Pushed:
         """Prepare."""
         self.model = robot(STANDING)
         self.chosen = chosen
-        self.dynamics = Dynamics(self.model, pose=np.zeros(self.model.nq))  # of all simulations
+        self.dynamics = Dynamics(self.model, q0=np.zeros(self.model.nq))  # of all simulations
         self.controller = Balance(self.model, {"strategy": strategy, "full_angle": chosen.full_angle})
         places = link_poses(self.model, np.zeros(self.model.nq))
         self.arms = {name: places[name][1] - places[TRUNK][1] for name in chosen.points}

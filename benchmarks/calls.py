@@ -14,7 +14,7 @@ STATEMENTS = {  # what is called, and how many times longer than the plain call 
     EARLY: ("early(q, v, tau)", 1.5),
     "keywords": ("f(q=q, v=v, tau=tau)", 3.0),
     "external=None": ("f(q, v, tau, external=None)", 3.0),
-    "result of ada.assemble": ("f(pose, v, tau)", 3.0),
+    "result of ada.close_loops": ("f(pose, v, tau)", 3.0),
     "float32": ("f(q32, v32, tau32)", 3.0),
     "int64 velocities": ("f(q, v64, tau)", 3.0),
     "strided": ("f(q_strided, v_strided, tau_strided)", 3.0),
@@ -35,7 +35,7 @@ def _compare(name: str, report: Report, plan: Plan) -> None:
     model = ada.load(name)
     dynamics = ada.Dynamics(model)
     names: dict[str, object] = {"early": dynamics.forward, "array": np.array}
-    pose = ada.assemble(model, np.full(model.nq, 0.1) if not model.loops else None)
+    pose = ada.close_loops(model, np.full(model.nq, 0.1) if not model.loops else None)
     state = {"q": np.array(pose), "v": np.zeros(model.nv), "tau": np.linspace(-1.0, 1.0, model.nv)}
     dynamics.forward(state["q"], state["v"], state["tau"])
     names |= {**state, "f": dynamics.forward, "pose": pose, "v64": state["v"].astype(np.int64)}

@@ -82,7 +82,7 @@ class _Comparison:
     def __init__(self, case: Case, report: Report, plan: Plan, batch: int) -> None:
         self.case, self.report, self.plan = case, report, plan
         self.model, self.start = case.make()
-        self.dynamics = ada.Dynamics(self.model, pose=self.start)
+        self.dynamics = ada.Dynamics(self.model, q0=self.start)
         kernel = self.dynamics.kernel("forward")
         assert isinstance(kernel, Kernel)
         self.kernel = kernel
@@ -129,7 +129,7 @@ class _Comparison:
         names = {"q": q, "v": v, "tau": tau}
         contenders = []
         for label, boundary in MODES:
-            dynamics = ada.Dynamics(self.model, boundary=boundary, pose=self.start)
+            dynamics = ada.Dynamics(self.model, boundary=boundary, q0=self.start)
             dynamics.forward(q, v, tau)  # compiles; from now on `forward` is a builtin
             contenders.append(Contender(label, "f(q, v, tau)", {"f": dynamics.forward, **names, "keep": dynamics}))
         contenders.append(rows_in_turn(NATIVE, self.kernel, self.few, 20))
@@ -154,7 +154,7 @@ class _Comparison:
         """What is computed, and how long a first use takes without a cache."""
         with without_cache():
             start = time.process_time()
-            fresh = ada.Dynamics(self.model, pose=self.start).kernel("forward")
+            fresh = ada.Dynamics(self.model, q0=self.start).kernel("forward")
             assert isinstance(fresh, Kernel)
             seconds = [time.process_time() - start]
             for kind in ("single", "batch"):
@@ -174,8 +174,8 @@ def _states(dynamics: ada.Dynamics, start: Array, reach: float) -> States:
     rng = np.random.default_rng(0)
     found = []
     for _ in range(FEW):
-        _, away = dynamics.project(start, rng.normal(size=model.nv))
+        _, away = dynamics.project_to_constraints(start, rng.normal(size=model.nv))
         step = reach * away / np.max(np.abs(away))
-        found.append(dynamics.project(model.integrate(start, step), rng.normal(size=model.nv)))
+        found.append(dynamics.project_to_constraints(model.integrate(start, step), rng.normal(size=model.nv)))
     q, v = (np.array(x) for x in zip(*found, strict=True))
     return q, v, rng.normal(size=v.shape) * 3.0

@@ -75,8 +75,8 @@ def _virtual_closed_chain(report: Report, plan: Plan) -> None:
     chosen = {"loops": FOUR_BAR, "joint_stiffness": kp.tolist(), "joint_damping": kd.tolist()}
     controller = make("virtual_closed_chain", model, chosen)
     virtual = with_gravity(ada.load("planar_4r", loops=str(resources.find("config", FOUR_BAR))), (0.0, 0.0, 0.0))
-    start = ada.assemble(virtual, np.radians([60.0, 30.0, 150.0, -60.0]))
-    q, v = ada.Dynamics(virtual).project(np.asarray(start), np.array([0.2, 0.0, 0.0, 0.0]))
+    start = ada.close_loops(virtual, np.radians([60.0, 30.0, 150.0, -60.0]))
+    q, v = ada.Dynamics(virtual).project_to_constraints(np.asarray(start), np.array([0.2, 0.0, 0.0, 0.0]))
     goal = np.zeros(4)
     law: Law | None = None
     if PINOCCHIO in peers.available():

@@ -118,7 +118,9 @@ def _on_the_loops(dynamics: ada.Dynamics, start: Array, count: int) -> States:
     rng, nv = np.random.default_rng(0), dynamics.model.nv
     found = []
     for _ in range(FEW):
-        q, v = dynamics.project(dynamics.model.integrate(start, 0.05 * rng.normal(size=nv)), rng.normal(size=nv))
+        q, v = dynamics.project_to_constraints(
+            dynamics.model.integrate(start, 0.05 * rng.normal(size=nv)), rng.normal(size=nv)
+        )
         found.append((q, v, rng.normal(size=nv)))
     q, v, tau = (np.array([x[i % FEW] for i in range(count)]) for x in zip(*found, strict=True))
     return q, v, tau

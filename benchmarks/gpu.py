@@ -59,7 +59,7 @@ def states_of(robot: str, count: int) -> list[np.ndarray]:
     if model.loops:
         start = gpu_code.simulation(robot).q
         q = np.array([model.integrate(start, 0.05 * rng.normal(size=model.nv), 1.0) for _ in range(few)])
-        q, v = dynamics.project(q, 0.1 * rng.normal(size=(few, model.nv)))
+        q, v = dynamics.project_to_constraints(q, 0.1 * rng.normal(size=(few, model.nv)))
     else:
         q, v = np.array([model.random_state(rng)[0] for _ in range(few)]), rng.normal(size=(few, model.nv))
     tau = rng.normal(size=(few, model.nv))

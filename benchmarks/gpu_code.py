@@ -118,7 +118,7 @@ def simulation(robot: str) -> ada.Simulation:
     """Of a robot of the table, in steps of RK4."""
     model = dynamics(robot).model
     start = mechanisms.stewart()[1] if robot == "stewart" else model.neutral()
-    return ada.Simulation(model, ada.assemble(model, start) if model.loops else start, integrator="rk4", step=1e-3)
+    return ada.Simulation(model, ada.close_loops(model, start) if model.loops else start, integrator="rk4", step=1e-3)
 
 
 def assembled(key: tuple[str, str, int, int]) -> Row:

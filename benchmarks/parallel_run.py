@@ -187,7 +187,7 @@ def times(start: Start, dynamics: ada.Dynamics, chains: Sequence[Chain], rounds:
 def compared(start: Start) -> ada.Dynamics:
     """What log depth is compared with: ABA, and for loops what the library chooses."""
     model = start.model
-    return ada.Dynamics(model, pose=start.q) if model.loops else ada.Dynamics(model, "aba")
+    return ada.Dynamics(model, q0=start.q) if model.loops else ada.Dynamics(model, "aba")
 
 
 class Chain:

@@ -223,7 +223,7 @@ def rus6() -> Mechanism:
         at |= {crank: [-0.3], cross: [0.3], rod: [0.0]}
     model = builder.build()
     guess = np.concatenate([at[name] for name in model.joint_names])
-    return Mechanism(model, np.array(ada.assemble(model, guess, hold=["platform"])))
+    return Mechanism(model, np.array(ada.close_loops(model, guess, hold=["platform"])))
 
 
 def _quaternion(x: float, y: float, z: float) -> Array:

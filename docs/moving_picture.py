@@ -38,7 +38,7 @@ class Dragged(NamedTuple):
 def platform() -> Dragged:
     """A Stewart platform whose corner goes round."""
     model, q = stewart(position=(0, 0, 0.7), rpy=(0, 0, 0))
-    dynamics = ada.Dynamics(model, pose=q)
+    dynamics = ada.Dynamics(model, q0=q)
     corner, poses, held = np.array([0.33, 0.0, 0.065]), [], []
     for s in _turns():
         place = (0.13 * np.cos(s), 0.13 * np.sin(s), 0.66 + 0.05 * np.sin(2.0 * s))

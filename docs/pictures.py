@@ -64,7 +64,7 @@ def stewart(example: Names) -> Figure:
     figure = Figure(figsize=SIZE, layout="constrained")
     axes: Any = figure.add_subplot(1, 2, 1, projection="3d")
     colours = _colours(forces)
-    _platform(axes, Dynamics(model, pose=q), q, colours)
+    _platform(axes, Dynamics(model, q0=q), q, colours)
     bars: Any = figure.add_subplot(1, 2, 2)
     bars.bar(range(1, 7), forces, color=colours)
     bars.set(xlabel="leg", ylabel="force of the motor [N]")

@@ -24,7 +24,7 @@ start[[k for name in model.joint_names for k in range(robot.nq)[robot.q_index(na
 def closed(legs, lengths, near):
     """The pose with these lengths of legs, in a machine with these lengths."""
     near[places] = [*legs, *lengths]
-    return ada.assemble(robot, near, hold=by)
+    return ada.close_loops(robot, near, hold=by)
 
 
 truth = OFF * rng.uniform(-1.0, 1.0, len(names))
@@ -42,6 +42,6 @@ for turn in range(4):
     missed = np.array([np.r_[T[:3, 3] - A[:3, 3], r] for T, A, r in zip(measured, is_at, turned, strict=True)])
     misses.append(np.sqrt(np.mean(missed**2)))
     print(f"step {turn}: poses missed by {1e3 * misses[-1]:.3f} mm, mrad")
-    J = np.vstack([dynamics.jacobian("platform", q, by=by)[:, 6:] for q in poses])
+    J = np.vstack([dynamics.jacobian("platform", q, coordinates=by)[:, 6:] for q in poses])
     found = found + np.linalg.lstsq(J, missed.ravel(), rcond=None)[0]
 print(f"joints were off by {1e3 * abs(truth).max():.1f} mm, and are known to {1e3 * abs(found - truth).max():.2f} mm")

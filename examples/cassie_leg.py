@@ -12,7 +12,7 @@ BALL = np.array([0.06, 0.0, -0.04])  # where it acts, in the foot [m]
 
 leg, q = cassie_leg(hip=(0, 0, -1.2))
 model = lock(leg, {"shin": 0.0, "heel": 0.0})  # leaf springs as stiff as they are when they carry this load
-q = ada.assemble(model, np.delete(q, [leg.q_index("shin").start, leg.q_index("heel").start]))
+q = ada.close_loops(model, np.delete(q, [leg.q_index("shin").start, leg.q_index("heel").start]))
 print(f"mobility {q.mobility}, {len(model.actuated)} motors")
 
 dyn, rest = ada.Dynamics(model), np.zeros(model.nv)

@@ -10,7 +10,7 @@ POINTS, STRIDE, LIFT = 9, 0.3, 0.12  # [m]
 LIMITS = {"hip_roll": (-0.3, 0.3), "knee": (0.6, 2.4), "foot_crank": (-0.7, 1.2)}  # [rad]
 
 model, q = cassie_leg(hip=(0, 0, -1.2))
-dyn = ada.Dynamics(model, pose=q)  # compiled once for all goals
+dyn = ada.Dynamics(model, q0=q)  # compiled once for all goals
 middle = dyn.pose("foot", q)
 springs = ada.PostureTask(q, joints=["shin", "heel"])
 
@@ -32,4 +32,4 @@ far = middle.copy()
 far[:3, 3] -= (0, 0, 0.5)  # below the reach of the leg
 found = ada.solve_ik(dyn, [ada.PositionTask("foot", far[:3, 3]), springs], q, limits=LIMITS)
 print(f"0.5 m lower: reached {found.reached}, {found.reason}, {found.distance[0]:.3f} m left, at {found.at_limit}")
-print(f"loops closed to {max(float(dyn.largest_gap(pose)) for pose in [*poses, found.q]):.0e} m")
+print(f"loops closed to {max(float(dyn.closure_error(pose)) for pose in [*poses, found.q]):.0e} m")

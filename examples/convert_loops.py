@@ -10,7 +10,7 @@ import ada_dynamics as ada
 from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, write
 
 model = ada.load("five_bar")
-q, rest = ada.assemble(model), np.zeros(model.nv)
+q, rest = ada.close_loops(model), np.zeros(model.nv)
 a = ada.Dynamics(model).forward(q, rest, rest)
 
 with tempfile.TemporaryDirectory() as folder:
@@ -22,7 +22,7 @@ with tempfile.TemporaryDirectory() as folder:
             print(f"{name:11} cannot say it: {problem.refused[0].split(':')[0]}.")
             continue
         again = ada.load(main, loops=beside[0] if beside else None)
-        error = np.abs(ada.Dynamics(again, pose=q).forward(q, rest, rest) - a).max()
+        error = np.abs(ada.Dynamics(again, q0=q).forward(q, rest, rest) - a).max()
         print(f"{name:11} {', '.join(p.name for p in (main, *beside)):36} same to {error:.0e} rad/s²")
         if name == "sidecar":
             text = beside[0].read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ from ada_dynamics.robots.mechanisms import delta
 RADIUS, HEIGHT, POINTS = 0.15, -0.55, 6  # of a circle of the plate [m]
 
 model = ada.load("delta")
-q = ada.assemble(model)  # a first pose, from all joints at zero
-dyn, rest = ada.Dynamics(model, pose=q), np.zeros(model.nv)
+q = ada.close_loops(model)  # a first pose, from all joints at zero
+dyn, rest = ada.Dynamics(model, q0=q), np.zeros(model.nv)
 motors = [model.q_index(name).start for name in model.actuated]
 
 azimuths = np.linspace(0.0, 2 * np.pi, POINTS, endpoint=False)
@@ -18,7 +18,7 @@ path = [(RADIUS * np.cos(t), RADIUS * np.sin(t), HEIGHT) for t in azimuths]
 angles, torques, error = [], [], 0.0
 for position in path:
     q[model.q_index("platform")] = (*position, 0, 0, 0, 1)
-    q = ada.assemble(model, q, hold=["platform"])  # the pose before is the guess for the next
+    q = ada.close_loops(model, q, hold=["platform"])  # the pose before is the guess for the next
     angles.append(np.degrees(q[motors]))
     efforts = dyn.inverse(q, rest, rest)  # on the joints that have motors
     torques.append([efforts[model.v_index(name)][0] for name in model.actuated])

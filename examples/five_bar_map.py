@@ -11,13 +11,13 @@ from ada_dynamics.robots.mechanisms import five_bar
 
 L, WIDTH = 0.35, 0.3  # four equal links, distance of the pivots [m]
 model, q = five_bar((L, L, L, L), width=WIDTH, tip=(0.15, 0.5))
-dyn = ada.Dynamics(model, pose=q)
+dyn = ada.Dynamics(model, q0=q)
 tip = {"link": "left_rod", "rows": "linear", "point": (0, 0, L)}
 
 # All velocities from those of the two motors, and the rod's Jacobian by them.
 v = dyn.complete_velocity(q, [1.0, -1.0])  # [rad/s]
 print("all joints when the cranks open [rad/s]:", v.round(3))
-print("rod's Jacobian by the motors:", dyn.jacobian("left_rod", q, by="actuated").shape)
+print("rod's Jacobian by the motors:", dyn.jacobian("left_rod", q, coordinates="actuated").shape)
 
 # Every place that the tip reaches without changing its way of assembly.
 axes = {"x": np.linspace(-0.43, 0.73, 88), "z": np.linspace(-0.7, 0.7, 106)}  # [m]

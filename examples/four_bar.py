@@ -11,7 +11,7 @@ for rod, carrier, height in (("crank", "ground", 0.0), ("coupler", "crank", 1.0)
     robot.joint(rod, "revolute", carrier, rod, xyz=(0, 0, height), axis=(0, 1, 0))
 robot.loop("closing", "revolute", "rocker", "ground", parent_xyz=(0, 0, 1), child_xyz=(1, 0, 0), axis=(0, 1, 0))
 model = robot.build()
-q = ada.assemble(model, np.radians([130, -40, 220]))  # a rough guess is enough
+q = ada.close_loops(model, np.radians([130, -40, 220]))  # a rough guess is enough
 dyn, rest = ada.Dynamics(model), np.zeros(3)
 print(q.report())
 print(f"crank: {dyn.forward(q, rest, rest)[0]:.12f} rad/s², closed form {1.2 * 9.81 * np.sin(q[0]):.12f} rad/s²")

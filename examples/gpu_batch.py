@@ -15,9 +15,9 @@ try:
 except (ImportError, ada.DeviceError) as missing:
     sys.exit(print(f"This example needs torch and an NVIDIA graphics processor: {missing}"))
 
-rng, start = np.random.default_rng(0), ada.assemble(model, model.neutral())
+rng, start = np.random.default_rng(0), ada.close_loops(model, model.neutral())
 near = start + 0.05 * rng.normal(size=(1000, model.nv))
-q, v = dyn.project(near, rng.normal(size=near.shape))  # on the loops
+q, v = dyn.project_to_constraints(near, rng.normal(size=near.shape))  # on the loops
 q, v = (torch.tensor(x.T, device="cuda").repeat(1, 1000).T for x in (q, v))  # a million, in columns
 tau = torch.randn(model.nv, len(q), dtype=torch.float64, device="cuda").T  # [N m]
 

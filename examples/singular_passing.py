@@ -16,7 +16,7 @@ flat = np.array([np.pi / 2, 0.0, np.pi])
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     dyn.forward(flat, NOTHING, NOTHING)
-warnings.simplefilter("ignore", ada.SingularPoseWarning)  # it is meant to go there
+warnings.simplefilter("ignore", ada.SingularConfigurationWarning)  # it is meant to go there
 print("at rest there:", str(said[0].message).split(": ", 1)[1].split(";")[0])
 print("ways out of it:", [way.round(4).tolist() for way in dyn.tangents(flat)])
 
@@ -29,10 +29,10 @@ def step(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         kq.append(at[1])
         kv.append(dyn.forward(*at, NOTHING))
     weights = np.array([1, 2, 2, 1]) * STEP / 6
-    return dyn.project(q + weights @ kq, v + weights @ kv)
+    return dyn.project_to_constraints(q + weights @ kq, v + weights @ kv)
 
 
-q, v = dyn.project(flat - 0.2 * np.array([1, -1, 1]), np.array([2.0, -2.0, 2.0]))
+q, v = dyn.project_to_constraints(flat - 0.2 * np.array([1, -1, 1]), np.array([2.0, -2.0, 2.0]))
 start, states = sum(dyn.energy(q, v)), []
 for _ in range(1000):
     q, v = step(q, v)

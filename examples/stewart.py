@@ -11,7 +11,7 @@ G, PAYLOAD, HEIGHT = 9.81, 20.0, 0.7  # [m/s²], [kg], [m]
 
 def leg_forces(model: ada.Model, q: np.ndarray, offset: float = 0.0) -> np.ndarray:
     """Motor forces [N] that hold the platform at rest, with the payload off its middle along x [m]."""
-    dyn, rest = ada.Dynamics(model, pose=q), np.zeros(model.nv)
+    dyn, rest = ada.Dynamics(model, q0=q), np.zeros(model.nv)
     down = dyn.pose("platform", q)[:3, :3].T @ (0, 0, -PAYLOAD * G)  # its weight, in the platform's axes
     payload = [*down, *np.cross((offset, 0, 0), down)]
     efforts = dyn.inverse(q, rest, rest, external={"platform": payload})

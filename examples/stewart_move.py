@@ -24,7 +24,7 @@ def moved(z):
     """The motion with these forces beside those that hold the platform, linearised along the loops."""
     tau = np.zeros((ROWS, model.nv))
     tau[:, motors] = holding + UNIT * np.reshape(z, (ROWS, 6))
-    return sim.rollout_derivatives(start, None, tau, hold=HOLD, by="actuated")
+    return sim.rollout_derivatives(start, None, tau, hold=HOLD, coordinates="actuated")
 
 
 def missed(z):
@@ -40,5 +40,5 @@ arrives = {"type": "eq", "fun": missed, "jac": slope}
 found = minimize(effort, np.zeros(6 * ROWS), jac=True, method="SLSQP", bounds=Bounds(*most), constraints=arrives)
 motion, forces = moved(tuple(found.x)), holding + UNIT * found.x.reshape(ROWS, 6)
 print(f"there in {motion.t[-1]:.1f} s with {abs(forces).max():.1f} N, after {found.nit} steps: {found.message}")
-gap = sim.dynamics.largest_gap(motion.q).max()
+gap = sim.dynamics.closure_error(motion.q).max()
 print(f"misses its goal by {abs(missed(found.x)).max():.0e}, loops open by {gap:.0e} m")

@@ -20,14 +20,14 @@ def closed(angles):
     """Poses with these angles of the crank."""
     poses = [start]
     for angle in angles:
-        poses.append(ada.assemble(model, [angle, *poses[-1][1:]], hold=CRANK))
+        poses.append(ada.close_loops(model, [angle, *poses[-1][1:]], hold=CRANK))
     return np.array(poses[1:])
 
 
 def states(z):
     """All coordinates from those of the crank, z = [angles, speeds, torques]."""
     q = closed(tuple(z[:N]))
-    return q, dyn.complete_velocity(q, z[N : 2 * N, None], by=CRANK), np.outer(z[2 * N :], [1.0, 0.0, 0.0])
+    return q, dyn.complete_velocity(q, z[N : 2 * N, None], coordinates=CRANK), np.outer(z[2 * N :], [1.0, 0.0, 0.0])
 
 
 def defects(z):
@@ -39,7 +39,7 @@ def defects(z):
 
 def slopes(z):
     """Their derivatives, exact ones."""
-    by = [d[:, 0, 0] for d in dyn.forward_derivatives(*states(z), by=CRANK)]
+    by = [d[:, 0, 0] for d in dyn.forward_derivatives(*states(z), coordinates=CRANK)]
     step, mean, ends = np.diff(np.eye(N), axis=0), h / 2 * (np.eye(N)[1:] + np.eye(N)[:-1]), np.eye(N)[[0, -1]]
     none = 0.0 * ends
     of_speed = [-mean * by[0], step - mean * by[1], -mean * by[2]]
@@ -52,4 +52,4 @@ motion = {"type": "eq", "fun": defects, "jac": slopes}
 found = minimize(effort, guess, jac=True, method="SLSQP", bounds=Bounds(-most, most), constraints=motion)
 angle, speed, torque = found.x.reshape(3, N)
 print(f"up in {SECONDS} s with {abs(torque).max():.2f} N m, after {found.nit} steps: {found.message}")
-print(f"defects {abs(defects(found.x)).max():.0e}, loops open by {dyn.largest_gap(states(found.x)[0]).max():.0e} m")
+print(f"defects {abs(defects(found.x)).max():.0e}, loops open by {dyn.closure_error(states(found.x)[0]).max():.0e} m")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ada_controllers.support.loop_conditions import loop_conditions
+from ada_controllers.support.constraint_jacobian import constraint_jacobian
 from ada_controllers.support.null_space import row_space
 from ada_dynamics.algorithms.coupling_inertia import Coupling, coupling, floating_base
 from ada_dynamics.arrays import Array
@@ -106,7 +106,7 @@ class SupportCoupling:
 
     def loops(self, q: Vector, v: Vector) -> tuple[list[list[Scalar]], list[Scalar]]:
         """Conditions of the loops on the joints, in units that compare with those of M_fl: J θ̈ + γ = 0."""
-        rows, rates = loop_conditions(self.tree, q, v)
+        rows, rates = constraint_jacobian(self.tree, q, v)
         mass = self.model.total_mass
         return [[mass * x for x in row[-self.count :]] for row in rows], [mass * x for x in rates]
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_controllers.support.loop_conditions import loop_conditions
+from ada_controllers.support.constraint_jacobian import constraint_jacobian
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import Vector, compiled
@@ -66,7 +66,7 @@ class Pressing:
         rest = (0.0,) * tree.nv
 
         def body(q: Vector) -> dict[str, Any]:
-            return {"J": loop_conditions(tree, q, rest)[0]}
+            return {"J": constraint_jacobian(tree, q, rest)[0]}
 
         self._rows = compiled("contact_conditions", {"q": tree.nq}, body)
         kinds = [(k, kind, _normal_of(loop)) for k, loop in enumerate(tree.loops) for kind in loop.rows]

@@ -45,7 +45,7 @@ def dynamics_of(motion: Motion) -> Dynamics:
 
 @lru_cache(maxsize=8)
 def _made(model: Model, start: tuple[float, ...] | None) -> Dynamics:
-    return Dynamics(model) if start is None else Dynamics(model, pose=np.array(start))
+    return Dynamics(model) if start is None else Dynamics(model, q0=np.array(start))
 
 
 def rows_of(motion: Any, name: str, what: str) -> Array:

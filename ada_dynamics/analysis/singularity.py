@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.loops.choices import By
+from ada_dynamics.loops.choices import Coordinates
 from ada_dynamics.loops.singular import SINGULAR
 from ada_dynamics.loops.velocities import RANK, Motions, least_share, motions
 from ada_dynamics.model.description import WORLD_LINK
@@ -90,17 +90,17 @@ def singularity_measure(
 
 
 def point_jacobian(
-    dynamics: Dynamics, link: str, q: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0), by: By = "tree"
+    dynamics: Dynamics, link: str, q: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0), coordinates: Coordinates = "tree"
 ) -> Array:
     """Jacobian of a point of a link in the world's axes, (6, m) or (N, 6, m); of the world itself it is zero.
 
-    `by` as for `Dynamics.jacobian`.
+    `coordinates` as for `Dynamics.jacobian`.
     """
     poses = np.asarray(q, dtype=np.float64)
     if link == WORLD_LINK and link not in dynamics.model.links:
-        columns = dynamics.model.nv if by == "tree" else len(dynamics.velocity_indices(by))
+        columns = dynamics.model.nv if coordinates == "tree" else len(dynamics.velocity_indices(coordinates))
         return np.zeros((*poses.shape[:-1], 6, columns))
-    J = np.asarray(dynamics.jacobian(link, poses, by=by))
+    J = np.asarray(dynamics.jacobian(link, poses, coordinates=coordinates))
     if not np.any(point):
         return J
     arm = (dynamics.pose(link, poses)[..., :3, :3] @ np.asarray(point, dtype=np.float64)[..., None])[..., 0]
@@ -231,7 +231,7 @@ def nearness(
     several = np.atleast_2d(poses)
     parts = []
     for i in range(0, len(several), _FEW):
-        found = motions(dynamics.loop_conditions(several[i : i + _FEW]), choices.mobility)
+        found = motions(dynamics.constraint_jacobian(several[i : i + _FEW]), choices.mobility)
         parts.append(_nearness(found, moved(several[i : i + _FEW]), list(choices.motors), rank))
     whole = [np.concatenate(values) for values in zip(*parts, strict=True)] if parts else [np.zeros(0)] * 4
     return Nearness(*(x if poses.ndim == 2 else np.asarray(x[0]) for x in whole))

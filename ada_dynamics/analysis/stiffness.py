@@ -64,7 +64,7 @@ def link_stiffness(
 
     Raises:
         InputError: a stiffness is missing or not positive, or the joints that have one leave motions free; a
-            SingularPoseError where they do so in one of the poses.
+            SingularConfigurationError where they do so in one of the poses.
     """
     dynamics.require_link(link)
     choices = dynamics.choices
@@ -72,10 +72,10 @@ def link_stiffness(
     holding = np.flatnonzero(k).tolist()
     choices.refuse_missing(holding, "joints with stiffness")
     poses = np.asarray(q, dtype=np.float64)
-    found = motions(dynamics.loop_conditions(poses), choices.mobility)
+    found = motions(dynamics.constraint_jacobian(poses), choices.mobility)
     held = (least_share(found.basis(), holding) >= SINGULAR) & (found.sigma >= SINGULAR)
     for i in map(tuple, np.argwhere(~held)):
-        at = motions(dynamics.loop_conditions(poses[i]), choices.mobility)
+        at = motions(dynamics.constraint_jacobian(poses[i]), choices.mobility)
         choices.refuse_singular(at, holding, int(i[0]) if i else None)
     N = choices.units[:, None] * found.basis()
     chosen = rows_of(rows)

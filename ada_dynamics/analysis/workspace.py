@@ -215,13 +215,15 @@ class _Place:
         at, left = q.copy(), np.arange(len(q))
         found = np.full(q.shape, np.nan)
         for _ in range(_STEPS):
-            residual = np.concatenate([self.dynamics.loop_gaps(at[left]), self._off(at[left], targets[left])], axis=-1)
+            residual = np.concatenate(
+                [self.dynamics.constraint_violation(at[left]), self._off(at[left], targets[left])], axis=-1
+            )
             done = np.max(np.abs(residual), axis=-1) < CLOSED * choices.length
             found[left[done]] = at[left[done]]
             left, residual = left[~done], residual[~done]
             if not len(left):
                 break
-            A = np.concatenate([self.dynamics.loop_conditions(at[left]), self._jacobian(at[left])], axis=-2)
+            A = np.concatenate([self.dynamics.constraint_jacobian(at[left]), self._jacobian(at[left])], axis=-2)
             at[left] = model.integrate(at[left], _damped(A, residual) * choices.units)
         moved = np.flatnonzero(np.isfinite(found).all(axis=-1))
         found[moved[~self._is_same_branch(q[moved], found[moved])]] = np.nan
@@ -241,7 +243,7 @@ class _Place:
     def _link_motions(self, q: Array) -> tuple[Array, Array]:
         """N, and J_x N of the rows that move."""
         choices = self.dynamics.choices
-        N = motions(self.dynamics.loop_conditions(q), choices.mobility).basis()
+        N = motions(self.dynamics.constraint_jacobian(q), choices.mobility).basis()
         return N, (self._jacobian(q) @ N)[..., self.moving, :]
 
     def is_border(self, q: Array) -> NDArray[np.bool_]:

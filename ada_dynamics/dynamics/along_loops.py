@@ -15,7 +15,7 @@ from ada_dynamics.dynamics import lost_digits, quantities
 from ada_dynamics.dynamics.arguments import as_array, common_batch
 from ada_dynamics.dynamics.computation import Computation
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
-from ada_dynamics.loops.choices import ACTUATED, INDEPENDENT, By, Choices
+from ada_dynamics.loops.choices import ACTUATED, INDEPENDENT, Choices, Coordinates
 from ada_dynamics.loops.velocities import Completion, completion, motions
 
 _TOGETHER = 1024  # states whose matrices are kept at the same time
@@ -30,83 +30,89 @@ class AlongLoops(Computation):
         closed = self._kernels.closed
         return Choices(self.model, None if closed is None else closed.study)
 
-    def velocity_indices(self, by: By = INDEPENDENT) -> tuple[int, ...]:
-        """Places in v of the velocities that the columns of `jacobian(..., by=by)` belong to, in their order.
+    def velocity_indices(self, coordinates: Coordinates = INDEPENDENT) -> tuple[int, ...]:
+        """Places in v of the velocities that the columns of `jacobian(..., coordinates=...)` belong to, in their order.
 
         Args:
-            by: "independent": as many velocities as the loops leave motions, in the order of v, the same ones in all
-                poses: those that tell all motions apart best in sample poses; "actuated": those of the motors, in the
-                order of `model.actuated`; or names of joints.
+            coordinates: "independent": as many velocities as the mechanism has degrees of freedom, in the order of v,
+                the same ones in all configurations (the best conditioned ones in samples); "actuated": those
+                of the motors, in the order of `model.actuated`; or names of joints.
 
         Raises:
             InputError: they are too few or too many to determine the motion.
         """
-        return self.choices.of(by)
+        return self.choices.of(coordinates)
 
-    def velocity_map(self, q: ArrayLike, by: By = INDEPENDENT) -> Array:
-        """T of v = T y: velocities of all joints per unit of those meant by `by`, (nv, m) or (N, nv, m).
+    def tangent_map(self, q: ArrayLike, coordinates: Coordinates = INDEPENDENT) -> Array:
+        """T of v = T y: velocities of all joints per unit of those meant by `coordinates`, (nv, m) or (N, nv, m).
 
         Raises:
-            SingularPoseError: they do not determine the motion in this pose (unchecked `Dynamics` gives nan).
+            SingularConfigurationError: they do not determine the motion in this pose (unchecked `Dynamics` gives nan).
         """
-        name = f"velocity map {by}"
-        call = self._calls.get(name) or self._map_call(name, self.choices.of(by))
+        name = f"tangent map {coordinates}"
+        call = self._calls.get(name) or self._map_call(name, self.choices.of(coordinates))
         return np.asarray(call(q))
 
-    def velocity_map_rate(self, q: ArrayLike, v: ArrayLike, by: By = INDEPENDENT) -> tuple[Array, Array]:
-        """`velocity_map` and its time derivative along v, which the loops must allow."""
-        T, rate, _ = self._map_rate_least(q, v, by)
+    def tangent_map_rate(
+        self, q: ArrayLike, v: ArrayLike, coordinates: Coordinates = INDEPENDENT
+    ) -> tuple[Array, Array]:
+        """`tangent_map` and its time derivative along v, which the loops must allow."""
+        T, rate, _ = self._map_rate_least(q, v, coordinates)
         return T, rate
 
-    def _map_rate_least(self, q: ArrayLike, v: ArrayLike, by: By) -> tuple[Array, Array, Array]:
+    def _map_rate_least(self, q: ArrayLike, v: ArrayLike, coordinates: Coordinates) -> tuple[Array, Array, Array]:
         """T, its rate, and what `lost_digits.NEAR_BY_PIVOTS` is compared with, (1,) or (N, 1)."""
-        if "velocity_map_rate" not in self._seen:
-            self._look_once("velocity_map_rate", *common_batch(self._arguments({"q": q, "v": v}))[0])
-        name = f"velocity map rate {by}"
-        call = self._calls.get(name) or self._rate_call(name, self.choices.of(by))
+        if "tangent_map_rate" not in self._seen:
+            self._look_once("tangent_map_rate", *common_batch(self._arguments({"q": q, "v": v}))[0])
+        name = f"tangent map rate {coordinates}"
+        call = self._calls.get(name) or self._rate_call(name, self.choices.of(coordinates))
         T, rate, least = call(q, v)
         return T, rate, least
 
-    def complete_velocity(self, q: ArrayLike, given: ArrayLike, by: By = ACTUATED) -> Array:
+    def complete_velocity(self, q: ArrayLike, given: ArrayLike, coordinates: Coordinates = ACTUATED) -> Array:
         """Velocities of all joints from some of them, along the loops.
 
         Args:
             q: positions.
             given: velocities of the motors, in the order of `model.actuated`, or of others; (m,) or (N, m).
-            by: which, see `velocity_indices`.
+            coordinates: which, see `velocity_indices`.
         """
-        T = self.velocity_map(q, by)
+        T = self.tangent_map(q, coordinates)
         y = as_array("given", given, T.shape[-1], self.model)
         return np.asarray((T @ y[..., None])[..., 0])
 
-    def complete_acceleration(self, q: ArrayLike, v: ArrayLike, given: ArrayLike, by: By = ACTUATED) -> Array:
+    def complete_acceleration(
+        self, q: ArrayLike, v: ArrayLike, given: ArrayLike, coordinates: Coordinates = ACTUATED
+    ) -> Array:
         """Accelerations of all joints from some of them, along the loops, while they move with v.
 
         Args:
             q: positions.
             v: velocities of all joints, such as `complete_velocity` gives.
             given: accelerations of the motors, or of others; (m,) or (N, m).
-            by: which, see `velocity_indices`.
+            coordinates: which, see `velocity_indices`.
         """
-        T, rate = self.velocity_map_rate(q, v, by)
+        T, rate = self.tangent_map_rate(q, v, coordinates)
         y = as_array("given", given, T.shape[-1], self.model)
-        own = as_array("v", v, self.model.nv, self.model)[..., list(self.choices.of(by))]
+        own = as_array("v", v, self.model.nv, self.model)[..., list(self.choices.of(coordinates))]
         return np.asarray((T @ y[..., None] + rate @ own[..., None])[..., 0])
 
-    def changes(self, q: ArrayLike, v: ArrayLike, by: By = INDEPENDENT) -> Array:
-        """C of [d_q; d_v] = C [d_x; d_y]: what becomes of the state of all joints with that of those meant by `by`.
+    def changes(self, q: ArrayLike, v: ArrayLike, coordinates: Coordinates = INDEPENDENT) -> Array:
+        """C of [d_q; d_v] = C [d_x; d_y]: Jacobian of the full state with respect to that of `coordinates`.
 
         v = T(q) y, so that C = [T 0; Ṫ[T] y  T], (2 nv, 2 m) or (N, 2 nv, 2 m); Ṫ[T] is the rate of
         T along its columns.
         """
-        return self.changes_and_nearness(q, v, by)[0]
+        return self.changes_and_nearness(q, v, coordinates)[0]
 
-    def changes_and_nearness(self, q: ArrayLike, v: ArrayLike, by: By = INDEPENDENT) -> tuple[Array, bool]:
+    def changes_and_nearness(
+        self, q: ArrayLike, v: ArrayLike, coordinates: Coordinates = INDEPENDENT
+    ) -> tuple[Array, bool]:
         """`changes`, and whether some state may be so near to a singular configuration that digits are lost."""
-        T = self.velocity_map(q, by)
+        T = self.tangent_map(q, coordinates)
         arrays = self._arguments({"q": q, "v": v})
-        rates, least = self._turning(arrays["q"], T, by)
-        turning = (rates @ arrays["v"][..., None, list(self.choices.of(by)), None])[..., 0]
+        rates, least = self._turning(arrays["q"], T, coordinates)
+        turning = (rates @ arrays["v"][..., None, list(self.choices.of(coordinates)), None])[..., 0]
         nv, m = T.shape[-2:]
         C = np.zeros((*T.shape[:-2], 2 * nv, 2 * m))
         C[..., :nv, :m] = C[..., nv:, m:] = T
@@ -124,34 +130,34 @@ class AlongLoops(Computation):
                 self._conditions(given),
                 np.atleast_2d(given),
             )
-            constraints = J.reshape(len(rows), *J.shape[-2:]), self.loop_gaps, self.choices.units
+            constraints = J.reshape(len(rows), *J.shape[-2:]), self.constraint_violation, self.choices.units
             lost_digits.warn_if_digits_are_lost(self.model, what, rows, constraints, study.rank, result)
 
-    def _turning(self, q: Array, T: Array, by: By) -> tuple[Array, Array]:
+    def _turning(self, q: Array, T: Array, coordinates: Coordinates) -> tuple[Array, Array]:
         """Rates of T while q moves along each of its columns, (..., m, nv, m), and what `_map_rate_least` has."""
         nv, m = T.shape[-2:]
         poses = np.broadcast_to(q[..., None, :], (*T.shape[:-2], m, q.shape[-1])).reshape(-1, q.shape[-1])
-        _, rates, least = self._map_rate_least(poses, T.swapaxes(-1, -2).reshape(-1, nv), by)
+        _, rates, least = self._map_rate_least(poses, T.swapaxes(-1, -2).reshape(-1, nv), coordinates)
         return rates.reshape(*T.shape[:-2], m, nv, m), least
 
     # --- how it is done -----------------------------------------------------------------------------------------
-    def loop_conditions(self, q: ArrayLike) -> Array:
+    def constraint_jacobian(self, q: ArrayLike) -> Array:
         """J of the loops' conditions that act, one row each, by velocities in units of an angle's [m].
 
         Moments count times the mechanism's length; a model without loops has no rows.
         """
         return self._conditions(self._arguments({"q": q})["q"])
 
-    def loop_gaps(self, q: ArrayLike) -> Array:
+    def constraint_violation(self, q: ArrayLike) -> Array:
         """How far these conditions are from holding [m], row by row for a batch."""
         closed, positions = self._kernels.closed, np.ascontiguousarray(self._arguments({"q": q})["q"])
         if closed is None:
             return np.zeros((*positions.shape[:-1], 0))
         return np.asarray(closed.gaps(positions)[..., list(closed.plans.conditions)] / closed.weights)
 
-    def velocity_map_quantity(self, by: By = INDEPENDENT) -> quantities.Quantity | None:
-        """The function behind `velocity_map`, to write it down; None where only numbers can find it."""
-        return self._map_quantity(self.choices.of(by))
+    def tangent_map_quantity(self, coordinates: Coordinates = INDEPENDENT) -> quantities.Quantity | None:
+        """The function behind `tangent_map`, to write it down; None where only numbers can find it."""
+        return self._map_quantity(self.choices.of(coordinates))
 
     def _map_quantity(self, chosen: tuple[int, ...]) -> quantities.Quantity | None:
         """T as a function; None where only numbers can find it: unchecked kernels do not tell what they refuse."""
@@ -161,7 +167,7 @@ class AlongLoops(Computation):
         order = self.choices.map_order(chosen)
         if order is None:
             return None
-        return quantities.velocity_map(closed.tree, order, self.choices.units.tolist())
+        return quantities.tangent_map(closed.tree, order, self.choices.units.tolist())
 
     def _map_call(self, name: str, chosen: tuple[int, ...]) -> Callable[..., Any]:
         """The way to T: its kernel, and numbers where that refuses a state."""
@@ -191,7 +197,7 @@ class AlongLoops(Computation):
         of_position = self._map_quantity(chosen)
         if of_position is None:
             return self._on_numbers(name, rescue, ("q", "v"))
-        make = lambda: quantities.velocity_map_rate(of_position, self._tree)  # noqa: E731
+        make = lambda: quantities.tangent_map_rate(of_position, self._tree)  # noqa: E731
         return self._quantity_call(name, make, ("q", "v"), rescue)
 
     # --- on numbers ---------------------------------------------------------------------------------------------

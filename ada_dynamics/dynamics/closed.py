@@ -56,12 +56,12 @@ def is_robust(order: str) -> bool:
 class ClosedDynamics:
     """Kernels of a model with loops, tier by tier."""
 
-    def __init__(self, kernels: Kernels, pose: Array | None, solver: str) -> None:
+    def __init__(self, kernels: Kernels, q0: Array | None, solver: str) -> None:
         """Args: the model's kernels; a pose in the assembly mode to be used, where it is known; see `Dynamics`."""
         self.solver = solver
         self.kernels = kernels
         self.model = kernels.model
-        self.pose = pose
+        self.q0 = q0
         self._studied: dict[bool, tuple[Study, Plans]] = {}  # from the sides of the loop joints, as they are or turned
         self._inverse: dict[tuple[bool, bool], Kernel | None] = {}
 
@@ -73,12 +73,12 @@ class ClosedDynamics:
 
     def _found(self, turned: bool) -> tuple[Study, Plans]:
         try:
-            return studied(self.model, self.kernels.fingerprint(), self.pose, turned)
+            return studied(self.model, self.kernels.fingerprint(), self.q0, turned)
         except ModelError as problem:
-            if self.pose is not None or problem.field not in UNASSEMBLED:
+            if self.q0 is not None or problem.field not in UNASSEMBLED:
                 raise
-            message = f"{problem} Give one that closes the loops: Dynamics(model, pose=q), Simulation(model, q)."
-            raise ModelError(message, loop=problem.loop, field="pose", value=problem.value) from None
+            message = f"{problem} Give one that closes the loops: Dynamics(model, q0=q), Simulation(model, q)."
+            raise ModelError(message, loop=problem.loop, field="q0", value=problem.value) from None
 
     @cached_property
     def _chosen(self) -> tuple[Study, Plans, str]:
@@ -387,10 +387,10 @@ class ClosedDynamics:
         return motor_efforts(self.model, bases[-1], wanted)
 
     # --- projection ---------------------------------------------------------------------------------------------
-    def project(self, q: Array, v: Array, steps: int = 8) -> tuple[Array, Array]:
+    def project_to_constraints(self, q: Array, v: Array, steps: int = 8) -> tuple[Array, Array]:
         """The states on the loops that are nearest by kinetic energy, one or a batch; see `loops.projection`."""
         if q.ndim == 1:
-            at, speed = self.project(q[None], v[None], steps)
+            at, speed = self.project_to_constraints(q[None], v[None], steps)
             return at[0], speed[0]
         found = [self._projected(q[i : i + AT_ONCE], v[i : i + AT_ONCE], steps) for i in range(0, len(q), AT_ONCE)]
         return np.concatenate([q[:0], *(at for at, _ in found)]), np.concatenate([v[:0], *(u for _, u in found)])

@@ -16,7 +16,7 @@ from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
-from ada_dynamics.errors import InputError, SingularPoseError
+from ada_dynamics.errors import InputError, SingularConfigurationError
 from ada_dynamics.jit import Kernel
 from ada_dynamics.loops import singular
 
@@ -39,7 +39,7 @@ def rescue(of_state: Callable[..., Any], inputs: Sequence[Array], is_batch: bool
     """Results of `of_state`, an array or a tuple of them, where some state stopped the fast tier.
 
     Raises:
-        SingularPoseError: a state is in a singular pose; the message says which one, and names the loops.
+        SingularConfigurationError: a state is in a singular pose; the message says which one, and names the loops.
     """
     if not is_batch:
         return of_state(*map(np.ascontiguousarray, inputs))
@@ -47,8 +47,8 @@ def rescue(of_state: Callable[..., Any], inputs: Sequence[Array], is_batch: bool
     for i, state in enumerate(zip(*inputs, strict=True)):
         try:
             found.append(of_state(*map(np.ascontiguousarray, state)))
-        except SingularPoseError as problem:
-            raise SingularPoseError(f"state {i}: {problem}", loop=problem.loop, field=f"q[{i}]") from None
+        except SingularConfigurationError as problem:
+            raise SingularConfigurationError(f"state {i}: {problem}", loop=problem.loop, field=f"q[{i}]") from None
     return tuple(map(np.array, zip(*found, strict=True))) if isinstance(found[0], tuple) else np.array(found)
 
 
@@ -95,12 +95,12 @@ def regular(
     """Accelerations and multipliers where they depend smoothly on the state.
 
     Raises:
-        SingularPoseError: they do not.
+        SingularConfigurationError: they do not.
     """
     solution = singular.solve(system, closed.study.rank, v, rates)
     if solution.is_singular:
         loops = ", ".join(sorted(closed.lost_names(solution)))
-        raise SingularPoseError(
+        raise SingularConfigurationError(
             f"model {closed.model.name!r} is in a singular pose (loops {loops}): its accelerations have no derivatives "
             "there. Take a pose beside it; the branches are told by `tangents`.",
             loop=loops,

@@ -53,7 +53,7 @@ class Computation:
         solver: LoopSolver = "auto",
         checked: bool = True,
         boundary: Literal["buffer", "struct"] | None = None,
-        pose: ArrayLike | None = None,
+        q0: ArrayLike | None = None,
         order: Order = None,
         hybrid: Sequence[str] | str = "auto",
         device: str = "cpu",
@@ -75,8 +75,8 @@ class Computation:
                 forward dynamics of loops is wrong in singular poses, where nothing hands it on to the next tier.
             boundary: how Python calls reach compiled code: "struct" (numpy's array structure, behind a self-test) or
                 "buffer" (Python's buffer protocol, slower); ADA_BOUNDARY or "struct" by default.
-            pose: positions near a pose that closes the loops, in the way of assembly to be used; near the neutral pose
-                by default.
+            q0: configuration near one that closes the loops, in the assembly mode to be used; near the neutral
+                configuration by default.
             order: of assembly, for ada and dca: "chain", "balanced" (a depth of O(log n)), "few_handles", or links in
                 nested brackets; "few_handles" by default.
             hybrid: joints at which the algorithm hybrid cuts the mechanism into symbolic pieces, or auto: where it
@@ -118,11 +118,11 @@ class Computation:
             refuse_unusable(model, model.uniform_tree if generic else model.tree)
         self.model = model
         self.checked = checked
-        names = ("algorithm", "kernel", "solver", "checked", "boundary", "pose", "order", "hybrid", "device")
+        names = ("algorithm", "kernel", "solver", "checked", "boundary", "q0", "order", "hybrid", "device")
         cuts = None if algorithm == "hybrid" else order
-        given = (algorithm, kernel, solver, checked, boundary, pose, cuts, hybrid, device)
+        given = (algorithm, kernel, solver, checked, boundary, q0, cuts, hybrid, device)
         self._options = dict(zip(names, given, strict=True))
-        start = None if pose is None else start_of(model, pose)
+        start = None if q0 is None else start_of(model, q0)
         self._kernels = Kernels(model, algorithm, generic, checked, start, order, solver)
         self.boundary = boundary
         self.entries: dict[str, Entry] = {}  # of `compiled_method`s, by name
@@ -141,12 +141,12 @@ class Computation:
     def _start_at(self, q: ArrayLike) -> bool:
         """Take a row of q that closes the loops for the configuration to start from; whether there is one."""
         closed, rows = self._kernels.closed, np.atleast_2d(np.asarray(q, dtype=np.float64))
-        if closed is None or closed.pose is not None or rows.shape[-1] != self.model.nq:
+        if closed is None or closed.q0 is not None or rows.shape[-1] != self.model.nq:
             return False
         numbers = LoopNumbers(self.model)
         for row in rows[np.isfinite(rows).all(axis=1)]:
             if np.max(np.abs(numbers.gap(row)) / numbers.weights) < NOTICED * numbers.length:
-                closed.pose = self._options["pose"] = row.copy()
+                closed.q0 = self._options["q0"] = row.copy()
                 return True
         return False
 
@@ -269,7 +269,7 @@ def starting_at_q(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, *arguments, **named)
         except ModelError as problem:
             q = named.get("q", arguments[place] if place < len(arguments) else None)
-            if problem.field != "pose" or q is None or not self._start_at(q):
+            if problem.field != "q0" or q is None or not self._start_at(q):
                 raise
         return method(self, *arguments, **named)
 

@@ -21,7 +21,7 @@ from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.dynamics.wrench_derivatives import wrench_changes
 from ada_dynamics.errors import InputError, NameDict
 from ada_dynamics.jit import Kernel
-from ada_dynamics.loops.choices import ACTUATED, TREE, By
+from ada_dynamics.loops.choices import ACTUATED, TREE, Coordinates
 
 # Pairs of a body and a velocity that moves it: a kernel with all derivatives written out is the fastest, but it grows
 # with these, and on long chains takes many seconds to compile. A humanoid has half as many.
@@ -41,7 +41,7 @@ class DerivativeQueries(AlongLoops):
 
     With loops they are those by all coordinates of the tree, one by one: along motions that the loops allow they say
     how `forward` changes; off the loops, how it does where the loops stay as far open as they are. In singular poses
-    there are none: a `SingularPoseError` names the state and the loops.
+    there are none: a `SingularConfigurationError` names the state and the loops.
     """
 
     forward: Callable[..., Array]
@@ -54,7 +54,7 @@ class DerivativeQueries(AlongLoops):
         q: ArrayLike,
         v: ArrayLike,
         tau: ArrayLike,
-        by: By = TREE,
+        coordinates: Coordinates = TREE,
         *,
         external: Mapping[str, ArrayLike] | None = None,
     ) -> Derivatives:
@@ -64,18 +64,18 @@ class DerivativeQueries(AlongLoops):
             q: positions.
             v: velocities.
             tau: joint efforts.
-            by: which coordinates change: "tree": each of the tree's by itself; "independent" or "actuated" (see
-                `velocity_indices`): these, and all others with them along the loops. Then the accelerations are theirs,
-                too: (m, m), (m, m) and (m, nv), whatever the spanning tree.
+            coordinates: of the derivatives: "tree": each coordinate of the spanning tree by itself; "independent" or
+                "actuated" (see `velocity_indices`): these, while all others follow along the loops. Then the
+                accelerations are theirs, too: (m, m), (m, m) and (m, nv), whatever the spanning tree.
             external: wrenches on links, as `forward` has them. What they change by themselves is
                 du @ jacobian(link, q, "local").T.
         """
-        if by != TREE:
+        if coordinates != TREE:
             names, wrenches = tuple(external or ()), tuple((external or {}).values())
 
             def along(q: ArrayLike, v: ArrayLike, tau: ArrayLike, *wrenches: ArrayLike) -> tuple[Derivatives, bool]:
                 acting = dict(zip(names, wrenches, strict=True))
-                return self._along_the_loops(self.forward_derivatives(q, v, tau, external=acting), q, v, by)
+                return self._along_the_loops(self.forward_derivatives(q, v, tau, external=acting), q, v, coordinates)
 
             found, is_near = along(q, v, tau, *wrenches)
             if is_near:
@@ -146,7 +146,7 @@ class DerivativeQueries(AlongLoops):
         gradient by velocities at the pose that moves. At two to five times the time of `forward_vjp`.
 
         Raises:
-            SingularPoseError: the pose is singular.
+            SingularConfigurationError: the pose is singular.
             InputError: loops are redundant, and their conditions depend on each other in another way in this pose.
         """
         given = {"q": q, "v": v, "tau": tau, "w": w, "d_q": d_q, "d_v": d_v, "d_tau": d_tau}
@@ -191,18 +191,18 @@ class DerivativeQueries(AlongLoops):
         q: ArrayLike,
         v: ArrayLike,
         a: ArrayLike,
-        by: By = TREE,
+        coordinates: Coordinates = TREE,
         *,
         external: Mapping[str, ArrayLike] | None = None,
     ) -> Derivatives:
         """∂τ/∂q, ∂τ/∂v, ∂τ/∂a, each (nv, nv); the last one is the mass matrix.
 
-        With loops τ are the efforts of the motors, which must be as many as the mechanism has motions, and what changes
-        are the coordinates meant by `by`, "actuated" or "independent", and all others along the loops: (m, m) each.
+        With loops τ are the efforts of the motors, as many as the mechanism has degrees of freedom, and derivatives are
+        with respect to `coordinates`, "actuated" or "independent", which all others follow: (m, m) each.
         """
         self._refuse_derivatives()
         if self._kernels.closed is not None:
-            return self._of_motors(q, v, a, by, external)
+            return self._of_motors(q, v, a, coordinates, external)
         if external:
             found = self.inverse_derivatives(q, v, a)
             return found._replace(dq=found.dq - self._pulled(q, external)[1])
@@ -218,37 +218,41 @@ class DerivativeQueries(AlongLoops):
         return Derivatives(dq, dv, self.mass_matrix(inputs[0]))
 
     def joint_wrench_derivatives(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, by: By = TREE
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, coordinates: Coordinates = TREE
     ) -> Mapping[str, Derivatives]:
         """Derivatives of `joint_wrenches` by q, v and τ, while the accelerations are those of `forward`.
 
-        By joint, each (6, nv), or of the coordinates meant by `by`, (6, m), (6, m) and (6, nv); see
+        By joint, each (6, nv), or of the coordinates meant by `coordinates`, (6, m), (6, m) and (6, nv); see
         `forward_derivatives`. Rows of components that do not follow from the motion (`JointWrenches.unique`) are nan.
 
         Raises:
-            SingularPoseError: the pose is singular.
+            SingularConfigurationError: the pose is singular.
             InputError: loops are redundant, whose forces follow from motions along the loops alone.
         """
         arrays = self._arguments({"q": q, "v": v, "tau": tau})
         self._check_state(arrays)
         closed, n = self._kernels.closed, self.model.nv
-        if closed is not None and closed.study.is_redundant and by == TREE:
+        if closed is not None and closed.study.is_redundant and coordinates == TREE:
             raise InputError(
                 f"loops of model {self.model.name!r} are redundant: once open, as single coordinates of the tree leave "
                 "them, they have no forces that go on from those before. Ask for derivatives along the loops, "
-                "by='independent' or by='actuated'.",
+                "coordinates='independent' or coordinates='actuated'.",
                 loop=", ".join(self.model.loop_names),
-                field="by",
-                value=by,
+                field="coordinates",
+                value=coordinates,
                 allowed=("independent", "actuated"),
             )
         inputs, is_batch = common_batch(arrays)
         Q, V, T = (np.atleast_2d(np.ascontiguousarray(x)) for x in inputs)
         of_motion = self.forward_derivatives(Q, V, T)
-        along = self.changes(Q, V, by) if by != TREE else np.broadcast_to(np.eye(2 * n), (len(Q), 2 * n, 2 * n))
+        along = (
+            self.changes(Q, V, coordinates)
+            if coordinates != TREE
+            else np.broadcast_to(np.eye(2 * n), (len(Q), 2 * n, 2 * n))
+        )
         rows = zip(Q, V, T, along, zip(*of_motion, strict=True), strict=True)
         names, m = names_of_joints(self.model), along.shape[-1] // 2
-        changes = [wrench_changes(self._kernels, (q, v, t), D, by) for q, v, t, D, by in rows]
+        changes = [wrench_changes(self._kernels, (q, v, t), D, coordinates) for q, v, t, D, coordinates in rows]
         found = np.reshape(changes, (len(Q), len(names), 6, 2 * m + n))
         stacked = found if is_batch else found[0]
         parts = [Derivatives(*np.split(one, [m, 2 * m], axis=-1)) for one in np.moveaxis(stacked, -3, 0)]
@@ -261,28 +265,35 @@ class DerivativeQueries(AlongLoops):
         efforts, turning = self._run(kernel, self._arguments({"q": q, "wrenches": wrenches}))
         return efforts, turning
 
-    def _along_the_loops(self, whole: Derivatives, q: ArrayLike, v: ArrayLike, by: By) -> tuple[Derivatives, bool]:
+    def _along_the_loops(
+        self, whole: Derivatives, q: ArrayLike, v: ArrayLike, coordinates: Coordinates
+    ) -> tuple[Derivatives, bool]:
         """From those of the tree: v = T y, and T turns with q; and whether digits may be lost."""
-        chosen, (changes, is_near) = self.velocity_indices(by), self.changes_and_nearness(q, v, by)
+        chosen, (changes, is_near) = self.velocity_indices(coordinates), self.changes_and_nearness(q, v, coordinates)
         along = (np.concatenate([whole.dq, whole.dv], axis=-1) @ changes)[..., list(chosen), :]
         dq, dv = np.split(along, 2, axis=-1)
         return Derivatives(dq, dv, whole.du[..., list(chosen), :]), is_near
 
     def _of_motors(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, by: By, external: Mapping[str, ArrayLike] | None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        coordinates: Coordinates,
+        external: Mapping[str, ArrayLike] | None,
     ) -> Derivatives:
         """From those of forward dynamics, which are their inverse: da = ∂a/∂q dq + ∂a/∂v dv + ∂a/∂τ dτ."""
-        if by == TREE:
+        if coordinates == TREE:
             raise InputError(
                 f"model {self.model.name!r} has loops, which share efforts among its motors; efforts of all joints of "
-                "the tree have no derivatives of their own. Ask for those of the motors, by='actuated' or "
-                "by='independent', or open the loops: edit.open_loops(model).",
-                field="by",
-                value=by,
+                "the tree have no derivatives of their own. Ask for those of the motors, coordinates='actuated' or "
+                "coordinates='independent', or open the loops: edit.open_loops(model).",
+                field="coordinates",
+                value=coordinates,
                 allowed=("actuated", "independent"),
             )
         motors = list(self.velocity_indices(ACTUATED))
-        found = self.forward_derivatives(q, v, self.inverse(q, v, a, external), by, external=external)
+        found = self.forward_derivatives(q, v, self.inverse(q, v, a, external), coordinates, external=external)
         by_acceleration = np.asarray(np.linalg.inv(found.du[..., motors]), dtype=np.float64)
         return Derivatives(-by_acceleration @ found.dq, -by_acceleration @ found.dv, by_acceleration)
 
@@ -342,7 +353,7 @@ class DerivativeQueries(AlongLoops):
         if self._kernels.closed is not None:
             raise InputError(
                 f"model {self.model.name!r} has loops, which share efforts among its motors; {name} is for open ones. "
-                "Ask for inverse_derivatives(q, v, a, by='actuated'), or open the loops: edit.open_loops(model).",
+                "Call inverse_derivatives(q, v, a, coordinates='actuated'), or open the loops: edit.open_loops(model).",
                 loop=", ".join(self.model.loop_names),
                 field=name,
             )

@@ -17,7 +17,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import closed_derivatives, quantities
 from ada_dynamics.errors import InputError
 from ada_dynamics.loops import singular
-from ada_dynamics.loops.choices import TREE, By
+from ada_dynamics.loops.choices import TREE, Coordinates
 from ada_dynamics.model.edit.adjustable import adjustable
 
 if TYPE_CHECKING:
@@ -30,15 +30,13 @@ class Adjusted:
     def __init__(self, dynamics: ParameterQueries, names: Sequence[str]) -> None:
         """Args: dynamics of the mechanism; names of lengths and turns."""
         self.names, self.model = tuple(names), adjustable(dynamics.model, names)
-        pose = dynamics.options["pose"]
+        q0 = dynamics.options["q0"]
         own = dynamics.model.joint_names
         self.own = np.array([k for name in own for k in _range(self.model.v_index(name))], dtype=int)
         self.added = np.array([self.model.v_index(name).start for name in names], dtype=int)
         self._positions = np.array([k for name in own for k in _range(self.model.q_index(name))], dtype=int)
         self._choices = dynamics.choices
-        self.dynamics = type(dynamics)(
-            self.model, pose=None if pose is None else self.at(np.asarray(pose, dtype=np.float64))
-        )
+        self.dynamics = type(dynamics)(self.model, q0=None if q0 is None else self.at(np.asarray(q0, dtype=np.float64)))
         self._refuse_what_loops_hold(dynamics)
 
     def _refuse_what_loops_hold(self, dynamics: ParameterQueries) -> None:
@@ -67,9 +65,9 @@ class Adjusted:
         full[self.own] = v
         return full
 
-    def by(self, by: By) -> list[str]:
-        """The coordinates meant by `by`, and the lengths and turns."""
-        return [*(self._choices.label(k) for k in self._choices.of(by)), *self.names]
+    def by(self, coordinates: Coordinates) -> list[str]:
+        """The coordinates meant by `coordinates`, and the lengths and turns."""
+        return [*(self._choices.label(k) for k in self._choices.of(coordinates)), *self.names]
 
     def accelerations(self, q: Array, v: Array, tau: Array, a: Array, du: Array) -> Array:
         """Derivatives of the accelerations while q, v and τ stay, (nv, P).
@@ -93,29 +91,29 @@ class Adjusted:
         rows = [*own, *range(n, n + len(system.J))]
         return closed_derivatives.accelerated(closed, system, by_q[np.ix_(rows, self.added)])
 
-    def state(self, q: Array, v: Array, by: By) -> tuple[Array, Array]:
-        """Changes of q and of v with which loops stay closed, (nv, P) each, while those meant by `by` stay."""
+    def state(self, q: Array, v: Array, coordinates: Coordinates) -> tuple[Array, Array]:
+        """Changes of q and of v with which loops stay closed, (nv, P) each, while those meant by `coordinates` stay."""
         if not self.model.loops:
             return np.zeros((len(self.own), len(self.added))), np.zeros((len(self.own), len(self.added)))
-        n, chosen = self.model.nv, self.by(by)
+        n, chosen = self.model.nv, self.by(coordinates)
         of_all = self.dynamics.changes(self.at(q), self.velocities(v), chosen)
         count = of_all.shape[1] // 2
         columns = slice(count - len(self.added), count)
         return of_all[self.own, columns], of_all[n + self.own, columns]
 
-    def closing(self, q: Array, by: By) -> Array:
+    def closing(self, q: Array, coordinates: Coordinates) -> Array:
         """The first of these."""
         if not self.model.loops:
             return np.zeros((len(self.own), len(self.added)))
-        T = self.dynamics.velocity_map(self.at(q), self.by(by))
+        T = self.dynamics.tangent_map(self.at(q), self.by(coordinates))
         return np.asarray(T[self.own][:, -len(self.added) :])
 
-    def pose(self, link: str, q: Array, by: By) -> Array:
+    def pose(self, link: str, q: Array, coordinates: Coordinates) -> Array:
         """Changes of a link's pose, (6, P)."""
         J = self.dynamics.jacobian(link, self.at(q))
-        if by == TREE or not self.model.loops:
+        if coordinates == TREE or not self.model.loops:
             return np.asarray(J[:, self.added])
-        T = self.dynamics.velocity_map(self.at(q), self.by(by))
+        T = self.dynamics.tangent_map(self.at(q), self.by(coordinates))
         return np.asarray((J @ T)[:, -len(self.added) :])
 
     def _rates(self, rates: singular.Rates) -> singular.Rates:

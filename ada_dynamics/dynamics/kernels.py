@@ -63,7 +63,7 @@ class Kernels:
         algorithm: str,
         generic: bool,
         checked: bool,
-        pose: Array | None = None,
+        q0: Array | None = None,
         order: Order = None,
         solver: str = "auto",
     ) -> None:
@@ -77,7 +77,7 @@ class Kernels:
         self._traced: dict[str, expr.Function] = {}  # by algorithm: the cheapest, until it is compiled
         self._candidate: str | None = None
         self._chosen: str | None = None if algorithm == "auto" else algorithm
-        self.closed = ClosedDynamics(self, pose, solver) if model.loops else None
+        self.closed = ClosedDynamics(self, q0, solver) if model.loops else None
 
     @property
     def large(self) -> bool:

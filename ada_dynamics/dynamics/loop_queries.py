@@ -35,7 +35,7 @@ class LoopQueries(Computation):
         self._look_once("joint_wrenches", *common_batch(arrays)[0][:2])
         return joint_wrenches(self.model, self._kernels, self.forward, arrays, external)
 
-    def project(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+    def project_to_constraints(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """The state nearest to (q, v), by kinetic energy, in which all loops are closed and stay so.
 
         Warned of: loops that do not close from there, and singular poses, where not every velocity that the loops
@@ -48,7 +48,7 @@ class LoopQueries(Computation):
         given = np.ascontiguousarray(positions), np.ascontiguousarray(speeds)
         if closed is None:
             return given
-        found = closed.project(*given)
+        found = closed.project_to_constraints(*given)
         warn_if_off_loops(closed.study.numbers, *found)
         closed.warn_if_singular(*found)
         return found
@@ -59,7 +59,7 @@ class LoopQueries(Computation):
         self._check_state(arrays)
         if any(x.ndim == 2 for x in arrays.values()):
             raise InputError(
-                "loop_state looks at one state; call it row by row, or largest_gap(q) for the gaps of a batch.",
+                "loop_state looks at one state; call it row by row, or closure_error(q) for the gaps of a batch.",
                 field=next(name for name, x in arrays.items() if x.ndim == 2),
                 allowed=(self.model.nq,),
             )
@@ -67,7 +67,7 @@ class LoopQueries(Computation):
             return LoopState({}, {}, 1.0, self.model.nv)
         return loop_state(self._kernels.closed.study, arrays["q"], arrays.get("v"))
 
-    def largest_gap(self, q: ArrayLike) -> Array:
+    def closure_error(self, q: ArrayLike) -> Array:
         """Largest gap of all loops [m, rad]; one per state of a batch, zero without loops."""
         closed = self._kernels.closed
         positions = np.ascontiguousarray(self._arguments({"q": q})["q"])

@@ -14,7 +14,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.off_loops import level_of_caller
-from ada_dynamics.errors import LostDigitsWarning, SingularPoseError
+from ada_dynamics.errors import LostDigitsWarning, SingularConfigurationError
 from ada_dynamics.model.model import Model
 
 NEAR = 1e-2  # smallest singular value of the constraint Jacobian by the largest, below which errors are estimated
@@ -57,7 +57,7 @@ def warn_if_digits_are_lost(
         pairs = list(zip(result(i, q[i]), result(i, model.integrate(q[i], known_to * weakest)), strict=True))
         size = max(np.finfo(float).tiny, *(float(np.max(np.abs(x), initial=0.0)) for x, _ in pairs))
         error = max(float(np.max(np.abs(x - y), initial=0.0)) for x, y in pairs) / size
-    except SingularPoseError:
+    except SingularConfigurationError:
         error = 1.0
     if error < NOTICED:
         return

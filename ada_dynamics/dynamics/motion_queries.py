@@ -15,7 +15,7 @@ from ada_dynamics.dynamics.arguments import choice
 from ada_dynamics.dynamics.compiled_method import compiled_method_of
 from ada_dynamics.dynamics.quantities.motion import Frame
 from ada_dynamics.errors import InputError, NameDict
-from ada_dynamics.loops.choices import TREE, By
+from ada_dynamics.loops.choices import TREE, Coordinates
 
 
 class Energy(NamedTuple):
@@ -61,7 +61,11 @@ class MotionQueries(AlongLoops):
         return self._compute(f"acceleration {link}", lambda: quantities.acceleration(self._tree, link), q=q, v=v, a=a)
 
     def jacobian(
-        self, link: str | Sequence[str], q: ArrayLike, frame: Frame = "local_world_aligned", by: By = TREE
+        self,
+        link: str | Sequence[str],
+        q: ArrayLike,
+        frame: Frame = "local_world_aligned",
+        coordinates: Coordinates = TREE,
     ) -> Array:
         """Jacobian of a link, (6, m), rows [linear; angular], or of several links, (links, 6, m).
 
@@ -70,13 +74,13 @@ class MotionQueries(AlongLoops):
             q: positions.
             frame: local_world_aligned (at the link's origin, world's axes), local (there, link's axes) or world (at the
                 world's origin).
-            by: velocities that the columns belong to: "tree": all of the tree's, as if there were no loops;
+            coordinates: velocities that the columns belong to: "tree": all of the tree's, as if there were no loops;
                 "independent", "actuated" or names of joints: those alone, with all others following along the loops
                 (see `velocity_indices`).
 
         Raises:
-            InputError: a name is unknown, or the velocities do not determine the motion; a SingularPoseError where they
-                do not in this pose.
+            InputError: a name is unknown, or the coordinates do not determine the motion.
+            SingularConfigurationError: the coordinates do not determine the motion in this configuration.
         """
         call = self._calls.get(name := f"jacobian {frame} {link}")
         if call is None:
@@ -84,7 +88,7 @@ class MotionQueries(AlongLoops):
             choice("frame", frame, quantities.FRAMES)
             call = self._quantity_call(name, lambda: self._jacobian_quantity(links, frame), ("q",))
         J: Array = call(q)
-        return J if by == TREE else J @ _of_each(self.velocity_map(q, by), link)
+        return J if coordinates == TREE else J @ _of_each(self.tangent_map(q, coordinates), link)
 
     def jacobian_rate(
         self,
@@ -92,16 +96,16 @@ class MotionQueries(AlongLoops):
         q: ArrayLike,
         v: ArrayLike,
         frame: Frame = "local_world_aligned",
-        by: By = TREE,
+        coordinates: Coordinates = TREE,
     ) -> Array:
         """Time derivative of `jacobian` along v."""
         links = self._links(link)
         choice("frame", frame, quantities.FRAMES)
         make = lambda: quantities.rate_of(self._jacobian_quantity(links, frame), self._tree)  # noqa: E731
         rate = self._compute(f"jacobian_rate {frame} {links}", make, q=q, v=v)
-        if by == TREE:
+        if coordinates == TREE:
             return rate
-        T, T_rate = (_of_each(x, links) for x in self.velocity_map_rate(q, v, by))
+        T, T_rate = (_of_each(x, links) for x in self.tangent_map_rate(q, v, coordinates))
         return rate @ T + self.jacobian(link, q, frame) @ T_rate
 
     # --- whole body ---------------------------------------------------------------------------------------------

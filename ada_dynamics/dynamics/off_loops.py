@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import LoopVelocityWarning, OpenLoopWarning
+from ada_dynamics.errors import ConstraintViolationWarning, LoopVelocityWarning
 from ada_dynamics.loops.numbers import LoopNumbers
 
 # Gap, in lengths of the mechanism, that is warned of: stages of an integrator stay far below it. Velocities across a
@@ -30,9 +30,9 @@ def warn_if_off_loops(numbers: LoopNumbers, q: Array, v: Array) -> None:
     if found:
         message = (
             f"loops of model {name!r} are open in the state given: {found}. The results are those of a mechanism that "
-            "was put together so; close the loops with ada.assemble(model, q) or with project(q, v)."
+            "was put together so; close the loops with ada.close_loops(model, q) or with project_to_constraints(q, v)."
         )
-        warnings.warn(OpenLoopWarning(message, **facts), stacklevel=level_of_caller())
+        warnings.warn(ConstraintViolationWarning(message, **facts), stacklevel=level_of_caller())
     if not v.any():
         return
     drifts, scales = (x / numbers.weights[:, None] for x in numbers.drifts(q, v))
@@ -40,7 +40,7 @@ def warn_if_off_loops(numbers: LoopNumbers, q: Array, v: Array) -> None:
     if found:
         message = (
             f"the velocities given open loops of model {name!r}: {found}. No motion of the mechanism has them, and the "
-            "results mean nothing; take the nearest that it can have: q, v = project(q, v)."
+            "results mean nothing; take the nearest that it can have: q, v = project_to_constraints(q, v)."
         )
         warnings.warn(LoopVelocityWarning(message, **facts), stacklevel=level_of_caller())
 

@@ -17,7 +17,7 @@ from ada_dynamics.dynamics.derivatives import DerivativeQueries
 from ada_dynamics.dynamics.geometry import Adjusted
 from ada_dynamics.dynamics.motion_queries import MotionQueries
 from ada_dynamics.errors import NameDict, unknown_name
-from ada_dynamics.loops.choices import INDEPENDENT, TREE, By
+from ada_dynamics.loops.choices import INDEPENDENT, TREE, Coordinates
 from ada_dynamics.model.edit.adjustable import geometry
 
 
@@ -39,15 +39,15 @@ class ParameterQueries(DerivativeQueries, MotionQueries):
         """The link that the joint of each body carries."""
         return [self.model.joints[body.name].child for body in self._tree.bodies]
 
-    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, by: By = TREE) -> Array:
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, coordinates: Coordinates = TREE) -> Array:
         """Y of τ = Y π, with π the values of `parameters`, (nv, P).
 
-        With loops Y is that of the tree, whose joints carry nothing of the loops; by="independent" or "actuated" the
-        loops' forces are projected out: Tᵀ τ = Y π, (m, P), whatever the loops carry.
+        With loops Y is that of the spanning tree, without constraint forces; coordinates="independent" or "actuated"
+        project them out: Tᵀ τ = Y π, (m, P).
         """
         self._refuse_derivatives()
         Y = self._compute("regressor", lambda: quantities.regressor(self._tree, self._carried), q=q, v=v, a=a)
-        return Y if by == TREE else np.asarray(self.velocity_map(q, by).swapaxes(-1, -2) @ Y)
+        return Y if coordinates == TREE else np.asarray(self.tangent_map(q, coordinates).swapaxes(-1, -2) @ Y)
 
     @cached_property
     def geometry(self) -> Mapping[str, float]:
@@ -59,7 +59,12 @@ class ParameterQueries(DerivativeQueries, MotionQueries):
         return NameDict("length or turn", geometry(self.model).items())
 
     def parameter_derivatives(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, parameters: Sequence[str] | None = None, by: By = TREE
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        parameters: Sequence[str] | None = None,
+        coordinates: Coordinates = TREE,
     ) -> Array:
         """Derivatives of the accelerations by parameters, (nv, P).
 
@@ -71,8 +76,8 @@ class ParameterQueries(DerivativeQueries, MotionQueries):
             v: velocities.
             tau: efforts.
             parameters: names from `parameters` and `geometry`; all of `parameters` where not given.
-            by: "independent", "actuated" or names of joints: these positions and velocities stay, while all others
-                follow so that loops stay closed; the accelerations are theirs, (m, P).
+            coordinates: "independent", "actuated" or names of joints: these positions and velocities stay, while all
+                others follow so that loops stay closed; the accelerations are theirs, (m, P).
 
         Raises:
             InputError: there is no such parameter, or the loops hold a length: no others could follow.
@@ -89,46 +94,52 @@ class ParameterQueries(DerivativeQueries, MotionQueries):
             of_efforts = -du @ self.regressor(q, v, a)
             columns |= {name: of_efforts[..., places[name]] for name in names if name in places}
         if lengths:
-            of_lengths = self._by_lengths(lengths, q, v, tau, by)
+            of_lengths = self._by_lengths(lengths, q, v, tau, coordinates)
             columns |= {name: of_lengths[..., k] for k, name in enumerate(lengths)}
         found = np.stack([np.asarray(columns[name]) for name in names], axis=-1)
-        return found if by == TREE else found[..., list(self.velocity_indices(by)), :]
+        return found if coordinates == TREE else found[..., list(self.velocity_indices(coordinates)), :]
 
-    def closing_derivatives(self, q: ArrayLike, parameters: Sequence[str], by: By = INDEPENDENT) -> Array:
+    def closing_derivatives(
+        self, q: ArrayLike, parameters: Sequence[str], coordinates: Coordinates = INDEPENDENT
+    ) -> Array:
         """Changes of the positions with lengths and turns that keep all loops closed, as velocities, (nv, P).
 
-        Positions meant by `by` stay as they are. Without loops nothing has to follow: they are zero.
+        Positions meant by `coordinates` stay as they are. Without loops nothing has to follow: they are zero.
 
         Raises:
             InputError: there is no such length or turn, or the loops hold it.
         """
         adjusted = self._adjusted(parameters)
-        return self._of_states(lambda at: adjusted.closing(at, by), q)
+        return self._of_states(lambda at: adjusted.closing(at, coordinates), q)
 
-    def pose_derivatives(self, link: str, q: ArrayLike, parameters: Sequence[str], by: By = TREE) -> Array:
+    def pose_derivatives(
+        self, link: str, q: ArrayLike, parameters: Sequence[str], coordinates: Coordinates = TREE
+    ) -> Array:
         """Derivatives of a link's pose by lengths and turns, (6, P): [linear; angular] in the world's axes.
 
         Args:
             link: its name.
             q: positions.
             parameters: names from `geometry`.
-            by: "tree": all positions stay, as if there were no loops; "independent", "actuated" or names of joints:
-                these stay, while all others follow so that loops stay closed. Calibration wants "actuated".
+            coordinates: "tree": all positions stay, as if there were no loops; "independent", "actuated" or names of
+                joints: these stay, while all others follow so that loops stay closed. Calibration wants "actuated".
         """
         self.require_link(link)
         adjusted = self._adjusted(parameters)
-        return self._of_states(lambda at: adjusted.pose(link, at, by), q)
+        return self._of_states(lambda at: adjusted.pose(link, at, coordinates), q)
 
-    def _by_lengths(self, names: Sequence[str], q: ArrayLike, v: ArrayLike, tau: ArrayLike, by: By) -> Array:
+    def _by_lengths(
+        self, names: Sequence[str], q: ArrayLike, v: ArrayLike, tau: ArrayLike, coordinates: Coordinates
+    ) -> Array:
         adjusted = self._adjusted(names)
         arrays = self._arguments({"q": q, "v": v, "tau": tau})
 
         def of_state(q: Array, v: Array, tau: Array) -> Array:
             found = self.forward_derivatives(q, v, tau)
             held = adjusted.accelerations(q, v, tau, self.forward(q, v, tau), found.du)
-            if by == TREE:
+            if coordinates == TREE:
                 return held
-            d_q, d_v = adjusted.state(q, v, by)
+            d_q, d_v = adjusted.state(q, v, coordinates)
             return np.asarray(held + found.dq @ d_q + found.dv @ d_v)
 
         return self._of_states(of_state, *arrays.values())

@@ -10,7 +10,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.off_loops import level_of_caller
-from ada_dynamics.errors import BifurcationWarning, SingularPoseWarning
+from ada_dynamics.errors import BifurcationWarning, SingularConfigurationWarning
 from ada_dynamics.model.model import Model
 
 # By what is asked for: accelerations, efforts, or a state that is projected.
@@ -39,7 +39,7 @@ def warn_singular(model: Model, loops: Iterable[str], what: str, ways: Sequence[
     names = tuple(sorted(loops))
     where = f"model {model.name!r} is in a singular pose (loops {', '.join(names)})"
     if ways is None:
-        warning = SingularPoseWarning(f"{where}: {_MOVING[what]}.", loops=names)
+        warning = SingularConfigurationWarning(f"{where}: {_MOVING[what]}.", loops=names)
         warnings.warn(warning, stacklevel=level_of_caller())
         return
     shown = "; ".join(np.array2string(w, precision=6, separator=", ") for w in ways)

@@ -37,7 +37,7 @@ Scalar: TypeAlias = Union["Expr", float]
 class Graph:
     """Owner of the nodes; asking twice for the same term gives the same `Expr` object."""
 
-    __slots__ = ("nodes", "table", "has_lanes")
+    __slots__ = ("has_lanes", "nodes", "table")
 
     def __init__(self) -> None:
         self.nodes: list[Expr] = []
@@ -83,7 +83,7 @@ class Expr:
         variable: of a variable: name of the input and position. Else not set.
     """
 
-    __slots__ = ("graph", "index", "op", "args", "lanes", "value", "variable")
+    __slots__ = ("args", "graph", "index", "lanes", "op", "value", "variable")
     # numpy must not swallow an Expr into an object array: with None it defers to the operators below.
     __array_ufunc__ = None
 

@@ -35,7 +35,7 @@ from ada_dynamics.gpu.arrays import ArrayView, Device, DeviceArray, array_view, 
 from ada_dynamics.gpu.cuda_driver import HostDevice
 from ada_dynamics.gpu.kernels import StagedBatches, ThreadKernel, launch, put_rows, rows_of
 from ada_dynamics.jit import Signature
-from ada_dynamics.loops.choices import TREE, By
+from ada_dynamics.loops.choices import TREE, Coordinates
 from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.vector import Scalar
 
@@ -290,7 +290,7 @@ class DeviceDynamics(Dynamics):
         q: Any,
         v: Any,
         tau: Any,
-        by: By = TREE,
+        coordinates: Coordinates = TREE,
         *,
         external: Mapping[str, ArrayLike] | None = None,
         out: Any = None,
@@ -298,10 +298,10 @@ class DeviceDynamics(Dynamics):
     ) -> Derivatives:
         """∂a/∂q, ∂a/∂v, ∂a/∂τ; see `Dynamics.forward_derivatives`."""
         here = partial(Dynamics.forward_derivatives, self)
-        if by != TREE or external or not self._is_written_out:
+        if coordinates != TREE or external or not self._is_written_out:
             what = "forward_derivatives with coordinates, with external wrenches, or of a long chain"
             self._refuse_on_device(what, (q, v, tau))
-            return here(q, v, tau, by, external=external)
+            return here(q, v, tau, coordinates, external=external)
         found = self._batch("forward_derivatives", {"q": q, "v": v, "tau": tau}, here, None, out, stream)
         return Derivatives._make(found)
 

@@ -13,8 +13,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.identification.smoothing import Samples
-from ada_dynamics.loops.assemble import assemble
-from ada_dynamics.loops.choices import ACTUATED, INDEPENDENT, TREE, By
+from ada_dynamics.loops.choices import ACTUATED, INDEPENDENT, TREE, Coordinates
+from ada_dynamics.loops.close_loops import close_loops
 
 _TOGETHER = 512  # states whose regressors of the whole tree are kept at the same time
 _REFERENCE_POSES = 40
@@ -37,7 +37,7 @@ class Equations:
     free: NDArray[np.intp]
 
     @cached_property
-    def by(self) -> By:
+    def by(self) -> Coordinates:
         """How loops are projected out: by the motors where these determine the motion, else by independent joints."""
         if not self.dynamics.model.loops:
             return TREE
@@ -72,7 +72,7 @@ class Equations:
         columns, wanted = [], []
         for i in range(0, len(samples.t), _TOGETHER):
             part = Samples(*(x[i : i + _TOGETHER] for x in samples))
-            Y = self.dynamics.regressor(part.q, part.v, part.a, by=self.by)
+            Y = self.dynamics.regressor(part.q, part.v, part.a, coordinates=self.by)
             columns.append(Y[..., self.free])
             wanted.append(self.efforts(part) - Y @ values)
         return np.concatenate(columns), np.concatenate(wanted)
@@ -81,7 +81,7 @@ class Equations:
         """Tᵀ τ, (N, m)."""
         if self.by == TREE:
             return samples.tau
-        T = self.dynamics.velocity_map(samples.q, self.by)
+        T = self.dynamics.tangent_map(samples.q, self.by)
         return np.asarray((T.swapaxes(-1, -2) @ samples.tau[..., None])[..., 0])
 
     def certain(self, samples: Samples) -> Array:
@@ -113,8 +113,8 @@ class Equations:
             for own, usual in ((known.v, 1.0), (known.a, _PER_SECOND))
         )
         if model.loops:
-            v = self.dynamics.complete_velocity(poses, v, by=self.by)
-            a = self.dynamics.complete_acceleration(poses, v, a, by=self.by)
+            v = self.dynamics.complete_velocity(poses, v, coordinates=self.by)
+            a = self.dynamics.complete_acceleration(poses, v, a, coordinates=self.by)
         return Samples(np.arange(float(count)), poses, v, a, np.zeros_like(v), np.zeros(count))
 
     def _pose(self, near: Array, rng: np.random.Generator) -> Array:
@@ -124,7 +124,7 @@ class Equations:
         for _ in range(20):
             step = _NEARBY * rng.normal(size=model.nv) * self.dynamics.choices.units
             try:
-                return np.asarray(assemble(model, model.integrate(near, step)))
+                return np.asarray(close_loops(model, model.integrate(near, step)))
             except ModelError:  # its loops do not close from there
                 continue
         return near

@@ -26,7 +26,7 @@ from ada_dynamics.identification.base_parameters import base_parameters
 from ada_dynamics.identification.equations import Equations
 from ada_dynamics.identification.smoothing import Samples
 from ada_dynamics.identification.which import along_axes, dynamics_of, free_parameters
-from ada_dynamics.loops.assemble import assemble
+from ada_dynamics.loops.close_loops import close_loops
 from ada_dynamics.model.model import Model
 
 USED = 0.9  # of each limit
@@ -88,10 +88,10 @@ class Excitation:
                 guess = pose.copy()
                 for name in self.joints:
                     guess[model.q_index(name)] = row[model.q_index(name)]
-                pose = np.array(assemble(model, guess, hold=self.joints), dtype=np.float64)
+                pose = np.array(close_loops(model, guess, hold=self.joints), dtype=np.float64)
                 q[i] = pose
-            v = self.dynamics.complete_velocity(q, dy, by=self.joints)
-            return q, v, self.dynamics.complete_acceleration(q, v, ddy, by=self.joints)
+            v = self.dynamics.complete_velocity(q, dy, coordinates=self.joints)
+            return q, v, self.dynamics.complete_acceleration(q, v, ddy, coordinates=self.joints)
         v, a = np.zeros((len(y), model.nv)), np.zeros((len(y), model.nv))
         places = [model.v_index(name).start for name in self.joints]
         v[:, places], a[:, places] = dy, ddy
@@ -138,7 +138,7 @@ def excitation(
         if count < least:
             message = f"{name} is {count!r}; it must be at least {least}."
             raise InputError(message, field=name, value=count, allowed=f"at least {least}")
-    pose = np.array(assemble(model, start), dtype=np.float64)
+    pose = np.array(close_loops(model, start), dtype=np.float64)
     chosen = tuple(model.actuated if joints is None else joints)
     bounds = _bounds(model, chosen, pose, acceleration, way)
     equations = Equations(dynamics, free_parameters(dynamics, parameters))

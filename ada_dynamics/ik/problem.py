@@ -20,8 +20,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, WrongTypeError
 from ada_dynamics.ik.tasks import Task
-from ada_dynamics.loops.assemble import assemble
 from ada_dynamics.loops.assembly import close, start_of
+from ada_dynamics.loops.close_loops import close_loops
 from ada_dynamics.loops.velocities import motions
 from ada_dynamics.model.bounds import Bound, bounds_of
 from ada_dynamics.model.model import Model
@@ -128,7 +128,7 @@ class IkProblem:
         if not self.dynamics.model.loops:
             return np.broadcast_to(self._free_basis, (*q.shape[:-1], *self._free_basis.shape))
         choices = self.dynamics.choices
-        basis = motions(self.dynamics.loop_conditions(q), choices.mobility).basis()
+        basis = motions(self.dynamics.constraint_jacobian(q), choices.mobility).basis()
         return np.asarray(choices.units[:, None] * basis)
 
     def evaluate(self, q: Array) -> Evaluation:
@@ -204,11 +204,11 @@ class IkProblem:
     def initial_configuration(self, q: ArrayLike | None) -> Array:
         """Configuration with closed loops near a guess; raises ModelError if there is none."""
         model, guess = self.dynamics.model, start_of(self.dynamics.model, q)
-        if self.dynamics.largest_gap(guess) < _NEARLY * self.dynamics.choices.length:
+        if self.dynamics.closure_error(guess) < _NEARLY * self.dynamics.choices.length:
             (plain,), (closed,) = self.close_batch(guess[None])
             if closed:
                 return np.asarray(plain)
-        return np.asarray(assemble(model, guess))
+        return np.asarray(close_loops(model, guess))
 
     def close(self, q: Array) -> Array | None:
         """Close the loops near a configuration; None if they do not close."""
@@ -227,13 +227,13 @@ class IkProblem:
         if not dynamics.model.loops:
             return q, np.ones(len(q), dtype=np.bool_)
         most = _OPEN * dynamics.choices.length
-        gaps = dynamics.loop_gaps(q)
+        gaps = dynamics.constraint_violation(q)
         size = np.max(np.abs(gaps), axis=-1, initial=0.0)
         for _ in range(_CLOSING_STEPS):
             was_closed = size <= most
-            back = np.linalg.pinv(dynamics.loop_conditions(q), rcond=_RANK) @ gaps[..., None]
+            back = np.linalg.pinv(dynamics.constraint_jacobian(q), rcond=_RANK) @ gaps[..., None]
             moved = dynamics.model.integrate(q, -dynamics.choices.units * back[..., 0])
-            gaps_there = dynamics.loop_gaps(moved)
+            gaps_there = dynamics.constraint_violation(moved)
             there = np.max(np.abs(gaps_there), axis=-1, initial=0.0)
             # Near a singular configuration a further step can increase a violation.
             taken = ~was_closed | (there < size)

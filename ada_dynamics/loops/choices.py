@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError, SingularPoseError, WrongTypeError, unknown_name
+from ada_dynamics.errors import InputError, SingularConfigurationError, WrongTypeError, unknown_name
 from ada_dynamics.loops.map_order import MapOrder, pivots_of
 from ada_dynamics.loops.numbers import typical_length
 from ada_dynamics.loops.singular import SINGULAR
@@ -27,7 +27,7 @@ from ada_dynamics.model.model import Model
 
 _NAMED = 8  # joints in a message
 TREE, INDEPENDENT, ACTUATED = "tree", "independent", "actuated"
-By = str | Sequence[str]
+Coordinates = str | Sequence[str]
 _TAKES_PART = 0.1  # of the largest velocity, or share, of those that a message names
 
 
@@ -52,28 +52,28 @@ class Choices:
         """Orthonormal motions in sample poses."""
         return [np.eye(self.model.nv)] * POSES if self.study is None else sample_motions(self.study, self.units)
 
-    def of(self, by: By) -> tuple[int, ...]:
+    def of(self, coordinates: Coordinates) -> tuple[int, ...]:
         """Places in v of the velocities meant, in the order of the columns.
 
         Raises:
             InputError: there is no such set, or it does not determine the motion.
         """
-        if not isinstance(by, (str, list, tuple)):
-            raise _not_names(by)
-        key = by if isinstance(by, str) else tuple(by)
+        if not isinstance(coordinates, (str, list, tuple)):
+            raise _not_names(coordinates)
+        key = coordinates if isinstance(coordinates, str) else tuple(coordinates)
         if key not in self._known:
             self._known[key] = self._found(key)
         return self._known[key]
 
-    def _found(self, by: str | tuple[str, ...]) -> tuple[int, ...]:
-        if by == INDEPENDENT:
+    def _found(self, coordinates: str | tuple[str, ...]) -> tuple[int, ...]:
+        if coordinates == INDEPENDENT:
             return independent_velocities(self.samples)
-        if isinstance(by, str) and by != ACTUATED:
-            raise unknown_name("set of velocities", by, (INDEPENDENT, ACTUATED, "... or a list of joints"))
-        if not all(isinstance(name, str) for name in by):
-            raise _not_names(by)
-        chosen = self.motors if by == ACTUATED else velocities_of(self.model, by)
-        self._refuse_unfit(chosen, "motors" if by == ACTUATED else "chosen joints")
+        if isinstance(coordinates, str) and coordinates != ACTUATED:
+            raise unknown_name("set of velocities", coordinates, (INDEPENDENT, ACTUATED, "... or a list of joints"))
+        if not all(isinstance(name, str) for name in coordinates):
+            raise _not_names(coordinates)
+        chosen = self.motors if coordinates == ACTUATED else velocities_of(self.model, coordinates)
+        self._refuse_unfit(chosen, "motors" if coordinates == ACTUATED else "chosen joints")
         return chosen
 
     def map_order(self, chosen: tuple[int, ...]) -> MapOrder | None:
@@ -104,7 +104,7 @@ class Choices:
                 f"{self._count(chosen, what)}: {self.mobility - rank} missing of {self.mobility}{surplus}. With them "
                 f"at rest, {self._names(motion)} can still move; name one of these joints as well.",
                 joint=self._names(motion),
-                field="by",
+                field="coordinates",
                 value=len(chosen),
                 allowed=self.mobility,
             )
@@ -115,8 +115,8 @@ class Choices:
         if surplus:
             raise InputError(
                 f"{self._count(chosen, what)}: {surplus} too many for {self.mobility}, following from the others "
-                f"along the loops. Name joints with {self.mobility} velocities, by=[...], or ask by={INDEPENDENT!r}.",
-                field="by",
+                f"along the loops. Name joints with {self.mobility} velocities, or use coordinates={INDEPENDENT!r}.",
+                field="coordinates",
                 value=len(chosen),
                 allowed=self.mobility,
             )
@@ -137,7 +137,7 @@ class Choices:
         """
         where, field = ("", "q") if state is None else (f"state {state}: ", f"q[{state}]")
         if found.sigma < SINGULAR:
-            raise SingularPoseError(
+            raise SingularConfigurationError(
                 f"{where}model {self.model.name!r} is in a singular pose: its loops ({self._weakest(found)}) hold "
                 "fewer velocities than elsewhere, so that its motion is not determined by as many. Take a pose beside "
                 "it; the branches are told by `tangents`.",
@@ -145,11 +145,11 @@ class Choices:
                 field=field,
             )
         if least_share(found.basis(), chosen) < SINGULAR:
-            raise SingularPoseError(
+            raise SingularConfigurationError(
                 f"{where}model {self.model.name!r} is in a pose in which the velocities of "
                 f"{self._labels(chosen)} do not determine its motion: with them at rest, "
                 f"{self._names(least_seen(found.basis(), chosen))} can still move. Take a pose beside it, or other "
-                "velocities: by=[names of joints].",
+                "velocities: coordinates=[names of joints].",
                 joint=self._names(least_seen(found.basis(), chosen)),
                 field=field,
             )
@@ -183,9 +183,9 @@ def _listed(names: Sequence[str]) -> str:
     return (", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")) or "none"
 
 
-def _not_names(by: object) -> WrongTypeError:
-    message = f"by is {by!r:.100}; it must be a word, or a list of names of joints."
-    return WrongTypeError(message, field="by", value=by, allowed=(INDEPENDENT, ACTUATED, list))
+def _not_names(coordinates: object) -> WrongTypeError:
+    message = f"coordinates is {coordinates!r:.100}; it must be a name or a list of names of joints."
+    return WrongTypeError(message, field="coordinates", value=coordinates, allowed=(INDEPENDENT, ACTUATED, list))
 
 
 def velocities_of(model: Model, joints: Sequence[str]) -> tuple[int, ...]:

@@ -46,8 +46,8 @@ def study_long(model: Model, pose: Array | None) -> tuple[Study, Plans]:
     if not is_searched and gap > CLOSED * max(1.0, numbers.length):
         raise ModelError(
             f"model {model.name!r} has {model.nv} velocities, too many to search for a pose that closes its loops: "
-            f"give one as pose=... (this one leaves a gap of {gap:.3g}).",
-            field="pose",
+            f"give one as q0=... (this one leaves a gap of {gap:.3g}).",
+            field="q0",
             value=gap,
             allowed=CLOSED * max(1.0, numbers.length),
         )

@@ -225,7 +225,7 @@ class Model(NotebookDisplay):
     def random_state(self, rng: np.random.Generator | int | None = None) -> tuple[Array, Array]:
         """Random q within the limits (where they are finite) and v with normally distributed entries.
 
-        Loops are not closed in it: see `ada.assemble` and `Dynamics.project`.
+        Loops are not closed in it: see `ada.close_loops` and `Dynamics.project_to_constraints`.
 
         Args:
             rng: a generator of random numbers, or its seed: the same seed gives the same state.

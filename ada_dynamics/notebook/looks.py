@@ -15,7 +15,7 @@ from ada_dynamics.drawing.plots import drawing, plot_log
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.identification.result import Identification, Row
-from ada_dynamics.loops.assemble import AssembledPose, assemble
+from ada_dynamics.loops.close_loops import ClosedConfiguration, close_loops
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.motors import motor_joints
 from ada_dynamics.notebook.html import beside, data_address, drawn, heading, table
@@ -57,7 +57,7 @@ def _(model: Model) -> str:
 
 
 @html_of.register
-def _(q: AssembledPose) -> str | None:
+def _(q: ClosedConfiguration) -> str | None:
     model = q._model
     if model is None:  # a part of a pose
         return None
@@ -136,7 +136,7 @@ def _some_pose(model: Model) -> Array:
     if start is not None:
         return np.asarray(start)
     try:
-        return np.asarray(assemble(model))
+        return np.asarray(close_loops(model))
     except AdaError:
         return model.home()
 

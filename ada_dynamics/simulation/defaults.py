@@ -15,7 +15,7 @@ from ada_dynamics.contact.material import Material
 from ada_dynamics.contact.shape_contacts import HullContacts, Vertices, hull_contacts, lowest_height
 from ada_dynamics.contact.stops import SHARE_OF_STEP, JointStops, limit_violations, limited_joints
 from ada_dynamics.errors import InputError
-from ada_dynamics.loops.assemble import AssembledPose, assemble
+from ada_dynamics.loops.close_loops import ClosedConfiguration, close_loops
 from ada_dynamics.model.bounds import bounds_of, within_limits
 from ada_dynamics.model.joints import Prismatic
 from ada_dynamics.model.model import Model
@@ -112,7 +112,7 @@ def scene_for(
     return Scene(q, contact, own, method.name, why, pose.moved, tuple(notes))
 
 
-def start_pose(model: Model, guess: Array | None = None) -> AssembledPose:
+def start_pose(model: Model, guess: Array | None = None) -> ClosedConfiguration:
     """A pose to start from: a guess with its loops closed; without one, within the limits.
 
     That is the pose in which the robot's file starts it; where the file has none, arms are bent so that they can fall.
@@ -127,7 +127,7 @@ def start_pose(model: Model, guess: Array | None = None) -> AssembledPose:
         if not floats(model) and not model.has_home and len(turning) > 1:
             guess[model.q_index(turning[1])] = np.pi / 4
         guess = within_limits(model, guess)
-    return assemble(model, guess)
+    return close_loops(model, guess)
 
 
 def _shift(model: Model, q: Array, height: float) -> None:

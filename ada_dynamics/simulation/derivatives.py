@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import EventError, InputError, SingularPoseError, unknown_name
-from ada_dynamics.loops.choices import TREE, By
+from ada_dynamics.errors import EventError, InputError, SingularConfigurationError, unknown_name
+from ada_dynamics.loops.choices import TREE, Coordinates
 from ada_dynamics.simulation.adjoint import MotionGradient, RecordedMotion
 from ada_dynamics.simulation.checks import whole_steps
 from ada_dynamics.simulation.events import Event
@@ -105,7 +105,7 @@ class DerivativesOfMotion:
         tau: ArrayLike | None = None,
         *,
         steps: int = 1,
-        by: By = TREE,
+        coordinates: Coordinates = TREE,
         parameters: Sequence[str] = (),
         t: float | None = None,
     ) -> StepDerivatives:
@@ -116,20 +116,21 @@ class DerivativesOfMotion:
             v: velocities.
             tau: efforts; those of the simulation by default.
             steps: as many as that, with the same efforts.
-            by: which coordinates change: "tree": each of the tree's by itself; "independent" or "actuated" (see
-                `Dynamics.velocity_indices`): these, and all others with them along the loops. Then A is (2 m, 2 m).
+            coordinates: of the derivatives: "tree": each coordinate of the spanning tree by itself; "independent" or
+                "actuated" (see `Dynamics.velocity_indices`): these, while all others follow along the loops. Then
+                A is (2 m, 2 m).
             parameters: names of parameters of the model, as `Dynamics.parameters` has them, that P is wanted for.
             t: time before the step, for a law that depends on it; the present one by default [s].
 
         Raises:
             InputError: the simulation's steps have no derivatives, or the start leaves loops open.
-            SingularPoseError: a step goes through a singular pose.
+            SingularConfigurationError: a step goes through a singular pose.
         """
         count, start = whole_steps("steps", steps), self.motion.time(t)
 
         def ask(own: Steps) -> StepDerivatives:
             X, efforts, is_batch = own.states(q, v, tau)
-            found = own.by_coordinates(X, own.derivatives(X, own.inputs(X, efforts), count, start), by)
+            found = own.by_coordinates(X, own.derivatives(X, own.inputs(X, efforts), count, start), coordinates)
             after, *linear = found if is_batch else (x[0] for x in found)
             nq = own.model.nq
             return StepDerivatives(after[..., :nq], after[..., nq:], *linear)
@@ -143,7 +144,7 @@ class DerivativesOfMotion:
         tau: ArrayLike,
         *,
         hold: int = 1,
-        by: By = TREE,
+        coordinates: Coordinates = TREE,
         parameters: Sequence[str] = (),
         t: float | None = None,
     ) -> LinearMotion:
@@ -154,7 +155,7 @@ class DerivativesOfMotion:
             v: velocities there; None for rest.
             tau: rows of efforts, (R, nv).
             hold: steps for which each row acts.
-            by: see `step_derivatives`.
+            coordinates: see `step_derivatives`.
             parameters: likewise.
             t: time of the start; the present one by default [s].
         """
@@ -162,8 +163,8 @@ class DerivativesOfMotion:
         def ask(own: Steps) -> LinearMotion:
             recorded = self._recorded(own, q, v, tau, hold, t)
             rows = recorded.linear()
-            _, A, B, P = own.by_coordinates(recorded.states[:-1], rows, by)
-            chain = Chain(rows, own.changes(recorded.states[:1], by)[0], own.kept(by))
+            _, A, B, P = own.by_coordinates(recorded.states[:-1], rows, coordinates)
+            chain = Chain(rows, own.changes(recorded.states[:1], coordinates)[0], own.kept(coordinates))
             return LinearMotion(*self._path(recorded), A, B, P, chain)
 
         return self._first_that_can(ask, parameters)
@@ -280,7 +281,7 @@ class DerivativesOfMotion:
         own = self._steps(parameters)
         try:
             return ask(own)
-        except SingularPoseError:
+        except SingularConfigurationError:
             if own.robust is None:
                 raise
             return ask(own.robust)

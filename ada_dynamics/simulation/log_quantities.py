@@ -12,7 +12,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.wrenches import link_wrenches
-from ada_dynamics.errors import InputError, SingularPoseWarning
+from ada_dynamics.errors import InputError, SingularConfigurationWarning
 
 if TYPE_CHECKING:
     from ada_dynamics.analysis.power import PowerBalance
@@ -48,7 +48,7 @@ class LogQuantities:
             return self._given_dynamics
         from ada_dynamics.dynamics import Dynamics
 
-        return Dynamics(self.model, pose=self.q[0] if self.model.loops and len(self.q) else None)
+        return Dynamics(self.model, q0=self.q[0] if self.model.loops and len(self.q) else None)
 
     @cached_property
     def energy(self) -> Energy:
@@ -100,7 +100,7 @@ class LogQuantities:
     @cached_property
     def loop_gap(self) -> Array:
         """Largest gap of all loops, (N,) [m, rad]; zero without loops."""
-        return self._in_parts(lambda rows: self.dynamics.largest_gap(self.q[rows])[:, None], 1)[:, 0]
+        return self._in_parts(lambda rows: self.dynamics.closure_error(self.q[rows])[:, None], 1)[:, 0]
 
     @property
     def wrenches(self) -> dict[str, Array]:
@@ -135,7 +135,7 @@ class LogQuantities:
         for rows in self._parts():
             acting = {link: wrench[rows] for link, wrench in applied.items()} or None
             with warnings.catch_warnings():  # `singular` has the times; `wrenches_unique` what is lost by it
-                warnings.simplefilter("ignore", SingularPoseWarning)
+                warnings.simplefilter("ignore", SingularConfigurationWarning)
                 efforts = self._all_efforts(rows, acting)
                 part = self.dynamics.joint_wrenches(self.q[rows], self.v[rows], efforts, acting)
             for joint, wrench in part.items():

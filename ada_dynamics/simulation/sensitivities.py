@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.arguments import as_array, common_batch
-from ada_dynamics.errors import InputError, SingularPoseError
-from ada_dynamics.loops.choices import TREE, By
+from ada_dynamics.errors import InputError, SingularConfigurationError
+from ada_dynamics.loops.choices import TREE, Coordinates
 from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.motion import Motion
@@ -136,7 +136,7 @@ class Steps:
         """ẋ of one state, by the equations of motion, whatever the integrator.
 
         Raises:
-            SingularPoseError: the pose is singular.
+            SingularConfigurationError: the pose is singular.
         """
         found, status = self.system.rate.single_status(x, self.of_forward(self.inputs(x[None], tau))[0], np.array([t]))
         if status:
@@ -162,35 +162,37 @@ class Steps:
             return Linear(*map(np.concatenate, zip(*rows, strict=True)))
         return self._linear(X, U, steps, t)
 
-    def by_coordinates(self, X: Array, found: Linear, by: By) -> Linear:
-        """From those by all coordinates of the tree at the states X to those by what `by` means."""
-        if by == TREE:
+    def by_coordinates(self, X: Array, found: Linear, coordinates: Coordinates) -> Linear:
+        """From those by all coordinates of the tree at the states X to those by what `coordinates` means."""
+        if coordinates == TREE:
             return found
-        dynamics, nq, kept = self.system.dynamics, self.model.nq, self.kept(by)
+        dynamics, nq, kept = self.system.dynamics, self.model.nq, self.kept(coordinates)
         q, v = map(np.ascontiguousarray, np.split(X, [nq], axis=1))
-        changes, is_near = dynamics.changes_and_nearness(q, v, by)
+        changes, is_near = dynamics.changes_and_nearness(q, v, coordinates)
 
         def result(i: int, q: Array) -> tuple[Array]:
-            return (found.A[i][kept] @ dynamics.changes(q, v[i], by),)
+            return (found.A[i][kept] @ dynamics.changes(q, v[i], coordinates),)
 
         if is_near:
             dynamics.warn_if_digits_are_lost("derivatives of steps", q, result)
         return Linear(found.after, found.A[:, kept] @ changes, found.B[:, kept], found.P[:, kept])
 
-    def kept(self, by: By) -> list[int]:
-        """Places in [d_q; d_v] of the coordinates meant by `by`."""
+    def kept(self, coordinates: Coordinates) -> list[int]:
+        """Places in [d_q; d_v] of the coordinates meant by `coordinates`."""
         nv = self.model.nv
-        if by == TREE:
+        if coordinates == TREE:
             return list(range(2 * nv))
-        own = self.system.dynamics.velocity_indices(by)
+        own = self.system.dynamics.velocity_indices(coordinates)
         return [*own, *(nv + j for j in own)]
 
-    def changes(self, X: Array, by: By) -> Array:
-        """Changes of all coordinates with those meant by `by` at the states X."""
+    def changes(self, X: Array, coordinates: Coordinates) -> Array:
+        """Changes of all coordinates with those meant by `coordinates` at the states X."""
         nq, nv = self.model.nq, self.model.nv
-        if by == TREE:
+        if coordinates == TREE:
             return np.broadcast_to(np.eye(2 * nv), (len(X), 2 * nv, 2 * nv))
-        return self.system.dynamics.changes(np.ascontiguousarray(X[:, :nq]), np.ascontiguousarray(X[:, nq:]), by)
+        return self.system.dynamics.changes(
+            np.ascontiguousarray(X[:, :nq]), np.ascontiguousarray(X[:, nq:]), coordinates
+        )
 
     def _linear(self, X: Array, U: Array, steps: int, t: float) -> Linear:
         directions = 3 * self.model.nv + len(self.parameters)
@@ -226,7 +228,7 @@ class Steps:
         """Say why kernels stopped within steps from one of these states, `first` steps after t.
 
         Raises:
-            SingularPoseError: the pose is singular.
+            SingularConfigurationError: the pose is singular.
             MotionError: the motion cannot go on, or only by means that have no derivatives.
         """
         for i, (x, u) in enumerate(zip(X, U, strict=True)):
@@ -240,13 +242,13 @@ class Steps:
         q, v, when = x[: self.model.nq], x[self.model.nq :], f"step {step} (t = {t + step * self.h:.6g} s)"
         try:
             self.system.dynamics.forward_derivatives(q, v, u[: self.model.nv])
-        except SingularPoseError as problem:
-            raise SingularPoseError(f"{where}{when}: {problem}") from None
+        except SingularConfigurationError as problem:
+            raise SingularConfigurationError(f"{where}{when}: {problem}") from None
         stepper = Stepper(self.system, self.method)
         stepper.restart(x)
         stepper.u = self.of_forward(u[None])[0]
         stepper.march(t, step, 1, self.h, 0)  # which explains what is not finite
-        raise SingularPoseError(
+        raise SingularConfigurationError(
             f"{where}model {self.model.name!r} passes a singular pose in {when}, or next to one: such a step is worked "
             "out on numbers, and has no derivatives. Take another path, or shorter steps."
         )

@@ -10,7 +10,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.kernels import tree_fingerprint
 from ada_dynamics.errors import InputError
-from ada_dynamics.loops.assemble import assemble
+from ada_dynamics.loops.close_loops import close_loops
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.system import frictionless
 
@@ -39,7 +39,7 @@ def start_state(model: Model, q: ArrayLike | None, v: ArrayLike | None) -> tuple
     Raises:
         InputError: a vector has the wrong length or is not finite, or a quaternion is no rotation.
     """
-    q0 = np.array(assemble(model)) if q is None else _finite("q", model.as_positions(q))
+    q0 = np.array(close_loops(model)) if q is None else _finite("q", model.as_positions(q))
     v0 = np.zeros(model.nv) if v is None else _finite("v", model.as_velocities(v))
     problems = model.position_problems(q0)
     if problems:
@@ -62,7 +62,7 @@ def on_loops(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[Arra
     closed = dynamics.kernels.closed
     if closed is None:
         return q, v
-    nearest, allowed = dynamics.project(q, v)
+    nearest, allowed = dynamics.project_to_constraints(q, v)
     gap, left = (float(np.max(np.abs(closed.gap(at)), initial=0.0)) for at in (q, nearest))
     if gap > max(OPEN, BEYOND_ROUNDING * left):
         state = dynamics.loop_state(q)
@@ -70,13 +70,13 @@ def on_loops(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[Arra
         shown = ", ".join(f"{name!r} by {gap:.3g}" for name, gap in gaps.items() if gap > 0.1 * OPEN)
         raise InputError(
             f"the start leaves loops of model {model.name!r} open: {shown} [m, rad]. Close them: "
-            "q = ada.assemble(model, q)."
+            "q = ada.close_loops(model, q)."
         )
     change = float(np.max(np.abs(allowed - v), initial=0.0))
     if change > max(OPEN, TURNED_BY_GAP * left * float(np.max(np.abs(v), initial=0.0))):
         raise InputError(
             f"the velocities given tear the loops of model {model.name!r} apart (they change by {change:.3g} to keep "
-            "them closed). Take those that do not: q, v = Dynamics(model, pose=q).project(q, v)."
+            "them closed). Take those that do not: q, v = Dynamics(model, q0=q).project_to_constraints(q, v)."
         )
     return nearest, allowed
 

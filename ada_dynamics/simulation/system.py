@@ -23,7 +23,7 @@ from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.dynamics.quantities.base import Quantity, position_rates
 from ada_dynamics.dynamics.quantities.equations import order_tag
-from ada_dynamics.errors import AdaError, InputError, SingularPoseWarning
+from ada_dynamics.errors import AdaError, InputError, SingularConfigurationWarning
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.model import Model
@@ -217,10 +217,10 @@ class System:
                 return np.full(self.size, np.nan), False
         else:
             with warnings.catch_warnings(record=True) as met:
-                warnings.simplefilter("always", SingularPoseWarning)
+                warnings.simplefilter("always", SingularConfigurationWarning)
                 # where one kernel has all in it, it has just refused: the next tier's turn
                 a = closed.motion("late" if self.is_compiled else self.kernels.candidate, *at, flat).accelerations
-            singular = any(issubclass(w.category, SingularPoseWarning) for w in met)
+            singular = any(issubclass(w.category, SingularConfigurationWarning) for w in met)
         moved = position_rates(self.equations.tree, x[: self.model.nq].tolist(), v)
         return np.array([*moved, *a], dtype=float), singular
 
@@ -229,7 +229,7 @@ class System:
         q = np.array(self.equations.nearest(x[: self.model.nq].tolist()), dtype=float)
         v = x[self.model.nq :]
         if self.kernels.closed is not None:
-            q, v = self.kernels.closed.project(q, np.ascontiguousarray(v))
+            q, v = self.kernels.closed.project_to_constraints(q, np.ascontiguousarray(v))
         return np.concatenate([q, v])
 
     def balanced(self, x: Array, u: Array, t: float, a: Array, h: float, after: Array) -> Array:
@@ -307,10 +307,10 @@ def dynamics_for(model: Model, algorithm: Algorithm, q: Array) -> Dynamics:
         rest = [0.0] * model.nv
         guards = [float(g) for g in solver.guards(solver.run(q.tolist(), rest, rest))]
     except (AdaError, ZeroDivisionError):
-        return Dynamics(model, algorithm, pose=q)
+        return Dynamics(model, algorithm, q0=q)
     if all(g >= 0.0 for g in guards):
         return usual
-    own = Dynamics(model, algorithm, pose=q)
+    own = Dynamics(model, algorithm, q0=q)
     # In a singular pose no plan would hold. What is singular for the usual plans may be another way of assembly, with
     # another mobility (a parallelogram with three cranks has two).
     return usual if own.loop_state(q).is_singular else own

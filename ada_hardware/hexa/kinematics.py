@@ -70,7 +70,7 @@ class NoPose(InputError, HardwareError):
         self.residual = residual
 
 
-class SingularPose(InputError, HardwareError):
+class SingularConfiguration(InputError, HardwareError):
     """A pose in which the motors lose a direction of the plate, or their hold on it."""
 
 
@@ -116,14 +116,14 @@ class Jacobians(NamedTuple):
         """J = J_x⁻¹ J_q of δp = J δθ (Tarao et al., eq. 12).
 
         Raises:
-            SingularPose: the plate can move with all motors held.
+            SingularConfiguration: the plate can move with all motors held.
         """
         if not self.hold > SINGULAR:
             text = (
                 f"HEXA: the rods do not hold the plate in this pose (measure {self.hold:.2g} of at most 1, allowed "
                 f"from {SINGULAR:g}): it can move with all motors held. Keep away from it."
             )
-            raise SingularPose(text, field="hold", value=self.hold, allowed=SINGULAR)
+            raise SingularConfiguration(text, field="hold", value=self.hold, allowed=SINGULAR)
         return np.asarray(np.linalg.solve(self.plate, np.diag(self.motors)))
 
     @property
@@ -131,7 +131,7 @@ class Jacobians(NamedTuple):
         """J⁻¹ = J_q⁻¹ J_x.
 
         Raises:
-            SingularPose: a crank and its rod are in line.
+            SingularConfiguration: a crank and its rod are in line.
         """
         if not self.drive > SINGULAR:
             leg = int(np.argmin(np.abs(self.motors))) + 1
@@ -139,7 +139,7 @@ class Jacobians(NamedTuple):
                 f"HEXA: crank and rod of leg {leg} are in line (measure {self.drive:.2g} of at most 1, allowed from "
                 f"{SINGULAR:g}): its motor cannot move the plate. Keep away from the end of its reach."
             )
-            raise SingularPose(text, joint=JOINTS[leg - 1], field="drive", value=self.drive, allowed=SINGULAR)
+            raise SingularConfiguration(text, joint=JOINTS[leg - 1], field="drive", value=self.drive, allowed=SINGULAR)
         return np.asarray(self.plate / self.motors[:, None])
 
     @property

@@ -117,7 +117,7 @@ class DynamicsNode(Node):
             on_failure=self._end,
         )
         # kinematics of its own: those of the plant are not there yet
-        poses = Dynamics(frictionless(model), pose=scene.q if model.loops else None)
+        poses = Dynamics(frictionless(model), q0=scene.q if model.loops else None)
         self._out = StatePublishers(self, model, poses, settings, publishes_description=not described)
         world_frame = self._out.world_frame
         self._loads = LoadPublishers(self, model, scene, settings, world_frame=world_frame, latest=lambda: loop.latest)

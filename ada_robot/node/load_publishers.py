@@ -63,7 +63,7 @@ class LoadPublishers:
         """
         self._node, self._world_frame, self._latest = node, world_frame, latest
         # Kernels of its own: those of the physics thread belong to that. Friction comes on top (`passive_efforts`).
-        self._dynamics = Dynamics(frictionless(model), pose=scene.q if model.loops else None)
+        self._dynamics = Dynamics(frictionless(model), q0=scene.q if model.loops else None)
         self._efforts = passive_efforts(model, scene.stops)
         self._frames = contact_frames(scene.contact)
         self._ground = None if scene.contact is None else 0.0

@@ -58,7 +58,7 @@ class PlantRecording:
         self._path = Path(path).expanduser()
         frames = contact_frames(sim.contact)
         # a Dynamics of its own: that of the plant belongs to the physics thread
-        dynamics = Dynamics(model, pose=sim.q if model.loops else None)
+        dynamics = Dynamics(model, q0=sim.q if model.loops else None)
         self._recorder = recorder(
             self._path,
             model,

@@ -127,5 +127,5 @@ class RootBody:
 
     def _own(self, q: Array) -> Dynamics:
         if self._dynamics is None:  # most robots are never asked
-            self._dynamics = Dynamics(self._model, pose=q if self._model.loops else None)
+            self._dynamics = Dynamics(self._model, q0=q if self._model.loops else None)
         return self._dynamics

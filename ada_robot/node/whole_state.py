@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From what a device measures at its motors to the state of the whole robot, with the joints that loops move; no ROS.
 
-Passive joints are found by closing the loops anew from the last pose. The way there is `Dynamics.project`, which
-moves light parts rather than heavy ones: in its model the motors have a very large inertia, so that they stay where
-they were measured, and the rest follows.
+Positions of passive joints come from closing the loops from the last configuration by
+`Dynamics.project_to_constraints`, which minimises kinetic energy: in its model the motors have a very large inertia, so
+that they keep the measured positions while the passive joints follow.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import AdaError, InputError, OpenLoopWarning, SingularPoseWarning
-from ada_dynamics.loops.assemble import assemble
+from ada_dynamics.errors import AdaError, ConstraintViolationWarning, InputError, SingularConfigurationWarning
 from ada_dynamics.loops.assembly import close, flipped, free_velocities
+from ada_dynamics.loops.close_loops import close_loops
 from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
@@ -108,12 +108,12 @@ class StateOfRobot:
             ModelError: no pose near the first one closes the loops.
         """
         if self.model.loops and self._closed is None:
-            self._q = np.array(assemble(self.model, self._start, self._names))
+            self._q = np.array(close_loops(self.model, self._start, self._names))
             parts = Parts.of(self.model)
             for name in self._names:
                 joint = parts.joints[name]
                 parts.joints[name] = replace(joint, armature=joint.armature + _MOTOR_INERTIA)
-            self._closed = Dynamics(parts.build(), pose=self._q)
+            self._closed = Dynamics(parts.build(), q0=self._q)
             self._projected(self._q, np.zeros(self.model.nv))
 
     def _with_passive(self, time: float, position: Array, v: Array) -> tuple[Array, Array]:
@@ -144,10 +144,10 @@ class StateOfRobot:
         measured = q[self._rows]
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SingularPoseWarning)
-                warnings.simplefilter("ignore", OpenLoopWarning)
-                q, v = self._closed.project(q, v)
-                is_closed = float(np.max(self._closed.largest_gap(q))) < _WIDEST
+                warnings.simplefilter("ignore", SingularConfigurationWarning)
+                warnings.simplefilter("ignore", ConstraintViolationWarning)
+                q, v = self._closed.project_to_constraints(q, v)
+                is_closed = float(np.max(self._closed.closure_error(q))) < _WIDEST
         except (AdaError, np.linalg.LinAlgError):
             return None
         if not is_closed:

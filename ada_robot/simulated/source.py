@@ -15,8 +15,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.meshes import mesh_vertices
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import Algorithm
-from ada_dynamics.errors import InputError, SingularPoseWarning, unknown_name
-from ada_dynamics.loops.assemble import assemble
+from ada_dynamics.errors import InputError, SingularConfigurationWarning, unknown_name
+from ada_dynamics.loops.close_loops import close_loops
 from ada_dynamics.model.edit import split_universals
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
@@ -146,8 +146,8 @@ def state_with(
     for name, value in velocities.items():
         v[model.v_index(name)] = value
     if model.loops:
-        q = np.array(assemble(model, q, [name for name in positions if name in model.actuated]))
-        _, v = Dynamics(model, pose=q).project(q, v) if velocities else (q, v)
+        q = np.array(close_loops(model, q, [name for name in positions if name in model.actuated]))
+        _, v = Dynamics(model, q0=q).project_to_constraints(q, v) if velocities else (q, v)
     return q, v
 
 
@@ -182,7 +182,7 @@ def simulation_of(
         _LOG.warning("%s: %s", model.name, note)
     may_change = settings.integrator == AUTO and scene.integrator == "rkf45"  # servos may be stiffer than all else
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SingularPoseWarning)  # the state of the loops is in /diagnostics
+        warnings.simplefilter("ignore", SingularConfigurationWarning)  # the state of the loops is in /diagnostics
         return Simulation(
             model,
             scene.q,

@@ -15,8 +15,8 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
-from ada_dynamics.loops.assemble import assemble
 from ada_dynamics.loops.assembly import CLOSED, close
+from ada_dynamics.loops.close_loops import close_loops
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.orientation import to_quaternion, to_rpy
@@ -58,7 +58,7 @@ class Posing:
             ModelError: no pose closes the loops.
         """
         self.model = model
-        self.q = np.array(assemble(model, q))
+        self.q = np.array(close_loops(model, q))
         self._numbers = CompiledLoopNumbers((dynamics or Dynamics(model)).kernels) if model.loops else None
         self._tolerance = CLOSED * (1.0 if self._numbers is None else max(1.0, self._numbers.length))
         self._leading = self._independent()

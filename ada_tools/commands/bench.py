@@ -23,8 +23,8 @@ from ada_dynamics.expr import Function, trace
 from ada_dynamics.hybrid import cuts
 from ada_dynamics.hybrid.measure import Evaluate, Measured, by_size, compiled, counted, timed
 from ada_dynamics.jit import Kernel
-from ada_dynamics.loops.assemble import assemble
 from ada_dynamics.loops.assembly import start_of
+from ada_dynamics.loops.close_loops import close_loops
 from ada_dynamics.loops.plans import make_plans
 from ada_dynamics.loops.study import study
 from ada_dynamics.model.model import Model
@@ -101,8 +101,8 @@ def _run_ik(options: argparse.Namespace) -> int:
     if options.goals < 1:
         raise InputError(f"--goals {options.goals}: give one at least.")
     model = robot_of(options)
-    link, start = bench_ik.link_of(model, options.link), assemble(model, start_pose(options, model))
-    found, missing = bench_ik.measure(Dynamics(model, pose=start), link, start, options.goals)
+    link, start = bench_ik.link_of(model, options.link), close_loops(model, start_pose(options, model))
+    found, missing = bench_ik.measure(Dynamics(model, q0=start), link, start, options.goals)
     if options.json:
         print_json({"robot": model.name, "link": link, "missing": missing, "programs": [asdict(one) for one in found]})
     else:
@@ -190,7 +190,7 @@ def _usual(model: Model, rows: cuts.Rows, guess: Array | None) -> dict[str, Call
         return lambda: trace(name, inputs, lambda q, v, tau: {"a": solve(tree, q, v, tau)})
 
     def closed(algorithm: Algorithm) -> Function:
-        kernel = Dynamics(model, algorithm, pose=guess).kernel("forward")
+        kernel = Dynamics(model, algorithm, q0=guess).kernel("forward")
         assert isinstance(kernel, Kernel)
         return kernel.function
 

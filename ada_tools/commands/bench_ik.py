@@ -88,7 +88,9 @@ def _goals(dynamics: Dynamics, link: str, start: Array, count: int, rng: np.rand
     unit = dynamics.choices.units[list(dynamics.velocity_indices())]
     while len(there) < count:
         y = rng.uniform(-NEAR, NEAR, dynamics.choices.mobility) * unit
-        q, _ = dynamics.project(model.integrate(start, dynamics.velocity_map(start) @ y), np.zeros(model.nv))
+        q, _ = dynamics.project_to_constraints(
+            model.integrate(start, dynamics.tangent_map(start) @ y), np.zeros(model.nv)
+        )
         there.append(dynamics.pose(link, q))
     return np.array(there)
 

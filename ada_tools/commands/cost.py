@@ -26,7 +26,7 @@ def cost_section(model: Model, guess: NDArray[np.float64] | None = None) -> tupl
     if model.nv == 0:
         return {}, ["nothing moves"]
     try:
-        dynamics = Dynamics(model, pose=guess)
+        dynamics = Dynamics(model, q0=guess)
         algorithm, forward, inverse = dynamics.algorithm, dynamics.kernel("forward"), dynamics.kernel("inverse")
     except ModelError as problem:
         return {"problem": str(problem)}, [str(problem)]

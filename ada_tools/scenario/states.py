@@ -142,7 +142,7 @@ def _effort_units(joint: type[JointType]) -> Sequence[units.Dimension]:
 def _on_loops(start: Part, model: Model, q: Array, v: Array) -> tuple[Array, Array]:
     """The state with its loops closed, or an error that says how far they are open."""
     from ada_dynamics.dynamics import Dynamics
-    from ada_dynamics.loops.assemble import assemble
+    from ada_dynamics.loops.close_loops import close_loops
     from ada_dynamics.loops.numbers import LoopNumbers
 
     numbers = LoopNumbers(model)
@@ -152,7 +152,7 @@ def _on_loops(start: Part, model: Model, q: Array, v: Array) -> tuple[Array, Arr
         if not closes:
             raise start.problem("joints", f"the loops are open there: {_by_loop(numbers, gap, '[m, rad]')}. {_CLOSE}")
         try:
-            q = np.array(assemble(model, q, start.texts("hold")))
+            q = np.array(close_loops(model, q, start.texts("hold")))
         except AdaError as problem:
             raise start.problem("close", str(problem)) from None
     drift = numbers.jacobian(q) @ v
@@ -160,7 +160,7 @@ def _on_loops(start: Part, model: Model, q: Array, v: Array) -> tuple[Array, Arr
         if not closes:
             shown = _by_loop(numbers, drift, "[m/s, rad/s]")
             raise start.problem("velocity", f"it opens the loops: {shown}. {_CLOSE}")
-        q, v = Dynamics(model, pose=q).project(q, v)
+        q, v = Dynamics(model, q0=q).project_to_constraints(q, v)
     return q, v
 
 

@@ -34,7 +34,7 @@ PAGES = (
         "Load a robot, build one in code, look what is wrong with it, close its loops.",
         {
             "ada_dynamics": "load check assemble Model Builder planar_chain chain_3d *",
-            "ada_dynamics.loops.assemble": "AssembledPose",
+            "ada_dynamics.loops.close_loops": "ClosedConfiguration",
             "ada_dynamics.robots.lint.report": "Report Finding",
             "ada_dynamics.model": "*",
             "ada_dynamics.model.elements": "LoopJoint",

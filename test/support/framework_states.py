@@ -21,5 +21,5 @@ def states(name: str, count: int = 3) -> tuple[ada.Model, Array, Array, Array]:
     model, q = getattr(mechanisms, name)()
     rng, dynamics = np.random.default_rng(0), ada.Dynamics(model)
     starts = [model.integrate(q, 0.1 * rng.normal(size=model.nv)) for _ in range(count)]
-    q, v = dynamics.project(np.array(starts), rng.normal(size=(count, model.nv)))
+    q, v = dynamics.project_to_constraints(np.array(starts), rng.normal(size=(count, model.nv)))
     return model, q, v, rng.normal(size=(count, model.nv))

@@ -44,11 +44,11 @@ def motion(name: str, rows: int = 60) -> Log:
     """States of a robot, its loops closed, with all that a log can hold; accelerations as its dynamics have them."""
     model = robot(name)
     rng = np.random.default_rng(5)
-    start = np.array(ada.assemble(model)) if model.loops else model.neutral()
-    dynamics = ada.Dynamics(model, pose=start if model.loops else None)
+    start = np.array(ada.close_loops(model)) if model.loops else model.neutral()
+    dynamics = ada.Dynamics(model, q0=start if model.loops else None)
     way = 0.3 * rng.normal(size=model.nv)
     t = 0.01 * np.arange(rows)
-    states = [dynamics.project(model.integrate(start, way, s), way * np.cos(s)) for s in t]
+    states = [dynamics.project_to_constraints(model.integrate(start, way, s), way * np.cos(s)) for s in t]
     q, v = np.array([s[0] for s in states]), np.array([s[1] for s in states])
     tau = rng.normal(size=(rows, model.nv))
     last, first = model.link_names[-1], model.link_names[1]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from joint_constants import constants
 
-from ada_dynamics import assemble
+from ada_dynamics import close_loops
 from ada_dynamics.model import Builder, Limits, Mimic, Model
 from ada_dynamics.model.edit import with_parts
 from ada_dynamics.model.joints import LOOP_KINDS, SPRUNG
@@ -232,4 +232,4 @@ def on_two_legs(model: Model, short_of: float) -> np.ndarray:
     guess = np.zeros(model.nq)
     guess[model.q_index("right_hip")], guess[model.q_index("right_knee")] = 0.9, -1.0
     guess[model.q_index("left_knee")], guess[model.q_index("left_hip")] = short_of, -0.5 * short_of
-    return np.asarray(assemble(model, guess, hold=["left_knee"]))
+    return np.asarray(close_loops(model, guess, hold=["left_knee"]))

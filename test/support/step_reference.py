@@ -25,7 +25,11 @@ def moving(
     sim = ada.Simulation(model, q, **{"step": 5e-3, **settings})
     if q is None:
         q = model.random_state(rng)[0]
-    q, v = sim.dynamics.project(q, rng.normal(size=model.nv)) if model.loops else (q, rng.normal(size=model.nv))
+    q, v = (
+        sim.dynamics.project_to_constraints(q, rng.normal(size=model.nv))
+        if model.loops
+        else (q, rng.normal(size=model.nv))
+    )
     return sim, q, v, rng.normal(size=model.nv)
 
 

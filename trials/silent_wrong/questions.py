@@ -252,6 +252,6 @@ def _of_two_steps(robot: Robot, q: Array, v: Array, tau: Array, h: float) -> tup
     gap = LoopConditions(robot.tree).gap(states[2][0]) if closes else 0.0
     # Where a description closes no better, motions are determined no better.
     figure = float(np.abs(np.concatenate([speeds, places])).max()) / (max(STEP, GAPS * gap) * size)
-    if figure > 1.0 and any(issubclass(one.category, ada.SingularPoseWarning) for one in said):
+    if figure > 1.0 and any(issubclass(one.category, ada.SingularConfigurationWarning) for one in said):
         raise Refused(f"flagged: {said[-1].message}"[:200])
     return max(figure, gap / CLOSED), f"{figure:.2g} of what it may be off by, gap {gap:.1e}"

@@ -39,7 +39,7 @@ def closed_pose(robot: Robot, rng: np.random.Generator) -> Array | None:
     away = one((0.0, 1e-4, 0.3, 0.3, 1.5), rng)
     with library():
         guess = robot.model.integrate(start, away * rng.normal(size=robot.model.nv))
-        pose = ada.assemble(robot.model, guess)
+        pose = ada.close_loops(robot.model, guess)
     q = np.asarray(pose)
     if pose.residual > CLOSED:
         return None
@@ -63,7 +63,7 @@ def towards_singular(robot: Robot, q: Array, rng: np.random.Generator) -> Array:
 
     def moved(share: float) -> tuple[float, Array]:
         with library():
-            at = np.asarray(ada.assemble(robot.model, robot.model.integrate(q, share * way)))
+            at = np.asarray(ada.close_loops(robot.model, robot.model.integrate(q, share * way)))
         sizes = np.linalg.svd(conditions.jacobian(at), compute_uv=False)
         return float(sizes[rank - 1] / sizes[0]), at
 

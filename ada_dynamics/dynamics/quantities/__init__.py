@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantities of a model, by name."""
 
-from ada_dynamics.dynamics.quantities.along_loops import velocity_map, velocity_map_rate
+from ada_dynamics.dynamics.quantities.along_loops import tangent_map, tangent_map_rate
 from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches
 from ada_dynamics.dynamics.quantities.derivative_products import (
     Solution,
@@ -92,7 +92,7 @@ __all__ = [
     "rate_of",
     "regressor",
     "residual_derivatives",
+    "tangent_map",
+    "tangent_map_rate",
     "velocity",
-    "velocity_map",
-    "velocity_map_rate",
 ]

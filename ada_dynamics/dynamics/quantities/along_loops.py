@@ -9,7 +9,7 @@ from functools import reduce
 from ada_dynamics.algorithms import closure
 from ada_dynamics.algorithms.kinematics import standing_still, transforms
 from ada_dynamics.algorithms.rnea import no_velocity
-from ada_dynamics.algorithms.velocity_map import velocity_map as solved
+from ada_dynamics.algorithms.tangent_map import tangent_map as solved
 from ada_dynamics.dynamics.quantities.base import (
     Quantity,
     position_guards,
@@ -28,7 +28,7 @@ from ada_dynamics.spatial.vector import ZERO, Scalar
 LEAST_PIVOT = 1e-2  # of its typical size: less costs digits, or tells of a singular pose
 
 
-def velocity_map(tree: Tree, order: MapOrder, units: Sequence[float]) -> Quantity:
+def tangent_map(tree: Tree, order: MapOrder, units: Sequence[float]) -> Quantity:
     """T of v = T y; guarded by the pivots, and by its size, which grows without bound where y does not determine v.
 
     Args:
@@ -56,11 +56,11 @@ def velocity_map(tree: Tree, order: MapOrder, units: Sequence[float]) -> Quantit
         whole = [[T[k].get(column, 0.0) for column in range(len(order.chosen))] for k in range(tree.nv)]
         return Traced({"T": whole}, [*guards, SUSPICIOUS**-2 - size])
 
-    name = f"velocity_map_{tag_of(order, tuple(units))}"
+    name = f"tangent_map_{tag_of(order, tuple(units))}"
     return quantity(name, tree, ("q",), {"T": (tree.nv, len(order.chosen))}, body)
 
 
-def velocity_map_rate(of_position: Quantity, tree: Tree) -> Quantity:
+def tangent_map_rate(of_position: Quantity, tree: Tree) -> Quantity:
     """T and its time derivative along v, guarded alike; the least square of a pivot by its typical size, up to 1."""
     shape = of_position.shapes["T"]
 

@@ -115,7 +115,7 @@ class ViewerTopics:
         return np.stack([kinetic, potential, kinetic + potential], axis=1)
 
     def _gap(self, rows: Array) -> Array:
-        return self._dynamics.largest_gap(self._content.split(rows)[1])[:, None]
+        return self._dynamics.closure_error(self._content.split(rows)[1])[:, None]
 
 
 def _translation_and_rotation(poses: Array) -> Array:

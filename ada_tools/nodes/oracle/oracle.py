@@ -106,7 +106,7 @@ class Oracle:
             for i in range(model.joints[name].nv)
         ]
         self._theirs = PinocchioModel(model)
-        self._ours = ours or Dynamics(model, algorithm_for(model, algorithm), pose=q if model.loops else None)
+        self._ours = ours or Dynamics(model, algorithm_for(model, algorithm), q0=q if model.loops else None)
         closed = self._ours.kernels.closed
         if closed is not None:
             self._loops, self._rank = CompiledLoopNumbers(self._ours.kernels), closed.study.rank

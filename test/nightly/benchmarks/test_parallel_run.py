@@ -39,8 +39,8 @@ def test_accelerations_of_a_ring_are_those_of_the_elimination_of_its_loop(
 ) -> None:
     start = parallel_run.on_ring(links)
     ring = parallel_run.Chain(start.model, steps, threads)
-    dynamics = ada.Dynamics(start.model, "aba", pose=start.q)
-    assembled = ada.Dynamics(start.model, "ada", order="balanced", pose=start.q)
+    dynamics = ada.Dynamics(start.model, "aba", q0=start.q)
+    assembled = ada.Dynamics(start.model, "ada", order="balanced", q0=start.q)
     for state in states(start):
         ring.set(*state)
         ring.run()

@@ -70,7 +70,7 @@ def test_the_published_cassie_with_its_four_loops_moves_as_the_reference_says(ba
     text = re.sub(r"<spring_stiffness>[^<]*<", "<spring_stiffness>0<", _cassie().read_text())
     model = ada.load(text, base=base)
     assert len(model.loop_names) == 4
-    pose = ada.assemble(model)
+    pose = ada.close_loops(model)
     assert pose.residual < 1e-12
     assert pose.mobility == model.nv - 10
     case = Case(model, pose)

@@ -21,7 +21,7 @@ def test_a_map_is_drawn_and_what_it_cannot_show_is_refused(tmp_path: Path) -> No
     from ada_dynamics.drawing.maps import plot_map
 
     model, q = mechanisms.stewart()
-    dynamics = ada.Dynamics(model, pose=q)
+    dynamics = ada.Dynamics(model, q0=q)
     x, y = np.linspace(-0.02, 0.02, 3), np.linspace(-0.02, 0.02, 3)
     found = singularity_map(dynamics, "platform", q, {"x": x, "y": y}, rows="all")
     measures = ["serial", "parallel", "constraint", "condition", "least"]

@@ -59,7 +59,7 @@ def world(name: str) -> tuple[ada.Dynamics, list[np.ndarray]]:
     def drawn(*shape: int) -> np.ndarray:
         return np.array([next(draw) for _ in range(int(np.prod(shape)))]).reshape(shape)
 
-    start, spread = (np.round(ada.assemble(model), 3), 1e-3) if model.loops else (model.neutral(), 1.0)
+    start, spread = (np.round(ada.close_loops(model), 3), 1e-3) if model.loops else (model.neutral(), 1.0)
     q = start + spread * drawn(STATES, model.nq)
     for joint in model.joint_names:
         place = model.q_index(joint)
@@ -131,7 +131,7 @@ def test_accelerations_have_the_published_bits(name, target):
 def test_the_bits_of_a_state_do_not_depend_on_its_neighbours(name, method):
     dynamics, (q, v, u) = world(name)
     if dynamics.model.loops:
-        q, v = dynamics.project(q, v)
+        q, v = dynamics.project_to_constraints(q, v)
     call = getattr(dynamics, method)
 
     def answers(rows: slice | int) -> list[np.ndarray]:
@@ -152,7 +152,7 @@ def test_the_bits_of_a_state_do_not_depend_on_its_neighbours(name, method):
 def test_the_text_for_graphics_processors_gives_the_same_bits(name, method):
     dynamics, states = world(name)
     if dynamics.model.loops:
-        states = [*dynamics.project(*states[:2]), states[2]]
+        states = [*dynamics.project_to_constraints(*states[:2]), states[2]]
     device = ada.Dynamics(dynamics.model, device="host")
     np.testing.assert_array_equal(getattr(device, method)(*states), getattr(dynamics, method)(*states))
 

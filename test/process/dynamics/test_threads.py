@@ -60,10 +60,10 @@ def numbers(answer: Any) -> list[np.ndarray]:
 
 def states(model: ada.Model) -> tuple[np.ndarray, ...]:
     rng = np.random.default_rng(0)
-    start = ada.assemble(model) if model.loops else model.neutral()
+    start = ada.close_loops(model) if model.loops else model.neutral()
     q = np.array([model.integrate(start, 0.2 * rng.normal(size=model.nv), 1.0) for _ in range(STATES)])
     v, u = rng.normal(size=(2, STATES, model.nv))
-    return (*ada.Dynamics(model).project(q, v), u) if model.loops else (q, v, u)
+    return (*ada.Dynamics(model).project_to_constraints(q, v), u) if model.loops else (q, v, u)
 
 
 def together(work: Callable[[int], list[str]]) -> list[str]:
@@ -133,7 +133,7 @@ def test_threads_that_meet_at_the_first_call_share_one_kernel(name, monkeypatch,
 
 def test_simulations_of_one_model_do_not_feel_each_other():
     model = ada.load("five_bar")
-    start = ada.assemble(model)
+    start = ada.close_loops(model)
     alone = ada.Simulation(model, start).run(0.05)
 
     def work(number: int) -> list[str]:

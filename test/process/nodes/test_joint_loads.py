@@ -20,9 +20,9 @@ G = 9.81
 def state(model, seed=3):
     """A random state with closed loops, its dynamics, and efforts of the motors."""
     rng = np.random.default_rng(seed)
-    start = np.array(ada.assemble(model)) if model.loops else model.random_state(rng)[0]
-    dynamics = ada.Dynamics(model, pose=start if model.loops else None)
-    q, v = dynamics.project(start, rng.normal(size=model.nv))
+    start = np.array(ada.close_loops(model)) if model.loops else model.random_state(rng)[0]
+    dynamics = ada.Dynamics(model, q0=start if model.loops else None)
+    q, v = dynamics.project_to_constraints(start, rng.normal(size=model.nv))
     tau = np.zeros(model.nv)
     for joint in model.actuated:
         tau[model.v_index(joint)] = rng.normal()

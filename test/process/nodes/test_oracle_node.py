@@ -42,9 +42,9 @@ class Robot:
     def __init__(self, ros, name, base=None, description=None, states=True):
         self.ros, self.model = ros, ada.load(name, base=base)
         rng = np.random.default_rng(1)
-        q = np.array(ada.assemble(self.model)) if self.model.loops else self.model.random_state(rng)[0]
-        dynamics = ada.Dynamics(self.model, pose=q if self.model.loops else None)
-        q, v = dynamics.project(q, rng.normal(size=self.model.nv))
+        q = np.array(ada.close_loops(self.model)) if self.model.loops else self.model.random_state(rng)[0]
+        dynamics = ada.Dynamics(self.model, q0=q if self.model.loops else None)
+        q, v = dynamics.project_to_constraints(q, rng.normal(size=self.model.nv))
         tau = np.zeros(self.model.nv)
         for joint in self.model.actuated:
             tau[self.model.v_index(joint)] = rng.normal()

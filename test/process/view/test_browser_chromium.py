@@ -102,7 +102,7 @@ def test_a_log_plays_and_pauses_and_its_plots_are_there(stage):
     from selenium.webdriver.common.by import By
 
     model = ada.load("four_bar")
-    log = ada.Simulation(model, ada.assemble(model, [2.356, -0.785, 3.927])).run(2.0)
+    log = ada.Simulation(model, ada.close_loops(model, [2.356, -0.785, 3.927])).run(2.0)
     log.events.append(EventRecord(1.0, "half way", *log.at(1.0)))
     here = stage.show(lambda page: PlaybackPage(page, log))
     here.until(lambda: len(here.drawn()) > 300, "the robot is drawn", every=1.0)
@@ -186,7 +186,7 @@ def stay(here, first, is_shown):
 def moving(page):
     model = ada.load("four_bar")
     simulation, _ = pushable(model)
-    simulation.reset(ada.assemble(model, start_of_mechanism("four_bar")))
+    simulation.reset(ada.close_loops(model, start_of_mechanism("four_bar")))
     return live_page(page, simulation)
 
 

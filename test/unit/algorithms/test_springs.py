@@ -92,11 +92,11 @@ def test_springs_act_in_closed_loops_as_in_another_engine_and_keep_energy():
     from ada_dynamics.engines.pinocchio_model import PinocchioModel
 
     model = sprung_four_bar()
-    q = ada.assemble(model, [0.7, 0.9, 1.5])
+    q = ada.close_loops(model, [0.7, 0.9, 1.5])
     other = PinocchioModel(model)
     for algorithm in ("auto", "aba", "ada", "dca"):
         dyn = ada.Dynamics(model, algorithm=algorithm)
-        v = dyn.project(q, [0.4, -0.2, 0.3])[1]
+        v = dyn.project_to_constraints(q, [0.4, -0.2, 0.3])[1]
         a = dyn.forward(q, v, np.zeros(3))
         assert np.allclose(a, other.forward(q, v, np.zeros(3), solver="dense"), rtol=1e-8, atol=1e-8)
     log = ada.Simulation(model, q=q, v=v, integrator="dop853").run(1.0)
@@ -139,4 +139,4 @@ def test_a_locked_joint_has_no_spring_and_a_sprung_joint_closes_no_loop():
     assert locked.joints["j0"].stiffness == 0.0
     four = sprung_four_bar()
     with refused(InputError, joint="j0", field="stiffness"):
-        recut(four, ada.assemble(four, [0.7, 0.9, 1.5]), "closing", "j0")
+        recut(four, ada.close_loops(four, [0.7, 0.9, 1.5]), "closing", "j0")

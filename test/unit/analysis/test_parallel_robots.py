@@ -20,14 +20,14 @@ TIP = {"link": "left_rod", "rows": "linear", "point": (0.0, 0.0, LINK)}
 
 def five_bar(tip=(0.15, 0.45), lengths=(LINK,) * 4):
     model, q = mechanisms.five_bar(lengths, width=WIDTH, tip=tip)
-    return ada.Dynamics(model, pose=q), q
+    return ada.Dynamics(model, q0=q), q
 
 
 def driven(made, names):
     """The mechanism with motors at these joints alone."""
     parts = Parts.of(made[0])
     parts.actuated = list(names)
-    return ada.Dynamics(parts.build(), pose=made[1]), made[1]
+    return ada.Dynamics(parts.build(), q0=made[1]), made[1]
 
 
 def rhombus(crank):
@@ -60,7 +60,7 @@ def test_a_rhombus_on_one_line_loses_a_condition_of_its_loop():
     alone, _ = driven(mechanisms.four_bar(), ["joint_1"])
     assert kinds_of(alone, "link_2", flat) == ["parallel", "constraint"]
     # motors on all joints know both of its motions there: redundant ones remove the parallel kind
-    everywhere = ada.Dynamics(mechanisms.four_bar()[0], pose=rhombus(0.7))
+    everywhere = ada.Dynamics(mechanisms.four_bar()[0], q0=rhombus(0.7))
     assert kinds_of(everywhere, "link_2", flat) == ["constraint"]
     assert kinds_of(everywhere, "link_2", rhombus(0.7)) == []
 
@@ -69,7 +69,7 @@ def test_a_rhombus_on_one_line_loses_a_condition_of_its_loop():
 def test_the_motor_s_share_of_a_slider_crank_is_its_closed_form(angle):
     crank, rod = 0.3, 0.7
     model, q = mechanisms.slider_crank(crank, rod, angle=angle)
-    dynamics = ada.Dynamics(model, pose=q)
+    dynamics = ada.Dynamics(model, q0=q)
     t = q[0] + q[1]
     of_rod = -crank * np.sin(angle) / (rod * np.sin(t))  # dt/dθ
     motion = np.array([1.0, of_rod - 1.0, -of_rod])
@@ -124,7 +124,7 @@ def test_grids_that_cannot_be_are_refused(two_arms, options, facts):
 
 def test_the_stiffness_of_a_stewart_platform_is_the_sum_over_its_legs():
     model, q = mechanisms.stewart()
-    dynamics = ada.Dynamics(model, pose=q)
+    dynamics = ada.Dynamics(model, q0=q)
     k = {name: 1e5 * (i + 1) for i, name in enumerate(model.actuated)}
     poses, wanted = dynamics.poses(q), np.zeros((6, 6))
     for i, stiffness in enumerate(k.values(), start=1):
@@ -142,12 +142,12 @@ def test_the_stiffness_of_a_stewart_platform_is_the_sum_over_its_legs():
 @pytest.mark.parametrize(("name", "link", "rigid"), [("five_bar", "left_rod", 4), ("delta", "platform", 3)])
 def test_directions_that_the_loops_hold_are_rigid_and_the_others_feel_the_motors(name, link, rigid):
     model, q = getattr(mechanisms, name)()
-    dynamics = ada.Dynamics(model, pose=q)
+    dynamics = ada.Dynamics(model, q0=q)
     v = dynamics.complete_velocity(q, np.full(len(model.actuated), 0.2))
-    several = np.array([q, dynamics.project(model.integrate(q, v, 0.3), v)[0]])
+    several = np.array([q, dynamics.project_to_constraints(model.integrate(q, v, 0.3), v)[0]])
     k = np.arange(1.0, 1.0 + len(model.actuated))
     found = link_stiffness(dynamics, link, several, dict(zip(model.actuated, k.tolist(), strict=True)))
-    J = dynamics.jacobian(link, several, by="actuated")
+    J = dynamics.jacobian(link, several, coordinates="actuated")
     np.testing.assert_allclose(J.swapaxes(1, 2) @ found.stiffness @ J, np.tile(np.diag(k), (2, 1, 1)), atol=1e-10)
     np.testing.assert_allclose(found.compliance, J @ np.diag(1.0 / k) @ J.swapaxes(1, 2), atol=1e-12)
     np.testing.assert_array_equal(found.rigid, rigid)
@@ -157,7 +157,7 @@ def test_directions_that_the_loops_hold_are_rigid_and_the_others_feel_the_motors
 
 def test_a_link_that_the_motors_do_not_hold_in_a_pose_has_no_stiffness():
     dynamics, q = five_bar((0.15, np.sqrt(LINK**2 - 0.2**2)))
-    with refused(ada.SingularPoseError, field="q[1]"):
+    with refused(ada.SingularConfigurationError, field="q[1]"):
         link_stiffness(dynamics, "left_rod", np.array([five_bar()[1], q]), 10.0)
 
 

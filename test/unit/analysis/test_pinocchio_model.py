@@ -128,7 +128,7 @@ def test_mechanisms_move_as_an_exact_solution_says_by_every_solver_and_by_our_dy
     exact = oracle.forward(q, v, tau, wrenches).acceleration
     for solver in other.solvers:
         assert_near(other.forward(q, v, tau, wrenches, solver), exact, MECHANISM)
-    assert_near(ada.Dynamics(model, pose=q).forward(q, v, tau, wrenches), exact, MECHANISM)
+    assert_near(ada.Dynamics(model, q0=q).forward(q, v, tau, wrenches), exact, MECHANISM)
 
 
 def test_unusable_arguments_are_named() -> None:

@@ -9,7 +9,7 @@ from refused import refused
 from tiers import nightly
 
 import ada_dynamics as ada
-from ada_dynamics import Builder, Dynamics, Simulation, assemble
+from ada_dynamics import Builder, Dynamics, Simulation, close_loops
 from ada_dynamics.analysis.closing_joints import ClosingJoint, turning_loops
 from ada_dynamics.analysis.power import power_balance
 from ada_dynamics.analysis.singularity import (
@@ -34,7 +34,7 @@ def arm():
 @pytest.fixture(scope="module")
 def rhombus():
     model, q = four_bar()
-    return Dynamics(model, pose=q)
+    return Dynamics(model, q0=q)
 
 
 def rhombus_poses(crank):
@@ -68,9 +68,9 @@ def test_what_a_loop_joint_lets_a_body_do_is_within_its_own_columns(kind):
     model = builder.loop(
         "holds", kind, "body", "base", (0.2, 0.1, 0.0), **ends, **(axes if kind != "spherical" else {})
     ).build()
-    q = np.array(assemble(model, model.neutral()))
-    dynamics = Dynamics(model, pose=q)
-    _, v = dynamics.project(q, np.random.default_rng(3).normal(size=6))
+    q = np.array(close_loops(model, model.neutral()))
+    dynamics = Dynamics(model, q0=q)
+    _, v = dynamics.project_to_constraints(q, np.random.default_rng(3).normal(size=6))
     assert np.max(np.abs(v)) > 0.1
     J = loop_jacobian(dynamics, "holds", q)
     moved, own = J[:, :6] @ v, J[:, 6:]
@@ -129,10 +129,10 @@ def test_the_fourth_angle_is_the_one_that_the_thesis_prints(degrees: tuple[float
 
 def test_in_space_velocity_and_acceleration_are_the_angles_rates() -> None:
     model, q = mechanisms.bennett()
-    dynamics = Dynamics(model, pose=q)
+    dynamics = Dynamics(model, q0=q)
     (name,) = turning_loops(model)
     joint = ClosingJoint(dynamics, name)
-    _, v = dynamics.project(q, np.ones(model.nv))
+    _, v = dynamics.project_to_constraints(q, np.ones(model.nv))
     a = dynamics.forward(q, v, np.zeros(model.nv))
     times = np.array([-STEP, 0.0, STEP])[:, None]
     positions, speeds = q + times * v + 0.5 * times**2 * a, v + times * a

@@ -73,7 +73,7 @@ def twins(label: str) -> tuple[Any, Any, State]:
     both = [make(case.controller, model, case.settings, SHAPING) for _ in range(2)]
     q = model.neutral() if case.pose is None else np.array(case.pose)
     if model.loop_names:
-        q = np.asarray(ada.assemble(model, q))
+        q = np.asarray(ada.close_loops(model, q))
     return both[0], both[1], State(q, np.zeros(model.nv), np.zeros(6) if case.feels else None)
 
 

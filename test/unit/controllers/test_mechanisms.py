@@ -28,7 +28,7 @@ class Moving:
     def __init__(self, name: str) -> None:
         self.model = ada.load(name)
         self.oracle, rng = Oracle(self.model), np.random.default_rng(7)
-        self.q = np.asarray(self.oracle.nearby(np.asarray(ada.assemble(self.model)), rng, 0.1), dtype=float)
+        self.q = np.asarray(self.oracle.nearby(np.asarray(ada.close_loops(self.model)), rng, 0.1), dtype=float)
         self.v = 0.2 * np.asarray(self.oracle.admissible(self.q, rng.normal(size=self.model.nv)), dtype=float)
         self.state = State(self.q, self.v)
 
@@ -117,7 +117,7 @@ def test_a_platform_with_its_inertia_shaped_moves_as_a_mass_on_springs() -> None
 @pytest.mark.parametrize("name", ["five_bar", "delta"])
 def test_errors_of_motors_die_out_as_springs_and_dampers_do(name: str) -> None:
     model, w = ada.load(name), 8.0
-    start = np.asarray(ada.assemble(model))
+    start = np.asarray(ada.close_loops(model))
     controller = make("computed_torque", model, {"stiffness": [w * w], "damping": [2.0 * w]})
     place = controller.q_index
     goal = start[place] + np.linspace(0.02, 0.04, len(place))
@@ -149,6 +149,6 @@ def test_where_the_motors_do_not_hold_a_joint_it_is_named(law: str) -> None:
     model, turn = ada.load("five_bar"), float(np.arcsin(1.0 / 3.0))  # cranks of 0.3 m, 0.2 m apart
     folded = State(np.array([turn, 0.4 - turn, -turn, 0.4 + turn]), np.zeros(4))
     controller = make(law, model)
-    with refused(ada.SingularPoseError, joint="left_rod, right_rod"):
+    with refused(ada.SingularConfigurationError, joint="left_rod, right_rod"):
         controller.reset(folded, 0.0)
         controller.update(folded, None, 0.0)

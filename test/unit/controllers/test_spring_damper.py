@@ -12,7 +12,7 @@ import ada_dynamics as ada
 from ada_controllers import JointReference, State, make
 from ada_controllers.errors import ActivationRefused
 from ada_controllers.in_simulation import InSimulation
-from ada_controllers.support.loop_conditions import carried_weight
+from ada_controllers.support.constraint_jacobian import carried_weight
 from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.parts import Parts
@@ -80,8 +80,8 @@ def test_a_joint_swings_as_a_damped_oscillator() -> None:
 @pytest.mark.parametrize("name", ["pa10", "four_bar", *map(nightly, ("hoap2_standing", "delta"))])
 def test_carried_weight_is_what_holds_a_robot_at_rest_with_the_least_efforts(name: str) -> None:
     model = ada.load(name)
-    q = ada.assemble(model, model.neutral() if name == "pa10" else start_of(name))
-    dynamics = ada.Dynamics(model, pose=q)
+    q = ada.close_loops(model, model.neutral() if name == "pa10" else start_of(name))
+    dynamics = ada.Dynamics(model, q0=q)
     weight = np.array(carried_weight(model.tree, q.tolist()))
     rest = np.zeros(model.nv)
     scale = np.abs(dynamics.forward(q, rest, rest)).max()
@@ -148,7 +148,7 @@ def test_robots_whose_weight_no_motor_carries_are_refused(pa10: ada.Model) -> No
 def test_a_linkage_that_its_motors_cannot_carry_is_not_begun() -> None:
     model = only_motor(ada.load("five_bar"), ada.load("five_bar").joint_names[0])
     controller = make("gravity_compensation", model)
-    q = np.asarray(ada.assemble(model))
+    q = np.asarray(ada.close_loops(model))
     with refused(ActivationRefused, joint="right_crank", field="actuated"):
         controller.reset(State(q, np.zeros(model.nv)), 0.0)
 
@@ -166,7 +166,7 @@ def test_one_motor_carries_a_linkage_through_its_loop() -> None:
     model = ada.load("four_bar")
     motor = model.joint_names[0]
     driven = only_motor(model, motor)
-    q = ada.assemble(driven)
+    q = ada.close_loops(driven)
     controller = make("gravity_compensation", driven)
     assert controller.joints == (motor,)
     log = InSimulation(controller).simulation(driven, np.asarray(q), step=1e-3).run(0.3)

@@ -146,7 +146,7 @@ def test_a_place_beyond_the_dead_point_is_refused_with_the_distance(planar_4r: a
 @pytest.mark.parametrize("feedback", ["force", "path"])
 def test_a_target_is_shown_with_the_joints_that_have_no_motor(feedback: str) -> None:
     model = ada.load("five_bar")
-    q = np.array(ada.assemble(model))
+    q = np.array(ada.close_loops(model))
     controller = make("virtual_closed_chain", model, {"feedback": feedback, "joint_damping": [1.0]})
     controller.reset(State(q, np.zeros(model.nv)), 0.0)
     wanted = q.copy()
@@ -154,7 +154,7 @@ def test_a_target_is_shown_with_the_joints_that_have_no_motor(feedback: str) -> 
     controller.update(State(q, np.zeros(model.nv)), JointReference(wanted[controller.q_index]), 0.0)
     shown = controller.target_positions(wanted[controller.q_index])
     assert list(shown) == model.joint_names
-    expected = ada.assemble(model, wanted, list(controller.joints))
+    expected = ada.close_loops(model, wanted, list(controller.joints))
     np.testing.assert_allclose(list(shown.values()), expected, atol=1e-7)
 
 

@@ -76,7 +76,7 @@ def test_wanted_accelerations_solve_the_dense_equations_with_multipliers(which: 
     closed = ada.Dynamics(with_gravity(robot.bar, WEIGHTLESS))
     numbers = closed.kernels.closed.study.numbers
     rng = np.random.default_rng(5)
-    q, v = closed.project(robot.q, 0.3 * rng.normal(size=robot.model.nv))
+    q, v = closed.project_to_constraints(robot.q, 0.3 * rng.normal(size=robot.model.nv))
     state = State(q, v)
     controller.reset(state, 0.0)
     told = controller.update(state, robot.reference(0.05, 0.0, 0.02), 0.0)
@@ -161,7 +161,7 @@ def test_a_robot_on_contacts_that_press_accelerates_as_the_mechanism_and_presses
     controller = VirtualClosedChain(stand.model, gains, virtual=chain_over(stand, hand))
     q, carrier = stand.q, controller.mechanism.carrier
     dynamics = ada.Dynamics(carrier)
-    _, v = dynamics.project(q, 0.1 * np.random.default_rng(4).normal(size=carrier.nv))
+    _, v = dynamics.project_to_constraints(q, 0.1 * np.random.default_rng(4).normal(size=carrier.nv))
     controller.reset(State(q, v), 0.0)
     told = controller.update(State(q, v), JointReference(q[controller.q_index] + 0.02), 0.01)
     tau = np.zeros(carrier.nv)

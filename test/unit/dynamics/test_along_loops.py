@@ -54,18 +54,18 @@ def case(name: str) -> Case:
     model, oracle, rng = made.model, Oracle(made.model), np.random.default_rng(7)
     q = np.asarray(oracle.nearby(made.q, rng, 0.2), dtype=np.float64)
     v = np.asarray(oracle.admissible(q, rng.normal(size=model.nv)), dtype=np.float64)
-    return Case(model, q, v, ada.Dynamics(model, pose=q), oracle)
+    return Case(model, q, v, ada.Dynamics(model, q0=q), oracle)
 
 
 def beside(at: Case, step: float) -> Array:
-    return at.dynamics.project(at.model.integrate(at.q, step * at.v), at.v)[0]
+    return at.dynamics.project_to_constraints(at.model.integrate(at.q, step * at.v), at.v)[0]
 
 
 @pytest.mark.parametrize(("name", "by"), CASES)
 def test_velocities_and_accelerations_from_chosen_ones_are_those_of_the_reference(name: str, by: str) -> None:
     at = case(name)
     chosen = list(at.dynamics.velocity_indices(by))
-    T, J = at.dynamics.velocity_map(at.q, by), at.oracle.jacobian(at.q)
+    T, J = at.dynamics.tangent_map(at.q, by), at.oracle.jacobian(at.q)
     assert T.shape == (at.model.nv, at.oracle.mobility(at.q))
     np.testing.assert_array_equal(T[chosen], np.eye(len(chosen)))
     np.testing.assert_allclose(J @ T, 0.0, atol=EXACT * np.max(np.abs(J)) * np.max(np.abs(T)))
@@ -83,7 +83,7 @@ def test_the_jacobian_is_the_rate_of_the_poses_along_projected_motions(name: str
     before, now, after = (at.dynamics.pose(link, beside(at, s * h) if s else at.q) for s in (-1, 0, 1))
     moved = (after - before) / (2.0 * h)
     spin = moved[:3, :3] @ now[:3, :3].T
-    rates = at.dynamics.jacobian(link, at.q, by=by) @ at.v[list(at.dynamics.velocity_indices(by))]
+    rates = at.dynamics.jacobian(link, at.q, coordinates=by) @ at.v[list(at.dynamics.velocity_indices(by))]
     size = max(1.0, float(np.max(np.abs(at.v)))) ** 3
     np.testing.assert_allclose(rates, [*moved[:3, 3], spin[2, 1], spin[0, 2], spin[1, 0]], atol=1e-7 * size)
 
@@ -103,16 +103,19 @@ def test_many_links_and_states_at_once_are_each_one_by_itself(name: str) -> None
     at = case(name)
     links = at.model.link_names[-3:]
     q = np.array([beside(at, s) for s in np.linspace(0.0, 0.05, 4)])
-    v = np.array([at.dynamics.project(x, at.v)[1] for x in q])
-    J, rate = at.dynamics.jacobian(links, q, by="independent"), at.dynamics.jacobian_rate(links, q, v, by="independent")
+    v = np.array([at.dynamics.project_to_constraints(x, at.v)[1] for x in q])
+    J, rate = (
+        at.dynamics.jacobian(links, q, coordinates="independent"),
+        at.dynamics.jacobian_rate(links, q, v, coordinates="independent"),
+    )
     assert J.shape == rate.shape == (4, 3, 6, len(at.dynamics.velocity_indices()))
     for i in range(4):
         for k, link in enumerate(links):
-            np.testing.assert_allclose(J[i, k], at.dynamics.jacobian(link, q[i], by="independent"), atol=1e-13)
-            alone = at.dynamics.jacobian_rate(link, q[i], v[i], by="independent")
+            np.testing.assert_allclose(J[i, k], at.dynamics.jacobian(link, q[i], coordinates="independent"), atol=1e-13)
+            alone = at.dynamics.jacobian_rate(link, q[i], v[i], coordinates="independent")
             np.testing.assert_allclose(rate[i, k], alone, atol=1e-12 * np.max(np.abs(rate)))
     np.testing.assert_array_equal(at.dynamics.jacobian(links, q)[:, 1], at.dynamics.jacobian(links[1], q))
-    assert at.dynamics.jacobian(links, np.zeros((0, at.model.nq)), by="independent").shape == (0, *J.shape[1:])
+    assert at.dynamics.jacobian(links, np.zeros((0, at.model.nq)), coordinates="independent").shape == (0, *J.shape[1:])
     given, more = np.random.default_rng(2).normal(size=(2, 4, J.shape[-1]))
     v = at.dynamics.complete_velocity(q, given, "independent")
     a = at.dynamics.complete_acceleration(q, v, more, "independent")
@@ -125,13 +128,13 @@ def test_many_links_and_states_at_once_are_each_one_by_itself(name: str) -> None
 
 def test_a_kernel_hands_on_poses_in_which_one_of_its_pivots_vanishes() -> None:
     model, start = mechanisms.bennett()
-    q = np.asarray(ada.assemble(model, [3.446, 0.5 * np.pi, -3.446], hold=["joint_2"]))
-    dynamics, oracle = ada.Dynamics(model, pose=start), Oracle(model)
-    T = dynamics.velocity_map(q)
-    kernel = dynamics.kernels.get("velocity map independent", pytest.fail)
+    q = np.asarray(ada.close_loops(model, [3.446, 0.5 * np.pi, -3.446], hold=["joint_2"]))
+    dynamics, oracle = ada.Dynamics(model, q0=start), Oracle(model)
+    T = dynamics.tangent_map(q)
+    kernel = dynamics.kernels.get("tangent map independent", pytest.fail)
     assert kernel.single_status(q)[1]
     np.testing.assert_allclose(oracle.jacobian(q) @ T, 0.0, atol=EXACT)
-    np.testing.assert_array_equal(dynamics.velocity_map(np.array([q, q])), [T, T])
+    np.testing.assert_array_equal(dynamics.tangent_map(np.array([q, q])), [T, T])
 
 
 def test_the_tip_of_a_five_bar_moves_as_gosselin_and_angeles_write_it() -> None:
@@ -143,7 +146,7 @@ def test_the_tip_of_a_five_bar_moves_as_gosselin_and_angeles_write_it() -> None:
         pivot, elbow = poses[f"{side}_crank"][:3, 3], poses[f"{side}_rod"][:3, 3]
         A[i] = (tip - elbow)[[0, 2]]
         B[i, i] = (tip - elbow) @ np.cross((0.0, 1.0, 0.0), elbow - pivot)
-    J = point_jacobian(at.dynamics, "left_rod", at.q, (0.0, 0.0, 0.5), by="actuated")
+    J = point_jacobian(at.dynamics, "left_rod", at.q, (0.0, 0.0, 0.5), coordinates="actuated")
     np.testing.assert_allclose(J[[0, 2]], np.linalg.solve(A, B), atol=1e-13)
 
 
@@ -155,7 +158,7 @@ def test_the_inverse_jacobian_of_a_stewart_platform_has_the_rods_lines_as_its_ro
         along = ball - poses[f"leg_{i}_sleeve"][:3, 3]
         along /= np.linalg.norm(along)
         rows.append([*along, *np.cross(ball - poses["platform"][:3, 3], along)])
-    J = at.dynamics.jacobian("platform", at.q, by="actuated")
+    J = at.dynamics.jacobian("platform", at.q, coordinates="actuated")
     np.testing.assert_allclose(np.linalg.inv(J), rows, atol=1e-13)
 
 
@@ -164,12 +167,12 @@ def test_without_loops_the_tree_s_velocities_are_independent() -> None:
     dynamics, q = ada.Dynamics(model), np.array([0.3, -0.4, 0.7])
     tree = dynamics.jacobian("link_3", q)
     for by in ("independent", "actuated"):
-        np.testing.assert_array_equal(dynamics.jacobian("link_3", q, by=by), tree)
-    turned = dynamics.jacobian("link_3", q, by=["joint_3", "joint_1", "joint_2"])
+        np.testing.assert_array_equal(dynamics.jacobian("link_3", q, coordinates=by), tree)
+    turned = dynamics.jacobian("link_3", q, coordinates=["joint_3", "joint_1", "joint_2"])
     np.testing.assert_array_equal(turned, tree[:, [2, 0, 1]])
     v = np.array([1.0, 2.0, -1.0])
     np.testing.assert_array_equal(
-        dynamics.jacobian_rate("link_3", q, v, by="independent"), dynamics.jacobian_rate("link_3", q, v)
+        dynamics.jacobian_rate("link_3", q, v, coordinates="independent"), dynamics.jacobian_rate("link_3", q, v)
     )
     np.testing.assert_array_equal(dynamics.complete_acceleration(q, v, [1.0, 2.0, 3.0]), [1.0, 2.0, 3.0])
 
@@ -182,17 +185,17 @@ def test_a_structure_has_no_columns_and_motors_too_many() -> None:
     builder.joint("second", "revolute", "a", "b", (0.0, 0.0, 1.0), axis=(0, 1, 0))
     builder.loop("pin", "revolute", "b", "base", (0.0, 0.0, 1.0), child_xyz=(1.0, 0.0, 1.0), axis=(0, 1, 0))
     model = builder.build()
-    q = np.asarray(ada.assemble(model, [0.1, 1.3]))
-    dynamics = ada.Dynamics(model, pose=q)
-    assert dynamics.jacobian("b", q, by="independent").shape == (6, 0)
-    with refused(ada.InputError, field="by", value=2, allowed=0):
-        dynamics.jacobian("b", q, by="actuated")
+    q = np.asarray(ada.close_loops(model, [0.1, 1.3]))
+    dynamics = ada.Dynamics(model, q0=q)
+    assert dynamics.jacobian("b", q, coordinates="independent").shape == (6, 0)
+    with refused(ada.InputError, field="coordinates", value=2, allowed=0):
+        dynamics.jacobian("b", q, coordinates="actuated")
 
 
 def test_a_long_ladder_has_the_motions_of_its_cells() -> None:
     model, q = mechanisms.ladder(21)
-    dynamics = ada.Dynamics(model, pose=q)
-    T = dynamics.velocity_map(q)
+    dynamics = ada.Dynamics(model, q0=q)
+    T = dynamics.tangent_map(q)
     assert T.shape == (63, 21)
     np.testing.assert_allclose(Oracle(model).jacobian(q) @ T, 0.0, atol=EXACT)
 
@@ -209,9 +212,9 @@ def test_a_long_ladder_has_the_motions_of_its_cells() -> None:
 def test_velocities_that_do_not_determine_the_motion_are_refused(name: str, by: str, facts: tuple[object, ...]) -> None:
     at = case(name)
     with pytest.raises(ada.InputError) as caught:
-        at.dynamics.jacobian(at.model.link_names[-1], at.q, by=by)
+        at.dynamics.jacobian(at.model.link_names[-1], at.q, coordinates=by)
     error = caught.value
-    assert (error.field, error.value, error.allowed) == ("by", *facts[:2])
+    assert (error.field, error.value, error.allowed) == ("coordinates", *facts[:2])
     assert (error.joint is None) == (facts[2] is None)
 
 
@@ -220,7 +223,7 @@ def test_velocities_that_do_not_determine_the_motion_are_refused(name: str, by: 
     [
         ("left_rod", "actuatd", {"value": "actuatd"}),
         ("left_rod", ["left_cank", "right_crank"], {"joint": "left_cank"}),
-        ("left_rod", [1, 2], {"field": "by"}),
+        ("left_rod", [1, 2], {"field": "coordinates"}),
         ([], "tree", {"field": "link", "link": None}),
         (["left_rod", "rihgt_rod"], "tree", {"field": "link", "link": "rihgt_rod"}),
     ],
@@ -228,7 +231,7 @@ def test_velocities_that_do_not_determine_the_motion_are_refused(name: str, by: 
 def test_links_and_velocities_that_are_none_are_refused(link: Any, by: Any, facts: dict[str, Any]) -> None:
     at = case("five_bar")
     with refused(ada.InputError, **facts):
-        at.dynamics.jacobian(link, at.q, by=by)
+        at.dynamics.jacobian(link, at.q, coordinates=by)
 
 
 def rhombus(crank: float) -> Array:
@@ -237,18 +240,18 @@ def rhombus(crank: float) -> Array:
 
 def test_poses_in_which_the_loops_lose_rank_are_refused_and_named_in_a_batch() -> None:
     model, q = mechanisms.four_bar()
-    dynamics = ada.Dynamics(model, pose=q)
+    dynamics = ada.Dynamics(model, q0=q)
     flat = rhombus(0.5 * np.pi)
-    with refused(ada.SingularPoseError, loop="closing", field="q"):
-        dynamics.jacobian("link_2", flat, by="independent")
+    with refused(ada.SingularConfigurationError, loop="closing", field="q"):
+        dynamics.jacobian("link_2", flat, coordinates="independent")
     batch = np.tile(rhombus(0.7), (1100, 1))
     batch[1050] = flat
-    with refused(ada.SingularPoseError, loop="closing", field="q[1050]"):
-        dynamics.velocity_map(batch)
+    with refused(ada.SingularConfigurationError, loop="closing", field="q[1050]"):
+        dynamics.tangent_map(batch)
     # close to the pose the branch is determined, and its motion is that of a parallelogram
-    near = dynamics.velocity_map(rhombus(0.5 * np.pi - 1e-3), ["joint_1"])
+    near = dynamics.tangent_map(rhombus(0.5 * np.pi - 1e-3), ["joint_1"])
     np.testing.assert_allclose(near[:, 0], [1.0, -1.0, 1.0], atol=1e-12)
-    unchecked = ada.Dynamics(model, pose=q, checked=False).velocity_map(batch)
+    unchecked = ada.Dynamics(model, q0=q, checked=False).tangent_map(batch)
     assert np.isnan(unchecked[1050]).any()
     assert np.isfinite(np.delete(unchecked, 1050, axis=0)).all()
 
@@ -257,23 +260,25 @@ def test_poses_in_which_motors_lose_the_motion_are_refused_for_them_alone() -> N
     model, q = mechanisms.stewart()
     guess, place = q.copy(), model.q_index("platform")
     guess[place] = [0.0, 0.0, q[place][2], 0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)]
-    turned = np.asarray(ada.assemble(model, guess, hold=["platform"]))
-    dynamics = ada.Dynamics(model, pose=turned)
-    with refused(ada.SingularPoseError, loop=None) as caught:
-        dynamics.jacobian("platform", turned, by="actuated")
+    turned = np.asarray(ada.close_loops(model, guess, hold=["platform"]))
+    dynamics = ada.Dynamics(model, q0=turned)
+    with refused(ada.SingularConfigurationError, loop=None) as caught:
+        dynamics.jacobian("platform", turned, coordinates="actuated")
     assert "platform" in caught.value.joint
-    np.testing.assert_allclose(dynamics.jacobian("platform", turned, by=["platform"], frame="local"), np.eye(6))
+    np.testing.assert_allclose(
+        dynamics.jacobian("platform", turned, coordinates=["platform"], frame="local"), np.eye(6)
+    )
 
 
 def test_the_map_of_velocities_is_a_function_where_kernels_tell_what_they_refuse() -> None:
     model = ada.load("four_bar")
-    q = ada.assemble(model, model.neutral())
-    quantity = ada.Dynamics(model).velocity_map_quantity()
+    q = ada.close_loops(model, model.neutral())
+    quantity = ada.Dynamics(model).tangent_map_quantity()
     assert quantity is not None
     (T,) = evaluate(quantity.trace(), q=q).values()
-    np.testing.assert_allclose(T, ada.Dynamics(model).velocity_map(q), atol=1e-12)
-    assert ada.Dynamics(model, checked=False).velocity_map_quantity() is None
-    assert ada.Dynamics(ada.planar_chain(2)).velocity_map_quantity() is None
+    np.testing.assert_allclose(T, ada.Dynamics(model).tangent_map(q), atol=1e-12)
+    assert ada.Dynamics(model, checked=False).tangent_map_quantity() is None
+    assert ada.Dynamics(ada.planar_chain(2)).tangent_map_quantity() is None
 
 
 @pytest.mark.fuzz
@@ -281,8 +286,8 @@ def test_loops_that_do_not_close_from_the_neutral_configuration_close_at_the_q_o
     """The error of what has no q names the argument that helps."""
     model, q = random_mechanism(np.random.default_rng(201), floating=True, losses=False)
     dynamics = ada.Dynamics(model)
-    with refused(ada.ModelError, field="pose"):
+    with refused(ada.ModelError, field="q0"):
         dynamics.velocity_indices()
-    T = dynamics.velocity_map([q, q])
-    assert np.max(np.abs(dynamics.loop_conditions(q) @ (T[1] / dynamics.choices.units[:, None]))) < 1e-9
-    assert dynamics.velocity_indices() == ada.Dynamics(model, pose=q).velocity_indices()
+    T = dynamics.tangent_map([q, q])
+    assert np.max(np.abs(dynamics.constraint_jacobian(q) @ (T[1] / dynamics.choices.units[:, None]))) < 1e-9
+    assert dynamics.velocity_indices() == ada.Dynamics(model, q0=q).velocity_indices()

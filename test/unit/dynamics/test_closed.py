@@ -65,7 +65,7 @@ def test_the_unit_rhombus_swings_as_its_closed_form_says() -> None:
         assert np.allclose(dynamics.forward(q, v, np.zeros(3)), wanted * np.array([1.0, -1.0, 1.0]), atol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore::ada_dynamics.errors.SingularPoseWarning")
+@pytest.mark.filterwarnings("ignore::ada_dynamics.errors.SingularConfigurationWarning")
 @pytest.mark.parametrize(("crank", "tolerance"), [(0.4, 1e-12), (np.pi / 2, 1e-9)])
 def test_a_massless_link_that_only_its_loop_holds_moves_as_a_pendulum(crank: float, tolerance: float) -> None:
     q, v = np.array([crank, np.pi / 2 - crank, crank]), np.array([1.0, -1.0, 1.0])
@@ -83,7 +83,7 @@ def test_a_locked_mechanism_is_refused_by_name() -> None:
     builder.loop("apex", "revolute", "rod_0", "rod_1", (0, 0, 1), child_xyz=(0, 0, 1), axis=(0, 1, 0))
     model = builder.build()
     q = np.array([np.pi / 6, -np.pi / 6])
-    dynamics = ada.Dynamics(model, pose=q)
+    dynamics = ada.Dynamics(model, q0=q)
     with refused(ada.ModelError, loop="apex", field="mobility", value=0):
         dynamics.forward(q, np.zeros(2), np.zeros(2))
     rods = dynamics.joint_wrenches(q, np.zeros(2), np.zeros(2))
@@ -108,10 +108,10 @@ def test_a_stretched_leg_is_no_singularity_of_the_mechanism(short_of: float) -> 
     v, tau = state(model, q)
     answer = Oracle(model).forward(q, v, tau)
     assert answer.singular_values[answer.rank - 1] > 1e-3
-    a = ada.Dynamics(model, pose=q).forward(q, v, tau)
+    a = ada.Dynamics(model, q0=q).forward(q, v, tau)
     assert np.max(np.abs(a - answer.acceleration)) < 1e-12 * max(1.0, float(np.max(np.abs(a))))
-    other = ada.assemble(model, model.integrate(q, 0.2 * np.random.default_rng(0).normal(size=model.nv)))
-    assert np.max(np.abs(ada.Dynamics(model, pose=other).forward(q, v, tau) - answer.acceleration)) < 1e-11 * max(
+    other = ada.close_loops(model, model.integrate(q, 0.2 * np.random.default_rng(0).normal(size=model.nv)))
+    assert np.max(np.abs(ada.Dynamics(model, q0=other).forward(q, v, tau) - answer.acceleration)) < 1e-11 * max(
         1.0, float(np.max(np.abs(a)))
     )
 
@@ -133,7 +133,7 @@ def test_velocities_that_open_loops_are_warned_of(
     model, q = make()
     dynamics = ada.Dynamics(model)
     wrong = 0.1 * np.random.default_rng(0).normal(size=model.nv)
-    right = dynamics.project(q, wrong)[1]
+    right = dynamics.project_to_constraints(q, wrong)[1]
     given = _off(q, wrong, how)
     with pytest.warns(ada.LoopVelocityWarning) as w:
         getattr(dynamics, method)(given["q"], given["v"], given["u"])

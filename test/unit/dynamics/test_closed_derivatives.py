@@ -133,7 +133,7 @@ def test_random_mechanisms_have_the_references_derivatives(seeds: Iterable[int])
         model, q = random_mechanism(rng, floating=seed % 3 == 0, spatial=seed % 4 != 3, losses=seed % 2 == 0)
         v = np.asarray(Oracle(model).admissible(q, rng.normal(size=model.nv)), dtype=np.float64)
         tau = rng.normal(size=model.nv)
-        assert_like_the_reference(ada.Dynamics(model, pose=q).forward_derivatives(q, v, tau), model, q, v, tau)
+        assert_like_the_reference(ada.Dynamics(model, q0=q).forward_derivatives(q, v, tau), model, q, v, tau)
 
 
 def test_a_batch_has_the_derivatives_of_its_states_and_a_singular_one_is_named() -> None:
@@ -149,17 +149,17 @@ def test_a_batch_has_the_derivatives_of_its_states_and_a_singular_one_is_named()
             lambda at: dynamics.forward_derivatives(at, v, tau),
             lambda at: dynamics.forward_vjp(at, v, tau, np.ones(3)),
         ):
-            with refused(ada.SingularPoseError, loop="closing", field=where):
+            with refused(ada.SingularConfigurationError, loop="closing", field=where):
                 question(poses)
 
 
 def driven(dynamics: ada.Dynamics, q: Array, by: str | list[str], j: int, t: float) -> Array:
     """The pose after coordinate j has moved by t alone: eight midpoint steps along the loops."""
     for _ in range(8):
-        first = dynamics.velocity_map(q, by)[:, j]
-        middle = dynamics.velocity_map(dynamics.model.integrate(q, first, t / 16), by)[:, j]
+        first = dynamics.tangent_map(q, by)[:, j]
+        middle = dynamics.tangent_map(dynamics.model.integrate(q, first, t / 16), by)[:, j]
         q = dynamics.model.integrate(q, middle, t / 8)
-    return dynamics.project(q, np.zeros(dynamics.model.nv))[0]
+    return dynamics.project_to_constraints(q, np.zeros(dynamics.model.nv))[0]
 
 
 @pytest.mark.parametrize(
@@ -173,9 +173,9 @@ def test_by_coordinates_along_the_loops_they_say_how_these_accelerate(name: str,
     y = v[own]
 
     def accelerations(q: Array, y: Array, tau: Array = tau) -> Array:
-        return dynamics.forward(q, dynamics.velocity_map(q, by) @ y, tau)[own]
+        return dynamics.forward(q, dynamics.tangent_map(q, by) @ y, tau)[own]
 
-    found = dynamics.forward_derivatives(q, v, tau, by=by)
+    found = dynamics.forward_derivatives(q, v, tau, coordinates=by)
     assert found.du.shape == (len(own), model.nv)
     for j, e in enumerate(np.eye(len(own))):
         by_q = over_five_points(lambda t, j=j: accelerations(driven(dynamics, q, by, j, t), y))
@@ -194,12 +194,12 @@ def test_along_the_loops_they_are_the_same_whatever_the_spanning_tree(
     model, q = getattr(mechanisms, name)()
     other, at = edit.recut(model, q, loop, joint)
     one, two = ada.Dynamics(model), ada.Dynamics(other)
-    v = one.complete_velocity(q, [0.7], by=[driver])
-    w = two.complete_velocity(at, [0.7], by=[driver])
+    v = one.complete_velocity(q, [0.7], coordinates=[driver])
+    w = two.complete_velocity(at, [0.7], coordinates=[driver])
     tau, load = np.zeros(model.nv), np.zeros(other.nv)
     tau[model.v_index(driver)] = load[other.v_index(driver)] = 0.4
-    first = one.forward_derivatives(q, v, tau, by=[driver])
-    second = two.forward_derivatives(at, w, load, by=[driver])
+    first = one.forward_derivatives(q, v, tau, coordinates=[driver])
+    second = two.forward_derivatives(at, w, load, coordinates=[driver])
     pairs = [(first.dq, second.dq), (first.dv, second.dv)]
     pairs.append((first.du[:, model.v_index(driver)], second.du[:, other.v_index(driver)]))
     for mine, theirs in pairs:
@@ -218,7 +218,7 @@ def test_the_motors_efforts_change_as_inverse_dynamics_say(name: str) -> None:
         return dynamics.inverse(at, speed, dynamics.complete_acceleration(at, speed, wanted))[motors]
 
     a = dynamics.complete_acceleration(q, v, wanted)
-    found = dynamics.inverse_derivatives(q, v, a, by="actuated")
+    found = dynamics.inverse_derivatives(q, v, a, coordinates="actuated")
     e = rng.normal(size=len(motors))
     assert np.allclose(found.dv @ e, over_five_points(lambda t: efforts(q, y + t * e, wanted)), rtol=0.0, atol=1e-8)
     assert np.allclose(found.du @ e, over_five_points(lambda t: efforts(q, y, wanted + t * e)), rtol=0.0, atol=1e-8)
@@ -285,10 +285,10 @@ def test_without_loops_they_are_differences_of_the_wrenches_for_every_type_of_jo
 def test_what_has_none_is_refused_by_name() -> None:
     model, q = mechanisms.bennett()
     rest = np.zeros(model.nv)
-    with refused(ada.InputError, field="by", allowed=("independent", "actuated")):
+    with refused(ada.InputError, field="coordinates", allowed=("independent", "actuated")):
         ada.Dynamics(model).joint_wrench_derivatives(q, rest, rest)
     flat, v = np.array([np.pi / 2, 0.0, np.pi]), np.array([1.0, -1.0, 1.0])
-    with refused(ada.SingularPoseError, loop="closing"):
+    with refused(ada.SingularConfigurationError, loop="closing"):
         ada.Dynamics(mechanisms.four_bar()[0]).joint_wrench_derivatives(flat, v, 0 * v, "independent")
     with refused(ada.UnknownNameError, joint="ankle"):
         ada.Dynamics(model).joint_wrench_derivatives(q, rest, rest, "independent")["ankle"]
@@ -298,12 +298,12 @@ def test_what_has_none_is_refused_by_name() -> None:
 def test_next_to_a_singular_configuration_an_error_is_estimated(angle: float, is_near: bool) -> None:
     """A parallelogram: θ̈ = (τ + K sin θ) / M in closed form, so that its derivative is K cos θ / M."""
     model, q = mechanisms.four_bar((0.5, 1.0, 0.5, 1.0), crank=np.pi / 2 - angle)
-    dynamics, v = ada.Dynamics(model, pose=q), np.array([0.7, -0.7, 0.7])
+    dynamics, v = ada.Dynamics(model, q0=q), np.array([0.7, -0.7, 0.7])
     wanted = -model.gravity[2] * np.sin(angle) / (5.0 / 12.0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = dynamics.forward_derivatives(q, v, 0 * v, by=["joint_1"])
-        dynamics.forward_derivatives([q, q], v, 0 * v, by=["joint_1"])
+        found = dynamics.forward_derivatives(q, v, 0 * v, coordinates=["joint_1"])
+        dynamics.forward_derivatives([q, q], v, 0 * v, coordinates=["joint_1"])
     errors = [one.message.error for one in caught if issubclass(one.category, ada.LostDigitsWarning)]
     assert len(errors) == 2 * is_near and all(1e-6 < error < 1e-1 for error in errors)
     assert abs(found.dq[0, 0] - wanted) <= max(1e-10, *errors, 0.0) * wanted

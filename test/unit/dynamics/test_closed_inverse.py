@@ -28,7 +28,7 @@ def states(model: ada.Model, dynamics: ada.Dynamics, start: Array) -> list[Array
     """Positions and velocities on the loops, and accelerations that they allow."""
     rng = np.random.default_rng(5)
     near = [model.integrate(start, 0.1 * rng.normal(size=model.nv), 1.0) for _ in range(COUNT)]
-    q, v = dynamics.project(np.array(near), 0.3 * rng.normal(size=(COUNT, model.nv)))
+    q, v = dynamics.project_to_constraints(np.array(near), 0.3 * rng.normal(size=(COUNT, model.nv)))
     return [q, v, dynamics.forward(q, v, rng.normal(size=v.shape))]
 
 
@@ -39,7 +39,7 @@ def states(model: ada.Model, dynamics: ada.Dynamics, start: Array) -> list[Array
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_batch_has_the_least_efforts_and_the_bits_of_its_states(name: str, order: Any) -> None:
     model, start = getattr(mechanisms, name)()
-    dynamics = ada.Dynamics(model, pose=start)
+    dynamics = ada.Dynamics(model, q0=start)
     given = states(model, dynamics, start)
     alone = np.array([dynamics.inverse(*state) for state in zip(*given, strict=True)])
     assert np.array_equal(dynamics.inverse(*(np.asarray(x, order=order) for x in given)), alone)
@@ -51,7 +51,7 @@ def test_a_batch_has_the_least_efforts_and_the_bits_of_its_states(name: str, ord
 
 def test_wrenches_on_links_count() -> None:
     model, start = mechanisms.five_bar()
-    dynamics = ada.Dynamics(model, pose=start)
+    dynamics = ada.Dynamics(model, q0=start)
     q, v, a = states(model, dynamics, start)
     link, wrench = model.link_names[-1], np.array([10.0, -20.0, 30.0, 1.0, -2.0, 3.0])
     tau = dynamics.inverse(q, v, a, {link: wrench})
@@ -63,40 +63,40 @@ def test_wrenches_on_links_count() -> None:
 
 def test_states_in_singular_configurations_leave_the_others_of_a_batch_as_they_are() -> None:
     model, start = mechanisms.four_bar()
-    dynamics = ada.Dynamics(model, pose=start)
+    dynamics = ada.Dynamics(model, q0=start)
     given = states(model, dynamics, start)
     alone = dynamics.inverse(*given)
     way = np.array([1.0, -1.0, 1.0])
     for x, flat in zip(given, (FLAT, 2.0 * way, 0.3 * way), strict=True):
         x[[3, 17]] = flat
-    with pytest.warns(ada.SingularPoseWarning):
+    with pytest.warns(ada.SingularConfigurationWarning):
         found = dynamics.inverse(*given)
     others = np.setdiff1d(np.arange(COUNT), [3, 17])
     assert np.array_equal(found[others], alone[others])
     if reason_for_fallback() is None:
         assert inspect.isbuiltin(dynamics.inverse)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ada.SingularPoseWarning)
+        warnings.simplefilter("ignore", ada.SingularConfigurationWarning)
         assert np.array_equal(found[3], dynamics.inverse(*(x[3] for x in given)))
     assert np.array_equal(found[3], found[17])
 
 
 def test_without_checks_states_in_singular_poses_are_right_all_the_same() -> None:
     model, start = mechanisms.four_bar()
-    one, other = (ada.Dynamics(model, pose=start, checked=checked) for checked in (True, False))
+    one, other = (ada.Dynamics(model, q0=start, checked=checked) for checked in (True, False))
     way = np.array([1.0, -1.0, 1.0])
     given = [np.array([x, y]) for x, y in zip((FLAT, 2.0 * way, 0.3 * way), (start, way, way), strict=True)]
     for arguments in (given, [x[0] for x in given]):
-        with pytest.warns(ada.SingularPoseWarning):
+        with pytest.warns(ada.SingularConfigurationWarning):
             found = other.inverse(*arguments)
-        with pytest.warns(ada.SingularPoseWarning):
+        with pytest.warns(ada.SingularConfigurationWarning):
             expected = one.inverse(*arguments)
         assert np.max(np.abs(found - expected)) < 1e-9 * np.max(np.abs(expected))
 
 
 def test_numbers_that_are_not_finite_are_refused_by_name() -> None:
     model, start = mechanisms.five_bar()
-    dynamics = ada.Dynamics(model, pose=start)
+    dynamics = ada.Dynamics(model, q0=start)
     given = states(model, dynamics, start)
     for is_batch in (True, False):
         for name, i in (("q", 0), ("v", 1), ("a", 2)):
@@ -111,7 +111,7 @@ def test_motors_that_do_not_drive_all_motions_are_refused_in_batches_too() -> No
     model, start = mechanisms.five_bar()
     parts = [list(x.values()) for x in (model.links, model.joints, model.loops)]
     one = ada.Model("one", model.root, *parts[:2], model.gravity, loops=parts[2], actuated=["left_crank"])
-    dynamics = ada.Dynamics(one, pose=start)
+    dynamics = ada.Dynamics(one, q0=start)
     given = states(one, dynamics, start)
     for arguments in (given, [x[0] for x in given]):
         with refused(InputError, field="actuated", allowed=("left_crank",)):
@@ -129,9 +129,9 @@ def test_every_pose_that_counts_as_singular_is_for_numbers(name: str, seed: int)
         return float(singular.whitened(closed.system(q, rest, rest)).sigma(closed.study.rank))
 
     def on_loops(q: Array, v: Array) -> Array:
-        return closed.project(model.integrate(q, v, 1.0), rest)[0]
+        return closed.project_to_constraints(model.integrate(q, v, 1.0), rest)[0]
 
-    path, step = [ada.assemble(model)], 0.5
+    path, step = [ada.close_loops(model)], 0.5
     for _ in range(200):
         near = on_loops(path[-1], step * rng.normal(size=model.nv))
         step *= 0.92

@@ -274,7 +274,7 @@ def test_a_method_gives_the_same_bits_whenever_it_was_taken_and_however_it_is_ca
     model = ada.load(robot)
     dynamics = ada.Dynamics(model)
     forward = dynamics.forward
-    pose = ada.assemble(model)
+    pose = ada.close_loops(model)
     q, v, tau = np.asarray(pose), np.zeros(model.nv), np.linspace(-1.0, 1.0, model.nv)
     expected = dynamics.forward(q, v, tau)
     if taken == "after it":
@@ -324,7 +324,7 @@ def test_unchecked_dynamics_give_nan_instead_of_an_error(kernel: str) -> None:
 def test_a_used_dynamics_goes_to_another_process_and_back(robot: str) -> None:
     model = ada.load(robot)
     dynamics = ada.Dynamics(model, "aba", checked=False)
-    q, v = np.asarray(ada.assemble(model)), np.zeros(model.nv)
+    q, v = np.asarray(ada.close_loops(model)), np.zeros(model.nv)
     here = dynamics.forward(q, v, v + 1.0)
     method = pickle.loads(pickle.dumps(dynamics.forward))
     assert np.array_equal(method(q, v, v + 1.0), here)

@@ -75,7 +75,9 @@ def closed_state(name: str) -> tuple[ada.Model, Array, Array, Array]:
     model, q = getattr(mechanisms, name)()
     rng = np.random.default_rng(2)
     dynamics = ada.Dynamics(model)
-    q, v = dynamics.project(model.integrate(q, 0.1 * rng.normal(size=model.nv)), rng.normal(size=model.nv))
+    q, v = dynamics.project_to_constraints(
+        model.integrate(q, 0.1 * rng.normal(size=model.nv)), rng.normal(size=model.nv)
+    )
     return model, q, v, rng.normal(size=model.nv)
 
 
@@ -102,18 +104,18 @@ def test_with_loops_they_are_those_between_models_whose_loops_are_closed_again(
     model, q, v, tau = closed_state(name)
     dynamics, names = ada.Dynamics(model), lengths_of(model, count)
     chosen = list(dynamics.velocity_indices(by))
-    found = dynamics.parameter_derivatives(q, v, tau, names, by=by)
-    closing = dynamics.closing_derivatives(q, names, by=by)
+    found = dynamics.parameter_derivatives(q, v, tau, names, coordinates=by)
+    closing = dynamics.closing_derivatives(q, names, coordinates=by)
     link = model.link_names[-1]
-    poses, home = dynamics.pose_derivatives(link, q, names, by=by), dynamics.pose(link, q)
+    poses, home = dynamics.pose_derivatives(link, q, names, coordinates=by), dynamics.pose(link, q)
     for k, length in enumerate(names):
 
         def other(t: float, length: str = length) -> tuple[ada.Dynamics, Array]:
             changed = built_with(model, length, t)
-            there = ada.Dynamics(changed, pose=q)
+            there = ada.Dynamics(changed, q0=q)
             at = q
             for _ in range(8):  # Newton, on all but the motors
-                J, gap = there.loop_conditions(at), there.loop_gaps(at)
+                J, gap = there.constraint_jacobian(at), there.constraint_violation(at)
                 rest = [i for i in range(model.nv) if i not in chosen]
                 step = np.zeros(model.nv)
                 step[rest] = -np.linalg.lstsq(J[:, rest], gap, rcond=1e-9)[0] * dynamics.choices.units[rest]
@@ -144,7 +146,7 @@ def test_turns_that_the_loops_hold_are_refused_by_name() -> None:
     model, q = mechanisms.bennett()
     length = next(name for name in ada.Dynamics(model).geometry if name.endswith(".x"))
     with refused(ada.InputError, field="parameters", value=(length,), allowed=0):
-        ada.Dynamics(model, pose=q).closing_derivatives(q, [length])
+        ada.Dynamics(model, q0=q).closing_derivatives(q, [length])
 
 
 def test_mixed_with_parameters_of_efforts_each_keeps_its_column() -> None:
@@ -152,9 +154,9 @@ def test_mixed_with_parameters_of_efforts_each_keeps_its_column() -> None:
     dynamics = ada.Dynamics(model)
     mass, length = next(iter(dynamics.parameters)), lengths_of(model, 3)[1]
     for by in ("tree", "actuated"):
-        both = dynamics.parameter_derivatives(q, v, tau, [length, mass], by=by)
+        both = dynamics.parameter_derivatives(q, v, tau, [length, mass], coordinates=by)
         for k, name in enumerate((length, mass)):
-            assert np.array_equal(both[:, [k]], dynamics.parameter_derivatives(q, v, tau, [name], by=by))
+            assert np.array_equal(both[:, [k]], dynamics.parameter_derivatives(q, v, tau, [name], coordinates=by))
     batch = dynamics.parameter_derivatives([q] * 3, v, tau, [length, mass])
     assert np.allclose(batch[1], dynamics.parameter_derivatives(q, v, tau, [length, mass]), rtol=0.0, atol=1e-10)
 
@@ -173,7 +175,7 @@ def test_external_wrenches_turn_with_their_links(name: str) -> None:
     found = dynamics.forward_derivatives(q, v, tau, external=external)
     d = rng.normal(size=model.nv)
     if model.loops:
-        d = dynamics.velocity_map(q) @ rng.normal(size=2)
+        d = dynamics.tangent_map(q) @ rng.normal(size=2)
 
     def along(t: float) -> Array:
         at = model.integrate(q, d, t)

@@ -8,7 +8,7 @@ from random_trees import random_tree
 
 import ada_dynamics as ada
 from ada_dynamics import Builder, Dynamics, ModelError
-from ada_dynamics.loops.assemble import assemble
+from ada_dynamics.loops.close_loops import close_loops
 from ada_dynamics.loops.numbers import LoopNumbers
 
 RELATIVE = 1e-12  # some hundred products in double precision on both sides
@@ -61,7 +61,7 @@ def test_a_nut_on_a_spindle_accelerates_as_its_closed_form_says(algorithm):
         q = np.array([angle, PITCH * angle])
         assert np.max(np.abs(LoopNumbers(model).gap(q))) < 1e-12
         v, tau = np.array([2.0, 2.0 * PITCH]), np.array([0.5, 0.0])
-        a = Dynamics(model, algorithm, pose=q).forward(q, v, tau)
+        a = Dynamics(model, algorithm, q0=q).forward(q, v, tau)
         alpha = (0.5 - 3.0 * g * PITCH) / (2e-3 + 3.0 * PITCH**2)
         np.testing.assert_allclose(a, [alpha, alpha * PITCH], rtol=1e-12)
     # a nut that turns itself has the same closed form
@@ -71,7 +71,7 @@ def test_a_nut_on_a_spindle_accelerates_as_its_closed_form_says(algorithm):
 def test_assembling_stays_on_the_turn_that_the_start_is_on():
     model = spindle()
     start = np.array([2 * np.pi * 5.1, 0.05])  # 5 threads up, where the angle says 5.1
-    q = assemble(model, start)
+    q = close_loops(model, start)
     assert q[1] == pytest.approx(PITCH * q[0], abs=1e-12)
     assert abs(q[0] - start[0]) < 0.7
 

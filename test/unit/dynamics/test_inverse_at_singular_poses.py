@@ -44,7 +44,7 @@ def test_virtual_power_of_efforts_is_that_along_the_branch_it_moves_on(
     way = BRANCHES[branch]
     q, v, a = FLAT + beside * way, 2.0 * way, 0.3 * way
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ada.SingularPoseWarning)
+        warnings.simplefilter("ignore", ada.SingularConfigurationWarning)
         efforts = rhombus.inverse(q, v, a)
     wanted = float(way @ needed(rhombus, q, v, a))
     # 1e-8 beside the pose, J's null space and the branch's tangent are both good to the root of rounding
@@ -55,7 +55,7 @@ def test_virtual_power_of_efforts_is_that_along_the_branch_it_moves_on(
 def test_efforts_in_a_singular_pose_give_the_motion_that_was_wanted(rhombus: ada.Dynamics, branch: str) -> None:
     v, a = 2.0 * BRANCHES[branch], 0.3 * BRANCHES[branch]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ada.SingularPoseWarning)
+        warnings.simplefilter("ignore", ada.SingularConfigurationWarning)
         back = rhombus.forward(FLAT, v, rhombus.inverse(FLAT, v, a))
     np.testing.assert_allclose(back, a, atol=1e-9)
 
@@ -72,16 +72,16 @@ CALLS: dict[str, Callable[[ada.Dynamics, Array, Array], object]] = {
     "forward": lambda d, q, v: d.forward(q, v, np.zeros_like(v)),
     "inverse": lambda d, q, v: d.inverse(q, v, np.zeros_like(v)),
     "joint_wrenches": lambda d, q, v: d.joint_wrenches(q, v, np.zeros_like(v)),
-    "project": lambda d, q, v: d.project(q, v),
+    "project": lambda d, q, v: d.project_to_constraints(q, v),
 }
 
 
 @pytest.mark.parametrize("is_batch", [False, True])
 @pytest.mark.parametrize("call", list(CALLS))
 def test_everything_tells_of_a_singular_pose(rhombus: ada.Dynamics, call: str, is_batch: bool) -> None:
-    closed = ada.assemble(rhombus.model, four_bar().q)
+    closed = ada.close_loops(rhombus.model, four_bar().q)
     moving, still = 2.0 * BRANCHES["parallelogram"], REST
-    for v, flag in ((moving, ada.SingularPoseWarning), (still, ada.BifurcationWarning)):
+    for v, flag in ((moving, ada.SingularConfigurationWarning), (still, ada.BifurcationWarning)):
         q = np.array([closed, FLAT]) if is_batch else FLAT
         with pytest.warns(flag) as caught:
             CALLS[call](rhombus, q, np.array([REST, v]) if is_batch else v)
@@ -98,15 +98,15 @@ def test_everything_tells_of_open_loops(call: str, is_batch: bool) -> None:
     model, q = four_bar()
     dynamics = ada.Dynamics(model)
     off = q + np.array([0.0, 0.01, 0.0])
-    with pytest.warns(ada.OpenLoopWarning) as caught:
+    with pytest.warns(ada.ConstraintViolationWarning) as caught:
         CALLS[call](dynamics, np.array([q, off]) if is_batch else off, np.zeros((2, 3)) if is_batch else REST)
     assert (caught[0].message.loops, caught[0].message.states) == (("closing",), (1,) if is_batch else ())
 
 
 def test_a_projection_that_does_not_close_says_so() -> None:
     off = np.array([-np.pi / 2, 0.0, 0.0])  # stretched away from the second pivot, where no step closes
-    with pytest.warns(ada.OpenLoopWarning), pytest.warns(ada.BifurcationWarning):
-        ada.Dynamics(four_bar().model).project(off, REST)
+    with pytest.warns(ada.ConstraintViolationWarning), pytest.warns(ada.BifurcationWarning):
+        ada.Dynamics(four_bar().model).project_to_constraints(off, REST)
 
 
 def test_a_link_without_inertia_that_the_loops_hold_is_projected_as_one_with_next_to_none() -> None:
@@ -116,7 +116,7 @@ def test_a_link_without_inertia_that_the_loops_hold_is_projected_as_one_with_nex
     for mass in (0.0, 1e-11):
         light = dataclasses.replace(last, mass=mass, inertia=mass * np.eye(3))
         dynamics = ada.Dynamics(with_parts(model, light))
-        found.append(dynamics.project(q + 1e-3, v))
+        found.append(dynamics.project_to_constraints(q + 1e-3, v))
         assert np.linalg.eigvalsh(dynamics.mass_matrix(q))[0] < 1e-10
     for without, with_some in zip(*found, strict=True):
         np.testing.assert_allclose(without, with_some, atol=1e-8)
@@ -126,26 +126,26 @@ def test_motions_that_nothing_resists_have_no_nearest_state() -> None:
     model, q = four_bar()
     light = [dataclasses.replace(x, mass=0.0, inertia=np.zeros((3, 3))) for x in model.links.values()]
     with pytest.raises(GuardError):
-        ada.Dynamics(with_parts(model, *light)).project(q, REST)
+        ada.Dynamics(with_parts(model, *light)).project_to_constraints(q, REST)
 
 
 @pytest.mark.parametrize("copies", [1, 150])
 @pytest.mark.parametrize("name", ["four_bar", "bennett"])
 def test_a_batch_is_projected_to_the_bits_of_its_states(name: str, copies: int) -> None:
     model, q = getattr(mechanisms, name)()
-    dynamics, rng = ada.Dynamics(model, pose=q), np.random.default_rng(2)
+    dynamics, rng = ada.Dynamics(model, q0=q), np.random.default_rng(2)
     off = np.array([0.0, 0.02, 0.05, 1e-6, 0.0, 0.1, 0.02])
     Q = np.array([model.integrate(q, size * rng.normal(size=model.nv), 1.0) for size in off])
     V = rng.normal(size=(7, model.nv))
-    found_q, found_v = dynamics.project(np.tile(Q, (copies, 1)), np.tile(V, (copies, 1)))
+    found_q, found_v = dynamics.project_to_constraints(np.tile(Q, (copies, 1)), np.tile(V, (copies, 1)))
     np.testing.assert_array_equal(found_q, np.tile(found_q[:7], (copies, 1)))
     np.testing.assert_array_equal(found_v, np.tile(found_v[:7], (copies, 1)))
     for i in range(7):
-        one_q, one_v = dynamics.project(Q[i], V[i])
+        one_q, one_v = dynamics.project_to_constraints(Q[i], V[i])
         np.testing.assert_array_equal(found_q[i], one_q)
         np.testing.assert_array_equal(found_v[i], one_v)
-    assert np.max(dynamics.largest_gap(found_q)) < 1e-14
-    nothing = dynamics.project(Q[:0], V[:0])
+    assert np.max(dynamics.closure_error(found_q)) < 1e-14
+    nothing = dynamics.project_to_constraints(Q[:0], V[:0])
     assert [x.shape for x in nothing] == [(0, model.nq), (0, model.nv)]
 
 
@@ -175,7 +175,7 @@ def test_open_loops_are_warned_of_from_a_ten_thousandth_of_a_length_on(size: flo
     way = np.array([1.0, 0.0, 0.0])  # opens the loop of the rhombus by its length per radian
     for share, is_told in ((0.5e-4, False), (3e-4, True)):
         for state, kind in (
-            ((q + share * way, REST), ada.OpenLoopWarning),
+            ((q + share * way, REST), ada.ConstraintViolationWarning),
             ((q, share * way), ada.LoopVelocityWarning),
         ):
             with warnings.catch_warnings(record=True) as caught:

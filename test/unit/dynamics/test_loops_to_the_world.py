@@ -23,7 +23,7 @@ def test_two_spherical_loops_are_a_hinge() -> None:
     a = dynamics.forward(q, np.array([0, 0, 0, 0, 0, 2.0]), np.zeros(6))
     swing = -m * G * np.sin(tilt) * s * np.sin(phi) / (I + m * s**2)
     np.testing.assert_allclose(a, [0, 0, 0, 0, 0, swing], atol=1e-12)
-    pose = ada.assemble(model)
+    pose = ada.close_loops(model)
     assert pose.mobility == 1
     assert len(pose.redundant) == 1
 
@@ -51,7 +51,7 @@ def test_a_box_on_three_rods_swings_and_twists_as_its_closed_forms_say() -> None
     q[:3] = LENGTH * np.array([np.sin(phi), 0.0, -np.cos(phi)])
     for i in range(3):
         q[model.q_index(f"corner_{i}")] = [0.0, -phi]
-    q = ada.assemble(model, q)
+    q = ada.close_loops(model, q)
     assert q.moved < 1e-12  # closed already
     assert q.mobility == 3
     a = dynamics.forward(q, rest, rest)
@@ -59,7 +59,7 @@ def test_a_box_on_three_rods_swings_and_twists_as_its_closed_forms_say() -> None
     np.testing.assert_allclose(a[:6], LENGTH * swing * np.array([np.cos(phi), 0, np.sin(phi), 0, 0, 0]), atol=1e-11)
     down = model.neutral()
     down[2] = -LENGTH
-    T = dynamics.velocity_map(down, "independent")
+    T = dynamics.tangent_map(down, "independent")
     twist = T @ np.linalg.lstsq(T[:6], np.eye(6)[5], rcond=None)[0]
     assert twist[:6] == pytest.approx([0, 0, 0, 0, 0, 1], abs=1e-12)
     slope = dynamics.forward_derivatives(down, rest, rest).dq @ twist

@@ -24,7 +24,7 @@ SENTENCES: list[tuple[str, Ask, str]] = [
     ("pa10", lambda d: d.pose("flang", Z), "no link is named 'flang'. Did you mean 'flange'"),
     ("pa10", lambda d: d.pose(Z, "flange"), "must be the name of a link, and comes before the positions"),
     ("four_bar", lambda d: ada.Dynamics(d.model, "lanes"), "has loops, which algorithm 'lanes' cannot close;"),
-    ("four_bar", lambda d: d.jacobian("link_2", ada.assemble(d.model), by=[]), "1 missing of 1"),
+    ("four_bar", lambda d: d.jacobian("link_2", ada.close_loops(d.model), coordinates=[]), "1 missing of 1"),
     ("four_bar", lambda d: d.inverse_vjp(Z[:3], Z[:3], Z[:3], Z[:3]), "open the loops: edit.open_loops"),
 ]
 

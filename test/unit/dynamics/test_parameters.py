@@ -66,8 +66,8 @@ def test_forces_of_the_loops_are_projected_out(name: str) -> None:
     dynamics, rng = ada.Dynamics(model), np.random.default_rng(1)
     v = np.asarray(Oracle(model).admissible(q, rng.normal(size=model.nv)), dtype=np.float64)
     tau = rng.normal(size=model.nv)
-    Y = dynamics.regressor(q, v, dynamics.forward(q, v, tau), by="actuated")
-    wanted = dynamics.velocity_map(q, "actuated").T @ tau
+    Y = dynamics.regressor(q, v, dynamics.forward(q, v, tau), coordinates="actuated")
+    wanted = dynamics.tangent_map(q, "actuated").T @ tau
     found = Y @ np.array(list(dynamics.parameters.values()))
     assert np.max(np.abs(found - wanted)) < 1e-10 * np.max(np.abs(Y))
 

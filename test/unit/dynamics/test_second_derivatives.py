@@ -82,14 +82,14 @@ def loops(name: str) -> Moving:
     model, start = getattr(mechanisms, name)()
     dynamics, rng = ada.Dynamics(model), np.random.default_rng(1)
     q = model.integrate(start, 0.1 * rng.normal(size=model.nv))
-    return dynamics, *dynamics.project(q, rng.normal(size=model.nv))
+    return dynamics, *dynamics.project_to_constraints(q, rng.normal(size=model.nv))
 
 
 def mechanism(seed: int) -> Moving:
     rng = np.random.default_rng(seed)
     model, q = random_mechanism(rng, floating=seed % 3 == 0, spatial=seed % 4 != 3, losses=seed % 2 == 0)
-    dynamics = ada.Dynamics(model, pose=q)
-    return dynamics, *dynamics.project(q, rng.normal(size=model.nv))
+    dynamics = ada.Dynamics(model, q0=q)
+    return dynamics, *dynamics.project_to_constraints(q, rng.normal(size=model.nv))
 
 
 CASES: dict[str, Callable[[], Moving]] = {
@@ -128,8 +128,8 @@ def test_they_say_how_the_gradient_changes_where_a_step_of_the_pose_leads(make: 
     q, v = (model.random_state(rng)[0] if start is None else start), rng.normal(size=model.nv)
     d_q, d_v = rng.normal(size=(2, model.nv))
     if model.loops:
-        q, v = dynamics.project(q, v)
-        d_q = dynamics.project(q, d_q)[1]
+        q, v = dynamics.project_to_constraints(q, v)
+        d_q = dynamics.project_to_constraints(q, d_q)[1]
     third, w, d_third = rng.normal(size=(3, model.nv))
     methods = [(dynamics.forward_vjp, dynamics.forward_hvp)]
     methods += [] if model.loops else [(dynamics.inverse_vjp, dynamics.inverse_hvp)]
@@ -172,9 +172,9 @@ def test_singular_poses_are_named_and_regular_ones_that_stop_the_fast_eliminatio
     dynamics, rng = ada.Dynamics(model), np.random.default_rng(1)
     tau, w, d_v, d_tau = rng.normal(size=(4, 3))
     flat, folded = np.array([np.pi / 2, 0.0, np.pi]), np.array([np.pi / 2, -0.5, np.pi])
-    v, d_q = (dynamics.project(folded, x)[1] for x in rng.normal(size=(2, 3)))
+    v, d_q = (dynamics.project_to_constraints(folded, x)[1] for x in rng.normal(size=(2, 3)))
     for where, poses in (("q", flat), ("q[1]", np.array([start, flat, start]))):
-        with refused(ada.SingularPoseError, loop="closing", field=where):
+        with refused(ada.SingularConfigurationError, loop="closing", field=where):
             dynamics.forward_hvp(poses, v, tau, w, d_q, d_v, d_tau)
     closed = dynamics.kernels.closed
     assert closed is not None
@@ -205,7 +205,7 @@ def test_a_massless_link_that_only_its_loop_holds_has_second_derivatives() -> No
 def test_products_of_inverse_dynamics_are_refused_with_loops() -> None:
     model, q = mechanisms.four_bar()
     dynamics, z = ada.Dynamics(model), np.zeros(3)
-    with refused(ada.InputError, field="by", allowed=("actuated", "independent")):
+    with refused(ada.InputError, field="coordinates", allowed=("actuated", "independent")):
         dynamics.inverse_derivatives(q, z, z)
     for ask in (
         lambda: dynamics.inverse_jvp(q, z, z, z, z, z),

@@ -76,7 +76,7 @@ def near(found: Array, wanted: Array, tolerance: float = SAME) -> None:
 @pytest.mark.parametrize(("seed", "solver"), [*CHECKED, *MORE])
 def test_accelerations_wrenches_and_efforts_are_those_of_the_reference(seed: int | str, solver: str) -> None:
     case = made(seed)
-    dynamics = ada.Dynamics(case.model, pose=case.q, solver=solver)
+    dynamics = ada.Dynamics(case.model, q0=case.q, solver=solver)
     link = case.model.link_names[-1]
     wrench = {link: np.random.default_rng(1).normal(size=6)}
     near(dynamics.forward(*case.state), case.a)
@@ -100,7 +100,7 @@ def test_solvers_agree_on_first_and_second_derivatives_along_the_loops(seed: int
     w, d_tau = rng.normal(size=(2, n))
     found = []
     for solver in ("auto", "rank-revealing"):
-        dynamics = ada.Dynamics(case.model, pose=case.q, solver=solver)
+        dynamics = ada.Dynamics(case.model, q0=case.q, solver=solver)
         changes = dynamics.changes(case.q, case.v)
         d_q, d_v = np.split(changes @ np.random.default_rng(1).normal(size=changes.shape[1]), 2)
         dq, dv, du = dynamics.forward_derivatives(*case.state)
@@ -119,7 +119,7 @@ def test_solvers_agree_on_first_and_second_derivatives_along_the_loops(seed: int
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_batch_has_the_results_of_its_states(seed: int, solver: str) -> None:
     case, rng = made(seed), np.random.default_rng(seed)
-    dynamics = ada.Dynamics(case.model, pose=case.q, solver=solver)
+    dynamics = ada.Dynamics(case.model, q0=case.q, solver=solver)
     q = np.array([case.oracle.nearby(case.q, rng, 0.1) for _ in range(4)], dtype=float)
     v = np.array([case.oracle.admissible(x, case.v) for x in q], dtype=float)
     a, wrenches = dynamics.forward(q, v, case.tau), dynamics.joint_wrenches(q, v, case.tau)
@@ -150,25 +150,25 @@ def test_velocities_whose_squares_overflow_are_refused(solver: str) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_states_are_projected_by_kinetic_energy(seed: int) -> None:
     case, rng = made(seed), np.random.default_rng(seed)
-    dynamics = ada.Dynamics(case.model, pose=case.q, solver="rank-revealing")
+    dynamics = ada.Dynamics(case.model, q0=case.q, solver="rank-revealing")
     v = rng.normal(size=case.model.nv)
-    q, u = dynamics.project(case.model.integrate(case.q, 1e-4 * rng.normal(size=case.model.nv)), v)
+    q, u = dynamics.project_to_constraints(case.model.integrate(case.q, 1e-4 * rng.normal(size=case.model.nv)), v)
     assert np.max(np.abs(case.oracle.gap(q))) < 1e-13
     near(u, kinetic_projection(case.oracle, q, v), 1e-11)
     off = case.model.integrate(q, 1e-5 * rng.normal(size=case.model.nv))
-    back, _ = dynamics.project(off, v)
+    back, _ = dynamics.project_to_constraints(off, v)
     step = case.model.difference(off, back)
     pushed = case.oracle.tree.mass_matrix(back) @ step
     free = np.linalg.svd(case.oracle.jacobian(back))[2][case.answer.rank :]
     assert np.linalg.norm(free @ pushed) < 1e-3 * np.linalg.norm(pushed)
     far = case.model.integrate(case.q, 0.05 * rng.normal(size=case.model.nv))
-    assert np.max(np.abs(case.oracle.gap(dynamics.project(far, v)[0]))) < 1e-12
+    assert np.max(np.abs(case.oracle.gap(dynamics.project_to_constraints(far, v)[0]))) < 1e-12
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_state_of_the_loops_is_that_of_the_reference(seed: int) -> None:
     case, rng = made(seed), np.random.default_rng(seed)
-    dynamics = ada.Dynamics(case.model, pose=case.q, solver="rank-revealing")
+    dynamics = ada.Dynamics(case.model, q0=case.q, solver="rank-revealing")
     length = dynamics.joint_wrenches(*case.state).moment_length
     off = case.model.integrate(case.q, 0.02 * rng.normal(size=case.model.nv))
     found, v = dynamics.loop_state(case.q, case.v), rng.normal(size=case.model.nv)
@@ -176,20 +176,22 @@ def test_the_state_of_the_loops_is_that_of_the_reference(seed: int) -> None:
     assert found.sigma == pytest.approx(sizes[case.answer.rank - 1], rel=1e-9)
     assert (found.mobility, found.is_singular) == (case.oracle.mobility(case.q), False)
     assert found.worst_gap < 1e-12 and max(np.abs(x).max() for x in found.drift.values()) < 1e-12
-    J, gap = dynamics.loop_conditions(off), dynamics.loop_gaps(off)
+    J, gap = dynamics.constraint_jacobian(off), dynamics.constraint_violation(off)
     units = dynamics.choices.units  # of velocities: 1 for angles, the length for slides
     h = 1e-6  # central difference: rounding 1e-10, truncation 1e-12
-    there = dynamics.project(case.q, v)[0]
-    ahead, behind = (dynamics.loop_gaps(case.model.integrate(there, s * h * v)) for s in (1.0, -1.0))
-    np.testing.assert_allclose(dynamics.loop_conditions(there) @ (v / units), (ahead - behind) / (2.0 * h), atol=1e-7)
+    there = dynamics.project_to_constraints(case.q, v)[0]
+    ahead, behind = (dynamics.constraint_violation(case.model.integrate(there, s * h * v)) for s in (1.0, -1.0))
+    np.testing.assert_allclose(
+        dynamics.constraint_jacobian(there) @ (v / units), (ahead - behind) / (2.0 * h), atol=1e-7
+    )
     assert J.shape == (len(gap), case.model.nv)
-    assert dynamics.largest_gap(off) == pytest.approx(dynamics.loop_state(off).worst_gap, rel=1e-12)
+    assert dynamics.closure_error(off) == pytest.approx(dynamics.loop_state(off).worst_gap, rel=1e-12)
 
 
 @pytest.fixture
 def quiet() -> Iterator[None]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ada.SingularPoseWarning)
+        warnings.simplefilter("ignore", ada.SingularConfigurationWarning)
         yield
 
 

@@ -130,10 +130,10 @@ def test_a_model_without_loops_has_nothing_to_report_of_them() -> None:
     dynamics = ada.Dynamics(model)
     found = dynamics.loop_state(q[0], v[0])
     assert (found.gap, found.drift, found.sigma, found.mobility, found.worst_gap) == ({}, {}, 1.0, 3, 0.0)
-    assert dynamics.largest_gap(q).tolist() == [0.0] * 3 and dynamics.loop_gaps(q).shape == (3, 0)
-    assert dynamics.loop_conditions(q[0]).shape == (0, 3) and dynamics.tangents(q[0]) == []
-    np.testing.assert_array_equal(dynamics.project(q, v)[1], v)
-    assert ada.Dynamics(model).velocity_map_quantity() is None
+    assert dynamics.closure_error(q).tolist() == [0.0] * 3 and dynamics.constraint_violation(q).shape == (3, 0)
+    assert dynamics.constraint_jacobian(q[0]).shape == (0, 3) and dynamics.tangents(q[0]) == []
+    np.testing.assert_array_equal(dynamics.project_to_constraints(q, v)[1], v)
+    assert ada.Dynamics(model).tangent_map_quantity() is None
 
 
 def test_wrenches_of_tree_joints_are_made_of_multipliers_and_efforts() -> None:

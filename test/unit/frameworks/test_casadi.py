@@ -90,8 +90,8 @@ def test_the_residual_vanishes_where_the_mechanism_moves_as_it_must(name: str) -
     assert np.max(np.abs(array(function(dynamics, "gaps")(q)))) < 1e-12
     J, rate = map(array, function(dynamics, "conditions")(q, v))
     assert np.max(np.abs(J @ v)) < 1e-11 and np.max(np.abs(J @ a + rate.ravel())) < 1e-10 * np.max(np.abs(a))
-    T = array(function(dynamics, "velocity_map", by="actuated")(q))
-    assert np.allclose(T, dynamics.velocity_map(q, "actuated"), rtol=0.0, atol=1e-11)
+    T = array(function(dynamics, "tangent_map", coordinates="actuated")(q))
+    assert np.allclose(T, dynamics.tangent_map(q, "actuated"), rtol=0.0, atol=1e-11)
 
 
 def test_what_a_robot_has_not_is_refused() -> None:

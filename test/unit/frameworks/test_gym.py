@@ -36,7 +36,7 @@ def test_one_is_the_same_alone_and_among_others_through_ends_and_beginnings(name
             assert np.array_equal(all_of_them[3], of_one[0])
         ended += int(mine[2][0] or mine[3][0])
     assert ended == 3
-    assert np.max(many.sim.dynamics.largest_gap(many.motions.q)) < 1e-9
+    assert np.max(many.sim.dynamics.closure_error(many.motions.q)) < 1e-9
 
 
 def test_the_linkage_reaches_goals_by_a_law_that_its_jacobian_gives():
@@ -44,13 +44,13 @@ def test_the_linkage_reaches_goals_by_a_law_that_its_jacobian_gives():
     seen, _ = many.reset(seed=0)
     for _ in range(many.longest - 1):
         way, speed = seen[:, 6:8], 10.0 * seen[:, 2:4]
-        J = many.dynamics.jacobian("left_rod", many.motions.q, by="actuated")
+        J = many.dynamics.jacobian("left_rod", many.motions.q, coordinates="actuated")
         lever = (many.tips() - many.dynamics.stacked_poses(many.motions.q)[:, many.rod][:, [0, 2], 3])[:, None]
         across = np.stack([lever[:, 0, 1], -lever[:, 0, 0]], axis=1)[:, :, None] * J[:, 4:5, :]
         of_tip = J[:, [0, 2], :] + across
         push = np.einsum("nij,ni->nj", of_tip, 150.0 * way) - 1.5 * speed
         weight = (
-            many.dynamics.velocity_map(many.motions.q, "actuated").swapaxes(1, 2)
+            many.dynamics.tangent_map(many.motions.q, "actuated").swapaxes(1, 2)
             @ (many.dynamics.gravity(many.motions.q)[..., None])
         )
         seen, *_ = many.step((push + weight[..., 0]) / many.strongest)

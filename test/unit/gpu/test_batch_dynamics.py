@@ -14,7 +14,7 @@ from mechanism_oracle import Oracle
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.errors import InputError, OpenLoopWarning, SingularPoseWarning
+from ada_dynamics.errors import ConstraintViolationWarning, InputError, SingularConfigurationWarning
 from ada_dynamics.gpu.arrays import DeviceArray
 from ada_dynamics.gpu.kernels import StagedBatches
 from ada_dynamics.robots import mechanisms
@@ -50,9 +50,9 @@ def on_loops(model: ada.Model, dynamics: ada.Dynamics, pose: np.ndarray | None, 
     if not model.loops:
         q = np.array([model.random_state(rng)[0] for _ in range(STATES)])
         return q, rng.normal(size=(STATES, model.nv))
-    start = ada.assemble(model, model.neutral() if pose is None else pose)
+    start = ada.close_loops(model, model.neutral() if pose is None else pose)
     moved = [model.integrate(start, 0.1 * rng.normal(size=model.nv), 1.0) for _ in range(STATES)]
-    return dynamics.project(np.array(moved), 0.3 * rng.normal(size=(STATES, model.nv)))
+    return dynamics.project_to_constraints(np.array(moved), 0.3 * rng.normal(size=(STATES, model.nv)))
 
 
 def make(name: str, device: str) -> World:
@@ -202,15 +202,15 @@ def test_singular_states_are_gathered_and_solved_here_and_named(device):
     rng = np.random.default_rng(0)
     here = ada.Dynamics(model)
     there = ada.Dynamics(model, device=device)
-    start = ada.assemble(model, model.neutral())
+    start = ada.close_loops(model, model.neutral())
     q = np.tile(start, (30, 1))
     q[[7, 19]] = flat
     v, tau = np.zeros((30, model.nv)), rng.normal(size=(30, model.nv))
     world = World(model, here, there, (q, v, tau))
-    with pytest.warns(SingularPoseWarning):
+    with pytest.warns(SingularConfigurationWarning):
         expected = here.forward(q, v, tau)
     for states in ((q, v, tau), world.placed(q, v, tau)):
-        with pytest.warns(SingularPoseWarning):
+        with pytest.warns(SingularConfigurationWarning):
             found = there.forward(*states)
         agree(found, expected)
     # unchecked they are what they are here, without a word
@@ -233,10 +233,10 @@ def legs(device) -> World:
     """Some states have a leg that is stretched, whose conditions alone would be singular."""
     model = two_legs()
     bent, stretched, nearly = (on_two_legs(model, angle) for angle in (0.8, 0.0, 1e-4))
-    here, rng = ada.Dynamics(model, pose=bent), np.random.default_rng(5)
+    here, rng = ada.Dynamics(model, q0=bent), np.random.default_rng(5)
     q = np.array([bent, stretched, bent, nearly])
-    v = here.project(q, rng.normal(size=(4, model.nv)))[1]
-    there = ada.Dynamics(model, pose=bent, device=device)
+    v = here.project_to_constraints(q, rng.normal(size=(4, model.nv)))[1]
+    there = ada.Dynamics(model, q0=bent, device=device)
     return World(model, here, there, (q, v, rng.normal(size=(4, model.nv))))
 
 
@@ -265,7 +265,7 @@ def test_in_single_precision_the_robust_order_computes_in_double_precision(legs)
 
 
 def test_unchecked_the_robust_order_takes_over_too(legs):
-    there = ada.Dynamics(legs.model, pose=legs.states[0][0], device=legs.there.options["device"], checked=False)
+    there = ada.Dynamics(legs.model, q0=legs.states[0][0], device=legs.there.options["device"], checked=False)
     q, v, tau = (x.copy() for x in legs.states)
     v[2, 0] = np.nan
     found = np.asarray(there.forward(*legs.placed(q, v, tau)))
@@ -276,8 +276,10 @@ def test_unchecked_the_robust_order_takes_over_too(legs):
 def test_redundant_loops_stay_on_the_device_through_a_full_turn(device):
     model = ada.load("bennett")
     here, rng = ada.Dynamics(model), np.random.default_rng(0)
-    q = np.array([ada.assemble(model, [x, 0.0, 0.0], hold=[model.joint_names[0]]) for x in np.linspace(-3.0, 3.0, 13)])
-    v = here.project(q, rng.normal(size=(len(q), model.nv)))[1]
+    q = np.array(
+        [ada.close_loops(model, [x, 0.0, 0.0], hold=[model.joint_names[0]]) for x in np.linspace(-3.0, 3.0, 13)]
+    )
+    v = here.project_to_constraints(q, rng.normal(size=(len(q), model.nv)))[1]
     there = ada.Dynamics(model, device=device)
     world = World(model, here, there, (q, v, rng.normal(size=(len(q), model.nv))))
     assert taken_over(world) == [6]
@@ -303,7 +305,7 @@ def test_open_loops_of_a_first_batch_are_told_once(lies, linkage):
     q, v, tau = (x.copy() for x in linkage.states)
     q[3, 0] += 0.1
     states = (q, v, tau) if lies == "here" else linkage.placed(q, v, tau)
-    with pytest.warns(OpenLoopWarning) as caught:
+    with pytest.warns(ConstraintViolationWarning) as caught:
         there.forward(*states)
     assert caught[0].message.states == (3,)
     with warnings.catch_warnings():

@@ -81,7 +81,7 @@ def test_forward_dynamics(name):
     model = ada.load(name)
     dynamics, rng = ada.Dynamics(model), np.random.default_rng(0)
     if model.loops:
-        q = np.tile(ada.assemble(model, model.neutral()), (9, 1))
+        q = np.tile(ada.close_loops(model, model.neutral()), (9, 1))
         v = np.zeros((9, model.nv))
     else:
         q, v = np.array([model.random_state(rng)[0] for _ in range(9)]), rng.normal(size=(9, model.nv))

@@ -120,7 +120,9 @@ def linkage(count: int) -> tuple[Function, list[np.ndarray]]:
     """Derivatives of a four-bar's accelerations, and states."""
     model, rng = ada.load("four_bar"), np.random.default_rng(0)
     dynamics = ada.Dynamics(model, device="host")
-    q, v = dynamics.project(np.tile(ada.assemble(model), (count, 1)), rng.normal(size=(count, model.nv)))
+    q, v = dynamics.project_to_constraints(
+        np.tile(ada.close_loops(model), (count, 1)), rng.normal(size=(count, model.nv))
+    )
     return dynamics.thread_kernel("forward_derivatives").trace(), [q, v, rng.normal(size=(count, model.nv))]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.contact.contact import Contact, ContactSphere
-from ada_dynamics.errors import InputError, SingularPoseWarning
+from ada_dynamics.errors import InputError, SingularConfigurationWarning
 from ada_dynamics.gpu.rollout import DeviceRollout
 from ada_dynamics.model import Builder
 from ada_dynamics.simulation import CompiledController
@@ -24,14 +24,14 @@ def device(request) -> str:
 def starts(sim: ada.Simulation) -> tuple[np.ndarray, np.ndarray]:
     model, rng = sim.model, np.random.default_rng(1)
     q, v = np.tile(sim.q, (STARTS, 1)), 0.5 * rng.normal(size=(STARTS, model.nv))
-    return sim.dynamics.project(q, v) if model.loops else (q, v)
+    return sim.dynamics.project_to_constraints(q, v) if model.loops else (q, v)
 
 
 @pytest.mark.parametrize("integrator", ["rk4", "semi_implicit"])
 @pytest.mark.parametrize("name", ["pa10", "five_bar", pytest.param("khr1", marks=pytest.mark.fuzz)])
 def test_motions_are_those_of_the_processor_at_hand(name, integrator, device):
     model = ada.load(name)
-    start = ada.assemble(model, model.neutral()) if model.loops else None
+    start = ada.close_loops(model, model.neutral()) if model.loops else None
     sim = ada.Simulation(model, start, integrator=integrator, step=1e-3)
     q, v = starts(sim)
     tau = np.random.default_rng(2).normal(size=(STARTS, model.nv)) * 1e-2
@@ -45,20 +45,20 @@ def test_motions_are_those_of_the_processor_at_hand(name, integrator, device):
 
 def test_steps_near_singular_poses_are_taken_by_the_robust_order_and_those_from_singular_poses_here(device):
     model = ada.load("four_bar")
-    sim = ada.Simulation(model, ada.assemble(model, model.neutral()), integrator="rk4", step=1e-3)
+    sim = ada.Simulation(model, ada.close_loops(model, model.neutral()), integrator="rk4", step=1e-3)
     speeds = np.linspace(2.0, 6.0, STARTS)
     q = np.tile(sim.q, (STARTS, 1))
-    v = sim.dynamics.project(q, speeds[:, None] * np.array([1.0, 0.0, 0.0]))[1]
+    v = sim.dynamics.project_to_constraints(q, speeds[:, None] * np.array([1.0, 0.0, 0.0]))[1]
     q[4] = np.array([0.5, 0.0, 1.0]) * np.pi
     v[4] = 3.0 * sim.dynamics.kernels.closed.tangents(q[4])[0]
-    with pytest.warns(SingularPoseWarning):
+    with pytest.warns(SingularConfigurationWarning):
         expected = sim.rollout(q, v, 1.0, rows_every=100)
     motions = DeviceRollout(sim.motion, np.concatenate([q, v], axis=1), np.zeros(model.nv), device)
     motions.run(1000)
     assert 0 < motions.cpu_steps < 5
     x = motions.x.numpy()
     assert np.allclose(x[:, :3], expected.q[:, -1], rtol=0, atol=1e-9)
-    assert np.max(np.abs([sim.dynamics.largest_gap(row[:3]) for row in x])) < 1e-9
+    assert np.max(np.abs([sim.dynamics.closure_error(row[:3]) for row in x])) < 1e-9
 
 
 def test_a_motion_that_cannot_go_on_is_lost_and_the_others_go_on(device):
@@ -74,15 +74,15 @@ def test_a_motion_that_cannot_go_on_is_lost_and_the_others_go_on(device):
 
 def test_redundant_loops_go_on_with_combinations_chosen_anew_where_they_are_worn_out(device):
     model = ada.load("bennett")
-    sim = ada.Simulation(model, ada.assemble(model), integrator="rk4", step=2e-3)
+    sim = ada.Simulation(model, ada.close_loops(model), integrator="rk4", step=2e-3)
     q, v = starts(sim)
-    v = sim.dynamics.project(q, 20.0 * v)[1]  # some make a full turn
+    v = sim.dynamics.project_to_constraints(q, 20.0 * v)[1]  # some make a full turn
     expected = sim.rollout(q, v, 0.4, rows_every=200)
     motions = DeviceRollout(sim.motion, np.concatenate([q, v], axis=1), np.zeros(model.nv), device)
     motions.run(200)
     assert 0 < motions.cpu_steps < 0.05 * 200 * STARTS
     assert np.allclose(motions.x.numpy()[:, :3], expected.q[:, -1], rtol=0, atol=1e-9)
-    assert sim.dynamics.largest_gap(motions.x.numpy()[0, :3]) < 1e-12
+    assert sim.dynamics.closure_error(motions.x.numpy()[0, :3]) < 1e-12
 
 
 def test_compiled_laws_and_smooth_contact_go_along(device):

@@ -16,7 +16,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms.hexa import HexaGeometry, hexa
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.tarao_impedance import platform_jacobian
-from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics, NoPose, SingularPose, Unreachable
+from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics, NoPose, SingularConfiguration, Unreachable
 
 TABLE = HexaKinematics()
 GEOMETRY = HexaGeometry()
@@ -71,7 +71,7 @@ def test_angles_are_those_of_the_catalogue_and_assemble_finds_their_pose():
     guess = hexa((0.0, 0.0, -0.55), (0.0, 0.0, 0.0)).q
     for name, angle in zip(JOINTS, q, strict=True):
         guess[model.q_index(name)] = angle
-    closed = ada.assemble(model, guess)
+    closed = ada.close_loops(model, guess)
     angles = [closed[model.q_index(name)][0] for name in JOINTS]
     pose = ada.Dynamics(model).pose("platform", closed)
     np.testing.assert_allclose(
@@ -136,7 +136,7 @@ def test_a_stretched_leg_is_singular_of_the_first_kind():
     at = TABLE.jacobians(level_at_reach(1e-15))
     assert at.drive < 1e-6
     assert at.hold > 0.1  # it is not of the second kind
-    with refused(SingularPose, field="drive"):
+    with refused(SingularConfiguration, field="drive"):
         at.inverse  # noqa: B018
 
 
@@ -146,7 +146,7 @@ def test_rods_that_all_meet_the_axis_let_the_plate_turn():
     assert at.hold < 1e-10
     assert at.drive > 0.5
     np.testing.assert_allclose(at.plate @ [0, 0, 0, 0, 0, 1.0], 0.0, atol=1e-12)
-    with refused(SingularPose, field="hold"):
+    with refused(SingularConfiguration, field="hold"):
         at.forward  # noqa: B018
 
 
@@ -156,7 +156,7 @@ def test_a_level_plate_yawed_to_where_the_determinant_changes_sign_is_singular_o
 
     yaw = brentq(lambda yaw: np.linalg.det(at(yaw).plate), 0.0, 1.9, xtol=1e-15)
     assert at(yaw).hold < 1e-9 and at(yaw).drive > 0.05
-    with refused(SingularPose, field="hold"):
+    with refused(SingularConfiguration, field="hold"):
         at(yaw).forward  # noqa: B018
 
 

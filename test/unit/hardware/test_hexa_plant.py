@@ -60,7 +60,7 @@ def test_the_servo_holds_the_pose_to_what_assemble_says():
     np.testing.assert_allclose(plant.angles, wanted, rtol=0, atol=1e-6)
     model = plant.simulation.model
     guess = plant.simulation.q
-    closed = ada.assemble(model, guess)
+    closed = ada.close_loops(model, guess)
     np.testing.assert_allclose(plant.pose, ada.Dynamics(model).pose("platform", closed), rtol=0, atol=1e-9)
     np.testing.assert_allclose(plant.pose, TABLE.forward(plant.angles).pose, rtol=0, atol=1e-9)
 

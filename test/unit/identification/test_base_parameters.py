@@ -59,13 +59,13 @@ def test_a_coupler_that_never_turns_counts_as_a_point() -> None:
     model, q = mechanisms.four_bar((1.0, 0.5, 1.0, 0.5), crank=1.0)
     dynamics, rng = ada.Dynamics(model), np.random.default_rng(0)
     poses = np.repeat(
-        [ada.assemble(model, model.integrate(q, x * np.array([1.0, -1.0, 1.0]))) for x in (0.0, 0.2, 0.4)], 8, axis=0
+        [ada.close_loops(model, model.integrate(q, x * np.array([1.0, -1.0, 1.0]))) for x in (0.0, 0.2, 0.4)], 8, axis=0
     )
-    v = dynamics.complete_velocity(poses, rng.normal(size=(len(poses), 1)), by=["joint_1"])
-    a = dynamics.complete_acceleration(poses, v, rng.normal(size=(len(poses), 1)), by=["joint_1"])
+    v = dynamics.complete_velocity(poses, rng.normal(size=(len(poses), 1)), coordinates=["joint_1"])
+    a = dynamics.complete_acceleration(poses, v, rng.normal(size=(len(poses), 1)), coordinates=["joint_1"])
     places = [k for k, name in enumerate(dynamics.parameters) if name.startswith("link")]
     names = [list(dynamics.parameters)[k] for k in places]
-    base = base_parameters(dynamics.regressor(poses, v, a, by=["joint_1"])[..., places], names)
+    base = base_parameters(dynamics.regressor(poses, v, a, coordinates=["joint_1"])[..., places], names)
     assert base.names == (
         "link_1.mx - link_3.mx",
         "link_1.mz + link_2.mass + link_3.mass - link_3.mz",

@@ -63,7 +63,7 @@ def test_random_starts_reach_the_rest_within_limits(arm):
 @pytest.mark.parametrize("name", ["stewart", "delta"])
 def test_loops_stay_closed(name):
     model, q = getattr(mechanisms, name)()
-    dynamics, rng = ada.Dynamics(model, pose=q), np.random.default_rng(0)
+    dynamics, rng = ada.Dynamics(model, q0=q), np.random.default_rng(0)
     places = dynamics.pose("platform", q)[:3, 3] + rng.uniform(-0.03, 0.03, (40, 3))
     found = ik.solve_many(dynamics, ada.PositionTask("platform", places), q)
     assert found.reached.all() and found.constraint_violation.max() < 1e-14
@@ -91,11 +91,11 @@ def test_what_is_asked_of_many_has_to_fit(arm):
 def test_poses_that_are_told_to_be_closed_are_so_near_a_singular_pose_too():
     model, _ = mechanisms.four_bar()
     dynamics = ada.Dynamics(model)
-    flat, rng = np.array(ada.assemble(model, [np.pi / 2, 0.0, np.pi])), np.random.default_rng(0)
+    flat, rng = np.array(ada.close_loops(model, [np.pi / 2, 0.0, np.pi])), np.random.default_rng(0)
     near = flat + 10.0 ** rng.uniform(-9.0, -2.0, (200, 1)) * rng.normal(size=(200, model.nv))
     closed, good = IkProblem.of(dynamics, ada.PostureTask(flat), False).close_batch(near)
     assert good.sum() > 100
-    assert np.abs(dynamics.loop_gaps(closed[good])).max() < 1e-9 * dynamics.choices.length
+    assert np.abs(dynamics.constraint_violation(closed[good])).max() < 1e-9 * dynamics.choices.length
     assert np.abs(closed[good] - near[good]).max() < 0.1, "what is closed stays close by"
 
 

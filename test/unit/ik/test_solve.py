@@ -194,7 +194,7 @@ def test_legs_of_a_stewart_platform_are_as_long_as_the_closed_form_says(seed):
 
 def test_a_delta_robot_that_starts_elsewhere_has_the_cranks_of_the_closed_form():
     model, q = mechanisms.delta()
-    dynamics = ada.Dynamics(model, pose=q)
+    dynamics = ada.Dynamics(model, q0=q)
     for place in ((0.1, 0.0, -0.55), (-0.05, 0.1, -0.6), (0.0, -0.12, -0.5)):
         found = ada.solve_ik(dynamics, ada.PositionTask("platform", place), q)
         assert found.reached
@@ -212,11 +212,13 @@ def test_a_delta_robot_that_starts_elsewhere_has_the_cranks_of_the_closed_form()
 )
 def test_a_mechanism_reaches_where_it_has_been_with_its_loops_closed(name):
     model, q = getattr(mechanisms, name)()
-    dynamics, rng, rest = ada.Dynamics(model, pose=q), np.random.default_rng(0), np.zeros(model.nv)
+    dynamics, rng, rest = ada.Dynamics(model, q0=q), np.random.default_rng(0), np.zeros(model.nv)
     there = q
     for _ in range(4):
-        along = dynamics.velocity_map(there, "independent")
-        there, _ = dynamics.project(model.integrate(there, along @ rng.normal(size=along.shape[1]) * 0.08), rest)
+        along = dynamics.tangent_map(there, "independent")
+        there, _ = dynamics.project_to_constraints(
+            model.integrate(there, along @ rng.normal(size=along.shape[1]) * 0.08), rest
+        )
     tasks = [ada.PoseTask(link, dynamics.pose(link, there)) for link in model.link_names[-2:]]
     found = ada.solve_ik(dynamics, tasks, q, limits=False)
     assert found.reached

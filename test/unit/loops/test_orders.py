@@ -63,7 +63,7 @@ def test_a_ladder_of_two_rails_moves_as_a_dense_solution_says(cells: int, base: 
     oracle = Oracle(model)
     q = oracle.nearby(model.neutral(), rng, 0.05)
     v, tau = oracle.admissible(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
-    dynamics = ada.Dynamics(model, pose=q)
+    dynamics = ada.Dynamics(model, q0=q)
     wanted = dense(oracle, q, v, tau)
     # both solutions lose the digits that the mass matrix of a chain of 30 links takes: its condition is 1e7
     np.testing.assert_allclose(dynamics.forward(q, v, tau), wanted, atol=1e-8 * np.max(np.abs(wanted)))

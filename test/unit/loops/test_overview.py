@@ -82,7 +82,7 @@ def test_the_state_of_a_rhombus_is_that_of_its_sine(angle: float) -> None:
     assert found.worst_gap == pytest.approx(0.0, abs=1e-12) and found.mobility == 1 and not found.is_singular
     assert {name: len(x) for name, x in found.drift.items()} == {"closing": 5}
     assert max(np.abs(found.drift["closing"])) < 1e-12
-    M = ada.Dynamics(model, pose=q).mass_matrix(q)
+    M = ada.Dynamics(model, q0=q).mass_matrix(q)
     # tips of the rods: where they go as the joints turn
     ends = np.cumsum(q)
     J = np.array([[sum(f(w) for w in ends[k:]) for k in range(3)] for f in (np.cos, lambda w: -np.sin(w))])

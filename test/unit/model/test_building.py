@@ -152,7 +152,7 @@ def test_edits_obey_what_assignments_refuse():
 def test_a_loop_joint_is_replaced_by_one_of_the_same_name():
     model = ada.load("four_bar")
     longer = edit.with_parts(model, dataclasses.replace(model.loops["closing"], child_xyz=np.array([1.5, 0.0, 0.0])))
-    pose = ada.assemble(longer)
+    pose = ada.close_loops(longer)
     # the tip of the third link is at the new ground pivot
     tip = ada.Dynamics(longer).pose("link_3", pose) @ np.array([*longer.loops["closing"].parent_xyz, 1.0])
     assert tip[:3] == pytest.approx([1.5, 0.0, 0.0], abs=1e-9)
@@ -175,7 +175,7 @@ def test_a_loop_joint_is_replaced_by_one_of_the_same_name():
 def test_unknown_names_are_errors_of_the_library_and_key_errors(what, name, look):
     model = ada.load("four_bar")
     dynamics = ada.Dynamics(model)
-    wrenches = dynamics.joint_wrenches(ada.assemble(model), [0] * 3, [0] * 3)
+    wrenches = dynamics.joint_wrenches(ada.close_loops(model), [0] * 3, [0] * 3)
     with refused(ada.UnknownNameError, **{"field": what, what: name}) as caught:
         look(model, dynamics, wrenches)
     assert isinstance(caught.value, KeyError) and not str(caught.value).startswith(("'", '"'))

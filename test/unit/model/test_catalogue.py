@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from loop_robots import assert_same_tree
 
-from ada_dynamics import Dynamics, assemble, check
+from ada_dynamics import Dynamics, check, close_loops
 from ada_dynamics.model import Model
 from ada_dynamics.model.degenerate import has_degenerate_bodies
 from ada_dynamics.model.edit import split_universals
@@ -112,7 +112,7 @@ def test_the_file_of_a_mechanism_says_what_the_code_makes(name):
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_mechanism_is_assembled_from_the_zero_pose(name):
-    assert assemble(load(name)).residual < 1e-11  # what counts as closed, in lengths of the mechanism
+    assert close_loops(load(name)).residual < 1e-11  # what counts as closed, in lengths of the mechanism
 
 
 # --- document robots --------------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def test_the_closed_chain_is_the_four_bar_under_the_names_of_the_thesis():
 
 
 def assert_stays(model: Model, q: np.ndarray) -> None:
-    found = assemble(model, q)
+    found = close_loops(model, q)
     assert found.residual < 1e-12
     assert found.moved < 1e-13
 

@@ -83,8 +83,8 @@ def test_wrenches_of_chosen_joints_are_arrows_at_their_links(box):
 
 def test_a_closed_loop_has_a_green_ball_and_an_open_one_a_red_one():
     model = ada.load("four_bar")
-    q = np.array(ada.assemble(model))
-    dynamics = ada.Dynamics(model, pose=q)
+    q = np.array(ada.close_loops(model))
+    dynamics = ada.Dynamics(model, q0=q)
     zeros = np.zeros(model.nv)
     closed, opened = (by_space(Marks(model, dynamics).at(Row(0.0, x, zeros, zeros)))["loop"][0] for x in (q, q + 0.1))
     assert closed.colour[1] > 2 * closed.colour[0]

@@ -26,10 +26,10 @@ TOLERANCE = 1e-9
 
 def state(model, seed=0):
     rng = np.random.default_rng(seed)
-    q = np.array(ada.assemble(model)) if model.loops else model.random_state(rng)[0]
+    q = np.array(ada.close_loops(model)) if model.loops else model.random_state(rng)[0]
     v = rng.normal(size=model.nv)
     if model.loops:
-        q, v = ada.Dynamics(model, pose=q).project(q, v)
+        q, v = ada.Dynamics(model, q0=q).project_to_constraints(q, v)
     tau = np.zeros(model.nv)
     for joint in model.actuated:
         tau[model.v_index(joint)] = rng.normal()

@@ -32,7 +32,7 @@ def test_jacobian_of_the_table_is_that_of_its_pose() -> None:
         for side in (1.0, -1.0):
             guess = table.q.copy()
             guess[model.q_index(motor)] += side * step
-            moved.append(np.array(ada.assemble(model, guess, hold=model.actuated)))
+            moved.append(np.array(ada.close_loops(model, guess, hold=model.actuated)))
         found = model.difference(moved[1], moved[0])[model.v_index("platform")] / (2.0 * step)
         assert np.allclose(found, J[:, i], atol=1e-6)  # second differences: 1e-8 times third derivatives of some ten
 

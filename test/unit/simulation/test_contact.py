@@ -239,7 +239,7 @@ def test_what_is_added_to_a_mechanism_with_loops_gives_one_answer_by_both_ways_t
     model = ada.load("four_bar")
     dynamics = ada.Dynamics(model)
     plans = dynamics.kernels.closed.plans
-    q = ada.assemble(model, np.array([1.0, *np.zeros(model.nq - 1)])).tolist()
+    q = ada.close_loops(model, np.array([1.0, *np.zeros(model.nq - 1)])).tolist()
     contacts = Contact([ContactPoint("a", model.link_names[-1], (0, 0, 0.5))], ground=Ground(height=9.0)).resolve(model)
     v = np.zeros(model.nv).tolist()
     external, added = gather(contact_loads(model.tree, contacts, q, v, 1e-2))

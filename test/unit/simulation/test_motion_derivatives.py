@@ -48,11 +48,11 @@ def test_a_robust_elimination_serves_regular_poses_that_stop_the_fast_one(integr
     model, start = mechanisms.four_bar()
     folded = np.array([np.pi / 2, -0.5, np.pi])
     sim = ada.Simulation(model, start, integrator=integrator, step=1e-3)
-    _, v = sim.dynamics.project(folded, np.ones(3))
+    _, v = sim.dynamics.project_to_constraints(folded, np.ones(3))
     rate, robust = sim.motion.system.rate, sim.motion.system.robust()
     x, u = np.concatenate([folded, v]), sim.motion.system.inputs(np.zeros(3))
     assert rate.single_status(x, u, np.zeros(1))[1] and not robust.rate.single_status(x, u, np.zeros(1))[1]
-    tau, directions = np.array([0.3, -0.1, 0.2]), sim.dynamics.changes(folded, v, by=["joint_2"])
+    tau, directions = np.array([0.3, -0.1, 0.2]), sim.dynamics.changes(folded, v, coordinates=["joint_2"])
     found, reference = sim.step_derivatives(folded, v, tau), StepReference(sim, robust)
     wanted = reference.along(folded, v, tau, np.vstack([directions, np.zeros((3, 2))]))
     assert np.allclose(found.A @ directions, wanted, rtol=0.0, atol=1e-11 * np.max(np.abs(wanted)))
@@ -159,10 +159,10 @@ def test_along_the_loops_they_are_the_same_whatever_the_spanning_tree(name: str,
     driver, found = ["joint_1"], []
     for one, at in ((model, q), edit.recut(model, q, loop, joint)):
         sim = ada.Simulation(one, at, step=1e-3)
-        v = sim.dynamics.complete_velocity(at, [0.7], by=driver)
+        v = sim.dynamics.complete_velocity(at, [0.7], coordinates=driver)
         tau = np.zeros(one.nv)
         tau[one.v_index("joint_1")] = 0.4
-        linear = sim.step_derivatives(at, v, tau, by=driver)
+        linear = sim.step_derivatives(at, v, tau, coordinates=driver)
         found.append(np.hstack([linear.A, linear.B[:, one.v_index("joint_1")]]))
     assert found[0].shape == (2, 3)
     # the projection after a step moves by its error, 1e-15, in the metric of each tree's own coordinates
@@ -183,7 +183,7 @@ def test_by_parameters_they_are_differences_of_models_that_differ_in_them(integr
 
     sim, rng = sim_of(), np.random.default_rng(1)
     q, v = (
-        sim.dynamics.project(sim.q, rng.normal(size=sim.model.nv))
+        sim.dynamics.project_to_constraints(sim.q, rng.normal(size=sim.model.nv))
         if is_closed
         else (sim.q + 0.3, np.array([0.5, -0.7]))
     )
@@ -311,7 +311,7 @@ def test_what_has_no_derivatives_is_refused() -> None:
             refused()
 
 
-@pytest.mark.filterwarnings("ignore::ada_dynamics.errors.SingularPoseWarning")
+@pytest.mark.filterwarnings("ignore::ada_dynamics.errors.SingularConfigurationWarning")
 @pytest.mark.parametrize("integrator", FIXED_STEPS)
 def test_steps_through_a_singular_pose_have_none_and_its_loops_are_named(integrator: str) -> None:
     model, q = mechanisms.four_bar()
@@ -322,7 +322,7 @@ def test_steps_through_a_singular_pose_have_none_and_its_loops_are_named(integra
         lambda: sim.rollout_vjp(flat, v, np.zeros((5, 3))),
         lambda: sim.rollout_derivatives(flat, v, np.zeros((5, 3))),
     ):
-        with pytest.raises(ada.SingularPoseError):
+        with pytest.raises(ada.SingularConfigurationError):
             call()
 
 
@@ -337,7 +337,7 @@ def test_next_to_a_singular_configuration_products_keep_their_digits_and_rows_ar
     tau[:, 0] = -K * np.sin(angles)
     sim = ada.Simulation(model, q, integrator="rk4", step=h)
     with pytest.warns(ada.LostDigitsWarning) as caught:
-        motion = sim.rollout_derivatives(q, v, tau, by=["joint_1"])
+        motion = sim.rollout_derivatives(q, v, tau, coordinates=["joint_1"])
     assert 30 in caught[0].message.states and caught[0].message.error > 1e-6
     wanted = np.eye(2)
     for angle in angles + 0.5 * h:

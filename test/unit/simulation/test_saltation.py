@@ -46,7 +46,7 @@ def test_a_motion_through_an_event_changes_as_differences_say(make) -> None:
         run = lambda *state, events=(), time=until: ada.Simulation(  # noqa: E731
             model, *state, tau=tau, integrator="dop853", tolerance=1e-14, step=1e-2, events=events
         ).run(time)
-        first = run(*sim.dynamics.project(model.integrate(q, dq), v + dv), events=[event])
+        first = run(*sim.dynamics.project_to_constraints(model.integrate(q, dq), v + dv), events=[event])
         t = float(first.t[-1])
         second = run(first.q[-1], 0.5 * first.v[-1], time=until - t)
         return t, first.q[-1], first.v[-1], second

@@ -9,7 +9,7 @@ from tiers import nightly
 
 import ada_dynamics as ada
 from ada_dynamics.analysis.power import power_balance
-from ada_dynamics.errors import InputError, SingularPoseWarning
+from ada_dynamics.errors import InputError, SingularConfigurationWarning
 from ada_dynamics.model import Limits
 from ada_dynamics.robots.mechanisms import four_bar
 from ada_dynamics.simulation import (
@@ -77,7 +77,7 @@ def test_the_rhombus_keeps_energy_gap_and_branch_through_singular_poses(integrat
         model, _ = four_bar(masses=masses, offset=offset)
         start = np.deg2rad([60.0, 30.0, 150.0])
         with warnings.catch_warnings():
-            warnings.simplefilter("error", SingularPoseWarning)  # passed and logged, nothing to warn of
+            warnings.simplefilter("error", SingularConfigurationWarning)  # passed and logged, nothing to warn of
             log = Simulation(model, start, integrator=integrator, tolerance=1e-12).run(3.0)
         crank = log.q[:, 0]
         assert np.count_nonzero(np.diff(np.sign(np.cos(crank)))) >= 5  # the crank lies flat
@@ -86,7 +86,7 @@ def test_the_rhombus_keeps_energy_gap_and_branch_through_singular_poses(integrat
         np.testing.assert_allclose(log.q[:, 0] + log.q[:, 1], np.pi / 2, atol=1e-9)  # the coupler stays level
 
 
-@pytest.mark.filterwarnings("ignore::ada_dynamics.errors.SingularPoseWarning")
+@pytest.mark.filterwarnings("ignore::ada_dynamics.errors.SingularConfigurationWarning")
 @pytest.mark.parametrize(("integrator", "drift"), [("rkf45", 1e-8), ("semi_implicit", 1e-2)])
 def test_a_step_from_a_singular_pose_is_logged_and_keeps_the_energy_and_the_branch(integrator, drift):
     model, _ = four_bar(masses=(1.0, 2.0, 0.5), offset=0.1)

@@ -18,7 +18,7 @@ from benchmarks.linkages.linkage import model_of
 
 def test_an_integrator_with_one_wrong_coefficient_is_noticed_by_step_and_joint() -> None:
     model = ada.load("stewart")
-    q, v = ada.Dynamics(model).project(ada.assemble(model), np.ones(model.nv))
+    q, v = ada.Dynamics(model).project_to_constraints(ada.close_loops(model), np.ones(model.nv))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         well = ada.Simulation(model, q, v).run(0.2)
@@ -73,10 +73,10 @@ def test_what_merely_jumps_is_no_mistake_of_the_integration(make) -> None:
 @pytest.mark.parametrize("name", ["pa10", "floating_rod", "five_bar", "goldberg"])
 def test_robots_that_move_well_are_not_talked_about(name: str) -> None:
     model = ada.load(name)
-    q = ada.assemble(model) if model.loops else model.neutral()
+    q = ada.close_loops(model) if model.loops else model.neutral()
     v = 0.5 * np.random.default_rng(3).normal(size=model.nv)
     if model.loops:
-        q, v = ada.Dynamics(model).project(q, v)
+        q, v = ada.Dynamics(model).project_to_constraints(q, v)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ada.Simulation(model, q, v).run(0.5)
@@ -84,7 +84,7 @@ def test_robots_that_move_well_are_not_talked_about(name: str) -> None:
 
 def test_a_peak_between_two_rows_of_a_motion_that_keeps_its_energy_is_no_mistake() -> None:
     model, q = mechanisms.four_bar((0.5, 1.0, 0.5, 1.0005), crank=1.0)
-    q, v = ada.Dynamics(model, pose=q).project(q, 3.0 * np.random.default_rng(3).normal(size=3))
+    q, v = ada.Dynamics(model, q0=q).project_to_constraints(q, 3.0 * np.random.default_rng(3).normal(size=3))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         log = ada.Simulation(model, q, v, integrator="dop853", log_every=10).run(4.0)
@@ -97,6 +97,6 @@ def test_a_linkage_that_six_decimals_keep_from_closing_moves_without_a_complaint
     made = model_of(FAMILIES[family](rng), rng, decimals=6)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        log = ada.Simulation(made.model, ada.assemble(made.model, made.start)).run(0.5)
+        log = ada.Simulation(made.model, ada.close_loops(made.model, made.start)).run(0.5)
     assert 1e-9 < log.loop_gap.max() < 1e-5
     assert log.energy_drift < 1e-4

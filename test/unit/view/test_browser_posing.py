@@ -103,7 +103,7 @@ def test_a_free_body_has_places_and_angles_and_keeps_its_quaternion_unit():
 
 def test_a_loop_with_its_axis_the_wrong_way_round_is_told_from_a_closed_one():
     model = rocker(2.0, 1.2, 1.3, 1.0)
-    q = ada.assemble(model, [0.6, 1.5, 1.5])
+    q = ada.close_loops(model, [0.6, 1.5, 1.5])
     assert not flipped(model.tree, q)
     b = Builder("turned").link("base").link("arm", 1.0, (0.1, 0, 0), (0.1, 0.1, 0.1))
     b.joint("ball", "spherical", "base", "arm")

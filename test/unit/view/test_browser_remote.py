@@ -133,7 +133,7 @@ def test_another_description_is_another_robot_and_an_unusable_one_is_said(page, 
             plant.sends(0.0, q)
         passes(shown)
 
-    q = ada.assemble(ada.load("four_bar"), start_of_mechanism("four_bar"))
+    q = ada.close_loops(ada.load("four_bar"), start_of_mechanism("four_bar"))
     changes(described(ada.load("four_bar")), q)
     assert shown.robot.model.loops and shown.robot.scene.gap < 1e-9
     changes("<robot name='broken'><link name='a'/><link name='b'/></robot>", q)

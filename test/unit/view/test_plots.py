@@ -279,7 +279,7 @@ def test_a_model_shows_its_joints_its_loops_and_a_picture(five_bar):
 
 def test_an_assembled_pose_shows_its_report_and_what_is_computed_of_it_does_not(five_bar):
     model, _ = five_bar
-    q = ada.assemble(model)
+    q = ada.close_loops(model)
     words = seen(q).words
     assert set(q.report().splitlines()) <= set(words)
     assert html_of(q[:1]) is None

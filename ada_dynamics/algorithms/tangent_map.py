@@ -13,7 +13,7 @@ from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
 Row = dict[int, Scalar]
 
 
-def velocity_map(
+def tangent_map(
     rows: Sequence[Mapping[int, Scalar]], pivots: Sequence[tuple[int, int]], chosen: Sequence[int]
 ) -> tuple[dict[int, Row], list[Scalar]]:
     """T by rows, and the pivots that were divided by.

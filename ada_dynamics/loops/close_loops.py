@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`assemble`: a consistent pose of a mechanism with loops, and what there is to say about it."""
+"""`close_loops`: a consistent pose of a mechanism with loops, and what there is to say about it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ada_dynamics.loops.study import Study, refuse_open, study
 from ada_dynamics.model.model import Model
 
 
-class AssembledPose(NotebookDisplay, np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
+class ClosedConfiguration(NotebookDisplay, np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
     """Positions q that close all loops: an array like any other, which can also say what there is to know about it.
 
     Every answer is that of the numbers as they are. Copies can give it, too; a part of a pose says that it is one, and
@@ -34,7 +34,7 @@ class AssembledPose(NotebookDisplay, np.ndarray[tuple[int, ...], np.dtype[np.flo
 
     def __array_finalize__(self, other: Any) -> None:
         """Numbers of another pose, all of them or some."""
-        is_whole = isinstance(other, AssembledPose) and other.shape == self.shape
+        is_whole = isinstance(other, ClosedConfiguration) and other.shape == self.shape
         self._model, self._guess = (other._model, other._guess) if is_whole else (None, None)
         self._studied = None
 
@@ -50,7 +50,7 @@ class AssembledPose(NotebookDisplay, np.ndarray[tuple[int, ...], np.dtype[np.flo
         if self._model is None:
             raise InputError(
                 f"{np.asarray(self)!s:.80} is a part of a pose, which says nothing by itself: ask the pose that "
-                "ada.assemble returned, or a copy of it.",
+                "ada.close_loops returned, or a copy of it.",
                 field="pose",
                 value=np.asarray(self),
             )
@@ -111,7 +111,7 @@ class AssembledPose(NotebookDisplay, np.ndarray[tuple[int, ...], np.dtype[np.flo
         model, _ = self._whole()
         gap, way = self.residual, f"{self.moved:.3g} from the guess"
         if gap > ROUNDED_GAP * max(1.0, typical_length(model)):
-            return f"open by {gap:.3g}, {way}: ada.assemble(model, q) closes the loops"
+            return f"open by {gap:.3g}, {way}: ada.close_loops(model, q) closes the loops"
         singular = f", {self.mobility_here} in this pose, which is singular" if self.is_singular else ""
         lines = [
             f"closed to {gap:.1e}, {way}",
@@ -126,18 +126,18 @@ class AssembledPose(NotebookDisplay, np.ndarray[tuple[int, ...], np.dtype[np.flo
         return self.mobility_here > self.mobility
 
 
-def _pose(q: Array, model: Model | None, guess: Array | None) -> AssembledPose:
-    pose = q.view(AssembledPose)
+def _pose(q: Array, model: Model | None, guess: Array | None) -> ClosedConfiguration:
+    pose = q.view(ClosedConfiguration)
     pose._model, pose._guess = model, guess
     return pose
 
 
-def assemble(model: Model, guess: ArrayLike | None = None, hold: str | Sequence[str] = ()) -> AssembledPose:
+def close_loops(model: Model, guess: ArrayLike | None = None, hold: str | Sequence[str] = ()) -> ClosedConfiguration:
     """Close all loops from a rough pose.
 
     Example::
 
-        q = ada.assemble(model, guess)
+        q = ada.close_loops(model, guess)
         print(q.report())
 
     Args:
@@ -156,7 +156,7 @@ def assemble(model: Model, guess: ArrayLike | None = None, hold: str | Sequence[
     """
     if not isinstance(model, Model):
         raise InputError(
-            f"model is {model!r:.100}; assemble needs a Model, such as ada.load returns.",
+            f"model is {model!r:.100}; close_loops needs a Model, such as ada.load returns.",
             field="model",
             value=model,
             allowed=Model,

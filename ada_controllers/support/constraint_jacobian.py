@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops in control laws, over generic scalars: their conditions on joint motions, and weight that they carry."""
+"""Constraint Jacobian and weight carried by loops, over generic scalars, for control laws."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from ada_dynamics.algorithms.rnea import gravity_efforts
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.vector import Scalar
 
-_DEPENDENT = 1e-6  # share of the largest row; conditions of planar loops in space are dependent
+_DEPENDENT = 1e-6  # share of the largest row; constraints of planar loops in space are redundant
 
 
-def loop_conditions(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[list[list[Scalar]], list[Scalar]]:
-    """J, a row for each condition, and γ, with J v = 0 and J a + γ = 0 where the loops are closed."""
+def constraint_jacobian(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]
+) -> tuple[list[list[Scalar]], list[Scalar]]:
+    """Constraint Jacobian J and bias γ of the loops: J v = 0 and J a + γ = 0."""
     X = transforms(tree, q)
     moving = world_and_bodies(tree, X, q, v, gravity=False)
     rows, rates = [], []
@@ -35,5 +37,5 @@ def carried_weight(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     efforts = gravity_efforts(tree, q)
     if not tree.loops:
         return efforts
-    rows, _ = loop_conditions(tree, q, (0.0,) * tree.nv)
+    rows, _ = constraint_jacobian(tree, q, (0.0,) * tree.nv)
     return row_space(rows, _DEPENDENT).inside(efforts)
