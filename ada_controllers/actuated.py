@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from ada_controllers.controller import Controller
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.coordinates import INDEPENDENT
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import SingularConfigurationError
-from ada_dynamics.loops.choices import INDEPENDENT
 from ada_dynamics.model.model import Model
 
 _SINGULAR = 1e-4  # smallest singular value of E, of its largest

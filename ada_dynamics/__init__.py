@@ -42,11 +42,11 @@ from ada_dynamics.errors import (
 )
 
 if TYPE_CHECKING:
+    from ada_dynamics.constraints.closed_configuration import close_loops
     from ada_dynamics.dynamics import Dynamics
     from ada_dynamics.execution import in_threads
     from ada_dynamics.identification import Identification, identify
     from ada_dynamics.ik import ComTask, IkResult, OrientationTask, PoseTask, PositionTask, PostureTask, solve_ik
-    from ada_dynamics.loops.close_loops import close_loops
     from ada_dynamics.model import Builder, Model, chain_3d, planar_chain
     from ada_dynamics.robots.catalogue import robots
     from ada_dynamics.robots.check import check
@@ -61,7 +61,7 @@ _LAZY = {
         *("ComTask", "IkResult", "OrientationTask", "PoseTask", "PositionTask", "PostureTask"),
         "solve_ik",
     ),
-    "ada_dynamics.loops.close_loops": ("close_loops",),
+    "ada_dynamics.constraints.closed_configuration": ("close_loops",),
     "ada_dynamics.model": ("Builder", "Model", "chain_3d", "planar_chain"),
     "ada_dynamics.robots.check": ("check",),
     "ada_dynamics.robots.load": ("load",),

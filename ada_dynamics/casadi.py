@@ -16,6 +16,7 @@ from typing import Any
 
 from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.algorithms.residual import efforts_and_conditions
+from ada_dynamics.constraints.coordinates import INDEPENDENT, Coordinates
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.arguments import choice
 from ada_dynamics.dynamics.export import QUANTITIES as OF_EVERY_ROBOT
@@ -28,7 +29,6 @@ from ada_dynamics.expr import Function, trace
 from ada_dynamics.expr.evaluation import expand
 from ada_dynamics.expr.graph import ADD, ATAN2, CONST, COS, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, VAR, Expr
 from ada_dynamics.extras import how_to_install
-from ada_dynamics.loops.choices import INDEPENDENT, Coordinates
 from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.vector import Scalar
 

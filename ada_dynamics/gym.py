@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.closed_configuration import close_loops
+from ada_dynamics.constraints.coordinates import velocities_of
 from ada_dynamics.extras import how_to_install
-from ada_dynamics.loops.choices import velocities_of
-from ada_dynamics.loops.close_loops import close_loops
 from ada_dynamics.model import Builder, Model
 from ada_dynamics.model.edit import merge
 from ada_dynamics.model.edit.parts import Parts

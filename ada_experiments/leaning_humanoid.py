@@ -12,8 +12,8 @@ import numpy as np
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.virtual_closed_chain import VirtualClosedChain
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, Material, Plane
-from ada_dynamics.loops.close_loops import close_loops
 from ada_dynamics.model.edit.lock import reduce
 from ada_dynamics.model.edit.poses import link_poses
 from ada_dynamics.model.model import Model

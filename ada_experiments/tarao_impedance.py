@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.analysis import study
 from ada_dynamics.errors import InputError
-from ada_dynamics.loops.study import study
 from ada_dynamics.robots.mechanisms.parts import Mechanism
 
 _DEPENDENT = 1e-8  # singular value, by the largest, under which motors do not hold the plate

@@ -21,8 +21,8 @@ import numpy.typing as npt
 import ada_dynamics as ada
 from ada_dynamics.algorithms.articulated import FreeBody
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.constraint_set import LoopNumbers
 from ada_dynamics.errors import InputError
-from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.model.tree import WORLD, Body, Loop
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.transform import Transform

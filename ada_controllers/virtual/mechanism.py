@@ -10,11 +10,11 @@ import numpy as np
 
 from ada_dynamics import resources
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.analysis import Study
+from ada_dynamics.constraints.plans import Plans
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.loops.plans import Plans
-from ada_dynamics.loops.study import Study
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.edit.parts import Parts, has_free_root
 from ada_dynamics.model.model import Model

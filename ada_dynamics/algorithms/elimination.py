@@ -6,10 +6,10 @@ Every way to close loops is an order, or a choice of blocks, of elimination in o
     [ M  Jᵀ ] [ a  ]   [ τ - h ]
     [ J  0  ] [ -λ ] = [  -γ   ]
 
-The conditions in use must be independent. Where those of a loop depend on each other, and which ones do changes with
-the pose (a Bennett linkage), combinations of them take their place: a plan says how many, their weights are numbers
-that whoever follows the motion chooses anew from time to time (`loops.combinations`). Off the loops, as in the stages
-of an integrator, dependent conditions contradict each other; combinations that stay as they are do not.
+The constraints in use must be independent. Where those of a loop depend on each other, and the dependent ones change
+with the configuration (a Bennett linkage), combinations of them take their place: a plan gives their number, and the
+integrator updates their weights as the mechanism moves (`constraints.combinations`). Where a state violates the
+constraints, as in the stages of an integrator, dependent constraints contradict each other; fixed combinations do not.
 
 A plan is made once per model, on numbers; the algorithms follow it over any scalars.
 """

@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.coordinates import Coordinates
+from ada_dynamics.constraints.singular import SINGULAR
+from ada_dynamics.constraints.tangent_map import RANK, Motions, least_share, motions
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.loops.choices import Coordinates
-from ada_dynamics.loops.singular import SINGULAR
-from ada_dynamics.loops.velocities import RANK, Motions, least_share, motions
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.joints.rows import SECOND

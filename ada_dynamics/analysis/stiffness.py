@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.analysis.singularity import point_jacobian, rows_of
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.coordinates import velocities_of
+from ada_dynamics.constraints.singular import SINGULAR
+from ada_dynamics.constraints.tangent_map import least_share, motions
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.loops.choices import velocities_of
-from ada_dynamics.loops.singular import SINGULAR
-from ada_dynamics.loops.velocities import least_share, motions
 from ada_dynamics.model.model import Model
 
 

@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.analysis.singularity import Nearness, nearness, point_jacobian, rows_of
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.singular import SINGULAR
+from ada_dynamics.constraints.tangent_map import RANK, motions
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.poses import rotated
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.loops.singular import SINGULAR
-from ada_dynamics.loops.velocities import RANK, motions
 from ada_dynamics.spatial.vector import Vec3
 
 COORDINATES = ("x", "y", "z", "rx", "ry", "rz")

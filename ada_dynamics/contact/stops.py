@@ -11,10 +11,10 @@ import numpy as np
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.joint_loads import Stop
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.constraint_set import LoopNumbers
+from ada_dynamics.constraints.projection import metric
 from ada_dynamics.contact.material import GRAVITY, finite_number
 from ada_dynamics.errors import InputError, ModelError, unknown_name
-from ada_dynamics.loops.numbers import LoopNumbers
-from ada_dynamics.loops.projection import metric
 from ada_dynamics.model.bounds import bounds_of
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.coordinates import ACTUATED, INDEPENDENT, Choices, Coordinates
+from ada_dynamics.constraints.tangent_map import Completion, completion, motions
 from ada_dynamics.dynamics import lost_digits, quantities
 from ada_dynamics.dynamics.arguments import as_array, common_batch
 from ada_dynamics.dynamics.computation import Computation
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
-from ada_dynamics.loops.choices import ACTUATED, INDEPENDENT, Choices, Coordinates
-from ada_dynamics.loops.velocities import Completion, completion, motions
 
 _TOGETHER = 1024  # states whose matrices are kept at the same time
 

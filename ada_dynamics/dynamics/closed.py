@@ -18,6 +18,13 @@ from numpy.typing import NDArray
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints import projection, singular
+from ada_dynamics.constraints.actuation import motor_efforts
+from ada_dynamics.constraints.analysis import Study
+from ada_dynamics.constraints.analysis_cache import studied
+from ada_dynamics.constraints.combinations import WORN_OUT
+from ada_dynamics.constraints.plans import Plans
+from ada_dynamics.constraints.singular import along_branch, directions
 from ada_dynamics.dynamics import closed_efforts, quantities
 from ada_dynamics.dynamics.loop_wrenches import LoopWrenches
 from ada_dynamics.dynamics.quantities import closed
@@ -26,13 +33,6 @@ from ada_dynamics.dynamics.tiers import FAST, RANK_REVEALING, ROBUST, Motion
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.jit import GuardError, Kernel
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
-from ada_dynamics.loops import projection, singular
-from ada_dynamics.loops.actuation import motor_efforts
-from ada_dynamics.loops.admissible import along_branch, directions
-from ada_dynamics.loops.combinations import WORN_OUT
-from ada_dynamics.loops.plans import Plans
-from ada_dynamics.loops.stored import studied
-from ada_dynamics.loops.study import Study
 from ada_dynamics.model.tree import Tree
 
 if TYPE_CHECKING:
@@ -388,7 +388,7 @@ class ClosedDynamics:
 
     # --- projection ---------------------------------------------------------------------------------------------
     def project_to_constraints(self, q: Array, v: Array, steps: int = 8) -> tuple[Array, Array]:
-        """The states on the loops that are nearest by kinetic energy, one or a batch; see `loops.projection`."""
+        """The states on the loops that are nearest by kinetic energy, one or a batch; see `constraints.projection`."""
         if q.ndim == 1:
             at, speed = self.project_to_constraints(q[None], v[None], steps)
             return at[0], speed[0]

@@ -14,11 +14,11 @@ import numpy as np
 
 from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints import singular
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.errors import InputError, SingularConfigurationError
 from ada_dynamics.jit import Kernel
-from ada_dynamics.loops import singular
 
 if TYPE_CHECKING:
     from ada_dynamics.dynamics.closed import ClosedDynamics

@@ -17,19 +17,20 @@ import numpy as np
 from ada_dynamics.algorithms import rnea, shared_efforts
 from ada_dynamics.algorithms.elimination import Closed, Plan
 from ada_dynamics.algorithms.shared_efforts import Sharing
+from ada_dynamics.constraints.coordinates import velocities_of
+from ada_dynamics.constraints.elimination import late
 from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches, quantity, tag_of
 from ada_dynamics.dynamics.quantities.closed import FIXED_THRESHOLD, SOFTNESS, usual_pivots
 from ada_dynamics.expr import Traced, minimum
-from ada_dynamics.loops.choices import velocities_of
-from ada_dynamics.loops.orders import late
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.spatial.vector import Scalar
 
 if TYPE_CHECKING:
     from ada_dynamics.dynamics.closed import ClosedDynamics
 
-# Of a typical pivot. Less is refused, and with it every pose that counts as singular (`loops.singular.SINGULAR`), where
-# efforts are those along a branch. At 1e-5 one of 35 such poses of a Delta robot was not, at 1e-6 20 of them.
+# Of a typical pivot. Smaller pivots are refused, and with them every singular configuration
+# (`constraints.singular.SINGULAR`), where the efforts are those along a branch. At 1e-5 one of 35 such configurations
+# of a Delta robot was accepted, at 1e-6 20 of them.
 SMALLEST = 1e-4
 _REGULAR = 1e-6  # smallest eigenvalue of E + JᵀJ, in the usual sample pose
 

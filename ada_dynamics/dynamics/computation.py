@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms.assembly_order import assembly_order
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.closure import start_of
+from ada_dynamics.constraints.constraint_set import LoopNumbers
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, refusal
 from ada_dynamics.dynamics.compiled_method import CompiledMethod
@@ -25,8 +27,6 @@ from ada_dynamics.errors import InputError, ModelError, WrongTypeError, unknown_
 from ada_dynamics.hybrid.pieces import cut_joints
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.native import Entry
-from ada_dynamics.loops.assembly import start_of
-from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 

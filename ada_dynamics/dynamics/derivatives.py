@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.coordinates import ACTUATED, TREE, Coordinates
 from ada_dynamics.dynamics import closed_derivatives, quantities
 from ada_dynamics.dynamics.along_loops import AlongLoops
 from ada_dynamics.dynamics.arguments import common_batch, flat_wrenches
@@ -21,7 +22,6 @@ from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.dynamics.wrench_derivatives import wrench_changes
 from ada_dynamics.errors import InputError, NameDict
 from ada_dynamics.jit import Kernel
-from ada_dynamics.loops.choices import ACTUATED, TREE, Coordinates
 
 # Pairs of a body and a velocity that moves it: a kernel with all derivatives written out is the fastest, but it grows
 # with these, and on long chains takes many seconds to compile. A humanoid has half as many.

@@ -14,10 +14,10 @@ import numpy as np
 
 from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints import singular
+from ada_dynamics.constraints.coordinates import TREE, Coordinates
 from ada_dynamics.dynamics import closed_derivatives, quantities
 from ada_dynamics.errors import InputError
-from ada_dynamics.loops import singular
-from ada_dynamics.loops.choices import TREE, Coordinates
 from ada_dynamics.model.edit.adjustable import adjustable
 
 if TYPE_CHECKING:

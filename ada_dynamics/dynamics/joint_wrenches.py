@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.analysis import Flags
 from ada_dynamics.errors import NameDict
-from ada_dynamics.loops.uniqueness import Flags
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Body
 

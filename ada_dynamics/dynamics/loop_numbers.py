@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.constraint_set import LoopNumbers
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.kernels import Kernels
 from ada_dynamics.dynamics.quantities import closed
-from ada_dynamics.loops.numbers import LoopNumbers
 
 
 class CompiledLoopNumbers(LoopNumbers):
@@ -39,5 +39,5 @@ class CompiledLoopNumbers(LoopNumbers):
         return np.asarray(kernel.single(q), dtype=np.float64)
 
     def is_flipped(self, q: Array) -> bool:
-        """True if some gap vanishes because an axis, or a frame, is the wrong way round (see `loops.assembly`)."""
+        """True if some gap vanishes because an axis, or a frame, is the wrong way round (see `constraints.closure`)."""
         return bool(np.any(self._closing.single(q)[2] < 0.0))

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.analysis import LoopState, loop_state
 from ada_dynamics.dynamics.arguments import common_batch
 from ada_dynamics.dynamics.computation import Computation
 from ada_dynamics.dynamics.joint_wrenches import JointWrenches
 from ada_dynamics.dynamics.off_loops import warn_if_off_loops
 from ada_dynamics.dynamics.wrench_call import joint_wrenches
 from ada_dynamics.errors import InputError
-from ada_dynamics.loops.state import LoopState, loop_state
 
 
 class LoopQueries(Computation):

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.analysis import Flags, at_pose, common, in_general
+from ada_dynamics.constraints.tree_elimination import SEARCHED
 from ada_dynamics.dynamics.joint_wrenches import least_norm, names_of_joints
 from ada_dynamics.dynamics.tiers import FAST, ROBUST, TIERS, Motion
 from ada_dynamics.jit import Kernel
-from ada_dynamics.loops.long import SEARCHED
-from ada_dynamics.loops.uniqueness import Flags, at_pose, common, in_general
 
 if TYPE_CHECKING:
     from ada_dynamics.dynamics.closed import ClosedDynamics

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.coordinates import TREE, Coordinates
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.along_loops import AlongLoops
 from ada_dynamics.dynamics.arguments import choice
 from ada_dynamics.dynamics.compiled_method import compiled_method_of
 from ada_dynamics.dynamics.quantities.motion import Frame
 from ada_dynamics.errors import InputError, NameDict
-from ada_dynamics.loops.choices import TREE, Coordinates
 
 
 class Energy(NamedTuple):

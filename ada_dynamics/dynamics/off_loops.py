@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.constraint_set import LoopNumbers
 from ada_dynamics.errors import ConstraintViolationWarning, LoopVelocityWarning
-from ada_dynamics.loops.numbers import LoopNumbers
 
 # Gap, in lengths of the mechanism, that is warned of: stages of an integrator stay far below it. Velocities across a
 # loop are measured by what the velocities of the joints would give if they added up, and by as many lengths a second:

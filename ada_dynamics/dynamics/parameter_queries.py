@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms import regressor as algorithm
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.coordinates import INDEPENDENT, TREE, Coordinates
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import common_batch
 from ada_dynamics.dynamics.derivatives import DerivativeQueries
 from ada_dynamics.dynamics.geometry import Adjusted
 from ada_dynamics.dynamics.motion_queries import MotionQueries
 from ada_dynamics.errors import NameDict, unknown_name
-from ada_dynamics.loops.choices import INDEPENDENT, TREE, Coordinates
 from ada_dynamics.model.edit.adjustable import geometry
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.loops import singular
+from ada_dynamics.constraints import singular
 
 FAST, ROBUST, RANK_REVEALING = TIERS = "fast", "robust", "rank-revealing"
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.coordinates import TREE, Coordinates
 from ada_dynamics.dynamics import closed_derivatives, closed_efforts, quantities
 from ada_dynamics.dynamics.arguments import flat_wrenches
 from ada_dynamics.dynamics.closed import ALL, LATE
@@ -35,7 +36,6 @@ from ada_dynamics.gpu.arrays import ArrayView, Device, DeviceArray, array_view, 
 from ada_dynamics.gpu.cuda_driver import HostDevice
 from ada_dynamics.gpu.kernels import StagedBatches, ThreadKernel, launch, put_rows, rows_of
 from ada_dynamics.jit import Signature
-from ada_dynamics.loops.choices import TREE, Coordinates
 from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.vector import Scalar
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.closed_configuration import close_loops
+from ada_dynamics.constraints.coordinates import ACTUATED, INDEPENDENT, TREE, Coordinates
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.identification.smoothing import Samples
-from ada_dynamics.loops.choices import ACTUATED, INDEPENDENT, TREE, Coordinates
-from ada_dynamics.loops.close_loops import close_loops
 
 _TOGETHER = 512  # states whose regressors of the whole tree are kept at the same time
 _REFERENCE_POSES = 40

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms.regressor import INERTIAL
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.constraint_set import typical_length
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, LittleExcitationWarning, NameDict, PoorFitWarning
 from ada_dynamics.identification.base_parameters import base_parameters
@@ -22,7 +23,6 @@ from ada_dynamics.identification.pseudo_inertia import parameters_of, pseudo_ine
 from ada_dynamics.identification.result import Fit, Identification, fit_of
 from ada_dynamics.identification.uncertainty import not_shown, standard_deviations
 from ada_dynamics.identification.which import along_axes, dynamics_of, free_parameters
-from ada_dynamics.loops.numbers import typical_length
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import Log
 

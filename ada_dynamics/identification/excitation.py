@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.extras import how_to_install
@@ -26,7 +27,6 @@ from ada_dynamics.identification.base_parameters import base_parameters
 from ada_dynamics.identification.equations import Equations
 from ada_dynamics.identification.smoothing import Samples
 from ada_dynamics.identification.which import along_axes, dynamics_of, free_parameters
-from ada_dynamics.loops.close_loops import close_loops
 from ada_dynamics.model.model import Model
 
 USED = 0.9  # of each limit

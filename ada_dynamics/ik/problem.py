@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.closed_configuration import close_loops
+from ada_dynamics.constraints.closure import close, start_of
+from ada_dynamics.constraints.tangent_map import motions
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, WrongTypeError
 from ada_dynamics.ik.tasks import Task
-from ada_dynamics.loops.assembly import close, start_of
-from ada_dynamics.loops.close_loops import close_loops
-from ada_dynamics.loops.velocities import motions
 from ada_dynamics.model.bounds import Bound, bounds_of
 from ada_dynamics.model.model import Model
 

@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.analysis.singularity import point_jacobian
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.coordinates import velocities_of
+from ada_dynamics.constraints.tangent_map import units_of_rates
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.poses import ways_and_turns
 from ada_dynamics.errors import InputError
-from ada_dynamics.loops.choices import velocities_of
-from ada_dynamics.loops.velocities import units_of_rates
 from ada_dynamics.model.description import WORLD_LINK
 
 T = TypeVar("T", bound="Task")

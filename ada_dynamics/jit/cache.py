@@ -27,7 +27,7 @@ _log = logging.getLogger("ada_dynamics")
 
 MAGIC = b"ADAOBJ01"
 # Packages whose sources shape the generated code.
-PACKAGES = ("expr", "jit", "spatial", "model", "algorithms", "loops", "hybrid", "dynamics", "simulation", "gpu")
+PACKAGES = ("expr", "jit", "spatial", "model", "algorithms", "constraints", "hybrid", "dynamics", "simulation", "gpu")
 DEFAULT_LIMIT = 256 * 2**20
 _SOURCES = Path(__file__).resolve().parents[1]
 _SUFFIX = ".adaobj"

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.closed_configuration import ClosedConfiguration, close_loops
 from ada_dynamics.drawing.animate import Film
 from ada_dynamics.drawing.drawing import Figurine, draw, prepare, view_of
 from ada_dynamics.drawing.plots import drawing, plot_log
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.identification.result import Identification, Row
-from ada_dynamics.loops.close_loops import ClosedConfiguration, close_loops
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.motors import motor_joints
 from ada_dynamics.notebook.html import beside, data_address, drawn, heading, table

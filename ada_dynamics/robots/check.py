@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.report import LARGEST, Overview, overview
 from ada_dynamics.errors import ModelError
-from ada_dynamics.loops.overview import LARGEST, Overview, overview
 from ada_dynamics.model.description import Base, Description
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.catalogue import start_of

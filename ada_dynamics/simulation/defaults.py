@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.closed_configuration import ClosedConfiguration, close_loops
 from ada_dynamics.contact.contact import Contact
 from ada_dynamics.contact.material import Material
 from ada_dynamics.contact.shape_contacts import HullContacts, Vertices, hull_contacts, lowest_height
 from ada_dynamics.contact.stops import SHARE_OF_STEP, JointStops, limit_violations, limited_joints
 from ada_dynamics.errors import InputError
-from ada_dynamics.loops.close_loops import ClosedConfiguration, close_loops
 from ada_dynamics.model.bounds import bounds_of, within_limits
 from ada_dynamics.model.joints import Prismatic
 from ada_dynamics.model.model import Model

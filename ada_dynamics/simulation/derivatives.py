@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.coordinates import TREE, Coordinates
 from ada_dynamics.errors import EventError, InputError, SingularConfigurationError, unknown_name
-from ada_dynamics.loops.choices import TREE, Coordinates
 from ada_dynamics.simulation.adjoint import MotionGradient, RecordedMotion
 from ada_dynamics.simulation.checks import whole_steps
 from ada_dynamics.simulation.events import Event

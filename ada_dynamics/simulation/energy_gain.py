@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.constraint_set import typical_length
 from ada_dynamics.errors import InputError, UnexplainedMotionWarning
-from ada_dynamics.loops.numbers import typical_length
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.motion import Motion

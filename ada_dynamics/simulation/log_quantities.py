@@ -16,10 +16,10 @@ from ada_dynamics.errors import InputError, SingularConfigurationWarning
 
 if TYPE_CHECKING:
     from ada_dynamics.analysis.power import PowerBalance
+    from ada_dynamics.constraints.analysis import Flags
     from ada_dynamics.contact.wrenches import ContactFrame
     from ada_dynamics.dynamics import Dynamics
     from ada_dynamics.dynamics.motion_queries import Energy
-    from ada_dynamics.loops.uniqueness import Flags
     from ada_dynamics.model.model import Model
 
 

@@ -77,7 +77,7 @@ class Equations:
     Attributes:
         tree: the mechanism; the accelerations that are given to it leave out the friction of its joints.
         loads: what acts on it.
-        following: numbers of the combinations (see `loops.combinations`); 0 where none are needed.
+        following: numbers of the combinations (see `constraints.combinations`); 0 where none are needed.
     """
 
     tree: Tree

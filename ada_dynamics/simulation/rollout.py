@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.projection import CLOSED
 from ada_dynamics.errors import InputError
 from ada_dynamics.execution import run_pieces
-from ada_dynamics.loops.projection import CLOSED
 from ada_dynamics.simulation.checks import Uncopied, is_positive, whole_steps
 from ada_dynamics.simulation.energy_gain import EVERY, EnergyGain
 from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.coordinates import TREE, Coordinates
 from ada_dynamics.dynamics.arguments import as_array, common_batch
 from ada_dynamics.errors import InputError, SingularConfigurationError
-from ada_dynamics.loops.choices import TREE, Coordinates
 from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.motion import Motion

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.kernels import tree_fingerprint
 from ada_dynamics.errors import InputError
-from ada_dynamics.loops.close_loops import close_loops
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.system import frictionless
 

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.analysis import study
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
-from ada_dynamics.loops.study import study
 from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.settings import setting
 from ada_dynamics.spatial.orientation import pose_of, to_rpy

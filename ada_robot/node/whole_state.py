@@ -18,11 +18,11 @@ from functools import cached_property
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.closed_configuration import close_loops
+from ada_dynamics.constraints.closure import close, flipped, free_velocities
+from ada_dynamics.constraints.constraint_set import LoopNumbers
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError, ConstraintViolationWarning, InputError, SingularConfigurationWarning
-from ada_dynamics.loops.assembly import close, flipped, free_velocities
-from ada_dynamics.loops.close_loops import close_loops
-from ada_dynamics.loops.numbers import LoopNumbers
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
 from ada_robot.driver import Feedback

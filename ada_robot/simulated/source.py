@@ -12,11 +12,11 @@ from typing import cast
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.drawing.meshes import mesh_vertices
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.errors import InputError, SingularConfigurationWarning, unknown_name
-from ada_dynamics.loops.close_loops import close_loops
 from ada_dynamics.model.edit import split_universals
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.closed_configuration import close_loops
+from ada_dynamics.constraints.closure import CLOSED, close
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
-from ada_dynamics.loops.assembly import CLOSED, close
-from ada_dynamics.loops.close_loops import close_loops
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.orientation import to_quaternion, to_rpy

@@ -14,6 +14,10 @@ import numpy as np
 
 from ada_dynamics.algorithms import aba, ada, crba, lagrange
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.analysis import study
+from ada_dynamics.constraints.closed_configuration import close_loops
+from ada_dynamics.constraints.closure import start_of
+from ada_dynamics.constraints.plans import make_plans
 from ada_dynamics.drawing.plots import check_ending, drawing, save
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import Algorithm
@@ -23,10 +27,6 @@ from ada_dynamics.expr import Function, trace
 from ada_dynamics.hybrid import cuts
 from ada_dynamics.hybrid.measure import Evaluate, Measured, by_size, compiled, counted, timed
 from ada_dynamics.jit import Kernel
-from ada_dynamics.loops.assembly import start_of
-from ada_dynamics.loops.close_loops import close_loops
-from ada_dynamics.loops.plans import make_plans
-from ada_dynamics.loops.study import study
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 from ada_tools.commands import bench_ik

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.algorithms.closure import row_kinds
+from ada_dynamics.constraints.report import Overview, overview
 from ada_dynamics.errors import ModelError
-from ada_dynamics.loops.overview import Overview, overview
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.model import Model
 from ada_tools.commands.common import axis_text, table

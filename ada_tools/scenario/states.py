@@ -141,9 +141,9 @@ def _effort_units(joint: type[JointType]) -> Sequence[units.Dimension]:
 
 def _on_loops(start: Part, model: Model, q: Array, v: Array) -> tuple[Array, Array]:
     """The state with its loops closed, or an error that says how far they are open."""
+    from ada_dynamics.constraints.closed_configuration import close_loops
+    from ada_dynamics.constraints.constraint_set import LoopNumbers
     from ada_dynamics.dynamics import Dynamics
-    from ada_dynamics.loops.close_loops import close_loops
-    from ada_dynamics.loops.numbers import LoopNumbers
 
     numbers = LoopNumbers(model)
     closes = start.flag("close")

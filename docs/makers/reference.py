@@ -34,7 +34,7 @@ PAGES = (
         "Load a robot, build one in code, look what is wrong with it, close its loops.",
         {
             "ada_dynamics": "load check assemble Model Builder planar_chain chain_3d *",
-            "ada_dynamics.loops.close_loops": "ClosedConfiguration",
+            "ada_dynamics.constraints.closed_configuration": "ClosedConfiguration",
             "ada_dynamics.robots.lint.report": "Report Finding",
             "ada_dynamics.model": "*",
             "ada_dynamics.model.elements": "LoopJoint",
@@ -53,8 +53,8 @@ PAGES = (
             "ada_dynamics.dynamics.joint_wrenches": "JointWrenches",
             "ada_dynamics.dynamics.derivatives": "Derivatives",
             "ada_dynamics.dynamics.motion_queries": "Energy",
-            "ada_dynamics.loops.state": "LoopState",
-            "ada_dynamics.loops.choices": "Choices",
+            "ada_dynamics.constraints.analysis": "LoopState",
+            "ada_dynamics.constraints.coordinates": "Choices",
         },
     ),
     Page(

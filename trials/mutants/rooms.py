@@ -68,10 +68,10 @@ ROOMS = {
         "hybrid/test_hybrid",
         "controllers/test_reaction_null_space",
         "identification/test_identify",
-        "loops/test_check",
+        "constraints/test_check",
     ),
-    "loops": _library(
-        "loops",
+    "constraints": _library(
+        "constraints",
         *_of("dynamics", "along_loops closed inverse_at_singular_poses singular_passing solvers_of_loops"),
         "analysis/test_singularity",
     ),

@@ -10,6 +10,8 @@ from ada_dynamics.algorithms import closure
 from ada_dynamics.algorithms.kinematics import standing_still, transforms
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.algorithms.tangent_map import tangent_map as solved
+from ada_dynamics.constraints.map_order import MapOrder
+from ada_dynamics.constraints.tangent_map import SUSPICIOUS
 from ada_dynamics.dynamics.quantities.base import (
     Quantity,
     position_guards,
@@ -20,8 +22,6 @@ from ada_dynamics.dynamics.quantities.base import (
     tag_of,
 )
 from ada_dynamics.expr import Traced, jvp, minimum
-from ada_dynamics.loops.map_order import MapOrder
-from ada_dynamics.loops.velocities import SUSPICIOUS
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.vector import ZERO, Scalar
 

@@ -15,6 +15,8 @@ from ada_dynamics.algorithms.elimination import Closed, Plan, planned_rows
 from ada_dynamics.algorithms.kinematics import at_rest, motions, standing_still, transforms, world_and_bodies
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
+from ada_dynamics.constraints.elimination import late
+from ada_dynamics.constraints.plans import Plans
 from ada_dynamics.dynamics.quantities.base import (
     Outputs,
     Quantity,
@@ -29,8 +31,6 @@ from ada_dynamics.dynamics.quantities.base import (
 from ada_dynamics.dynamics.quantities.equations import Order, order_tag
 from ada_dynamics.errors import ModelError
 from ada_dynamics.expr import Function, Traced, jvp, minimum, trace
-from ada_dynamics.loops.orders import late
-from ada_dynamics.loops.plans import Plans
 from ada_dynamics.model.degenerate import has_degenerate_bodies
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import Tree
@@ -294,7 +294,7 @@ def condition_rates(tree: Tree, plans: Plans) -> Quantity:
 
 
 def projected(tree: Tree, solver: Solver, q: Sequence[Scalar], v: Sequence[Scalar]) -> Traced:
-    """One step towards the state on the loops that is nearest by kinetic energy (see `loops.projection`).
+    """One step towards the state on the loops that is nearest by kinetic energy (see `constraints.projection`).
 
     Position: q - M⁻¹Jᵀ (J M⁻¹ Jᵀ)⁻¹ gap, velocity: v - M⁻¹Jᵀ (J M⁻¹ Jᵀ)⁻¹ J v, both with the factors of forward
     dynamics.

@@ -14,6 +14,7 @@ from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.algorithms.residual import efforts_and_conditions
 from ada_dynamics.algorithms.rnea import gather_efforts, wrenches_inward
 from ada_dynamics.algorithms.sparse_ldl import Factors, solve_factorised
+from ada_dynamics.constraints.plans import Plans
 from ada_dynamics.dynamics.quantities.base import (
     Outputs,
     Quantity,
@@ -28,7 +29,6 @@ from ada_dynamics.dynamics.quantities.equations import inverse
 from ada_dynamics.expr import Expr, Function, Traced, directional, extract, jvp, trace
 from ada_dynamics.expr.function import COLUMN, SHARED, Columns
 from ada_dynamics.expr.per_lane import per_lane
-from ada_dynamics.loops.plans import Plans
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.vector import Scalar, is_zero

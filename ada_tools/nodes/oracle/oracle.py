@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.actuation import motor_efforts
+from ada_dynamics.constraints.singular import SINGULAR, directions
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.engines.pinocchio_model import RANK, PinocchioModel
 from ada_dynamics.errors import InputError
-from ada_dynamics.loops.actuation import motor_efforts
-from ada_dynamics.loops.admissible import directions
-from ada_dynamics.loops.singular import SINGULAR
 from ada_dynamics.model.description import BASES
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.model import Model

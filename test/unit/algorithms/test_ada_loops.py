@@ -17,7 +17,7 @@ import ada_dynamics as ada
 from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms import dca
 from ada_dynamics.algorithms.assembly_order import ORDERS, in_turn
-from ada_dynamics.loops.study import study
+from ada_dynamics.constraints.analysis import study
 from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.motion import Force

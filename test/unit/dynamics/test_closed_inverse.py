@@ -14,9 +14,9 @@ from mechanism_oracle import Oracle, least_efforts
 from refused import refused
 
 import ada_dynamics as ada
+from ada_dynamics.constraints import singular
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.loops import singular
 from ada_dynamics.robots import mechanisms
 
 Array = Any

@@ -8,8 +8,8 @@ from random_trees import random_tree
 
 import ada_dynamics as ada
 from ada_dynamics import Builder, Dynamics, ModelError
-from ada_dynamics.loops.close_loops import close_loops
-from ada_dynamics.loops.numbers import LoopNumbers
+from ada_dynamics.constraints.closed_configuration import close_loops
+from ada_dynamics.constraints.constraint_set import LoopNumbers
 
 RELATIVE = 1e-12  # some hundred products in double precision on both sides
 g = 9.81

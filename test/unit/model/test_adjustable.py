@@ -11,7 +11,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import ada_dynamics as ada
-from ada_dynamics.loops.numbers import LoopNumbers
+from ada_dynamics.constraints.constraint_set import LoopNumbers
 from ada_dynamics.model import edit
 from ada_dynamics.model.edit.adjustable import adjustable, geometry
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from turning_robots import HIP, merged_hip
 
 import ada_dynamics as ada
+from ada_dynamics.constraints.closure import flipped
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
-from ada_dynamics.loops.assembly import flipped
 from ada_dynamics.model import Builder
 from ada_dynamics.robots.catalogue import start_of_mechanism
 from ada_tools.browser.command_sliders import motors_of

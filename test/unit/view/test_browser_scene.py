@@ -8,7 +8,7 @@ from browser_robots import pushable, rocker
 
 import ada_dynamics as ada
 from ada_dynamics.clock import ManualClock
-from ada_dynamics.loops.numbers import LoopNumbers
+from ada_dynamics.constraints.constraint_set import LoopNumbers
 from ada_dynamics.model.elements import Shape
 from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
 from ada_tools.browser.exhibits import EXHIBITS

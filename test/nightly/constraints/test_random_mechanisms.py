@@ -11,11 +11,10 @@ from mechanism_oracle import Case, Oracle, same_motion
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
+from ada_dynamics.constraints.analysis import in_general, study
+from ada_dynamics.constraints.plans import make_plans
 from ada_dynamics.dynamics.quantities.closed import SOLVERS
 from ada_dynamics.errors import InputError, ModelError
-from ada_dynamics.loops.plans import make_plans
-from ada_dynamics.loops.study import study
-from ada_dynamics.loops.uniqueness import in_general
 from ada_dynamics.model.edit import recut
 from ada_dynamics.robots.mechanisms import random_mechanism
 

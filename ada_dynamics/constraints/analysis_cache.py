@@ -10,11 +10,11 @@ import numpy as np
 
 from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.analysis import Study, study
+from ada_dynamics.constraints.constraint_set import LoopNumbers
+from ada_dynamics.constraints.plans import Plans, make_plans
+from ada_dynamics.constraints.tree_elimination import LONG, SEARCHED, RedundantError, study_long
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
-from ada_dynamics.loops.long import LONG, SEARCHED, RedundantError, study_long
-from ada_dynamics.loops.numbers import LoopNumbers
-from ada_dynamics.loops.plans import Plans, make_plans
-from ada_dynamics.loops.study import Study, study
 from ada_dynamics.model.model import Model
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.loops.singular import refuse_unresisted, weight_across
+from ada_dynamics.constraints.singular import refuse_unresisted, weight_across
 
 CLOSED = 1e-15  # gap, in lengths of the mechanism, at which there is nothing left to close
 CUT = 1e-5  # singular values of W under this share of the largest one are left alone

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.loops.overview import overview
-from ada_dynamics.loops.state import loop_state
-from ada_dynamics.loops.study import study
+from ada_dynamics.constraints.analysis import loop_state, study
+from ada_dynamics.constraints.report import overview
 from ada_dynamics.model.edit import with_parts
 
 PLANAR = ["force along y", "moment about z", "moment about x"]

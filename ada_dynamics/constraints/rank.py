@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.loops.numbers import LoopNumbers
+from ada_dynamics.constraints.constraint_set import LoopNumbers
 
 # Of the largest singular value: less is arithmetic. Poses are closed to 1e-11, singular values follow to within that.
 ARITHMETIC = 1e-10

@@ -10,9 +10,9 @@ import numpy as np
 
 from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.arrays import Array
-from ada_dynamics.loops.combinations import Combinations, independent_counts
-from ada_dynamics.loops.orders import Samples, along_the_tree, late, sparsest
-from ada_dynamics.loops.study import Study
+from ada_dynamics.constraints.analysis import Study
+from ada_dynamics.constraints.combinations import Combinations, independent_counts
+from ada_dynamics.constraints.elimination import Samples, along_the_tree, late, sparsest
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD
 
@@ -35,7 +35,7 @@ class Plans:
         determinant: of the whole system, each row divided by its `inertias` or `typical`: the usual one in the sample
             poses. An early order changes the pivots, but not their product.
         following: of redundant loops, the candidates with combinations in place of the conditions used, for motions
-            (see `loops.combinations`).
+            (see `constraints.combinations`).
         following_typical: as `typical`, of these.
     """
 

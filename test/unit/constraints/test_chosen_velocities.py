@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ada_dynamics.loops.combinations import Combinations, independent_counts
-from ada_dynamics.loops.map_order import pivots_of
-from ada_dynamics.loops.singular import System, tangents
-from ada_dynamics.loops.velocities import completion, independent_velocities, least_seen, least_share, motions
+from ada_dynamics.constraints.combinations import Combinations, independent_counts
+from ada_dynamics.constraints.map_order import pivots_of
+from ada_dynamics.constraints.singular import System, tangents
+from ada_dynamics.constraints.tangent_map import completion, independent_velocities, least_seen, least_share, motions
 
 
 @pytest.mark.parametrize("several", [(), (3,), (2, 3)])

@@ -13,7 +13,7 @@ from mechanism_oracle import Oracle
 from scipy.spatial.transform import Rotation
 
 import ada_dynamics as ada
-from ada_dynamics.loops.study import study
+from ada_dynamics.constraints.analysis import study
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
 from benchmarks.linkages.families import FAMILIES

@@ -15,9 +15,9 @@ from mechanism_oracle import Oracle
 from refused import refused
 
 import ada_dynamics as ada
+from ada_dynamics.constraints.closed_configuration import ClosedConfiguration
 from ada_dynamics.contact.stops import limit_violations
 from ada_dynamics.errors import BeyondLimitsWarning
-from ada_dynamics.loops.close_loops import ClosedConfiguration
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.robots import mechanisms

@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.analysis import RANK, Flags, LoopState, Study, in_general, loop_state, study
+from ada_dynamics.constraints.closure import CLOSED, assembled, start_of
+from ada_dynamics.constraints.constraint_set import LoopNumbers
 from ada_dynamics.errors import ModelError
-from ada_dynamics.loops.assembly import CLOSED, assembled, start_of
-from ada_dynamics.loops.numbers import LoopNumbers
-from ada_dynamics.loops.state import LoopState, loop_state
-from ada_dynamics.loops.study import RANK, Study, study
-from ada_dynamics.loops.uniqueness import Flags, in_general
 from ada_dynamics.model.model import Model
 
 # Velocities up to which ranks are looked at; saying all of them takes some 10 s, and grows with the cube of the size.

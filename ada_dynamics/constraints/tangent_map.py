@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.loops.singular import SINGULAR
-from ada_dynamics.loops.study import Study, independent_columns
+from ada_dynamics.constraints.analysis import Study, independent_columns
+from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.model import Model
 

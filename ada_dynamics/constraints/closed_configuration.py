@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.analysis import Study, loop_state, refuse_open, study
+from ada_dynamics.constraints.closure import assembled, free_velocities, limited, start_of
+from ada_dynamics.constraints.constraint_set import LoopNumbers, typical_length
+from ada_dynamics.constraints.rank import ROUNDED_GAP
 from ada_dynamics.display import NotebookDisplay
 from ada_dynamics.errors import InputError
-from ada_dynamics.loops.assembly import assembled, free_velocities, start_of
-from ada_dynamics.loops.limited import limited
-from ada_dynamics.loops.numbers import LoopNumbers, typical_length
-from ada_dynamics.loops.rank import ROUNDED_GAP
-from ada_dynamics.loops.state import loop_state
-from ada_dynamics.loops.study import Study, refuse_open, study
 from ada_dynamics.model.model import Model
 
 

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.closure import CLOSED, assembled, close, flipped
+from ada_dynamics.constraints.constraint_set import LoopNumbers
+from ada_dynamics.constraints.rank import ROUNDED_GAP, STEP, Rows, direction, rank_at, stepped
+from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.errors import ModelError
-from ada_dynamics.loops.assembly import CLOSED, assembled, close, flipped
-from ada_dynamics.loops.numbers import LoopNumbers
-from ada_dynamics.loops.rank import ROUNDED_GAP, STEP, Rows, direction, rank_at, stepped
 from ada_dynamics.model.model import Model
 
 NEAR_SINGULAR = 0.05  # of the median relative singular value of the sample poses
@@ -201,3 +203,84 @@ def refuse_open(numbers: LoopNumbers) -> None:
                 link=sides.parent,
                 value=max(own),
             )
+
+
+# --- one state --------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class LoopState:
+    """The loops in one state.
+
+    Attributes:
+        gap: by loop, how far each of its conditions is from holding [m, rad].
+        drift: by loop, how fast [m/s, rad/s]; zero without a velocity.
+        sigma: smallest singular value of the conditions, weighted by the mass matrix, by the largest: 0 in a singular
+            pose, where the loops lose rank.
+        mobility: degrees of freedom in this pose.
+    """
+
+    gap: dict[str, Array]
+    drift: dict[str, Array]
+    sigma: float
+    mobility: int
+
+    @property
+    def worst_gap(self) -> float:
+        """The largest one."""
+        return max((float(np.max(np.abs(g), initial=0.0)) for g in self.gap.values()), default=0.0)
+
+    @property
+    def is_singular(self) -> bool:
+        """True if the pose counts as singular."""
+        return self.sigma < SINGULAR
+
+
+def loop_state(study: Study, q: Array, v: Array | None) -> LoopState:
+    """Look at one state.
+
+    Args:
+        study: of the model.
+        q: positions.
+        v: velocities, or None.
+    """
+    numbers = study.numbers
+    gaps = numbers.gap(q)
+    drifts = np.zeros(len(gaps)) if v is None else numbers.jacobian(q) @ v
+    names = np.array([loop for loop, _, _ in numbers.conditions])
+    acting = sorted((*study.used, *study.spare))
+    s = np.linalg.svd(numbers.whitened(q)[:, acting], compute_uv=False)
+    kept = min(int(np.sum(s > SINGULAR * np.max(s, initial=0.0))), study.rank)
+    return LoopState(
+        {name: gaps[names == name] for name in numbers.model.loop_names},
+        {name: drifts[names == name] for name in numbers.model.loop_names},
+        float(s[study.rank - 1] / s[0]) if study.rank else 1.0,
+        numbers.model.nv - kept,
+    )
+
+
+# --- uniqueness of joint forces ---------------------------------------------------------------------------------------
+Flags = dict[str, NDArray[np.bool_]]  # six flags per joint, [force, moment]
+
+REACHED = 1e-9  # share of a unit multiplier in a component
+
+
+def in_general(study: Study) -> Flags:
+    """Components that are unique in general poses."""
+    return common([at_pose(study.numbers, q, study.rank) for q in study.poses])
+
+
+def at_pose(numbers: LoopNumbers, q: Array, rank: int) -> Flags:
+    """Components that are unique in a pose where the conditions have the given rank."""
+    J = numbers.jacobian(q) / numbers.weights[:, None]
+    U = np.linalg.svd(J, full_matrices=True)[0]
+    reached: dict[str, Array] = {}
+    for wrenches in numbers.wrenches(q, U[:, rank:].T / numbers.weights):
+        for name, wrench in wrenches.items():
+            reached[name] = np.maximum(reached.get(name, np.zeros(6)), np.abs(wrench) / numbers.moment_units)
+    names = [body.name for body in numbers.model.full_tree.bodies] + numbers.model.loop_names
+    return {name: reached.get(name, np.zeros(6)) < REACHED for name in names}
+
+
+def common(several: Sequence[Flags]) -> Flags:
+    """Components that are unique in all of several poses."""
+    first, *others = several
+    return {name: np.logical_and.reduce([flags, *(o[name] for o in others)]) for name, flags in first.items()}

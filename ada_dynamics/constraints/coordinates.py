@@ -9,12 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError, SingularConfigurationError, WrongTypeError, unknown_name
-from ada_dynamics.loops.map_order import MapOrder, pivots_of
-from ada_dynamics.loops.numbers import typical_length
-from ada_dynamics.loops.singular import SINGULAR
-from ada_dynamics.loops.study import NEAR_SINGULAR, POSES, RANK, Study
-from ada_dynamics.loops.velocities import (
+from ada_dynamics.constraints.analysis import NEAR_SINGULAR, POSES, RANK, Study
+from ada_dynamics.constraints.constraint_set import typical_length
+from ada_dynamics.constraints.map_order import MapOrder, pivots_of
+from ada_dynamics.constraints.singular import SINGULAR
+from ada_dynamics.constraints.tangent_map import (
     Motions,
     independent_velocities,
     least_seen,
@@ -23,6 +22,7 @@ from ada_dynamics.loops.velocities import (
     sample_motions,
     velocity_units,
 )
+from ada_dynamics.errors import InputError, SingularConfigurationError, WrongTypeError, unknown_name
 from ada_dynamics.model.model import Model
 
 _NAMED = 8  # joints in a message

@@ -239,3 +239,40 @@ def _directions(a: float, b: float, c: float) -> list[tuple[float, float]]:
     if root == 0.0:
         return [(0.0, 1.0) if a else (1.0, 0.0)]
     return [(root, a), (c, root)]
+
+
+# --- admissible directions --------------------------------------------------------------------------------------------
+_SPEAKS = 1e-6  # of the largest entry of the rates: less is rounding
+
+
+def directions(J: Array, rank: int) -> Array:
+    """An orthonormal basis of what conditions of this rank leave, one column each."""
+    return np.asarray(np.linalg.svd(J)[2][rank:].T, dtype=np.float64)
+
+
+def along_branch(J: Array, rank: int, solution: Solution, v: Array, rates: Callable[[Array], Rates]) -> Array | None:
+    """Admissible motions in a singular pose, on the branch on which the mechanism moves with v.
+
+    Args:
+        J: the conditions.
+        rank: of the conditions in general.
+        solution: of the singular pose.
+        v: the velocity; that of a motion that is about to begin counts as well.
+        rates: how the conditions change with a velocity.
+
+    Returns:
+        The basis; None without a velocity, or where v itself is not along a branch.
+    """
+    if not np.max(np.abs(v), initial=0.0) > AT_REST:
+        return None
+    N = directions(J, rank - solution.lost_rank)
+    own = N.T @ v
+    given = rates(v)
+    whole = given.J + given.rate_by_v
+    scale = _SPEAKS * float(np.max(np.abs(whole), initial=0.0))
+    lost = solution.lost @ whole @ N
+    _, s, Vt = np.linalg.svd(lost)
+    count = int(np.sum(s > scale))
+    leaves = Vt[count:].T
+    outside = float(np.linalg.norm(own - leaves @ (leaves.T @ own)))
+    return N @ leaves if outside <= 1e-4 * float(np.linalg.norm(v)) else None

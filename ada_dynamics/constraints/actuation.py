@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.coordinates import velocities_of
 from ada_dynamics.errors import InputError
-from ada_dynamics.loops.choices import velocities_of
 from ada_dynamics.model.model import Model
 
 _RESIDUE = 1e-8  # of the efforts wanted, that the motors may leave undone
@@ -23,7 +23,7 @@ def motor_efforts(model: Model, N: Array, wanted: Array) -> Array:
 
     Args:
         model: whose `actuated` joints have motors.
-        N: the motions that the loops allow in a state, as orthonormal columns (see `loops.admissible`).
+        N: the motions that the loops allow in a state, as orthonormal columns (see `constraints.singular`).
         wanted: efforts on all joints of the tree.
 
     Raises:
