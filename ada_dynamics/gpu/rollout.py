@@ -120,18 +120,12 @@ class DeviceRollout:
         tau = tau if tau.strides[0] else tau[:1]  # a broadcast row
         inputs = np.array([system.inputs(row, h=motion.step) for row in tau])
         inputs = np.array(np.broadcast_to(inputs, (len(starts), inputs.shape[1])))
-        self._choose(starts, inputs)
+        chosen = system.chosen(starts)
+        if chosen is not None:
+            inputs[:, system.equations.chosen] = chosen
         self._u = self._placed(inputs)
         self.x, self._next = self._placed(starts), self._placed(starts)
         self._is_lost = np.zeros(len(starts), dtype=bool)
-
-    def _choose(self, states: Array, inputs: Array) -> bool:
-        """Write the selected combinations of redundant constraints to `inputs`; return False if there are none."""
-        system, goes_on = self._motion.system, np.isfinite(states).all(axis=1)
-        chosen = system.chosen(states[goes_on]) if goes_on.any() else None
-        if chosen is not None:
-            inputs[goes_on, system.equations.chosen] = chosen
-        return chosen is not None
 
     def _placed(self, rows: Array) -> DeviceArray:
         found = DeviceArray.empty(self.device, rows.shape, np.dtype(np.float64), True, 0)
@@ -156,15 +150,14 @@ class DeviceRollout:
         states: Array = np.asarray(rows_of(self.device, self.x.view("x"), rows, 0), dtype=np.float64)
         inputs: Array = np.asarray(rows_of(self.device, self._u.view("u"), rows, 0), dtype=np.float64)
         for row, state, u in zip(rows, states, inputs, strict=True):
-            self._stepper.restart(state)
-            self._stepper.u = u
+            self._stepper.restart(state, u)
             try:
                 self._stepper.march(0.0, 0, 1, self._motion.step, 0)
-                state[:] = self._stepper.x
+                state[:], u[:] = self._stepper.x, self._stepper.u
             except LOST:
                 state[:], self._is_lost[row] = np.nan, True
         put_rows(self.device, self._next, rows, states, 0)
-        if self._choose(states, inputs):
+        if self._motion.system.equations.following:
             put_rows(self.device, self._u, rows, inputs, 0)
         self.cpu_steps += len(rows)
 

@@ -249,8 +249,8 @@ def _together(
         march = marches[count] = KernelMarch(kernels, motion.method, x, u[None], motion.step)
     march.origin = motion.origin
     log, done = np.empty((steps // every, *x.shape)), 0
+    _choose(motion.system, x, u)
     while True:
-        _choose(motion.system, x, u)
         march.start(x, u[None])
         rows = march.rows((steps - done + done % every) // every)
         begin = done
@@ -284,8 +284,8 @@ def _choose(system: System, x: Array, u: Array) -> None:
 
 
 def _step_one_by_one(motion: Motion, stepper: Stepper, x: Array, u: Array, first: int) -> None:
+    """One step of each state; combinations change only where its own kernel stops, whatever the others do."""
     for i in range(x.shape[1]):
-        stepper.restart(x[:, i])
-        stepper.u = u[:, i]
+        stepper.restart(x[:, i], u[:, i])
         stepper.march(motion.origin, first, 1, motion.step, 0)
-        x[:, i] = stepper.x
+        x[:, i], u[:, i] = stepper.x, stepper.u

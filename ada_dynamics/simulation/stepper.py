@@ -99,16 +99,23 @@ class Stepper:
 
     @u.setter
     def u(self, value: Array) -> None:
-        chosen = self._u[self.system.equations.chosen]
-        self._u = np.array(value, dtype=np.float64)
-        self._u[self.system.equations.chosen] = chosen  # which belongs to the state
-        self._s.u = self._u.ctypes.data
+        chosen = self.system.equations.chosen  # belongs to the state
+        self._u[: chosen.start], self._u[chosen.stop :] = value[: chosen.start], value[chosen.stop :]
         self.forget()
 
-    def restart(self, x: Array) -> None:
-        """Go on from a state as if nothing had been before."""
+    def restart(self, x: Array, u: Array | None = None) -> None:
+        """Continue from a state without any history.
+
+        Args:
+            x: the state.
+            u: the input, which includes the combinations of redundant constraints; None keeps the present input and
+                takes combinations that suit the state.
+        """
         self.x = x
-        self._choose()
+        if u is None:
+            self._choose()
+        else:
+            self._u[...] = u
         self._s.taken = self._s.refused = 0
         self._s.time = self._s.length = 0.0
         self.counts = Counts()

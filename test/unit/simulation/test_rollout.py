@@ -106,6 +106,18 @@ def test_unusable_starts_are_refused_and_so_are_inputs_that_change_over_time(arm
             sim.rollout(*given)
 
 
+@pytest.mark.parametrize("integrator", ["semi_implicit", "rk4"])
+def test_redundant_constraints_leave_a_motion_the_same_alone_and_among_others(integrator):
+    """Each motion selects its combinations of redundant constraints where its own kernel stops."""
+    sim = Simulation(ada.load("goldberg"), integrator=integrator, step=2e-3)
+    log = Simulation(sim.model, step=2e-3, log_every=100).run(0.6)
+    together = sim.rollout(log.q, 3.0 * log.v, 0.2, rows_every=100)
+    for i in range(len(log.t)):
+        alone = sim.rollout(log.q[[i]], 3.0 * log.v[[i]], 0.2, rows_every=100)
+        np.testing.assert_array_equal(alone.q[0], together.q[i])
+        np.testing.assert_array_equal(alone.v[0], together.v[i])
+
+
 @pytest.mark.parametrize("name", ["pa10", "five_bar"])
 def test_a_motion_that_runs_away_is_lost_alone_until_it_is_placed_anew(name):
     model = ada.load(name)
