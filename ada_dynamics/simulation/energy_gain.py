@@ -37,6 +37,9 @@ class EnergyGain:
         """Args: what moves, and rows of states in which it begins."""
         self._motion, self._steps = motion, 0
         self._start, self._potential, self._work, self._most = np.zeros((4, len(x)))
+        self._places = _positions(motion.system.model)
+        self._scale = _scale(motion.system.model)
+        self._others = np.flatnonzero(self._places < 0)  # velocities whose work is unknown
         self.is_on = _is_known(motion) and not motion.inputs.changes
         self.begin(np.arange(len(x)), x)
 
@@ -46,17 +49,16 @@ class EnergyGain:
             return
         kinetic, potential = _energy(self._motion, x[which])
         self._start[which], self._potential[which] = kinetic + potential, potential
-        self._work[which], self._most[which] = 0.0, kinetic + _scale(self._motion.system.model)
+        self._work[which], self._most[which] = 0.0, kinetic + self._scale
 
     def moved(self, before: Array, after: Array, tau: Array, steps: int) -> None:
         """Take note of steps under constant efforts, (N, nv)."""
         if not self.is_on:
             return
-        driven = np.flatnonzero(tau.any(axis=0))
-        if len(driven):
-            places = _positions(self._motion.system.model)[driven]
-            self.is_on = bool((places >= 0).all())
-            self._work += ((after[:, places] - before[:, places]) * tau[:, driven]).sum(axis=1)
+        if len(self._others) and tau[:, self._others].any():
+            self.is_on = False
+            return
+        self._work += np.einsum("ij,ij->i", (after - before)[:, self._places], tau)
         self._steps += steps
         if self._steps >= EVERY:
             self._steps = 0

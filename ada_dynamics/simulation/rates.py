@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -95,13 +96,13 @@ class Equations:
         """Numbers in u."""
         return int(self.chosen.stop) + 1
 
-    @property
+    @cached_property
     def servo_inputs(self) -> slice:
         """Where the commands of the servos are in u."""
         start = self.tree.nv + PARAMETERS * len(self.loads.applied) + self._pushes
         return slice(start, start + COMMAND_SIZE * len(self.loads.servos))
 
-    @property
+    @cached_property
     def chosen(self) -> slice:
         """Where the combinations are in u."""
         start = int(self.servo_inputs.stop)

@@ -58,6 +58,7 @@ class Motions(Uncopied):
         self._stepper = Stepper(motion.system, motion.method, motion.stepper.tolerance)
         self._x = _starts(motion, q, v)
         self._marches: dict[int, KernelMarch] = {}  # by number of states
+        self._lost: NDArray[np.bool_] = np.zeros(len(self._x), dtype=bool)
         self.gain = EnergyGain(self._motion, self._x)
 
     @property
@@ -78,28 +79,33 @@ class Motions(Uncopied):
     @property
     def is_lost(self) -> NDArray[np.bool_]:
         """True, motion by motion, where it could not go on."""
-        return np.asarray(~np.isfinite(self._x).all(axis=1))
+        return self._lost.copy()
 
     def place(self, which: ArrayLike, q: ArrayLike, v: ArrayLike | None = None) -> None:
         """Let some of them, by their numbers, go on from other states; their time stays that of all."""
-        self._x[np.asarray(which)] = _starts(self._motion, q, v)
-        self.gain.begin(np.atleast_1d(np.asarray(which)), self._x)
+        which = np.atleast_1d(np.asarray(which))
+        self._x[which], self._lost[which] = _starts(self._motion, q, v), False
+        self.gain.begin(which, self._x)
 
     def run(self, steps: int, tau: ArrayLike | None = None) -> None:
         """Take steps with constant efforts of all, (nv,), or of each, (N, nv); those of the simulation by default."""
         steps = whole_steps("steps", steps)
-        goes_on = ~self.is_lost
         efforts = _efforts(self._motion, len(self._x), tau)
         before = self._x.copy()
-        states = np.stack([before[goes_on]] * 2, axis=1)
+        goes_on: slice | NDArray[np.bool_] = ~self._lost if self._lost.any() else slice(None)
+        starts = before[goes_on]
+        states = np.empty((len(starts), 2, self._x.shape[1]))
+        states[:, 0] = starts
         self.march(states, efforts[goes_on], steps, steps)
         self._x[goes_on] = states[:, 1]
+        self._lost = np.asarray(~np.isfinite(self._x).all(axis=1))
         self.gain.moved(before, self._x, efforts, steps)
 
     def march(self, states: Array, tau: Array, steps: int, every: int, threads: int = 1) -> None:
         """Fill rows of states, (N, R + 1, n), from the first one on: one after every so many steps."""
         motion, own = self._motion, self._stepper
-        is_together = own.is_native and not motion.method.is_adaptive
+        # One state alone takes less time in the code for one, which gives the same bits.
+        is_together = own.is_native and not motion.method.is_adaptive and len(states) > 1
 
         def block(rows: slice) -> None:
             # Steppers and marches hold states: blocks on several threads need their own.
@@ -208,7 +214,7 @@ def _efforts(motion: Motion, count: int, tau: ArrayLike | None) -> Array:
     given = motion.tau if tau is None else np.asarray(tau, dtype=np.float64)
     if given.shape not in ((nv,), (count, nv)) or not np.isfinite(given).all():
         raise InputError(f"tau has shape {given.shape}; it must be ({nv},) or ({count}, {nv}), all finite.")
-    return np.broadcast_to(given, (count, nv))
+    return given if given.ndim == 2 else np.broadcast_to(given, (count, nv))
 
 
 def _one_by_one(motion: Motion, stepper: Stepper, states: Array, tau: Array, steps: int, every: int) -> None:

@@ -14,7 +14,6 @@ import numpy as np
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS
 from ada_dynamics.algorithms.energy_balance import scaled_velocities
 from ada_dynamics.algorithms.joint_loads import without_friction
-from ada_dynamics.algorithms.joint_servo import COMMAND_SIZE
 from ada_dynamics.algorithms.rnea import inverse_dynamics
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, quantities
@@ -272,13 +271,16 @@ class System:
         h: float = 0.0,
     ) -> Array:
         """u of efforts, parameters of profiles, wrenches on pushed bodies, commands of servos, and step length."""
-        loads = self.equations.loads
-        assert len(parameters) == PARAMETERS * len(loads.applied)
-        pushes = np.zeros(6 * len(self.equations.tree.bodies) if loads.pushes else 0)
+        equations, nv = self.equations, len(tau)
+        assert len(parameters) == PARAMETERS * len(equations.loads.applied)
+        u: Array = np.zeros(equations.input_size)
+        u[:nv], u[-1] = tau, h
+        u[nv : nv + len(parameters)] = parameters
         if push is not None:
-            pushes[...] = push
-        commanded = np.zeros(COMMAND_SIZE * len(loads.servos)) if commands is None else commands
-        return np.concatenate([tau, parameters, pushes, commanded, np.zeros(self.equations.following), [h]])
+            u[nv + len(parameters) : equations.servo_inputs.start] = push
+        if commands is not None:
+            u[equations.servo_inputs] = commands
+        return u
 
     def chosen(self, X: Array) -> Array | None:
         """Combinations that suit states, one row each, for their place in u; None where none are needed."""
