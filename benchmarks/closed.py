@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import numpy as np
 
@@ -26,8 +25,7 @@ from benchmarks.report import Aim, Report
 from benchmarks.timing import Contender, Plan, measure
 
 States = tuple[Array, Array, Array]
-BUFFER, STRUCT = "ada forward", "ada forward (struct)"
-MODES: tuple[tuple[str, Literal["buffer", "struct"]], ...] = ((BUFFER, "buffer"), (STRUCT, "struct"))
+CALL = "ada forward"
 NATIVE, KERNEL, ROWS = "ada native", "ada kernel, columns", "ada forward, rows"
 FEW = 64  # different states; a batch repeats them
 # Loops multiply rounding by their condition number, 1e5 for the ladder; loops of a batch are closed to 1e-13.
@@ -40,15 +38,14 @@ class Case:
 
     make: Callable[[], Mechanism]
     call: float | None = None
-    struct: float | None = None
     native: float | None = None
     batch: float | None = None
     reach: float = 0.2  # how far states are from the start [rad, m]
 
 
 CASES = (
-    Case(mechanisms.four_bar, call=12.0, struct=25.0, native=50.0, batch=300.0),
-    Case(robots.four_bar_2_1, call=12.0, struct=25.0, native=50.0, batch=300.0),
+    Case(mechanisms.four_bar, call=25.0, native=50.0, batch=300.0),
+    Case(robots.four_bar_2_1, call=25.0, native=50.0, batch=300.0),
     Case(mechanisms.slider_crank),
     Case(mechanisms.five_bar),
     Case(mechanisms.hexa, native=25.0, batch=100.0),
@@ -127,11 +124,9 @@ class _Comparison:
     def _time(self, others: list[Contender]) -> None:
         q, v, tau = (x[0].copy() for x in self.few)
         names = {"q": q, "v": v, "tau": tau}
-        contenders = []
-        for label, boundary in MODES:
-            dynamics = ada.Dynamics(self.model, boundary=boundary, q0=self.start)
-            dynamics.forward(q, v, tau)  # compiles; from now on `forward` is a builtin
-            contenders.append(Contender(label, "f(q, v, tau)", {"f": dynamics.forward, **names, "keep": dynamics}))
+        dynamics = ada.Dynamics(self.model, q0=self.start)
+        dynamics.forward(q, v, tau)  # compiles; from now on `forward` is a builtin
+        contenders = [Contender(CALL, "f(q, v, tau)", {"f": dynamics.forward, **names, "keep": dynamics})]
         contenders.append(rows_in_turn(NATIVE, self.kernel, self.few, 20))
         contenders.append(batch_by_address(KERNEL, self.kernel, self.many))
         self._forward(self.many)
@@ -140,8 +135,7 @@ class _Comparison:
         timings = measure([*contenders, *others], self.plan)
         goals = self.case
         limits = {
-            BUFFER: goals.call,
-            STRUCT: goals.struct,
+            CALL: goals.call,
             NATIVE: goals.native,
             KERNEL: goals.batch,
             ROWS: goals.batch,

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -17,8 +16,7 @@ from benchmarks.peers import MUJOCO, PINOCCHIO, Mujoco, Pinocchio
 from benchmarks.report import Aim, Report
 from benchmarks.timing import Contender, Plan, measure
 
-BUFFER, STRUCT = "ada forward", "ada forward (struct)"
-MODES: tuple[tuple[str, Literal["buffer", "struct"]], ...] = ((BUFFER, "buffer"), (STRUCT, "struct"))
+CALL = "ada forward"
 NATIVE, GENERIC = "ada native", "ada generic native"
 ASSEMBLY = "ada generic native, ADA"
 KERNEL, KERNEL_ROWS = "ada kernel, columns", "ada kernel, rows"
@@ -31,7 +29,6 @@ class Goals:
     """Ratios aimed at for a robot; None: shown only."""
 
     call: tuple[float | None, float | None] = (None, None)  # pinocchio, MuJoCo
-    struct: float | None = None
     native: tuple[float | None, float | None] = (None, None)
     batch: tuple[float | None, float | None] = (None, None)
     generic: float | None = None
@@ -39,9 +36,9 @@ class Goals:
 
 
 GOALS = {
-    "pa10": Goals((7.0, 7.0), 14.0, (12.0, 10.0), (80.0, 100.0), 2.5, 1.3),
+    "pa10": Goals((14.0, 7.0), (12.0, 10.0), (80.0, 100.0), 2.5, 1.3),
     "pa10full": Goals(native=(8.0, None), batch=(50.0, None), generic=2.5, assembly=1.3),
-    "humanoid": Goals((10.0, 7.0), 10.0, (10.0, 8.0), (30.0, 30.0)),
+    "humanoid": Goals((10.0, 7.0), (10.0, 8.0), (30.0, 30.0)),
 }
 
 
@@ -90,20 +87,15 @@ class _Robot:
 
     def _single_calls(self) -> None:
         q, v, tau = (np.ascontiguousarray(x[0]) for x in self.states)
-        contenders = []
-        for label, boundary in MODES:
-            dynamics = ada.Dynamics(self.model, boundary=boundary)
-            dynamics.forward(q, v, tau)  # compiles; from now on `forward` is a builtin
-            contenders.append(
-                Contender(label, "f(q, v, tau)", {"f": dynamics.forward, "q": q, "v": v, "tau": tau, "keep": dynamics})
-            )
+        dynamics = ada.Dynamics(self.model)
+        dynamics.forward(q, v, tau)  # compiles; from now on `forward` is a builtin
+        names = {"f": dynamics.forward, "q": q, "v": v, "tau": tau, "keep": dynamics}
+        contenders = [Contender(CALL, "f(q, v, tau)", names)]
         contenders += [engine.single(*self.few) for engine in (self.pin, self.mujoco) if engine]
         goals = self.goals
         aims = [
-            Aim(PINOCCHIO, BUFFER, goals.call[0]),
-            Aim(MUJOCO, BUFFER, goals.call[1]),
-            Aim(PINOCCHIO, STRUCT, goals.struct),
-            Aim(MUJOCO, STRUCT),
+            Aim(PINOCCHIO, CALL, goals.call[0]),
+            Aim(MUJOCO, CALL, goals.call[1]),
         ]
         self._compare(f"{self.name}, one call from Python", contenders, aims)
 

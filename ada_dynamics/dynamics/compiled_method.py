@@ -10,9 +10,9 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from ada_dynamics.errors import CompileError
-from ada_dynamics.jit.boundary import make_builtin
 from ada_dynamics.jit.fallback import announce, reason_for_fallback
 from ada_dynamics.jit.native import Entry
+from ada_dynamics.jit.python_call import make_builtin
 from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.target import Target
 from ada_dynamics.model.model import Model
@@ -97,7 +97,7 @@ class CompiledMethod:
         signature = Signature(name, inputs, tuple((f"result_{i}", shape(model)) for i, shape in enumerate(self.shapes)))
         entry = Entry(Target.host().lanes, takes_few=True)
         try:
-            call = make_builtin(signature, entry, method, instance.boundary, parameters, self.record)
+            call = make_builtin(signature, entry, method, parameters, self.record)
         except CompileError as error:
             announce(str(error))
             return method

@@ -52,7 +52,6 @@ class Computation:
         kernel: KernelKind = "auto",
         solver: LoopSolver = "auto",
         checked: bool = True,
-        boundary: Literal["buffer", "struct"] | None = None,
         q0: ArrayLike | None = None,
         order: Order = None,
         hybrid: Sequence[str] | str = "auto",
@@ -73,8 +72,6 @@ class Computation:
                 state (slow, to check results), and auto takes the fastest elimination that the state allows.
             checked: refuse values that are not finite and quaternions off unit length. Without it they give NaN, and
                 forward dynamics of loops is wrong in singular poses, where nothing hands it on to the next tier.
-            boundary: how Python calls reach compiled code: "struct" (numpy's array structure, behind a self-test) or
-                "buffer" (Python's buffer protocol, slower); ADA_BOUNDARY or "struct" by default.
             q0: configuration near one that closes the loops, in the assembly mode to be used; near the neutral
                 configuration by default.
             order: of assembly, for ada and dca: "chain", "balanced" (a depth of O(log n)), "few_handles", or links in
@@ -118,13 +115,12 @@ class Computation:
             refuse_unusable(model, model.uniform_tree if generic else model.tree)
         self.model = model
         self.checked = checked
-        names = ("algorithm", "kernel", "solver", "checked", "boundary", "q0", "order", "hybrid", "device")
+        names = ("algorithm", "kernel", "solver", "checked", "q0", "order", "hybrid", "device")
         cuts = None if algorithm == "hybrid" else order
-        given = (algorithm, kernel, solver, checked, boundary, q0, cuts, hybrid, device)
+        given = (algorithm, kernel, solver, checked, q0, cuts, hybrid, device)
         self._options = dict(zip(names, given, strict=True))
         start = None if q0 is None else start_of(model, q0)
         self._kernels = Kernels(model, algorithm, generic, checked, start, order, solver)
-        self.boundary = boundary
         self.entries: dict[str, Entry] = {}  # of `compiled_method`s, by name
         self._seen: set[str] = set()  # methods whose first state has been looked at
         self._calls: dict[str, Callable[..., Any]] = {}
@@ -229,7 +225,7 @@ class Computation:
         def general(*values: Any) -> Any:
             return self._run(kernel, self._arguments(dict(zip(names, values, strict=True))), rescue)
 
-        return kernel.python_call(general, self.boundary, names)
+        return kernel.python_call(general, names)
 
     def _run(self, kernel: Kernel, arrays: Mapping[str, Array], rescue: Rescue | None = None) -> Any:
         inputs, is_batch = common_batch(arrays)

@@ -15,10 +15,10 @@ from ada_dynamics.errors import AdaError, CompileError, InputError
 from ada_dynamics.expr.evaluation import expand
 from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.operation_count import cost
-from ada_dynamics.jit import boundary
 from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
 from ada_dynamics.jit.fallback import PythonBackend, announce, reason_for_fallback
 from ada_dynamics.jit.native import Entry, NativeBackend
+from ada_dynamics.jit.python_call import make_builtin
 from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.sincos import LIMIT
 from ada_dynamics.jit.target import Target
@@ -178,25 +178,20 @@ class Kernel:
             self._raise(arrays, status)
         return result
 
-    def python_call(
-        self, general: Callable[..., Any], mode: str | None = None, parameters: Sequence[str] | None = None
-    ) -> Callable[..., Any]:
+    def python_call(self, general: Callable[..., Any], parameters: Sequence[str] | None = None) -> Callable[..., Any]:
         """The fastest callable for one state: anything that it cannot take at once goes to `general` unchanged.
 
         Args:
             general: called with the same arguments where they are not exactly float64 vectors of the right
                 length, or where the status is not 0; it checks, converts, and raises errors that explain.
-            mode: "struct" (reads numpy's array structure, after a self-test) or "buffer" (buffer protocol); the
-                environment variable ADA_BOUNDARY, else "struct", where not given.
-            parameters: names of the arguments, where keywords, lists and other arrays of numbers are taken as well
-                (see `boundary.make_builtin`).
+            parameters: names of the arguments, to accept keywords, lists and other arrays (see `make_builtin`).
         """
         backend = self.backend
         if isinstance(backend, PythonBackend):
             return general
         try:
             entry = Entry(backend.lanes, takes_few=parameters is not None)
-            call = boundary.make_builtin(self.signature, entry, general, mode, parameters)
+            call = make_builtin(self.signature, entry, general, parameters)
             backend.connect(entry)
             return call
         except CompileError as error:

@@ -226,12 +226,12 @@ class Body:
         self.go(after)
         self.label(after)
 
-    def leave_if(self, condition: str, result: str) -> None:
-        """Return `result` (an i32) if the i1 holds."""
+    def leave_if(self, condition: str, result: str, kind: str = "i32") -> None:
+        """Return `result` if the i1 holds."""
         leave, stay = self.new_label(), self.new_label()
         self.fork(condition, leave, stay)
         self.label(leave)
-        self.do(f"ret i32 {result}")
+        self.do(f"ret {kind} {result}")
         self.label(stay)
 
     def cases(self, kind: str, value: str, numbers: Iterable[int]) -> Iterator[int]:

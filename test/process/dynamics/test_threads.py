@@ -17,7 +17,6 @@ import ada_dynamics as ada
 THREADS, STATES = 8, 24
 CASES: dict[str, tuple[Callable[[], ada.Model], dict[str, Any]]] = {
     "own code": (lambda: ada.load("pa10"), {}),
-    "own code, buffers": (lambda: ada.load("pa10"), {"boundary": "buffer"}),
     "loop kernels": (lambda: ada.load("pa10"), {"kernel": "generic"}),
     "loops": (lambda: ada.load("five_bar"), {}),
     "redundant loops": (lambda: ada.load("bennett"), {}),

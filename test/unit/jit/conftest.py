@@ -12,7 +12,7 @@ def shared(tmp_path_factory, request):
 
 @pytest.fixture(autouse=True)
 def environment(shared, monkeypatch):
-    for name in ("ADA_CACHE", "ADA_JIT", "ADA_BOUNDARY"):
+    for name in ("ADA_CACHE", "ADA_JIT"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ADA_CACHE_DIR", str(shared))
 

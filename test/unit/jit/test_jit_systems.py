@@ -15,13 +15,11 @@ from tiers import nightly
 import ada_dynamics as ada
 from ada_dynamics.dynamics.export import quantity_of
 from ada_dynamics.jit import Target, compiler
-from ada_dynamics.jit.boundary import layout
-from ada_dynamics.jit.boundary_arguments import EXPORTS, SYMBOLS, arguments_module
-from ada_dynamics.jit.boundary_text import boundary_module
 from ada_dynamics.jit.compiler import assembly
 from ada_dynamics.jit.emit_batch import batch_module
 from ada_dynamics.jit.emit_kernel import single_module
 from ada_dynamics.jit.march_text import march_text
+from ada_dynamics.jit.python_call import EXPORTS, SYMBOLS, builtin_text, shared_text
 from ada_dynamics.jit.tape_text import interpreter_text
 
 SYSTEMS = {
@@ -42,17 +40,15 @@ def quantity(name: str, of: str) -> Callable[[], object]:
 
 
 def modules(target: Target) -> dict[str, Callable[[], str]]:
-    """Every kind of text that is compiled: the largest calls of each boundary have more than a page of numbers."""
+    """Every kind of text that is compiled: the largest call has more than a page of numbers."""
     return {
         "one state": lambda: single_module(quantity("pa10", "forward")(), target),
         "batch": lambda: batch_module(quantity("stewart", "forward")(), target),
         "inverse": lambda: batch_module(quantity("khr1", "inverse")(), target),
         "march": lambda: march_text(target),
         "tape": lambda: interpreter_text(8, target),
-        "struct": lambda: boundary_module((700, 70), ((70,), (70, 70)), "struct", layout()),
-        "buffer": lambda: boundary_module((700, 70), ((70,), (70, 70)), "buffer", layout()),
-        "struct arguments": lambda: arguments_module("struct", layout(), "q"),
-        "buffer arguments": lambda: arguments_module("buffer", layout(), "q"),
+        "call": lambda: builtin_text((700, 70), ((70,), (70, 70))),
+        "functions of all calls": shared_text,
     }
 
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from jit_examples import kernel_of, mixed, square, states
 
-from ada_dynamics.jit import boundary
+from ada_dynamics.jit import python_call
 
-pytestmark = pytest.mark.skipif(not boundary.struct_is_as_expected(), reason="results are made anew in mode buffer")
+pytestmark = pytest.mark.skipif(not python_call.is_available(), reason="this interpreter has no builtin calls")
 
 INPUTS = [[x[k] for x in states(square(), 40)] for k in range(40)]
 
@@ -24,7 +24,7 @@ INPUTS = [[x[k] for x in states(square(), 40)] for k in range(40)]
 def call():
     kernel = kernel_of(square())
     kernel.prepare("single")
-    return kernel.python_call(kernel.single, "struct")
+    return kernel.python_call(kernel.single)
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_a_result_may_be_an_argument_of_the_next_call(call):
 def test_each_of_several_results_has_its_own():
     kernel, inputs = kernel_of(mixed()), states(mixed(), 12)
     kernel.prepare("single")
-    call = kernel.python_call(kernel.single, "struct")
+    call = kernel.python_call(kernel.single)
     first = None
     for k in range(12):
         found = call(*(x[k] for x in inputs))
@@ -149,7 +149,7 @@ def test_each_of_several_results_has_its_own():
 def test_spares_go_with_the_function():
     kernel = kernel_of(square())
     kernel.prepare("single")
-    call = kernel.python_call(kernel.single, "struct")
+    call = kernel.python_call(kernel.single)
     gone = weakref.ref(call(*INPUTS[0]))
     assert gone() is not None
     del call, kernel

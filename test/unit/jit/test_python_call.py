@@ -15,7 +15,7 @@ from leaks import assert_leaks_nothing
 from refused import refused
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.jit import boundary
+from ada_dynamics.jit import python_call
 from ada_dynamics.jit.native import Entry
 
 PARAMETERS = ("q", "v", "tau", "external")
@@ -42,31 +42,27 @@ def ready(kernel):
     return kernel
 
 
-@pytest.fixture(params=("buffer", "struct"))
-def mode(request):
-    if request.param == "struct" and not boundary.struct_is_as_expected():
-        pytest.skip("this interpreter has no struct boundary")
-    return request.param
+pytestmark = pytest.mark.skipif(not python_call.is_available(), reason="this interpreter has no builtin calls")
 
 
-def made(mode, parameters=None):
+def made(parameters=None):
     """Kernel, builtin, general function and arguments, which are exact in float32."""
     kernel, general = ready(kernel_of(square())), Recorder()
     general.__name__, general.__signature__ = "square_of", inspect.signature(square_of)
     general.__doc__ = square_of.__doc__
     arrays = [np.round(array[0] * 4.0) / 4.0 for array in states(square(), 1)]
-    return kernel, kernel.python_call(general, mode, parameters), general, arrays
+    return kernel, kernel.python_call(general, parameters), general, arrays
 
 
 @pytest.fixture
-def setup(mode):
-    return made(mode)
+def setup():
+    return made()
 
 
 @pytest.fixture
-def taking(mode):
+def taking():
     """With names for the arguments and a last one that may be left out."""
-    return made(mode, PARAMETERS)
+    return made(PARAMETERS)
 
 
 def test_float64_vectors_are_answered_without_the_general_function(setup):
@@ -153,9 +149,7 @@ def assert_handed_on(call, general, arrays):
 
 
 @pytest.mark.parametrize("kind", _refused(np.zeros(7)))
-def test_with_names_what_is_no_plain_vector_goes_to_the_general_function_unchanged(taking, kind, mode):
-    if mode == "buffer" and kind == "not aligned":
-        pytest.skip("numbers are copied from a buffer, wherever it lies")
+def test_with_names_what_is_no_plain_vector_goes_to_the_general_function_unchanged(taking, kind):
     _, call, general, arrays = taking
     for position, own in enumerate(arrays):
         assert_handed_on(call, general, [*arrays[:position], _refused(own)[kind], *arrays[position + 1 :]])
@@ -195,8 +189,8 @@ def test_keywords_in_any_order_and_a_last_none_need_no_general_function(taking):
 
 
 @pytest.mark.parametrize("parameters", [None, PARAMETERS])
-def test_wrong_names_and_counts_are_left_to_the_general_function(mode, parameters):
-    _, call, general, (q, v, tau) = made(mode, parameters)
+def test_wrong_names_and_counts_are_left_to_the_general_function(parameters):
+    _, call, general, (q, v, tau) = made(parameters)
     wrong = [
         ((), {}),
         ((q, v), {}),
@@ -217,12 +211,12 @@ def test_wrong_names_and_counts_are_left_to_the_general_function(mode, parameter
         assert list(named) == list(kwargs) and all(named[name] is x for name, x in kwargs.items())
 
 
-def test_a_function_made_before_its_kernel_runs_it_once_it_is_compiled_and_outlives_it(mode):
+def test_a_function_made_before_its_kernel_runs_it_once_it_is_compiled_and_outlives_it():
     function = square()
     arrays = [array[0] for array in states(function, 1)]
     kernel, general = kernel_of(function), Recorder()
     entry = Entry(kernel.info().lanes)
-    call = boundary.make_builtin(kernel.signature, entry, general, mode)
+    call = python_call.make_builtin(kernel.signature, entry, general)
     assert call(*arrays) == "general"
     kernel.connect(entry)
     assert call(*arrays) == "general", "nothing is compiled behind the caller's back"
@@ -233,19 +227,19 @@ def test_a_function_made_before_its_kernel_runs_it_once_it_is_compiled_and_outli
     assert len(general.calls) == 2
 
 
-def test_errors_of_the_general_function_pass_through(mode):
+def test_errors_of_the_general_function_pass_through():
     def general(*_):
         raise InputError("explained", field="q")
 
-    call = ready(kernel_of(square())).python_call(general, mode)
+    call = ready(kernel_of(square())).python_call(general)
     with refused(InputError, field="q") as caught:
         call(1, 2, 3)
     assert caught.value.__context__ is None, "no trace of the failed attempt is left"
 
 
-def test_a_failing_guard_goes_to_the_general_function(mode):
+def test_a_failing_guard_goes_to_the_general_function():
     kernel, general = ready(kernel_of(mixed())), Recorder()
-    call = kernel.python_call(general, mode)
+    call = kernel.python_call(general)
     q, v, tau = (array[0] for array in states(mixed(), 1))
     for found, expected in zip(call(q, v, tau), kernel.single(q, v, tau), strict=True):
         assert np.array_equal(found, expected) and found.shape == expected.shape
@@ -294,8 +288,8 @@ def test_any_other_batch_goes_to_the_general_function(setup, kind):
 
 
 @pytest.mark.parametrize("parameters", [None, PARAMETERS])
-def test_arguments_leak_nothing_whether_they_are_taken_converted_or_refused(mode, parameters):
-    _, call, general, arrays = made(mode, parameters)
+def test_arguments_leak_nothing_whether_they_are_taken_converted_or_refused(parameters):
+    _, call, general, arrays = made(parameters)
     lists = [array.tolist() for array in arrays]
     bad = [*lists[:2], [*lists[2][:6], None]]
     huge = [*lists[:2], [*lists[2][:6], 10**400]]
@@ -329,10 +323,10 @@ def test_batches_leak_nothing(setup):
     assert_leaks_nothing(run, 300)
 
 
-def test_a_cycle_through_the_general_function_is_collected(mode):
+def test_a_cycle_through_the_general_function_is_collected():
     class Owner:
         def __init__(self):
-            self.call = ready(kernel_of(square())).python_call(self.general, mode)
+            self.call = ready(kernel_of(square())).python_call(self.general)
 
         def general(self, *args):
             return args
@@ -345,10 +339,9 @@ def test_a_cycle_through_the_general_function_is_collected(mode):
     assert gone() is None
 
 
-def test_the_mode_comes_from_the_environment_and_unknown_ones_are_refused(monkeypatch):
-    expected = "struct" if boundary.struct_is_as_expected() else "buffer"
-    monkeypatch.setenv("ADA_BOUNDARY", "struct")
-    assert boundary.choose_mode() == expected
-    monkeypatch.setenv("ADA_BOUNDARY", "telepathy")
-    with refused(InputError, field="mode"):
-        boundary.choose_mode()
+def test_an_array_whose_fields_are_elsewhere_or_a_python_without_a_function_has_no_builtin_calls():
+    fields = python_call.array_fields()
+    assert python_call.reason_unavailable(fields) is None
+    for name in fields:
+        assert python_call.reason_unavailable({**fields, name: fields[name] + 8})
+    assert python_call.reason_unavailable(fields, ("PyTuple_Size", "PyNoSuchFunction"))
