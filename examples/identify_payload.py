@@ -27,11 +27,13 @@ def record(way, seconds=10.0, seed=0):
     """Let it follow a motion, and write down what its sensors tell."""
 
     def motors(t, q, v):
-        wanted, speed, acceleration = way.of_joints(t)
+        wanted, speed, acceleration = way.joint_trajectory(t)
         return dyn.inverse(q, v, acceleration + 400.0 * (wanted - q) + 40.0 * (speed - v))
 
     arm, noise = real_arm(), np.random.default_rng(seed)
-    sim = ada.Simulation(arm, way.of_joints(0.0)[0], controller=motors, control_period=2e-3, integrator="semi_implicit")
+    sim = ada.Simulation(
+        arm, way.joint_trajectory(0.0)[0], controller=motors, control_period=2e-3, integrator="semi_implicit"
+    )
     log = sim.run(seconds)
     tau = log.tau + TORQUE * noise.normal(size=log.tau.shape)
     return ada.Log(model, log.t, np.round(log.q / ENCODER) * ENCODER, np.zeros_like(log.v), None, tau)

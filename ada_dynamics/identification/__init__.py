@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification: masses, first moments, inertias and losses from motions with measured efforts."""
+"""Identification of masses, first moments, inertias and losses from motions with measured efforts."""
 
 from ada_dynamics.identification.estimate import identify
 from ada_dynamics.identification.excitation import Excitation, excitation

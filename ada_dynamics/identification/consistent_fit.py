@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weighted least squares over parameters that a machine can have: a convex problem, solved by Newton's method.
+"""Least squares over physically consistent parameters, a convex problem solved by Newton's method.
 
-    minimise  ½ |A x - b|² + γ Σ_bodies D(P(x) ‖ P₀) + γ Σ_others (x / x₀ - ln(x / x₀) - 1)
+    minimize  ½ |A x - b|² + γ Σ_bodies D(P(x) ‖ P₀) + γ Σ_scalars (x / x₀ - ln(x / x₀) - 1)
 
 A x = b has a row for each measurement, in units of its noise. D(P ‖ P₀) = tr(P₀⁻¹ P) - ln det(P₀⁻¹ P) - 4 is the
-Bregman divergence of pseudo-inertias (Lee, Wensing and Park 2020): finite only where P is positive definite, the same
-in all frames and units, and 0 for the body that is known already. So γ is what that knowledge weighs, in measurements:
-where the motion says nothing, bodies stay as they were; everywhere else thousands of rows outweigh it.
+Bregman divergence of pseudo-inertias (Lee, Wensing and Park 2020). It is finite for positive definite P, invariant to
+frames and units, and 0 at the prior. γ is the weight of the prior in measurements: parameters that the motion does not
+excite keep their prior; for all other parameters, thousands of rows outweigh it.
 
-A body that is supposed to be small lies near the edge of what can be, from where Newton's steps are short. So the way
-leads through the middle: first all bodies are supposed to be large clouds, and γ falls; then the clouds vanish.
+The prior of a small body is near the boundary of the feasible set, where Newton steps are short. Therefore the solution
+follows a path: the priors are first large clouds of mass while γ decreases; then the clouds shrink to the priors.
 """
 
 from __future__ import annotations
@@ -24,97 +24,106 @@ from numpy.typing import NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.identification.pseudo_inertia import UNITS
 
-_FALL = 0.1  # of γ from one problem to the next
-_VANISHING = (*(0.1**k for k in range(1, 9)), 0.0)  # clouds
-_STEPS = 60  # of each problem
-_NEAR, _REACHED = 1e-2, 1e-9  # squared decrement, in units of γ, on the way and at its end
-_SHARE = 0.25  # of the foreseen gain that a step must bring
-_LEAST_SHARE = 1e-9  # of a step
+_FALL = 0.1  # ratio of γ between successive problems
+_CLOUD_SCALES = (*(0.1**k for k in range(1, 9)), 0.0)  # scales of the clouds
+_STEPS = 60  # largest number for each problem
+_NEAR, _REACHED = 1e-2, 1e-9  # squared Newton decrement relative to γ, along the path and at its end
+_SUFFICIENT_DECREASE = 0.25  # fraction of the predicted decrease that a step must achieve
+_MIN_STEP = 1e-9  # fraction of a Newton step
 
 
 @dataclass(frozen=True)
-class Body:
-    """Ten inertial parameters, some of which are free.
+class BodyParameters:
+    """Ten inertial parameters of a body, some of which are free.
 
     Attributes:
-        places: of the free ones among the unknowns.
-        which: the same ones' numbers among the ten.
-        known: P of those that are not free.
+        columns: columns of the free parameters among the unknowns.
+        indices: indices of the free parameters among the ten.
+        known: P of the fixed parameters.
         prior: P₀, positive definite.
-        cloud: P of a body as large as the robot.
+        cloud: P of a body of the size of the robot.
     """
 
-    places: NDArray[np.intp]
-    which: NDArray[np.intp]
+    columns: NDArray[np.intp]
+    indices: NDArray[np.intp]
     known: Array
     prior: Array
     cloud: Array
 
     def matrix(self, x: Array) -> Array:
-        """P."""
-        return np.asarray(self.known + np.tensordot(x[self.places], UNITS[self.which], axes=1))
+        """Pseudo-inertia P for the unknowns x."""
+        return np.asarray(self.known + np.tensordot(x[self.columns], UNITS[self.indices], axes=1))
 
 
 @dataclass(frozen=True)
-class Positive:
-    """Another parameter, which cannot be negative.
+class PositiveParameter:
+    """A positive scalar parameter.
 
     Attributes:
-        place: among the unknowns.
+        column: column among the unknowns.
         prior: x₀ > 0.
-        cloud: a value that alone would explain all efforts.
+        cloud: value that would explain all efforts.
     """
 
-    place: int
+    column: int
     prior: float
     cloud: float
 
 
-def fit(A: Array, b: Array, start: Array, bodies: Sequence[Body], others: Sequence[Positive], weight: float) -> Array:
-    """The unknowns x.
+def fit(
+    A: Array,
+    b: Array,
+    start: Array,
+    bodies: Sequence[BodyParameters],
+    others: Sequence[PositiveParameter],
+    weight: float,
+) -> Array:
+    """Solve for the unknowns x.
 
     Args:
-        A: rows of the equations, in units of the noise.
-        b: what they must give.
-        start: of the unknowns, inside: all P positive definite, all others positive.
-        bodies: which unknowns make which body.
-        others: unknowns beside them.
+        A: rows of the equations, in units of the noise, (N, F).
+        b: right-hand side, (N,).
+        start: feasible unknowns: all P positive definite, all other parameters positive.
+        bodies: parameters of bodies.
+        others: other parameters.
         weight: γ.
     """
-    problem = _Problem(A, b, bodies, others)
-    gamma, x = max(weight, problem.first_weight(start)), start
-    x = problem.minimise(x, gamma)
+    problem = _ConvexProblem(A, b, bodies, others)
+    gamma, x = max(weight, problem.initial_weight(start)), start
+    x = problem.minimize(x, gamma)
     while gamma > weight:
         gamma = max(_FALL * gamma, weight)
-        x = problem.minimise(x, gamma)
-    for share in _VANISHING:
-        problem.suppose(share)
-        x = problem.minimise(x, weight)
-    return problem.minimise(x, weight, _REACHED)
+        x = problem.minimize(x, gamma)
+    for share in _CLOUD_SCALES:
+        problem.set_priors(share)
+        x = problem.minimize(x, weight)
+    return problem.minimize(x, weight, _REACHED)
 
 
-class _Problem:
-    """The terms of the sum, and their derivatives."""
+class _ConvexProblem:
+    """Cost function and its derivatives."""
 
-    def __init__(self, A: Array, b: Array, bodies: Sequence[Body], others: Sequence[Positive]) -> None:
-        Q, self.A = np.linalg.qr(A)  # as few rows as there are unknowns
+    def __init__(
+        self, A: Array, b: Array, bodies: Sequence[BodyParameters], others: Sequence[PositiveParameter]
+    ) -> None:
+        Q, self.A = np.linalg.qr(A)  # reduces the rows to the number of unknowns
         self.b, self.bodies, self.others = Q.T @ b, bodies, others
-        self.places = np.array([one.place for one in others], dtype=np.intp)
-        self.suppose(1.0)
+        self.columns = np.array([one.column for one in others], dtype=np.intp)
+        self.set_priors(1.0)
 
-    def suppose(self, clouds: float) -> None:
-        """Priors with so much of the clouds around them."""
+    def set_priors(self, clouds: float) -> None:
+        """Set the priors with scaled clouds."""
         self.priors = np.array([one.prior + clouds * one.cloud for one in self.others])
         self.inverse_priors = [np.linalg.inv(body.prior + clouds * body.cloud) for body in self.bodies]
 
-    def first_weight(self, x: Array) -> float:
-        """So large that the first minimum is near the start."""
+    def initial_weight(self, x: Array) -> float:
+        """Weight γ for which the minimum is near the start."""
         _, F, _ = self.barrier(x)
         pull = self.A.T @ (self.A @ x - self.b)
         return float(np.linalg.norm(np.linalg.lstsq(F, pull, rcond=None)[0]))
 
-    def minimise(self, x: Array, gamma: float, reached: float = _NEAR) -> Array:
-        """Newton's method from a point inside."""
+    def minimize(self, x: Array, gamma: float, reached: float = _NEAR) -> Array:
+        """Newton's method from a feasible point."""
         for _ in range(_STEPS):
             value, F, r = self.barrier(x)
             step = self.step(x, gamma, F, r)
@@ -125,21 +134,21 @@ class _Problem:
                 return x
             share = 1.0
             while True:
-                there = self.barrier_value(x + share * step)
-                if there is not None:
-                    rise = share * along + share**2 * curvature + gamma * (there - value)
-                    if rise <= -_SHARE * share * gain:
+                value_there = self.barrier_value(x + share * step)
+                if value_there is not None:
+                    rise = share * along + share**2 * curvature + gamma * (value_there - value)
+                    if rise <= -_SUFFICIENT_DECREASE * share * gain:
                         x = x + share * step
                         break
                 share *= 0.5
-                if share < _LEAST_SHARE:  # nothing left but rounding
+                if share < _MIN_STEP:  # only rounding errors remain
                     return x
         return x
 
     def step(self, x: Array, gamma: float, F: Array, r: Array) -> Array:
-        """Newton's, (AᵀA + γ F Fᵀ) step = Aᵀ (b - A x) - γ F r, as a problem of least squares again.
+        """Newton step (AᵀA + γ F Fᵀ) step = Aᵀ (b - A x) - γ F r, solved as least squares.
 
-        Of normal equations too little would be left where measurements tell a million times as much as the prior.
+        Normal equations lose the prior if measurements outweigh it by a factor of 1e6.
         """
         rows = np.vstack([self.A, math.sqrt(gamma) * F.T])
         units = 1.0 / np.linalg.norm(rows, axis=0)
@@ -148,8 +157,8 @@ class _Problem:
         return np.asarray(units * np.linalg.solve(R, Q.T @ wanted))
 
     def barrier_value(self, x: Array) -> float | None:
-        """Sum of the divergences, a constant apart; None outside."""
-        own = x[self.places]
+        """Sum of the divergences up to a constant; None if infeasible."""
+        own = x[self.columns]
         if np.any(own <= 0.0):
             return None
         total = float(np.sum(own / self.priors - np.log(own)))
@@ -163,22 +172,23 @@ class _Problem:
         return total
 
     def barrier(self, x: Array) -> tuple[float, Array, Array]:
-        """The same, with F and r of its gradient F r and its Hessian F Fᵀ.
+        """Divergences, and F and r of their gradient F r and Hessian F Fᵀ.
 
-        Of a body P = L Lᵀ the columns of F are the entries of L⁻¹ E L⁻ᵀ, for each parameter's E, and r those of
-        Lᵀ P₀⁻¹ L - 1. Near the edge, where P is all but singular, the Hessian itself has no digits left.
+        For a body P = L Lᵀ, the columns of F are the entries of L⁻¹ E L⁻ᵀ for the matrix E of each parameter, and r
+        contains those of Lᵀ P₀⁻¹ L - 1. Near the boundary, where P is almost singular, the Hessian itself would lose
+        all digits.
         """
-        own = x[self.places]
+        own = x[self.columns]
         value = self.barrier_value(x)
         assert value is not None
         F = np.zeros((len(x), len(own) + 16 * len(self.bodies)))
-        F[self.places, np.arange(len(own))] = 1.0 / own
+        F[self.columns, np.arange(len(own))] = 1.0 / own
         parts = [own / self.priors - 1.0]
         for k, (body, inverse) in enumerate(zip(self.bodies, self.inverse_priors, strict=True)):
             L = np.linalg.cholesky(body.matrix(x))
-            halves = np.linalg.solve(L, UNITS[body.which])
+            halves = np.linalg.solve(L, UNITS[body.indices])
             turned = np.linalg.solve(L, halves.swapaxes(1, 2))
             first = len(own) + 16 * k
-            F[body.places, first : first + 16] = turned.reshape(-1, 16)
+            F[body.columns, first : first + 16] = turned.reshape(-1, 16)
             parts.append((L.T @ inverse @ L - np.eye(4)).ravel())
         return value, F, np.concatenate(parts)

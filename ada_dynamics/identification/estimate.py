@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a robot from a motion with measured efforts."""
+"""Identification of the parameters of a robot from a motion with measured efforts."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.constraint_set import typical_length
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, LittleExcitationWarning, NameDict, PoorFitWarning
-from ada_dynamics.identification.base_parameters import base_parameters
-from ada_dynamics.identification.consistent_fit import Body, Positive, fit
-from ada_dynamics.identification.equations import Equations
-from ada_dynamics.identification.motion import WINDOW, samples_of
-from ada_dynamics.identification.pseudo_inertia import parameters_of, pseudo_inertia, thickened
+from ada_dynamics.identification.base_parameters import base_parameters, excitation_rank, standard_deviations
+from ada_dynamics.identification.consistent_fit import BodyParameters, PositiveParameter, fit
+from ada_dynamics.identification.parameter_selection import dynamics_of, free_parameters, shared_parameters
+from ada_dynamics.identification.pseudo_inertia import inertial_parameters, pseudo_inertia, regularized
+from ada_dynamics.identification.regression import RegressionEquations
 from ada_dynamics.identification.result import Fit, Identification, fit_of
-from ada_dynamics.identification.uncertainty import not_shown, standard_deviations
-from ada_dynamics.identification.which import along_axes, dynamics_of, free_parameters
+from ada_dynamics.identification.samples import WINDOW, motion_samples
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import Log
 
-_ROUNDS = 4  # of fits, each weighted by what the one before left
-_CLEANEST = 1e-6  # of a row's efforts: noise is not taken for less
-_SHOWN = 3e-3  # of the efforts that a combination makes in the reference states
-_SMALL = 0.01  # of the efforts: what an unknown loss is supposed to make at first
+_ROUNDS = 4  # fits, each weighted by the residual of the one before
+_CLEANEST = 1e-6  # smallest noise, relative to the efforts of a row
+_EXCITED = 3e-3  # smallest effort of an excited combination relative to the reference states
+_SMALL = 0.01  # initial effort of an unknown loss, relative to all efforts
 _NAMED = 6  # combinations in a message
-_POSSIBLE = 3.0  # times what the best numbers leave: more, and it is the bodies that are impossible
-_POOR = 50.0  # [%] of the efforts, in the median over the joints, that a usable fit may leave
+_INCONSISTENT = 3.0  # ratio to the unconstrained residual, above which the unconstrained parameters are inconsistent
+_POOR = 50.0  # [%], median residual effort of the joints of a poor fit
 
 
 def identify(
@@ -46,7 +45,7 @@ def identify(
     prior_weight: float = 1e-3,
     window: float = WINDOW,
 ) -> Identification:
-    """Parameters of a robot from a motion: weighted least squares over what a machine can be.
+    """Identify parameters of a robot by weighted least squares over physically consistent values.
 
     Example::
 
@@ -55,24 +54,26 @@ def identify(
         found.values["link_7.mass"], found.model, found.parameters(), found.combinations()
 
     Args:
-        robot: a model, or its `Dynamics`; parameters that are not asked for have its values.
-        motion: positions, (N, nq); or a `Log`, whose positions and efforts alone are used: velocities and accelerations
-            come from the positions without delay, and its ends are dropped.
+        robot: a model, or its `Dynamics`; fixed parameters have its values.
+        motion: configurations (N, nq), or a `Log`, of which positions and efforts are used; velocities and
+            accelerations are
+            computed from the positions by zero-phase smoothing, and the ends are dropped.
         v: velocities, (N, nv).
         a: accelerations, (N, nv).
-        tau: measured efforts of the motors, (N, nv), zero where there is none.
-        parameters: which, by names of `Dynamics.parameters` with * and ?; by default those of all links that have mass,
-            losses and rotors of the motors, and whatever else the model has.
-        prior_weight: what the model's own values weigh, in measurements; they decide on what the motion does not show.
-        window: of the filter for a `Log` [s].
+        tau: measured efforts of the motors, (N, nv), zero for unactuated joints.
+        parameters: free parameters, by names of `Dynamics.parameters` with * and ?; by default the inertial parameters
+            of
+            links with mass, losses and rotors of the motors, and all nonzero parameters of the model.
+        prior_weight: weight of the values of the model in measurements; they determine what the motion does not excite.
+        window: width of the smoothing window for a `Log` [s].
 
     Raises:
-        InputError: efforts are missing or zero, lengths do not fit, the motion is too short, no parameter is asked for.
-        UnknownNameError: there is no such parameter or joint.
+        InputError: efforts are missing or zero, lengths do not match, the motion is too short, or no parameter is free.
+        UnknownNameError: a parameter or joint does not exist.
 
     Warns:
-        LittleExcitationWarning: names the combinations that the motion does not show.
-        PoorFitWarning: says how much of the efforts the parameters leave unexplained, where that is most of them.
+        LittleExcitationWarning: the motion does not excite some combinations; the message lists them.
+        PoorFitWarning: the residual is large; the message states it for each joint.
     """
     dynamics = dynamics_of(robot)
     if not prior_weight > 0.0:
@@ -82,32 +83,32 @@ def identify(
             value=prior_weight,
             allowed="a positive number",
         )
-    equations = Equations(dynamics, free_parameters(dynamics, parameters))
-    samples = samples_of(dynamics.model, motion, v, a, tau, window)
+    equations = RegressionEquations(dynamics, free_parameters(dynamics, parameters))
+    samples = motion_samples(dynamics.model, motion, v, a, tau, window)
     names = equations.names
-    Y, wanted = equations.of(samples)
+    Y, rhs = equations.of(samples)
     certain = equations.certain(samples)
-    Y, wanted = Y * certain[..., None], wanted * certain
+    Y, rhs = Y * certain[..., None], rhs * certain
     reference, _ = equations.of(equations.reference(samples))
-    base = base_parameters(reference, names, along_axes(dynamics.model))
+    base = base_parameters(reference, names, shared_parameters(dynamics.model))
     columns = list(base.leading)
-    lost, condition = not_shown(Y[..., columns], reference[..., columns], _SHOWN)
+    lost, condition = excitation_rank(Y[..., columns], reference[..., columns], _EXCITED)
     if np.all(lost):
         raise InputError(
-            f"the motion shows nothing of {_listed(base.names)}: move the joints that these act on.",
+            f"the motion does not excite any of {_listed(base.names)}: move the joints that they act on.",
             field="parameters",
             value=tuple(base.names),
         )
     shown = [k for k, is_lost in zip(columns, lost, strict=True) if not is_lost]
-    noise = _noise(Y[..., shown], wanted, certain)
-    values = _fitted(equations, names, Y, wanted, noise, prior_weight)
+    noise = _noise(Y[..., shown], rhs, certain)
+    values = _solve(equations, names, Y, rhs, noise, prior_weight)
     deviations = np.full(len(lost), np.nan)
-    deviations[~lost] = standard_deviations(Y[..., shown], wanted - Y @ values, noise)
+    deviations[~lost] = standard_deviations(Y[..., shown], rhs - Y @ values, noise)
     if np.any(lost):
-        open_ones = [name for name, is_lost in zip(base.names, lost, strict=True) if is_lost]
+        hidden = [name for name, is_lost in zip(base.names, lost, strict=True) if is_lost]
         warnings.warn(
-            f"the motion does not show {len(open_ones)} of {len(lost)} combinations, which stay near the model's "
-            f"values: {_listed(open_ones)}.",
+            f"the motion does not excite {len(hidden)} of {len(lost)} combinations, which remain near the values of "
+            f"the model: {_listed(hidden)}.",
             LittleExcitationWarning,
             stacklevel=2,
         )
@@ -132,72 +133,76 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _warn_if_poor(joints: Sequence[str], found: Fit, noise: Array) -> None:
-    """Warn where the fit leaves most of the efforts unexplained, and say whether any numbers would explain them."""
-    left = found.percent
-    if not np.nanmedian(left) > _POOR:
+    """Warn if the residual efforts are large, and distinguish inconsistent parameters from an inconsistent motion."""
+    residual = found.percent
+    if not np.nanmedian(residual) > _POOR:
         return
-    shown = ", ".join(f"{joint} {share:.0f} %" for joint, share in zip(joints, left, strict=True))
+    shown = ", ".join(f"{joint} {share:.0f} %" for joint, share in zip(joints, residual, strict=True))
     errors = found.certain * (found.measured - found.computed)
-    by_numbers = np.sqrt(np.sum(errors**2, axis=0) / np.maximum(found.certain.sum(axis=0), 1.0)) > _POSSIBLE * noise
-    why = (
-        "Parameters that no bodies can have, such as negative masses, would explain more: check sign and units of tau, "
+    rms = np.sqrt(np.sum(errors**2, axis=0) / np.maximum(found.certain.sum(axis=0), 1.0))
+    cause = (
+        "Physically inconsistent parameters, such as negative masses, would fit better: check sign and units of tau, "
         "the order of its columns, and gravity."
-        if np.any(by_numbers)
-        else "No parameters explain them: check that q, v, a and tau are rows of one motion, and how noisy they are."
+        if np.any(rms > _INCONSISTENT * noise)
+        else "No parameters fit: check that q, v, a and tau are rows of one motion, and their noise."
     )
     warnings.warn(
-        f"the identified parameters leave most of the efforts unexplained (root mean square, by joint: {shown}) and "
-        f"mean nothing. {why}",
+        f"the identified parameters leave a large residual effort (root mean square, by joint: {shown}) and are "
+        f"not meaningful. {cause}",
         PoorFitWarning,
         stacklevel=3,
     )
 
 
 # --- the fit ------------------------------------------------------------------------------------------------------
-def _fitted(equations: Equations, names: Sequence[str], Y: Array, wanted: Array, noise: Array, weight: float) -> Array:
+def _solve(
+    equations: RegressionEquations, names: Sequence[str], Y: Array, rhs: Array, noise: Array, weight: float
+) -> Array:
     """Values of the free parameters."""
-    bodies, others, start = _unknowns(equations, names, Y, wanted)
+    bodies, others, start = _unknowns(equations, names, Y, rhs)
     known = start.copy()
-    acting = np.array(sorted({int(k) for b in bodies for k in b.places} | {o.place for o in others}), dtype=np.intp)
-    place = {int(k): i for i, k in enumerate(acting)}
-    bodies = [replace(body, places=np.array([place[int(k)] for k in body.places], dtype=np.intp)) for body in bodies]
-    others = [replace(one, place=place[one.place]) for one in others]
-    rows = (Y[..., acting] / noise[:, None]).reshape(-1, len(acting))
-    target = (wanted / noise).ravel()
-    known[acting] = fit(rows, target, start[acting], bodies, others, weight)
+    effective = np.array(
+        sorted({int(k) for b in bodies for k in b.columns} | {o.column for o in others}), dtype=np.intp
+    )
+    place = {int(k): i for i, k in enumerate(effective)}
+    bodies = [replace(body, columns=np.array([place[int(k)] for k in body.columns], dtype=np.intp)) for body in bodies]
+    others = [replace(one, column=place[one.column]) for one in others]
+    rows = (Y[..., effective] / noise[:, None]).reshape(-1, len(effective))
+    target = (rhs / noise).ravel()
+    known[effective] = fit(rows, target, start[effective], bodies, others, weight)
     return known
 
 
-def _noise(Y: Array, wanted: Array, certain: Array) -> Array:
-    """Of each row's efforts: what the best parameters leave of them, whether any machine has these or not.
+def _noise(Y: Array, rhs: Array, certain: Array) -> Array:
+    """Standard deviation of the efforts of each row: the residual of unconstrained least squares, (m,).
 
     Args:
-        Y: columns that do not depend on one another, (N, m, B).
-        wanted: (N, m).
-        certain: 1 for rows that count, else 0.
+        Y: independent columns, (N, m, B).
+        rhs: right-hand side, (N, m).
+        certain: 1 for rows that count, else 0, (N, m).
     """
     counts = np.maximum(certain.sum(axis=0), 1.0)
-    efforts = np.sqrt(np.sum(wanted**2, axis=0) / counts)
+    efforts = np.sqrt(np.sum(rhs**2, axis=0) / counts)
     least = _CLEANEST * np.maximum(efforts, 1e-3 * float(np.max(efforts)))
     noise = np.maximum(efforts, least)
     for _ in range(_ROUNDS):
         rows = (Y / noise[:, None]).reshape(-1, Y.shape[-1])
-        values = np.linalg.lstsq(rows, (wanted / noise).ravel(), rcond=1e-12)[0]
-        left = wanted - Y @ values
-        noise = np.maximum(np.sqrt(np.sum(left**2, axis=0) / counts), least)
+        values = np.linalg.lstsq(rows, (rhs / noise).ravel(), rcond=1e-12)[0]
+        residual = rhs - Y @ values
+        noise = np.maximum(np.sqrt(np.sum(residual**2, axis=0) / counts), least)
     return np.asarray(noise)
 
 
 def _unknowns(
-    equations: Equations, names: Sequence[str], Y: Array, wanted: Array
-) -> tuple[list[Body], list[Positive], Array]:
-    """Bodies and other parameters that have an effect, and values to start with."""
+    equations: RegressionEquations, names: Sequence[str], Y: Array, rhs: Array
+) -> tuple[list[BodyParameters], list[PositiveParameter], Array]:
+    """Bodies and other parameters that have an effect, and their initial values."""
     model, parameters = equations.dynamics.model, equations.dynamics.parameters
     start = np.array([parameters[name] for name in names])
     sizes = np.sqrt(np.mean(np.sum(Y**2, axis=1), axis=0))
-    effort = float(np.sqrt(np.mean(np.sum(wanted**2, axis=1)))) or 1.0
+    effort = float(np.sqrt(np.mean(np.sum(rhs**2, axis=1)))) or 1.0
     by_owner: dict[str, list[int]] = {}
-    others: list[Positive] = []
+    others: list[PositiveParameter] = []
     for k, name in enumerate(names):
         owner, _, kind = name.rpartition(".")
         if kind in INERTIAL:
@@ -205,21 +210,21 @@ def _unknowns(
         elif sizes[k] > 0.0:
             whole = effort / float(sizes[k])
             start[k] = start[k] if start[k] > 0.0 else _SMALL * whole
-            others.append(Positive(k, float(start[k]), whole))
+            others.append(PositiveParameter(k, float(start[k]), whole))
     bodies, length = [], typical_length(model)
     cloud = model.total_mass * np.diag([*[length**2] * 3, 1.0])
-    for link, places in by_owner.items():
-        if not np.any(sizes[places]):
+    for link, columns in by_owner.items():
+        if not np.any(sizes[columns]):
             continue
-        which = np.array([INERTIAL.index(names[k].rpartition(".")[2]) for k in places], dtype=np.intp)
+        which = np.array([INERTIAL.index(names[k].rpartition(".")[2]) for k in columns], dtype=np.intp)
         values = np.array([parameters[f"{link}.{kind}"] for kind in INERTIAL])
-        prior = thickened(pseudo_inertia(values), model.total_mass, length)
-        start[places] = parameters_of(prior)[which]
+        prior = regularized(pseudo_inertia(values), model.total_mass, length)
+        start[columns] = inertial_parameters(prior)[which]
         values[which] = 0.0
-        body = Body(np.array(places, dtype=np.intp), which, pseudo_inertia(values), prior, cloud)
+        body = BodyParameters(np.array(columns, dtype=np.intp), which, pseudo_inertia(values), prior, cloud)
         if np.linalg.eigvalsh(body.matrix(start))[0] <= 0.0:
             raise InputError(
-                f"link {link!r}: with the parameters that stay as they are it is no body. Ask for all of {link}.*",
+                f"link {link!r}: the fixed parameters make it physically inconsistent. Free all of {link}.*",
                 link=link,
                 field="parameters",
                 allowed=f"{link}.*",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a robot, as identified from motions."""
+"""Results of identification."""
 
 from __future__ import annotations
 
@@ -16,30 +16,29 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.display import NotebookDisplay
 from ada_dynamics.identification.base_parameters import BaseParameters
-from ada_dynamics.identification.equations import Equations
-from ada_dynamics.identification.identified_model import with_parameters
-from ada_dynamics.identification.motion import WINDOW, samples_of
-from ada_dynamics.identification.smoothing import Samples
+from ada_dynamics.identification.model_parameters import model_with_parameters
+from ada_dynamics.identification.regression import RegressionEquations
+from ada_dynamics.identification.samples import WINDOW, MotionSamples, motion_samples
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import Log
 
-IDENTIFIED, IN_COMBINATIONS, NOT_SHOWN, NO_EFFECT = (
+IDENTIFIED, IN_COMBINATIONS, NOT_EXCITED, NO_EFFECT = (
     "identified",
     "in combinations only",
-    "not shown by this motion",
+    "not excited by this motion",
     "without effect",
 )
 
 
-class Row(NamedTuple):
-    """One parameter, or one combination.
+class ParameterEstimate(NamedTuple):
+    """Estimate of a parameter or of a combination of parameters.
 
     Attributes:
-        name: of it.
-        model: its value in the model that was given.
-        value: identified.
-        deviation: standard deviation; nan where it is not identified by itself.
-        status: identified, in combinations only, not shown by this motion, without effect.
+        name: name of the parameter, or expression of the combination.
+        model: value in the original model.
+        value: identified value.
+        deviation: standard deviation; NaN if the parameter is not identified individually.
+        status: "identified", "in combinations only", "not excited by this motion" or "without effect".
     """
 
     name: str
@@ -55,13 +54,13 @@ class Row(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Efforts measured and computed.
+    """Measured and computed efforts.
 
     Attributes:
-        t: times [s].
-        measured: efforts of the joints of `rows`, (N, m).
-        computed: likewise.
-        certain: 1 for rows that count, 0 for those of a joint that nearly stands: the sign of its friction is open.
+        t: times [s], (N,).
+        measured: efforts of the joints, (N, m).
+        computed: efforts of the joints, (N, m).
+        certain: 1 for rows that count; 0 if the joint is almost at rest, so that the sign of its friction is uncertain.
     """
 
     t: Array
@@ -71,17 +70,17 @@ class Fit(NamedTuple):
 
     @property
     def percent(self) -> Array:
-        """Root mean square of the difference in % of that of the measured efforts, (m,)."""
+        """Root mean square of the residual in % of that of the measured efforts, (m,)."""
         parts = (self.certain * x for x in (self.measured - self.computed, self.measured))
-        left, size = (np.linalg.norm(x, axis=0) for x in parts)
-        return np.asarray(100.0 * left / np.where(size > 0.0, size, np.nan))
+        residual, size = (np.linalg.norm(x, axis=0) for x in parts)
+        return np.asarray(100.0 * residual / np.where(size > 0.0, size, np.nan))
 
     def plot(self, joints: Sequence[str], path: str | os.PathLike[str] | None = None) -> Any:
-        """Draw them over time, a panel for each joint. Returns matplotlib's Figure.
+        """Plot both over time, one panel for each joint, and return the matplotlib Figure.
 
         Args:
-            joints: names, such as `Identification.joints`.
-            path: file to write; none where None.
+            joints: names of the joints, such as `Identification.joints`.
+            path: file to write, or None.
         """
         from ada_dynamics.drawing.panels import Panel
         from ada_dynamics.drawing.plots import figure_of
@@ -89,8 +88,8 @@ class Fit(NamedTuple):
         columns = zip(joints, self.measured.T, self.computed.T, self.percent, strict=True)
         return figure_of(
             [
-                Panel.of(f"{joint}: {left:.2g} % left", "[N m, N]", self.t, {"measured": y, "computed": x})
-                for joint, y, x, left in columns
+                Panel.of(f"{joint}: residual {share:.2g} %", "[N m, N]", self.t, {"measured": y, "computed": x})
+                for joint, y, x, share in columns
             ],
             path,
         )
@@ -98,74 +97,74 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Identification(NotebookDisplay):
-    """Parameters of a robot, from its motion.
+    """Identified parameters of a robot.
 
     Attributes:
-        equations: whose parameters, and how they were asked for.
-        prior: their values in the model that was given.
-        values: by name, identified; all of them together are a machine that can be.
-        base: the combinations that efforts depend on.
-        deviations: standard deviations of the combinations; nan where the motion does not show them.
-        is_shown: which combinations the motion shows.
-        noise: standard deviation of what is left of each row's effort.
-        condition: of the combinations that are shown, each in its own units; above some hundred they are distinguished
-            badly.
-        fit: efforts of the motion that it was found from.
+        equations: equations of the free parameters.
+        prior: values in the original model by name.
+        values: identified values by name, physically consistent as a whole.
+        base: combinations that efforts depend on.
+        deviations: standard deviations of the combinations; NaN if the motion does not excite them.
+        is_excited: True for each combination that the motion excites.
+        noise: standard deviation of the residual effort of each row.
+        condition: condition number of the excited combinations, each in its own units; above some hundred they are
+            poorly distinguished.
+        fit: efforts of the motion used for identification.
     """
 
-    equations: Equations
+    equations: RegressionEquations
     prior: Mapping[str, float]
     values: Mapping[str, float]
     base: BaseParameters
     deviations: Array
-    is_shown: NDArray[np.bool_]
+    is_excited: NDArray[np.bool_]
     noise: Array
     condition: float
     fit: Fit
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the parameters that were asked for."""
+        """Names of the free parameters."""
         return self.equations.names
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """The joint of each row of `fit`, `noise` and of residuals."""
+        """Name of the joint for each row of `fit` and `noise`."""
         return self.equations.rows
 
     @cached_property
     def model(self) -> Model:
-        """The robot with the identified parameters."""
-        return with_parameters(self.equations.dynamics, self.values)
+        """Model with the identified parameters."""
+        return model_with_parameters(self.equations.dynamics, self.values)
 
     @property
     def unidentifiable(self) -> tuple[str, ...]:
-        """Combinations that the motion does not show, by name; a better one would."""
-        return tuple(name for name, shown in zip(self.base.names, self.is_shown, strict=True) if not shown)
+        """Names of the combinations that the motion does not excite."""
+        return tuple(name for name, shown in zip(self.base.names, self.is_excited, strict=True) if not shown)
 
     @property
     def without_effect(self) -> tuple[str, ...]:
-        """Parameters that no motion of this robot shows."""
+        """Names of the parameters that no motion excites."""
         return tuple(self.names[k] for k in self.base.without_effect)
 
-    def combinations(self) -> list[Row]:
-        """A row for each base parameter."""
+    def combinations(self) -> list[ParameterEstimate]:
+        """Estimates of all base parameters."""
         before, now = (self.base.combine @ np.array(list(x.values())) for x in (self.prior, self.values))
-        status = [IDENTIFIED if shown else NOT_SHOWN for shown in self.is_shown]
+        status = [IDENTIFIED if shown else NOT_EXCITED for shown in self.is_excited]
         columns = (self.base.names, before.tolist(), now.tolist(), self.deviations.tolist(), status)
-        return [Row(*row) for row in zip(*columns, strict=True)]
+        return [ParameterEstimate(*row) for row in zip(*columns, strict=True)]
 
-    def parameters(self) -> list[Row]:
-        """A row for each parameter that was free."""
-        alone, found = dict(zip(self.base.leading, range(len(self.base.leading)), strict=True)), []
-        for place, name in enumerate(self.names):
+    def parameters(self) -> list[ParameterEstimate]:
+        """Estimates of all free parameters."""
+        number, found = {index: k for k, index in enumerate(self.base.leading)}, []
+        for index, name in enumerate(self.names):
             deviation, status = math.nan, IN_COMBINATIONS
-            if place in self.base.without_effect:
+            if index in self.base.without_effect:
                 status = NO_EFFECT
-            elif place in self.base.alone:
-                k = alone[place]
-                deviation, status = float(self.deviations[k]), IDENTIFIED if self.is_shown[k] else NOT_SHOWN
-            found.append(Row(name, self.prior[name], self.values[name], deviation, status))
+            elif index in self.base.single:
+                k = number[index]
+                deviation, status = float(self.deviations[k]), IDENTIFIED if self.is_excited[k] else NOT_EXCITED
+            found.append(ParameterEstimate(name, self.prior[name], self.values[name], deviation, status))
         return found
 
     def validate(
@@ -177,16 +176,16 @@ class Identification(NotebookDisplay):
         *,
         window: float = WINDOW,
     ) -> Fit:
-        """Efforts of another motion, measured and computed by the identified parameters; `percent` says how far off.
+        """Compare the efforts of another motion with those computed from the identified parameters.
 
         The arguments are those of `identify`.
         """
-        samples = samples_of(self.equations.dynamics.model, motion, v, a, tau, window)
+        samples = motion_samples(self.equations.dynamics.model, motion, v, a, tau, window)
         return fit_of(self.equations, samples, np.array(list(self.values.values())))
 
 
-def fit_of(equations: Equations, samples: Samples, values: Array) -> Fit:
-    """Efforts of samples, measured and computed with these values of the free parameters."""
-    Y, wanted = equations.of(samples)
+def fit_of(equations: RegressionEquations, samples: MotionSamples, values: Array) -> Fit:
+    """Measured efforts of samples, and efforts computed with values of the free parameters."""
+    Y, rhs = equations.of(samples)
     measured = equations.efforts(samples)
-    return Fit(samples.t, measured, measured - (wanted - Y @ values), equations.certain(samples))
+    return Fit(samples.t, measured, measured - (rhs - Y @ values), equations.certain(samples))

@@ -15,7 +15,7 @@ from ada_dynamics.drawing.drawing import Figurine, draw, prepare, view_of
 from ada_dynamics.drawing.plots import drawing, plot_log
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
-from ada_dynamics.identification.result import Identification, Row
+from ada_dynamics.identification.result import Identification, ParameterEstimate
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.motors import motor_joints
 from ada_dynamics.notebook.html import beside, data_address, drawn, heading, table
@@ -109,7 +109,7 @@ def _(robots: RobotList) -> str:
     return table(("name", "robot"), robots.items())
 
 
-def _parameter(row: Row) -> tuple[object, ...]:
+def _parameter(row: ParameterEstimate) -> tuple[object, ...]:
     return row.name, row.model, row.value, row.deviation, row.status
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from ada_dynamics.errors import InputError, LittleExcitationWarning, PoorFitWarning
 from ada_dynamics.identification import identify
-from ada_dynamics.identification.motion import WINDOW
-from ada_dynamics.identification.smoothing import gaps
+from ada_dynamics.identification.samples import WINDOW, time_gaps
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.writers import write
@@ -75,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     other = read(options.validate, model) if options.validate else log[count:]
     unseen = found.validate(other, window=options.window)
     tried_on = f"`{options.validate}`" if options.validate else f"its last {100 * (1.0 - _LEARNT):g} %"
-    report = {**figures(found, unseen, str(options.recording), tried_on), "gaps": gaps(log.t)}
+    report = {**figures(found, unseen, str(options.recording), tried_on), "gaps": time_gaps(log.t)}
     if options.report:
         options.report.write_text(markdown(report), encoding="utf-8")
     if options.plot:

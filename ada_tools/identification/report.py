@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ada_dynamics.identification import Fit, Identification
-from ada_dynamics.identification.result import IDENTIFIED, Row
+from ada_dynamics.identification.result import IDENTIFIED, ParameterEstimate
 
 _LARGEST = 1000.0  # per cent that say something
 _LONG = 60  # characters of a combination's name in a terminal
@@ -86,7 +86,7 @@ def residual_rows(results: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in results["residuals"]]
 
 
-def _data(row: Row) -> dict[str, Any]:
+def _data(row: ParameterEstimate) -> dict[str, Any]:
     percent = row.percent if row.percent < _LARGEST else math.nan  # of a value that may well be zero
     return {**row._asdict(), "percent": percent}
 

@@ -36,7 +36,7 @@ def driven(model: ada.Model, way: Excitation, seconds: float, stiffness: float =
     plain = way.dynamics
 
     def motors(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        y, dy, ddy = way.of_joints(t)
+        y, dy, ddy = way.joint_trajectory(t)
         tau = np.zeros(model.nv)
         wanted = ddy + stiffness * (y - q[columns]) + 2.0 * stiffness**0.5 * (dy - v[places])
         a = plain.complete_acceleration(q, v, wanted, coordinates=way.joints) if model.loops else wanted
@@ -88,7 +88,7 @@ def test_the_payload_of_a_platform_on_six_legs() -> None:
     platform = model.links["platform"]
     heavy = with_parts(model, replace(platform, mass=16.0, com=np.array([0.02, -0.03, 0.05])))
     dynamics, asked = ada.Dynamics(model), ("platform.m*", "platform.I*")
-    way = excitation(dynamics, start, parameters=asked, evaluations=1, harmonics=2, way=0.08, period=2.0)
+    way = excitation(dynamics, start, parameters=asked, evaluations=1, harmonics=2, travel=0.08, period=2.0)
     recorded = measured(driven(heavy, way, 4.0), 0, count=0.0)
     found = ada.identify(dynamics, recorded[:3000], parameters=asked)
     assert found.values["platform.mass"] == pytest.approx(16.0, rel=0.001)
@@ -110,7 +110,7 @@ def test_an_arm_that_moves_in_another_engine(arm: ada.Dynamics) -> None:
         for k in range(10_000):
             q, v = other.state()
             if k % 2 == 0:
-                y, dy, ddy = way.of_joints(1e-3 * k)
+                y, dy, ddy = way.joint_trajectory(1e-3 * k)
                 tau = arm.inverse(q, v, ddy + 400.0 * (y - q) + 40.0 * (dy - v))
                 rows.append((1e-3 * k, q + 5e-5 * rng.normal(size=7), tau + TORQUE * rng.normal(size=7)))
             other.set_efforts(tau)

@@ -94,7 +94,7 @@ def test_no_limit_is_passed_between_the_states_of_the_search_either(arm: ada.Dyn
 
 def test_velocities_and_accelerations_are_those_of_the_positions(arm: ada.Dynamics) -> None:
     way, h = excitation(arm, parameters="link_7.*", evaluations=1), 1e-4
-    before, at, after = (way.of_joints(1.3 + shift) for shift in (-h, 0.0, h))
+    before, at, after = (way.joint_trajectory(1.3 + shift) for shift in (-h, 0.0, h))
     assert (after[0] - before[0]) / (2 * h) == pytest.approx(at[1], abs=1e-6)
     assert (after[1] - before[1]) / (2 * h) == pytest.approx(at[2], abs=1e-6)
 

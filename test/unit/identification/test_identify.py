@@ -14,8 +14,8 @@ from scipy.optimize import minimize
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms.regressor import INERTIAL
-from ada_dynamics.identification.consistent_fit import Body, fit
-from ada_dynamics.identification.pseudo_inertia import UNITS, parameters_of, pseudo_inertia
+from ada_dynamics.identification.consistent_fit import BodyParameters, fit
+from ada_dynamics.identification.pseudo_inertia import UNITS, inertial_parameters, pseudo_inertia
 from ada_dynamics.model.edit import with_parts
 
 PAYLOAD, AT = 5.0, np.array([0.03, -0.02, 0.15])  # [kg], [m] in link_7
@@ -99,16 +99,16 @@ def test_a_body_stays_one_where_least_squares_would_make_it_none(arm: ada.Dynami
 def test_the_fit_is_the_best_of_all_bodies() -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(40, 10))
-    wanted = rows @ parameters_of(np.diag([0.3, 0.2, -0.1, 2.0])) + 0.1 * rng.normal(size=40)
+    wanted = rows @ inertial_parameters(np.diag([0.3, 0.2, -0.1, 2.0])) + 0.1 * rng.normal(size=40)
     places = np.arange(10)
     prior = np.diag([0.1, 0.1, 0.1, 1.0])
-    body = Body(places, places, np.zeros((4, 4)), prior, np.eye(4))
-    found = fit(rows, wanted, parameters_of(prior), [body], [], 1e-7)
+    body = BodyParameters(places, places, np.zeros((4, 4)), prior, np.eye(4))
+    found = fit(rows, wanted, inertial_parameters(prior), [body], [], 1e-7)
 
     def cost(factors: np.ndarray) -> float:
         L = np.zeros((4, 4))
         L[np.tril_indices(4)] = factors
-        return float(np.sum((rows @ parameters_of(L @ L.T) - wanted) ** 2))
+        return float(np.sum((rows @ inertial_parameters(L @ L.T) - wanted) ** 2))
 
     best = minimize(cost, np.linalg.cholesky(prior)[np.tril_indices(4)], method="BFGS", options={"gtol": 1e-9})
     assert np.sum((rows @ found - wanted) ** 2) == pytest.approx(best.fun, rel=1e-5)
@@ -120,7 +120,7 @@ def test_a_pseudo_inertia_holds_the_second_moments_of_a_box() -> None:
     P = pseudo_inertia([2.0, 0.0, 0.0, 0.0, I[0], 0.0, 0.0, I[1], 0.0, I[2]])
     assert pytest.approx(np.diag([1 / 6, 4 / 6, 9 / 6, 2.0])) == P
     values = np.random.default_rng(0).normal(size=10)
-    assert parameters_of(pseudo_inertia(values)) == pytest.approx(values)
+    assert inertial_parameters(pseudo_inertia(values)) == pytest.approx(values)
     assert pseudo_inertia(np.eye(10)) == pytest.approx(UNITS)
 
 
@@ -134,7 +134,7 @@ def test_what_a_motion_does_not_show_stays_with_the_model_and_is_named(arm: ada.
     assert {"s3.armature", "w2.damping"} <= set(found.unidentifiable)
     assert "s1.damping" not in found.unidentifiable
     row = {row.name: row for row in found.parameters()}["s3.armature"]
-    assert row.status == "not shown by this motion"
+    assert row.status == "not excited by this motion"
     assert np.isnan(row.deviation)
     assert row.value == pytest.approx(row.model, rel=1e-3)
     with warnings.catch_warnings():

@@ -12,7 +12,7 @@ from recorded_arm import ASKED, PAYLOAD, recorded_arm
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.identification.smoothing import gaps, smoothed
+from ada_dynamics.identification.samples import smooth, time_gaps
 from ada_tools import cli
 
 
@@ -94,8 +94,8 @@ def test_wrenches_from_outside_are_refused(log: ada.Log) -> None:
 def test_rows_beside_a_gap_are_dropped(log: ada.Log) -> None:
     kept = (log.t < 3.0) | (log.t > 3.5)
     t, q, tau = log.t[kept], log.q[kept], log.tau[kept]
-    assert gaps(t) == [(pytest.approx(2.998), pytest.approx(3.502))]
-    found = smoothed(log.model, t, q, tau, 0.1)
+    assert time_gaps(t) == [(pytest.approx(2.998), pytest.approx(3.502))]
+    found = smooth(log.model, t, q, tau, 0.1)
     assert np.all((found.t < 2.95) | (found.t > 3.55))
     assert found.t[0] == pytest.approx(0.05, abs=0.003) and found.t[-1] == pytest.approx(7.95, abs=0.003)
 
@@ -103,13 +103,13 @@ def test_rows_beside_a_gap_are_dropped(log: ada.Log) -> None:
 def test_a_recording_of_pieces_is_refused(log: ada.Log) -> None:
     rows = np.arange(len(log)) % 50 < 20
     with refused(ada.InputError, field="window", allowed=pytest.approx(0.038)):
-        smoothed(log.model, log.t[rows], log.q[rows], log.tau[rows], 0.1)
+        smooth(log.model, log.t[rows], log.q[rows], log.tau[rows], 0.1)
     with refused(ada.InputError, field="t", value=2000):
-        smoothed(log.model, log.t % 4.0, log.q, log.tau, 0.1)
+        smooth(log.model, log.t % 4.0, log.q, log.tau, 0.1)
 
 
 def test_the_filter_delays_nothing(log: ada.Log) -> None:
-    found = smoothed(log.model, log.t, log.q, log.tau, 0.1)
+    found = smooth(log.model, log.t, log.q, log.tau, 0.1)
     rows = np.searchsorted(log.t, found.t - 1e-9)
     assert found.v == pytest.approx(log.v[rows], abs=1e-4 * np.max(np.abs(log.v)))
     assert found.a == pytest.approx(log.a[rows], abs=3e-3 * np.max(np.abs(log.a)))
@@ -122,7 +122,7 @@ def test_quaternions_turn_as_their_rates_say() -> None:
     run = ada.Simulation(model, v=[0.1, 0.2, 0.3, 1.0, 2.0, 0.5]).run(2.0)
     q = run.q.copy()
     q[1000:, 3:] *= -1.0
-    found = smoothed(model, run.t, q, np.ones_like(run.v), 0.1)
+    found = smooth(model, run.t, q, np.ones_like(run.v), 0.1)
     rows = np.searchsorted(run.t, found.t - 1e-9)
     assert found.v == pytest.approx(run.v[rows], abs=1e-4)
     assert found.a == pytest.approx(run.a[rows], abs=5e-3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose parameters, which are asked for, and after which of them combinations are named."""
+"""Selection of the free parameters, and of the names of base parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ada_dynamics.model.model import Model
 
 
 def dynamics_of(robot: Model | Dynamics) -> Dynamics:
-    """Of a robot as callers give it."""
+    """Dynamics of the robot given by a caller."""
     if isinstance(robot, Dynamics):
         return robot
     given: object = robot
@@ -28,34 +28,34 @@ def dynamics_of(robot: Model | Dynamics) -> Dynamics:
 
 
 def free_parameters(dynamics: Dynamics, wanted: str | Sequence[str] | None) -> NDArray[np.intp]:
-    """Places of the parameters that are asked for; see `identify`.
+    """Indices of the free parameters; see `identify`.
 
     Raises:
-        UnknownNameError: there is none of such a name.
-        InputError: none is asked for.
+        UnknownNameError: a pattern matches no parameter.
+        InputError: no parameter is selected.
     """
     names = list(dynamics.parameters)
     floating = dynamics.model.floating_joint  # it has no rotor and no friction
-    there = [name for name in names if name.rpartition(".")[0] != floating]
+    available = [name for name in names if name.rpartition(".")[0] != floating]
     if wanted is None:
-        chosen = {name for name in there if _is_usual(dynamics, name)}
+        chosen = {name for name in available if _is_default(dynamics, name)}
     else:
         patterns = [wanted] if isinstance(wanted, str) else list(wanted)
         for pattern in patterns:
-            if not any(fnmatchcase(name, pattern) for name in there):
-                raise unknown_name("parameter", pattern, there)
-        chosen = {name for name in there if any(fnmatchcase(name, pattern) for pattern in patterns)}
+            if not any(fnmatchcase(name, pattern) for name in available):
+                raise unknown_name("parameter", pattern, available)
+        chosen = {name for name in available if any(fnmatchcase(name, pattern) for pattern in patterns)}
     if not chosen:
         raise InputError(
-            f"parameters is {wanted!r:.100}, which asks for none of model {dynamics.model.name!r}. Give names with * "
-            "and ?, such as 'link_7.*', or leave it out for the usual ones.",
+            f"parameters is {wanted!r:.100}, which selects none of model {dynamics.model.name!r}. Give names with * "
+            "and ?, such as 'link_7.*', or omit it for the default ones.",
             field="parameters",
             value=wanted,
         )
     return np.array([k for k, name in enumerate(names) if name in chosen], dtype=np.intp)
 
 
-def _is_usual(dynamics: Dynamics, name: str) -> bool:
+def _is_default(dynamics: Dynamics, name: str) -> bool:
     owner, _, kind = name.rpartition(".")
     if dynamics.parameters[name]:
         return True
@@ -64,8 +64,8 @@ def _is_usual(dynamics: Dynamics, name: str) -> bool:
     return kind in OF_JOINT and owner in dynamics.model.actuated
 
 
-def along_axes(model: Model) -> set[str]:
-    """Parameters that other bodies have too: a hinge does not feel where along its axis the next body begins."""
+def shared_parameters(model: Model) -> set[str]:
+    """Parameters that neighbouring bodies share, as a revolute joint is invariant to shifts along its axis."""
     found = set()
     for name in model.joint_names:
         joint = model.joints[name]

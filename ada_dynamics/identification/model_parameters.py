@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model with other values of its parameters."""
+"""Models with modified parameters."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.model.stacks import point_inertia
 
 
-def with_parameters(dynamics: Dynamics, values: Mapping[str, float]) -> Model:
-    """The model of `dynamics` with these values in place of those of its `parameters`.
+def model_with_parameters(dynamics: Dynamics, values: Mapping[str, float]) -> Model:
+    """Return the model of `dynamics` with modified parameters.
 
-    What is fixed to a link stays as it is if what is left for the link is a body; else the link takes all of it.
+    Links fixed to the link of a parameter keep their inertia if the remainder of that link is physically consistent;
+    otherwise the link takes the inertia of all of them.
 
     Args:
-        dynamics: of the model.
-        values: by name.
+        dynamics: dynamics of the model.
+        values: new values by name of the parameter.
 
     Raises:
-        UnknownNameError: there is no such parameter.
+        UnknownNameError: a parameter does not exist.
     """
     model, before = dynamics.model, dynamics.parameters
     changed = {name: value for name, value in values.items() if value != before[name]}
@@ -47,7 +48,7 @@ def with_parameters(dynamics: Dynamics, values: Mapping[str, float]) -> Model:
 
 
 def _links(model: Model, carried: str, was: Array, now: Array) -> dict[str, Link]:
-    """The links of a body that has other parameters."""
+    """Links of a body with modified parameters."""
     link = model.links[carried]
     mass, com, inertia = _central(_about_origin(link) + now - was)
     if mass > 0.0 and _is_body(inertia):
@@ -67,14 +68,14 @@ def _fixed_to(model: Model, link: str) -> list[str]:
 
 
 def _about_origin(link: Link) -> Array:
-    """Its ten parameters."""
+    """Ten inertial parameters about the link origin."""
     c = link.com
     I = link.inertia + point_inertia(link.mass, c)
     return np.array([link.mass, *(link.mass * c), I[0, 0], I[0, 1], I[0, 2], I[1, 1], I[1, 2], I[2, 2]])
 
 
 def _central(values: Array) -> tuple[float, Array, Array]:
-    """Mass, centre of mass, inertia about it."""
+    """Mass, center of mass, and inertia about it."""
     mass = float(values[0])
     c = values[1:4] / mass if mass else np.zeros(3)
     xx, xy, xz, yy, yz, zz = values[4:]
