@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ada_dynamics.algorithms.elimination import Plan
-from ada_dynamics.algorithms.residual import efforts_and_conditions
+from ada_dynamics.algorithms.kkt import residual
 from ada_dynamics.constraints.coordinates import INDEPENDENT, Coordinates
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.arguments import choice
@@ -89,7 +89,7 @@ def _residual(dynamics: Dynamics) -> Function:
 
     def body(**given: Sequence[Scalar]) -> dict[str, list[Scalar]]:
         q, v, a, tau = (given[name] for name in ("q", "v", "a", "tau"))
-        efforts, conditions = efforts_and_conditions(tree, q, v, a, plan, given.get("multipliers", ()))
+        efforts, conditions = residual(tree, q, v, a, plan, given.get("multipliers", ()))
         return {"residual": [x - u for x, u in zip(efforts, tau, strict=True)] + conditions}
 
     multipliers = {"multipliers": plan.conditions} if plan.conditions else {}

@@ -14,21 +14,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ada_dynamics.algorithms import ada, dca
-from ada_dynamics.algorithms.articulated import ArticulatedBody, FreeBody, Operator
-from ada_dynamics.algorithms.assemble import ClosedStep
+from ada_dynamics.algorithms.articulated_body import ArticulatedBody, FreeBody, Operator
+from ada_dynamics.algorithms.assembly import ClosedStep
 from ada_dynamics.algorithms.assembly_order import AssemblyOrder
-from ada_dynamics.algorithms.closing import (
+from ada_dynamics.algorithms.closure import loop_rows
+from ada_dynamics.algorithms.joint_equations import (
     Close,
-    Conditions,
+    ClosingEquations,
     JointFrame,
-    LoopJoint,
+    LoopJointEquations,
     Terms,
-    TreeJoint,
+    TreeJointEquations,
     bias_between,
     moving_of,
 )
-from ada_dynamics.algorithms.closure import loop_rows
-from ada_dynamics.algorithms.dense_ldl import DenseFactors
+from ada_dynamics.algorithms.ldl import DenseFactors
 from ada_dynamics.arrays import Array
 from ada_dynamics.expr import Expr, Function, trace
 from ada_dynamics.model.joints import Revolute
@@ -103,7 +103,7 @@ def step(kind: Kind, algorithm: str = "ada", placement: Transform | None = None)
         parts = [_read(outer, given["own"]), *([_read(inner, given["other"])] if inner else [])]
         bias = {link: motion for part in parts for link, motion in part.bias.items()}
         joint = _joint(kind, placement or _placement(given), given, bias)
-        joined, closed = CLOSE[algorithm](Conditions(parts, [joint]), kept)
+        joined, closed = CLOSE[algorithm](ClosingEquations(parts, [joint]), kept)
         forces = {link: _force(given["forces"][6 * i :]) for i, link in enumerate(kept)}
         release = ClosedStep([C], [joint], closed).release(forces)
         outcome, wrench = release.outcomes[C]
@@ -124,7 +124,7 @@ def assembly(kind: Kind) -> Function:
     def body(**given: tuple[Expr, ...]) -> dict[str, Any]:
         parts = [_read(outer, given["own"]), *([_read(inner, given["other"])] if inner else [])]
         bias = {link: motion for part in parts for link, motion in part.bias.items()}
-        joined, closed = ada.close(Conditions(parts, [_joint(kind, _placement(given), given, bias)]), kept)
+        joined, closed = ada.close(ClosingEquations(parts, [_joint(kind, _placement(given), given, bias)]), kept)
         return {"joined": _write(joined), "way": _way(closed, kept)}
 
     return trace(f"assembly_{kind.parent}_{kind.child}_{kind.kept}", _sizes(kind) | {"place": 12}, body)
@@ -165,14 +165,18 @@ def _placement(given: Mapping[str, Sequence[Scalar]]) -> Transform:
     return Transform(MatrixRotation(_mat(given["place"])), _vec(given["place"][9:]))
 
 
-def _joint(kind: Kind, at: Transform, given: Mapping[str, Sequence[Scalar]], bias: Mapping[int, Motion]) -> TreeJoint:
+def _joint(
+    kind: Kind, at: Transform, given: Mapping[str, Sequence[Scalar]], bias: Mapping[int, Motion]
+) -> TreeJointEquations:
     massless = RigidInertia(0.0, ZERO3, ZERO33)  # not asked for
     parent = P if kind.parent else WORLD
     body = Body("joint", C, parent, Revolute(2), at, massless, slice(0, 1), slice(0, 1))
     q, v = given["q"], given["v"]
     moved = bias[P] if kind.parent else Motion(ZERO3, _vec(given["upward"]))
     between = bias_between(body, q, v, bias[C], moving_of(_vec(given["w"]), moved))
-    return TreeJoint(body, q, JointFrame.of(body, q, "C" not in kind.kept), between, Terms(_HELD, tuple(given["tau"])))
+    return TreeJointEquations(
+        body, q, JointFrame.of(body, q, "C" not in kind.kept), between, Terms(_HELD, tuple(given["tau"]))
+    )
 
 
 def closing() -> Function:
@@ -187,7 +191,7 @@ def closing() -> Function:
         whole = _read([C, K], given["own"])
         first = _joint(Kind("", "CK", ""), _placement(given), {**given, "w": (0.0,) * 3}, whole.bias)
         last = _loop_joint(given, whole.bias[K])
-        _, closed = ada.close(Conditions([whole], [first, last]), ())
+        _, closed = ada.close(ClosingEquations([whole], [first, last]), ())
         found = ClosedStep([C, K], [first, last], closed).release({})
         forces = [x for end in (C, K) for x in _flat(found.forces[end])]
         return {"rate": found.outcomes[C][0].rates, "forces": forces}
@@ -195,7 +199,7 @@ def closing() -> Function:
     return trace("closing_ring", sizes, body)
 
 
-def _loop_joint(given: Mapping[str, Sequence[Scalar]], bias: Motion) -> LoopJoint:
+def _loop_joint(given: Mapping[str, Sequence[Scalar]], bias: Motion) -> LoopJointEquations:
     """From the last link to the world: its rows need to know how that link is turned, not what is in between."""
     massless = RigidInertia(0.0, ZERO3, ZERO33)  # not asked for
     one = slice(0, 1)
@@ -209,7 +213,7 @@ def _loop_joint(given: Mapping[str, Sequence[Scalar]], bias: Motion) -> LoopJoin
     loop = Loop("closing", Revolute(2), K, seat, WORLD, NO_MOVE)
     q, v = given["q"], given["v"]
     rows = loop_rows(Tree(bodies, {}, ZERO3, 1, 1), [turned] * len(bodies), q, v, moving, loop)
-    return LoopJoint(rows, Terms(len(rows)))
+    return LoopJointEquations(rows, Terms(len(rows)))
 
 
 def link() -> Function:

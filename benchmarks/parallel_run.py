@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 import ada_dynamics as ada
-from ada_dynamics.algorithms.articulated import FreeBody
+from ada_dynamics.algorithms.articulated_body import FreeBody
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.constraint_set import LoopNumbers
 from ada_dynamics.errors import InputError

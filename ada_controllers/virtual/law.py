@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 from ada_controllers.virtual.mechanism import VirtualMechanism
 from ada_dynamics.algorithms.crba import mass_matrix
-from ada_dynamics.algorithms.dense_ldl import factorise
-from ada_dynamics.algorithms.elimination import Closed
+from ada_dynamics.algorithms.elimination import ConstrainedSolution
 from ada_dynamics.algorithms.kinematics import link_pose
+from ada_dynamics.algorithms.ldl import factorise_dense
 from ada_dynamics.algorithms.rnea import inverse_dynamics
 from ada_dynamics.dynamics.quantities import closed, link_jacobian
 from ada_dynamics.dynamics.quantities.base import position_guards, position_rates
@@ -177,12 +177,12 @@ class Equations:
         tree = self.mechanism.tree
         wanted[:base] = [0.0] * base
         needed = inverse_dynamics(tree, q, v, wanted)[:base]
-        factors = factorise([row[:base] for row in mass_matrix(tree, q).dense()[:base]])
+        factors = factorise_dense([row[:base] for row in mass_matrix(tree, q).dense()[:base]])
         found = factors.backward(factors.divided(factors.forward(needed)))
         wanted[:base] = [-x for x in found]
         return wanted
 
-    def _led_back(self, q: Vector, v: Vector, loops: Loops, wanted: Vector | None) -> Closed:
+    def _led_back(self, q: Vector, v: Vector, loops: Loops, wanted: Vector | None) -> ConstrainedSolution:
         """The smallest step of the acceleration that makes it close gaps, and that the loops allow it."""
         mechanism = self.mechanism
         of_state = closed.conditions(mechanism.tree, mechanism.plans).body
@@ -205,7 +205,7 @@ class Equations:
         whole = gaps(q=q).outputs["gap"]
         return [whole[c] for c in self.mechanism.plans.conditions]
 
-    def _guards(self, found: Closed) -> list[Scalar]:
+    def _guards(self, found: ConstrainedSolution) -> list[Scalar]:
         return [g for g in self.solver.guards(found) if not isinstance(g, float)]
 
     # --- τ* ----------------------------------------------------------------------------------------------------------

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ada_dynamics.algorithms import assemble
-from ada_dynamics.algorithms.articulated import ArticulatedBody
+from ada_dynamics.algorithms import assembly
+from ada_dynamics.algorithms.articulated_body import ArticulatedBody
 from ada_dynamics.algorithms.assembly_order import AssemblyOrder, Nesting
-from ada_dynamics.algorithms.closing import Block, Conditions, Outcome, Terms, has_rotor, joined
-from ada_dynamics.algorithms.dense_ldl import DenseFactors, factorise
+from ada_dynamics.algorithms.joint_equations import Block, ClosingEquations, Outcome, Terms, has_rotor, joined
+from ada_dynamics.algorithms.ldl import DenseFactors, factorise_dense
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
@@ -93,7 +93,7 @@ class System:
     A rotor's x is τ - armature q̈, that is q̈ + (x - τ)/armature = 0: a condition that gives.
     """
 
-    def __init__(self, conditions: Conditions) -> None:
+    def __init__(self, conditions: ClosingEquations) -> None:
         """Args: the joints."""
         self.G: Block = conditions.matrix()
         self.x: list[Scalar] = []  # zero where unknown
@@ -121,7 +121,7 @@ class System:
         self.unknown += range(len(self.x), len(self.x) + count)
         self.x += [0.0] * count
 
-    def rates(self, conditions: Conditions, handles: Sequence[int]) -> list[Rate]:
+    def rates(self, conditions: ClosingEquations, handles: Sequence[int]) -> list[Rate]:
         """q̈ of the joints, row by row; for a rotor its own x is written out: q̈ (1 + G armature) = ... + G τ."""
         found = []
         for joint, start in zip(conditions.joints, conditions.starts, strict=True):
@@ -141,13 +141,13 @@ class System:
         return found
 
 
-def close(conditions: Conditions, handles: tuple[int, ...]) -> tuple[ArticulatedBody, WayBack]:
+def close(conditions: ClosingEquations, handles: tuple[int, ...]) -> tuple[ArticulatedBody, WayBack]:
     """Close joints by their constraint forces (eqs. 2.17-2.21, 3.6, 3.7, 3.14-3.19).
 
     Y = (TᵀΦT)⁻¹ is not formed: with TᵀΦT = L D Lᵀ, Φ' = Φ - Zᵀ D⁻¹ Z and Z = L⁻¹ Tᵀ Φ.
     """
     system = System(conditions)
-    factors = factorise(system.A)
+    factors = factorise_dense(system.A)
     s = factors.forward(system.r)
     z: dict[int, list[Motion]] = {}
     y: dict[int, list[Motion]] = {}
@@ -176,7 +176,7 @@ def solve(
     external: Mapping[int, Force] | None = None,
     order: AssemblyOrder | Nesting | str | None = None,
     rows: Mapping[str, Sequence[int]] | None = None,
-) -> assemble.Solution:
+) -> assembly.Solution:
     """Accelerations, and the wrench of every joint.
 
     Args:
@@ -188,7 +188,7 @@ def solve(
         order: of assembly (see `assembly_order`); by default the one with few handles.
         rows: conditions in use by loop, as indices into `closure.row_kinds`; all by default. They must be independent.
     """
-    return assemble.solve(close, tree, q, v, tau, external, order, assemble.Loops(rows))
+    return assembly.solve(close, tree, q, v, tau, external, order, assembly.Loops(rows))
 
 
 def forward_dynamics(

@@ -13,7 +13,7 @@ from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple, TypeAlias, Union
 
-from ada_dynamics.algorithms.regular import regular
+from ada_dynamics.algorithms.regular_bodies import regular
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.tree import WORLD, Tree
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Momentum of the whole mechanism about its centre of mass, in the world's axes."""
+"""Centre of mass, centroidal momentum and zero-moment point, in the world frame."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ada_dynamics.algorithms.crba import composite_inertias
 from ada_dynamics.algorithms.kinematics import poses, transforms, velocities
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3, cross
 
 
 def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Force:
@@ -45,3 +45,52 @@ def _centre(tree: Tree, world: Sequence[Transform]) -> Vec3:
         moment = moment + (m * pose.position + pose.rotation.to_parent(h))
     centre: Vec3 = moment / mass
     return centre
+
+
+def moving_mass(tree: Tree) -> Scalar:
+    """Mass of the bodies that can move [kg]."""
+    return sum((body.inertia.mass for body in tree.bodies), ZERO)
+
+
+def first_moment(tree: Tree, q: Sequence[Scalar]) -> Vec3:
+    """Σ m c in the world's axes [kg m]."""
+    total: Vec3 = ZERO3
+    for body, pose in zip(tree.bodies, poses(tree, transforms(tree, q)), strict=True):
+        h = body.inertia.first_moment
+        total = total + (body.inertia.mass * pose.position + pose.rotation.to_parent(h))
+    return total
+
+
+def com(tree: Tree, q: Sequence[Scalar]) -> Vec3:
+    """Position of the centre of mass in the world."""
+    centre: Vec3 = first_moment(tree, q) / moving_mass(tree)
+    return centre
+
+
+def com_jacobian(tree: Tree, q: Sequence[Scalar]) -> list[Vec3]:
+    """Velocity of the centre of mass per unit velocity of each coordinate."""
+    k = 1.0 / moving_mass(tree)
+    return [k * column.force for column in momentum_columns(tree, q)]
+
+
+def total_wrench(wrenches: Iterable[tuple[Vec3, Force]]) -> Force:
+    """Sum about the origin of wrenches that act at points."""
+    total = NO_FORCE
+    for point, wrench in wrenches:
+        total = total + wrench.at(-point)
+    return total
+
+
+def zero_moment_point(wrenches: Iterable[tuple[Vec3, Force]], normal: Vec3, point: Vec3) -> Vec3:
+    """Point of a plane about which the wrenches have no moment along the plane.
+
+    With the total (n, f) about a point of the plane, p = point + (N x n)/(N . f) for the unit normal N.
+
+    Args:
+        wrenches: point of action and wrench about it, in common axes.
+        normal: unit normal of the plane.
+        point: any point of the plane.
+    """
+    n, f = total_wrench(wrenches).at(point)
+    arm: Vec3 = cross(normal, n) / (normal @ f)
+    return point + arm

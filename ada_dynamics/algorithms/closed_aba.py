@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ada_dynamics.algorithms.aba import Eliminated, Pivot, articulated_bodies, eliminate_joint, joint_acceleration
-from ada_dynamics.algorithms.elimination import Closed, Plan, planned_rows
+from ada_dynamics.algorithms.elimination import ConstrainedSolution, Plan, planned_rows
 from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
 from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import needed_force
@@ -232,7 +232,7 @@ def forward_dynamics(
     added_armature: Sequence[Scalar] | None = None,
     rates: Sequence[Scalar] | None = None,
     weights: Sequence[Scalar] = (),
-) -> Closed:
+) -> ConstrainedSolution:
     """Accelerations and multipliers; for models in which every joint has its own coordinates.
 
     The plan's order must free the velocities of one joint together, children before parents. `added` and
@@ -251,7 +251,7 @@ def forward_dynamics(
             sweep.add_column(body_index, c, column)
     accelerations, x = _run(sweep, plan, effort)
     pivots = [sweep.pivots[c] for c in range(plan.conditions)]
-    return Closed(accelerations, [-y for y in x], pivots, sweep.inverse_D)
+    return ConstrainedSolution(accelerations, [-y for y in x], pivots, sweep.inverse_D)
 
 
 def _run(sweep: Sweep, plan: Plan, effort: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:

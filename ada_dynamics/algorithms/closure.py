@@ -27,7 +27,7 @@ def row_kinds(loop: Loop) -> tuple[RowKind, ...]:
 
 
 @dataclass(frozen=True)
-class Row:
+class ConstraintRow:
     """One condition J a + γ = 0, and the wrenches that its multiplier λ = 1 puts on the two bodies."""
 
     columns: dict[int, Scalar]  # J: by index in v
@@ -36,7 +36,7 @@ class Row:
     own: Force  # on the description's child, about the origin of its frame, in that frame's axes
 
 
-def combined(weights: Sequence[Scalar], rows: Sequence[Row]) -> Row:
+def combined(weights: Sequence[Scalar], rows: Sequence[ConstraintRow]) -> ConstraintRow:
     """The condition Σ w (J a + γ) = 0."""
     columns: dict[int, Scalar] = {}
     wrenches: dict[int, Force] = {}
@@ -47,7 +47,7 @@ def combined(weights: Sequence[Scalar], rows: Sequence[Row]) -> Row:
         for i, wrench in row.wrenches.items():
             wrenches[i] = wrenches.get(i, NO_FORCE) + w * wrench
         own = own + w * row.own
-    return Row(columns, rate, wrenches, own)
+    return ConstraintRow(columns, rate, wrenches, own)
 
 
 class Branches:
@@ -176,7 +176,7 @@ def loop_rows(
     moving: Mapping[int, Moving],
     loop: Loop,
     rows: Sequence[int] | None = None,
-) -> list[Row]:
+) -> list[ConstraintRow]:
     """Rows of a loop.
 
     Args:
@@ -195,7 +195,7 @@ def loop_rows(
     rates = _Rates(ways, q, v, moving, inner, outer, chosen)
     directions: dict[int, dict[int, Vec3]] = {}
 
-    def row_of(kind: RowKind) -> Row:
+    def row_of(kind: RowKind) -> ConstraintRow:
         if kind.pitch:
             parts = [row_of(RowKind(is_force, kind.axis)) for is_force in (True, False)]
             return combined((1.0, -kind.pitch), parts)
@@ -211,7 +211,7 @@ def loop_rows(
             if end != WORLD:
                 wrenches[end] = sign * _wrench(kind, e[end], points[end])
         own = _own_wrench(kind, loop, e, inner)
-        return Row(columns, rates.of(kind, e[ways.top]), wrenches, own)
+        return ConstraintRow(columns, rates.of(kind, e[ways.top]), wrenches, own)
 
     return [row_of(kind) for kind in chosen]
 

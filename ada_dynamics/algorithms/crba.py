@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ada_dynamics.algorithms.aba import articulated_bodies
-from ada_dynamics.algorithms.kinematics import transforms
-from ada_dynamics.algorithms.rnea import inverse_dynamics
-from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix, solve
+from ada_dynamics.algorithms.jacobians import columns_at
+from ada_dynamics.algorithms.kinematics import poses, transforms
+from ada_dynamics.algorithms.ldl import SymmetricMatrix, solve
+from ada_dynamics.algorithms.rnea import gather_efforts, inverse_dynamics, joint_wrenches, no_velocity, rotor_efforts
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
-from ada_dynamics.spatial.motion import Force
+from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import Scalar, is_zero
 
@@ -104,3 +105,37 @@ def forward_dynamics(
     """
     h = inverse_dynamics(tree, q, v, None, external)
     return solve(mass_matrix(tree, q, added, added_armature), [t - b for t, b in zip(tau, h, strict=True)])
+
+
+def mass_matrix_by_jacobians(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
+    """The matrix with its armature, body by body."""
+    world = poses(tree, transforms(tree, q))
+    n = tree.nv
+    M: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    for body in tree.bodies:
+        R = world[body.index].rotation
+        columns = [
+            Motion(R.to_child(c.angular), R.to_child(c.linear))
+            for c in columns_at(tree, q, world, body.index, world[body.index].position)
+        ]
+        momenta = [body.inertia @ c for c in columns]
+        for i in range(n):
+            for j in range(i + 1):
+                M[i][j] = M[i][j] + columns[i] @ momenta[j]
+    for i in range(n):
+        unit = [1.0 if j == i else 0.0 for j in range(n)]
+        M[i][i] = M[i][i] + rotor_efforts(tree, unit)[i]
+        for j in range(i):
+            M[j][i] = M[i][j]
+    return M
+
+
+def mass_matrix_by_unit_vectors(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
+    """The matrix with its armature, one inverse dynamics per column."""
+    columns = []
+    for j in range(tree.nv):
+        a = [1.0 if i == j else 0.0 for i in range(tree.nv)]
+        wrenches = joint_wrenches(tree, q, no_velocity(tree), a, gravity=False)
+        efforts = gather_efforts(tree, q, wrenches)
+        columns.append([e + r for e, r in zip(efforts, rotor_efforts(tree, a), strict=True)])
+    return [[columns[j][i] for j in range(tree.nv)] for i in range(tree.nv)]

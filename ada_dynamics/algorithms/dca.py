@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ada_dynamics.algorithms import assemble
-from ada_dynamics.algorithms.articulated import ArticulatedBody
+from ada_dynamics.algorithms import assembly
+from ada_dynamics.algorithms.articulated_body import ArticulatedBody
 from ada_dynamics.algorithms.assembly_order import AssemblyOrder, Nesting
-from ada_dynamics.algorithms.closing import Block, Conditions, LoopJoint, Outcome, joined
-from ada_dynamics.algorithms.closure import Branches, Row, loop_rows, row_kinds
-from ada_dynamics.algorithms.dense_ldl import DenseFactors, factorise
+from ada_dynamics.algorithms.closure import Branches, ConstraintRow, loop_rows, row_kinds
+from ada_dynamics.algorithms.joint_equations import Block, ClosingEquations, LoopJointEquations, Outcome, joined
 from ada_dynamics.algorithms.kinematics import Moving
+from ada_dynamics.algorithms.ldl import DenseFactors, factorise_dense
 from ada_dynamics.model.joints.rows import SECOND
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
@@ -30,7 +30,7 @@ class ClosedByMotion:
 
     def __init__(
         self,
-        conditions: Conditions,
+        conditions: ClosingEquations,
         Y: DenseFactors,
         s: Sequence[Scalar],
         pulled: Mapping[int, Sequence[Motion]],
@@ -90,7 +90,7 @@ class JointMotion:
         self.divided = [Y.divided(column) for column in self.columns]
         # SᵀF = (τ - armature q̈')/(1 - armature κ)
         inertia = [f.armature * f.share for f in free]
-        self.factors = factorise(
+        self.factors = factorise_dense(
             [
                 [_dot(a, b) + (inertia[i] if i == j else 0.0) for j, b in enumerate(self.divided)]
                 for i, a in enumerate(self.columns)
@@ -111,7 +111,7 @@ class JointMotion:
         return result
 
 
-def equations(conditions: Conditions) -> tuple[Block, list[Scalar], list[FreeDirection]]:
+def equations(conditions: ClosingEquations) -> tuple[Block, list[Scalar], list[FreeDirection]]:
     """Y⁻¹ + S κ Sᵀ, d, and the columns of S."""
     G = conditions.matrix()
     d = list(conditions.bias)
@@ -137,13 +137,13 @@ def _sum(weights: Sequence[Scalar], motions: Sequence[Motion]) -> Motion:
     return result
 
 
-def close(conditions: Conditions, handles: tuple[int, ...]) -> tuple[ArticulatedBody, ClosedByMotion]:
+def close(conditions: ClosingEquations, handles: tuple[int, ...]) -> tuple[ArticulatedBody, ClosedByMotion]:
     """Close joints by their motion (eqs. 2.37-2.46).
 
     W = Y - Y S (SᵀYS)⁻¹ SᵀY of eq. 2.42 is applied as its two parts: Φ' = Φ - V Y Vᵀ + (V Y S)(SᵀYS)⁻¹(V Y S)ᵀ.
     """
     inverse_Y, d, free = equations(conditions)
-    Y = factorise(inverse_Y)
+    Y = factorise_dense(inverse_Y)
     motion = JointMotion(free, conditions.size, Y)
     s = Y.forward(d)
     stretched = motion.stretched(Y.divided(s))
@@ -168,10 +168,10 @@ def close(conditions: Conditions, handles: tuple[int, ...]) -> tuple[Articulated
     return joined(conditions, handles, y, z, bias), ClosedByMotion(conditions, Y, s, pulled, motion)
 
 
-class AllDirections(assemble.Loops):
+class AllDirections(assembly.Loops):
     """Loops whose joints are given with their motions, too: all six directions of each."""
 
-    def joint(self, state: assemble.State, index: int, moving: Mapping[int, Moving]) -> LoopJoint:
+    def joint(self, state: assembly.State, index: int, moving: Mapping[int, Moving]) -> LoopJointEquations:
         """A loop joint: the conditions in use, then the directions in which it is free, or counts as free."""
         held = super().joint(state, index, moving)
         loop = state.tree.loops[index]
@@ -183,10 +183,10 @@ class AllDirections(assemble.Loops):
             efforts=(0.0,) * len(free),
             mobility=tuple(state.mobility(row.wrenches) for row in free),
         )
-        return LoopJoint([*held.rows, *free], terms)
+        return LoopJointEquations([*held.rows, *free], terms)
 
 
-def free_rows(ways: Branches) -> list[Row]:
+def free_rows(ways: Branches) -> list[ConstraintRow]:
     """Wrenches that a loop joint cannot carry: its S as wrenches, in the form of the rows of `closure`.
 
     No force acts along them, and how fast the joint gives there is not asked for: their bias is left out.
@@ -203,7 +203,7 @@ def free_rows(ways: Branches) -> list[Row]:
                 unit = Force(cross(points[end], along), along) if is_force else Force(along, ZERO3)
                 wrenches[end] = sign * unit
         along = loop.child_pose.rotation.to_child(e[loop.child])
-        result.append(Row({}, 0.0, wrenches, Force(ZERO3, along) if is_force else Force(along, ZERO3)))
+        result.append(ConstraintRow({}, 0.0, wrenches, Force(ZERO3, along) if is_force else Force(along, ZERO3)))
     return result
 
 
@@ -223,7 +223,7 @@ def solve(
     external: Mapping[int, Force] | None = None,
     order: AssemblyOrder | Nesting | str | None = None,
     rows: Mapping[str, Sequence[int]] | None = None,
-) -> assemble.Solution:
+) -> assembly.Solution:
     """Accelerations, and the wrench of every joint.
 
     Args:
@@ -235,7 +235,7 @@ def solve(
         order: of assembly (see `assembly_order`); by default the one with few handles.
         rows: conditions in use by loop, as indices into `closure.row_kinds`; all by default. They must be independent.
     """
-    return assemble.solve(close, tree, q, v, tau, external, order, AllDirections(rows))
+    return assembly.solve(close, tree, q, v, tau, external, order, AllDirections(rows))
 
 
 def forward_dynamics(

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from ada_dynamics.algorithms.closure import Row, combined, loop_rows
+from ada_dynamics.algorithms.closure import ConstraintRow, combined, loop_rows
 from ada_dynamics.algorithms.kinematics import Moving
 from ada_dynamics.model.tree import Loop, Tree
 from ada_dynamics.spatial.transform import Transform
@@ -75,7 +75,7 @@ class Plan:
         return found
 
 
-class Closed(NamedTuple):
+class ConstrainedSolution(NamedTuple):
     """Accelerations of a mechanism with loops, and how its loops are held."""
 
     accelerations: list[Scalar]
@@ -92,6 +92,6 @@ def planned_rows(
     moving: Mapping[int, Moving],
     plan: Plan,
     weights: Sequence[Scalar] = (),
-) -> list[Row]:
+) -> list[ConstraintRow]:
     """The conditions in use, in the order of their multipliers."""
     return plan.in_use(tree, weights, lambda loop, rows: loop_rows(tree, X, q, v, moving, loop, rows), combined)

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinetic and potential energy."""
+"""Kinetic and potential energy, and velocities scaled to conserve energy."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ada_dynamics.algorithms.centre_of_mass import first_moment
-from ada_dynamics.algorithms.kinematics import transforms, velocities
-from ada_dynamics.algorithms.rnea import rotor_efforts
-from ada_dynamics.algorithms.springs import stored_energy
+from ada_dynamics import expr
+from ada_dynamics.algorithms.centroidal import first_moment
+from ada_dynamics.algorithms.kinematics import poses, transforms, velocities
+from ada_dynamics.algorithms.passive import stored_energy
+from ada_dynamics.algorithms.rnea import gather_efforts, joint_wrenches, rotor_efforts
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.vector import ZERO, Scalar
+from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3
 
 
 def kinetic_of_links(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
@@ -33,3 +34,46 @@ def potential(tree: Tree, q: Sequence[Scalar]) -> Scalar:
 def potential_of_weight(tree: Tree, q: Sequence[Scalar]) -> Scalar:
     """-g . Σ m c, zero at the world's origin [J]."""
     return -(tree.gravity @ first_moment(tree, q))
+
+
+LARGEST = 4.0  # by which the kinetic energy is scaled at most, up or down
+_TINY = 1e-30  # [J²], for 0/0 at rest
+
+Vector = Sequence[Scalar]
+
+
+def scaled_velocities(
+    tree: Tree, before: tuple[Vector, Vector], a: Vector, held: Scalar, h: Scalar, after: tuple[Vector, Vector]
+) -> list[Scalar]:
+    """s v⁺.
+
+    Args:
+        tree: the mechanism.
+        before: q and v.
+        a: accelerations of the step.
+        held: λᵀ J(q) v⁺; J v is zero.
+        h: length of the step [s].
+        after: q⁺ and v⁺, on the loops.
+    """
+    (q, v), (q1, v1) = before, after
+    inward = gather_efforts(tree, q, joint_wrenches(tree, q, v, a))
+    efforts = [x + y for x, y in zip(inward, rotor_efforts(tree, a), strict=True)]
+    work = 0.5 * h * (sum(((x + y) * f for x, y, f in zip(v, v1, efforts, strict=True)), ZERO) - held)
+    fallen = tree.gravity @ (first_moment(tree, q1) - first_moment(tree, q))
+    power, power1 = (tree.gravity @ _linear_momentum(tree, *state) for state in (before, after))
+    T, T1, b = kinetic(tree, q, v), kinetic(tree, q1, v1), -0.5 * h * power1
+    # s² T1 - s b = T + W: one Newton step for s² from 1. Near rest, where b is all of the slope, there is no step
+    excess = T1 - b - (T + work + fallen + 0.5 * h * power)
+    slope = 2.0 * T1 - b
+    share = 1.0 - 2.0 * excess * slope / (slope * slope + b * b + _TINY)
+    factor = expr.sqrt(expr.maximum(expr.minimum(share, LARGEST), 1.0 / LARGEST))
+    return [factor * x for x in v1]
+
+
+def _linear_momentum(tree: Tree, q: Vector, v: Vector) -> Vec3:
+    """Of all bodies, in the world's axes [kg m/s]."""
+    X = transforms(tree, q)
+    total: Vec3 = ZERO3
+    for body, pose, V in zip(tree.bodies, poses(tree, X), velocities(tree, X, q, v), strict=True):
+        total = total + pose.rotation.to_parent((body.inertia @ V).force)
+    return total

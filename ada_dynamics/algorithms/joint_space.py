@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ada_dynamics.algorithms import crba, kinematics, rnea
-from ada_dynamics.algorithms.articulated import NO_OPERATOR, ArticulatedBody, Operator
-from ada_dynamics.algorithms.dense_ldl import DenseFactors, factorise
+from ada_dynamics.algorithms.articulated_body import NO_OPERATOR, ArticulatedBody, Operator
+from ada_dynamics.algorithms.ldl import DenseFactors, factorise_dense
 from ada_dynamics.model.joints import Floating
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
@@ -98,7 +98,7 @@ class JointSpaceBody:
         self._external = {i: external[link] for i, link in enumerate(part.links) if link in external}
         self.X = kinematics.transforms(tree, self._q)
         h = rnea.inverse_dynamics(tree, self._q, self._v, None, self._external, gravity=not part.floats)
-        self._factors: DenseFactors = factorise(crba.mass_matrix(tree, self._q).dense())
+        self._factors: DenseFactors = factorise_dense(crba.mass_matrix(tree, self._q).dense())
         self._alone = self._solve([t - b for t, b in zip(tau, h, strict=True)])
         self._columns = [self._jacobian(i) for i in range(len(part.links))]
 

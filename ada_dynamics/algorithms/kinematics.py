@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ada_dynamics import expr
+from ada_dynamics.model.joints import SphericalEuler
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.motion import Motion
 from ada_dynamics.spatial.transform import Transform
@@ -162,3 +164,28 @@ def link_acceleration(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: S
     local = frame.pose.rotation
     R = link_pose(tree, q, link).rotation
     return Motion(R.to_parent(local.to_child(body.wd)), R.to_parent(local.to_child(point)))
+
+
+_JOINT = SphericalEuler()
+
+
+class ConsistentRates(NamedTuple):
+    """Of one joint, by the parameter s."""
+
+    angles: tuple[Scalar, Scalar, Scalar]  # dθ/ds
+    time: Scalar  # dt/ds, never negative
+
+
+def consistent_rates(q: Sequence[Scalar], w: Sequence[Scalar]) -> ConsistentRates:
+    """Rates of z-y-z Euler angles at an angular velocity.
+
+    Args:
+        q: the angles.
+        w: angular velocity in the child's frame.
+    """
+    a, b, c = (column.angular for column in _JOINT.subspace(q))
+    turning = Vec3(*w)
+    determinant = a @ cross(b, c)
+    side = expr.select(determinant, 0.0, -1.0, 1.0)
+    first, second, third = (side * (row @ turning) for row in (cross(b, c), cross(c, a), cross(a, b)))
+    return ConsistentRates((first, second, third), side * determinant)

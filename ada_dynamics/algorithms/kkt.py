@@ -12,16 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from ada_dynamics.algorithms.crba import mass_matrix
-from ada_dynamics.algorithms.elimination import Closed, Plan, planned_rows
-from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
-from ada_dynamics.algorithms.rnea import inverse_dynamics
-from ada_dynamics.algorithms.sparse_ldl import Factors, SymmetricMatrix, factorise, solve_factorised
-from ada_dynamics.model.tree import Tree
+from ada_dynamics.algorithms.elimination import ConstrainedSolution, Plan, planned_rows
+from ada_dynamics.algorithms.kinematics import at_rest, motions, transforms, world_and_bodies
+from ada_dynamics.algorithms.ldl import Factors, SymmetricMatrix, factorise, solve_factorised
+from ada_dynamics.algorithms.passive import passive_efforts
+from ada_dynamics.algorithms.rnea import gather_efforts, inverse_dynamics, needed_force, rotor_efforts, wrenches_inward
+from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vector import Scalar
 
-Equations = tuple[SymmetricMatrix, list[Scalar]]
+LinearSystem = tuple[SymmetricMatrix, list[Scalar]]
 
 REFINEMENTS = 2  # of what soft conditions leave
 
@@ -34,7 +35,7 @@ def composite_equations(
     external: Mapping[int, Force] | None = None,
     added: Mapping[int, ArticulatedInertia] | None = None,
     added_armature: Sequence[Scalar] | None = None,
-) -> Equations:
+) -> LinearSystem:
     """M by composite inertias, and τ - h by recursive Newton-Euler; what is added as in `aba.forward_dynamics`."""
     h = inverse_dynamics(tree, q, v, None, external)
     return mass_matrix(tree, q, added, added_armature), [t - b for t, b in zip(tau, h, strict=True)]
@@ -47,10 +48,10 @@ def system(
     tau: Sequence[Scalar],
     plan: Plan,
     external: Mapping[int, Force] | None = None,
-    equations: Callable[..., Equations] = composite_equations,
+    equations: Callable[..., LinearSystem] = composite_equations,
     rates: Sequence[Scalar] | None = None,
     weights: Sequence[Scalar] = (),
-) -> Equations:
+) -> LinearSystem:
     """[M Jᵀ; J 0] and [τ - h; -γ], in the unknowns [a; -λ]; other right sides than γ where `rates` are given."""
     nv = tree.nv
     X = transforms(tree, q)
@@ -74,12 +75,12 @@ def forward_dynamics(
     tau: Sequence[Scalar],
     plan: Plan,
     external: Mapping[int, Force] | None = None,
-    equations: Callable[..., Equations] = composite_equations,
+    equations: Callable[..., LinearSystem] = composite_equations,
     added: Mapping[int, ArticulatedInertia] | None = None,
     added_armature: Sequence[Scalar] | None = None,
     rates: Sequence[Scalar] | None = None,
     weights: Sequence[Scalar] = (),
-) -> Closed:
+) -> ConstrainedSolution:
     """Accelerations and multipliers; what is added as in `aba.forward_dynamics`, by the default equations only.
 
     With `rates` in place of γ the conditions are J a = -rates; `weights` are those of the plan's combinations.
@@ -89,14 +90,14 @@ def forward_dynamics(
     return solved(tree.nv, plan, system(tree, q, v, tau, plan, external, equations, rates, weights))[0]
 
 
-def solved(nv: int, plan: Plan, equations: Equations) -> tuple[Closed, Factors]:
+def solved(nv: int, plan: Plan, equations: LinearSystem) -> tuple[ConstrainedSolution, Factors]:
     """The solution of a `system`, and the factors of its matrix."""
     matrix, right = equations
     factors = factorise(matrix, plan.order)
     return _closed(nv, solve_factorised(factors, right), factors), factors
 
 
-def softened(nv: int, plan: Plan, equations: Equations, softness: Sequence[Scalar]) -> Closed:
+def softened(nv: int, plan: Plan, equations: LinearSystem, softness: Sequence[Scalar]) -> ConstrainedSolution:
     """The solution of a `system` whose conditions may depend on each other: J a - E (-λ) = -γ instead of J a = -γ.
 
     Each refinement solves for what the conditions still leave, E (-λ): along a singular value σ of L⁻¹ Jᵀ the error is
@@ -120,6 +121,29 @@ def softened(nv: int, plan: Plan, equations: Equations, softness: Sequence[Scala
     return _closed(nv, solution, factors)
 
 
-def _closed(nv: int, solution: Sequence[Scalar], factors: Factors) -> Closed:
+def _closed(nv: int, solution: Sequence[Scalar], factors: Factors) -> ConstrainedSolution:
     multipliers, pivots = [-x for x in solution[nv:]], [-p for p in factors.pivots[nv:]]
-    return Closed(list(solution[:nv]), multipliers, pivots, factors.inverse[:nv])
+    return ConstrainedSolution(list(solution[:nv]), multipliers, pivots, factors.inverse[:nv])
+
+
+def residual(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    a: Sequence[Scalar],
+    plan: Plan | None = None,
+    multipliers: Sequence[Scalar] = (),
+    weights: Sequence[Scalar] = (),
+) -> tuple[list[Scalar], list[Scalar]]:
+    """M a + h - Jᵀλ and J a + γ."""
+    X = transforms(tree, q)
+    base = at_rest(-tree.gravity)
+    moving = motions(tree, X, q, v, a, base)
+    own = [needed_force(body.inertia, m) for body, m in zip(tree.bodies, moving, strict=True)]
+    rows = [] if plan is None else planned_rows(tree, X, q, v, {WORLD: base, **dict(enumerate(moving))}, plan, weights)
+    for row, x in zip(rows, multipliers, strict=True):
+        for i, wrench in row.wrenches.items():
+            own[i] = own[i] - x * wrench
+    tau = gather_efforts(tree, q, wrenches_inward(tree, X, own))
+    parts = zip(tau, passive_efforts(tree, q, v), rotor_efforts(tree, a), strict=True)
+    return [needed + passive + rotor for needed, passive, rotor in parts], [row.rate for row in rows]

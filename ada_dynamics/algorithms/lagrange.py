@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 from ada_dynamics import expr
 from ada_dynamics.algorithms import energy
+from ada_dynamics.algorithms.ldl import SymmetricMatrix, solve
 from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import rotor_efforts
-from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix, solve
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.vector import ZERO, Scalar
 
 
-class Equations(NamedTuple):
+class EquationsOfMotion(NamedTuple):
     """M, c and g of eq. 4.10."""
 
     M: SymmetricMatrix
@@ -28,7 +28,7 @@ class Equations(NamedTuple):
     g: list[Scalar]
 
 
-def equations_of_motion(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Equations:
+def equations_of_motion(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> EquationsOfMotion:
     """Mass matrix, velocity terms and gravity terms as expressions of the variables q and v."""
     kinetic = energy.kinetic_of_links(tree, q, v)
     rates = _position_rates(tree, q, v)
@@ -46,7 +46,7 @@ def equations_of_motion(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) ->
     turning = _commutators(tree, v, momentum)
     c = [a - s + t for a, s, t in zip(along, slope, turning, strict=True)]
     g = _generalized(tree, q, expr.gradient(energy.potential_of_weight(tree, q), q))
-    return Equations(M, c, g)
+    return EquationsOfMotion(M, c, g)
 
 
 def mass_and_rest(

@@ -1,15 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efforts against damping, Coulomb friction and springs of joints, and the velocity term of the armature."""
+"""Passive joint efforts: viscous damping, Coulomb friction and springs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ada_dynamics.algorithms.dissipation import lost_effort
-from ada_dynamics.algorithms.springs import spring_effort
+from ada_dynamics import expr
 from ada_dynamics.model.tree import Body, Tree
-from ada_dynamics.spatial.vector import ZERO3, Scalar, is_zero
+from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, is_zero
+
+
+def lost_effort(body: Body, rate: Scalar) -> Scalar:
+    """damping v + friction sign(v) of one velocity of a joint; sign(0) = 0.
+
+    A resting joint is not held: sticking is a matter of the simulator, which sees time.
+    """
+    effort = body.damping * rate
+    if is_zero(body.friction) or is_zero(rate):
+        return effort
+    return effort + body.friction * expr.sign(rate)
+
+
+def lost_efforts(tree: Tree, v: Sequence[Scalar]) -> list[Scalar]:
+    """`lost_effort` of all joints in the model's order."""
+    result: list[Scalar] = [0.0] * tree.nv
+    for body in tree.bodies:
+        for i, rate in zip(range(body.v.start, body.v.stop), body.velocities(v), strict=True):
+            result[i] = result[i] + body.multiplier * lost_effort(body, rate)
+    return result
+
+
+def spring_effort(body: Body, q: Sequence[Scalar]) -> list[Scalar]:
+    """Efforts of one joint against its spring, for the joint's own positions."""
+    if is_zero(body.stiffness):
+        return [0.0] * body.joint.nv
+    return [body.stiffness * x for x in body.joint.deflection(q, body.rest)]
+
+
+def stored_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
+    """Energy in all springs, ½ Σ k (q - rest)² [J]."""
+    sprung = [body for body in tree.bodies if not is_zero(body.stiffness)]
+    pulled = ((body, x) for body in sprung for x in body.joint.deflection(body.positions(q), body.rest))
+    return sum((0.5 * (body.stiffness * (x * x)) for body, x in pulled), ZERO)
 
 
 def unloaded(tree: Tree) -> Tree:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.algorithms.zmp import zero_moment_point
+from ada_dynamics.algorithms.centroidal import zero_moment_point
 from ada_dynamics.analysis.momentum import mass_of, momentum_rate
 from ada_dynamics.analysis.motion import dynamics_of
 from ada_dynamics.analysis.polygon import convex_hull, margin
@@ -110,7 +110,7 @@ def zmp_of_wrenches(
 
 
 def _zmp(pairs: list[tuple[Array, Array]], normal: ArrayLike, height: float, largest: float) -> Array:
-    """The equation of `algorithms.zmp` on columns of states."""
+    """The equation of `algorithms.centroidal` on columns of states."""
     N = _unit(normal)
     pressing = np.asarray(sum(w[..., :3] @ N for _, w in pairs), dtype=np.float64)
     carries = pressing > _LIFTED * largest

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.algorithms.centre_of_mass import moving_mass
+from ada_dynamics.algorithms.centroidal import moving_mass
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.algorithms.dissipation import lost_efforts
 from ada_dynamics.algorithms.joint_loads import Stop, joint_loads, without_friction
+from ada_dynamics.algorithms.passive import lost_efforts
 from ada_dynamics.analysis.balance import Places
 from ada_dynamics.analysis.between_rows import BetweenRows, Hidden, hide
 from ada_dynamics.analysis.motion import Motion, dynamics_of, energy_of

@@ -104,12 +104,12 @@ class LoopNumbers:
             _columns([sum(map(abs, x), 0.0) for x in terms], q),
         )
 
-    def rows(self, q: Array, full: bool = False) -> list[closure.Row]:
+    def rows(self, q: Array, full: bool = False) -> list[closure.ConstraintRow]:
         """The conditions at rest; `full` on the tree that has a body for every link."""
         return self._rows(self.full_tree if full else self.tree, _scalars(q))
 
     @staticmethod
-    def _rows(tree: Tree, positions: Sequence[Any]) -> list[closure.Row]:
+    def _rows(tree: Tree, positions: Sequence[Any]) -> list[closure.ConstraintRow]:
         rest = [0.0] * tree.nv
         X = transforms(tree, positions)
         still = standing_still(tree)
@@ -152,7 +152,7 @@ class LoopNumbers:
         return [self._wrenches(rows, X, multipliers.tolist()) for multipliers in several]
 
     def _wrenches(
-        self, rows: Sequence[closure.Row], X: Sequence[Transform], multipliers: Sequence[float]
+        self, rows: Sequence[closure.ConstraintRow], X: Sequence[Transform], multipliers: Sequence[float]
     ) -> dict[str, Array]:
         tree = self.full_tree
         own: list[Force] = [NO_FORCE] * len(tree.bodies)

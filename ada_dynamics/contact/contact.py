@@ -11,7 +11,7 @@ import numpy as np
 
 from ada_dynamics.algorithms.contact import ContactData, GroundContact, PairContact, normal_force, slip_resistance
 from ada_dynamics.algorithms.crba import mass_matrix
-from ada_dynamics.algorithms.jacobian import columns_at
+from ada_dynamics.algorithms.jacobians import columns_at
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.geometry import (

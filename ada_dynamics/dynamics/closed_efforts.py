@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ada_dynamics.algorithms import rnea, shared_efforts
-from ada_dynamics.algorithms.elimination import Closed, Plan
-from ada_dynamics.algorithms.shared_efforts import Sharing
+from ada_dynamics.algorithms import effort_distribution, rnea
+from ada_dynamics.algorithms.effort_distribution import Sharing
+from ada_dynamics.algorithms.elimination import ConstrainedSolution, Plan
 from ada_dynamics.constraints.coordinates import velocities_of
 from ada_dynamics.constraints.elimination import late
 from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches, quantity, tag_of
@@ -55,7 +55,7 @@ def inverse(
     if sharing is None:
         return None
     tree, nv = closed.tree, closed.model.nv
-    samples = [shared_efforts.solve(tree, q.tolist(), [0.0] * nv, sharing)[1] for q in closed.study.poses]
+    samples = [effort_distribution.solve(tree, q.tolist(), [0.0] * nv, sharing)[1] for q in closed.study.poses]
     # velocities' pivots, then those of the conditions
     usual = np.array([[*(1.0 / x for x in found.inverse_inertias), *found.pivots] for found in samples], dtype=float)
     is_redundant = closed.study.is_redundant
@@ -69,7 +69,7 @@ def inverse(
     ) -> Traced:
         acting = None if wrenches is None else body_wrenches(tree, wrenches)
         wanted = rnea.inverse_dynamics(short, q, v, a, acting)
-        tau, found = shared_efforts.solve(tree, q, wanted, sharing)
+        tau, found = effort_distribution.solve(tree, q, wanted, sharing)
         guards = _guards(found, typical, smallest, is_redundant)
         if judged:
             return Traced({"tau": tau, "margin": [reduce(minimum, guards, 1.0)]})
@@ -101,7 +101,7 @@ def _sharing(closed: ClosedDynamics, by_all: bool) -> Sharing | None:
     return Sharing(plan, tuple(units.tolist()), motors, (SOFTNESS,) * len(chosen) if by_all else ())
 
 
-def _guards(found: Closed, typical: Sequence[float], smallest: float, is_redundant: bool) -> list[Scalar]:
+def _guards(found: ConstrainedSolution, typical: Sequence[float], smallest: float, is_redundant: bool) -> list[Scalar]:
     n = len(found.inverse_inertias)
     guards: list[Scalar] = []
     for inverse, scale in zip(found.inverse_inertias, typical[:n], strict=True):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ada_dynamics.algorithms import crba
-from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix, factorise
+from ada_dynamics.algorithms.ldl import SymmetricMatrix, factorise
 from ada_dynamics.model.degenerate import has_degenerate_bodies
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.vector import Scalar

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from ada_dynamics.algorithms import ada
-from ada_dynamics.algorithms.articulated import ArticulatedBody
-from ada_dynamics.algorithms.assemble import ClosedStep, Loops, Release, State, insist_on_own_coordinates
+from ada_dynamics.algorithms.articulated_body import ArticulatedBody
+from ada_dynamics.algorithms.assembly import ClosedStep, Loops, Release, State, insist_on_own_coordinates
 from ada_dynamics.algorithms.assembly_order import Step
-from ada_dynamics.algorithms.closing import Conditions, Outcome
+from ada_dynamics.algorithms.joint_equations import ClosingEquations, Outcome
 from ada_dynamics.algorithms.joint_space import sub_tree
-from ada_dynamics.algorithms.regular import regular
+from ada_dynamics.algorithms.regular_bodies import regular
 from ada_dynamics.hybrid.elimination import Method
 from ada_dynamics.hybrid.operator import SubChain
 from ada_dynamics.hybrid.pieces import order_of_pieces
@@ -80,7 +80,7 @@ def _assemble(state: State, steps: Sequence[Step], loops: Loops, method: Method)
         parts = [bodies[part] for part in step.parts]
         bias = {link: motion for part in parts for link, motion in part.bias.items()}
         joints = [state.joint(loops, j, bias, step.handles) for j in step.joints]
-        bodies[k], closed = ada.close(Conditions(parts, joints), step.handles)
+        bodies[k], closed = ada.close(ClosingEquations(parts, joints), step.handles)
         done.append(ClosedStep(step.joints, joints, closed))
     return done
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from ada_dynamics.algorithms.assemble import Loops
+from ada_dynamics.algorithms.assembly import Loops
 from ada_dynamics.expr import Function, trace
 from ada_dynamics.hybrid import assembly
 from ada_dynamics.hybrid.elimination import ByArticulatedInertia, ByMassMatrix, Method

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 
 from ada_dynamics.algorithms import aba, crba, rnea
 from ada_dynamics.algorithms.kinematics import Moving
-from ada_dynamics.algorithms.sparse_ldl import factorise
+from ada_dynamics.algorithms.ldl import factorise
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ada_dynamics.algorithms.assemble import Loops
+from ada_dynamics.algorithms.assembly import Loops
 from ada_dynamics.hybrid import assembly
 from ada_dynamics.hybrid.cuts import cheapest_cuts, cheapest_method, frozen
 from ada_dynamics.hybrid.pieces import cut_joints

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ada_dynamics.algorithms import kinematics
-from ada_dynamics.algorithms.articulated import NO_OPERATOR, ArticulatedBody
+from ada_dynamics.algorithms.articulated_body import NO_OPERATOR, ArticulatedBody
 from ada_dynamics.algorithms.joint_space import SubTree, local_motion, local_position
 from ada_dynamics.hybrid.elimination import Method, PieceState
 from ada_dynamics.spatial.motion import Force, Motion

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ada_dynamics.algorithms.assembly_order import AssemblyOrder, in_turn, joint_name
-from ada_dynamics.algorithms.regular import regular
+from ada_dynamics.algorithms.regular_bodies import regular
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import RigidInertia

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.algorithms.singularity_consistent import consistent_rates
+from ada_dynamics.algorithms.kinematics import consistent_rates
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.quantities.base import position_rates

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ada_dynamics.algorithms import kkt, regressor
-from ada_dynamics.algorithms.elimination import Closed, Plan
+from ada_dynamics.algorithms.elimination import ConstrainedSolution, Plan
 from ada_dynamics.algorithms.joint_loads import without_friction
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.dynamics.quantities import Quantity
@@ -91,10 +91,10 @@ class Parametrised:
             plan, weights = own.plan, list(own.weights)
         moving, rest = without_friction(tree), [0.0] * tree.nv
 
-        def run(q: Vector, v: Vector, tau: Vector, external: Any = None, **added: Any) -> Closed:
+        def run(q: Vector, v: Vector, tau: Vector, external: Any = None, **added: Any) -> ConstrainedSolution:
             return kkt.forward_dynamics(moving, q, v, tau, plan, external, weights=weights, **added)
 
-        def correct(q: Vector, residuals: Vector) -> Closed:
+        def correct(q: Vector, residuals: Vector) -> ConstrainedSolution:
             return kkt.forward_dynamics(unloaded(moving), q, rest, rest, plan, rates=residuals, weights=weights)
 
         return Solver("parametrised", plan, run, lambda _: [], correct, weights)

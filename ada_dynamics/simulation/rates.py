@@ -18,9 +18,8 @@ from typing import Any
 from ada_dynamics.algorithms import aba, crba
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS, AppliedWrench, applied_loads, profile_wrench
 from ada_dynamics.algorithms.contact import ContactData, contact_loads, gather, step_wrenches
-from ada_dynamics.algorithms.energy_balance import scaled_velocities
-from ada_dynamics.algorithms.joint_loads import Stop, joint_loads, without_friction
-from ada_dynamics.algorithms.joint_servo import COMMAND_SIZE, Servo, servo_efforts
+from ada_dynamics.algorithms.energy import scaled_velocities
+from ada_dynamics.algorithms.joint_loads import COMMAND_SIZE, Servo, Stop, joint_loads, servo_efforts, without_friction
 from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches, force_first, position_guards, position_rates
 from ada_dynamics.dynamics.quantities.closed import Solver, projected, speeds
 from ada_dynamics.expr import Traced, trace

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ada_dynamics.algorithms.joint_servo import COMMAND_SIZE, Servo
+from ada_dynamics.algorithms.joint_loads import COMMAND_SIZE, Servo
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.material import finite_number
 from ada_dynamics.dynamics import Dynamics
@@ -112,7 +112,7 @@ class ServoBank:
         return float(np.max(rates, initial=0.0, where=np.isfinite(rates)))
 
     def resolve(self, tree: Tree) -> tuple[Servo, ...]:
-        """The servos as `algorithms.joint_servo` takes them."""
+        """The servos as `algorithms.joint_loads` takes them."""
         bodies = {body.name: body.index for body in tree.bodies}
         return tuple(Servo(bodies[name], float(limit)) for name, limit in zip(self.names, self.limits, strict=True))
 

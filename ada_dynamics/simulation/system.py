@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS
-from ada_dynamics.algorithms.energy_balance import scaled_velocities
+from ada_dynamics.algorithms.energy import scaled_velocities
 from ada_dynamics.algorithms.joint_loads import without_friction
 from ada_dynamics.algorithms.rnea import inverse_dynamics
 from ada_dynamics.arrays import Array

@@ -14,9 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ada_dynamics.algorithms import ada
-from ada_dynamics.algorithms.articulated import ArticulatedBody, FreeBody, Operator
-from ada_dynamics.algorithms.closing import Conditions, JointFrame, Terms, TreeJoint, bias_between, has_rotor, moving_of
-from ada_dynamics.algorithms.dense_ldl import DenseFactors
+from ada_dynamics.algorithms.articulated_body import ArticulatedBody, FreeBody, Operator
+from ada_dynamics.algorithms.joint_equations import (
+    ClosingEquations,
+    JointFrame,
+    Terms,
+    TreeJointEquations,
+    bias_between,
+    has_rotor,
+    moving_of,
+)
+from ada_dynamics.algorithms.ldl import DenseFactors
 from ada_dynamics.algorithms.passive import joint_passive_efforts
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.loop_programs.rows import (
@@ -103,7 +111,7 @@ class _Turned(Revolute):
         return Transform(self._turn)
 
 
-class _OnLink(TreeJoint):
+class _OnLink(TreeJointEquations):
     """A joint on a parent whose operators at the joint are constants."""
 
     def __init__(self, body: Body, q: Row, frame: JointFrame, between: Motion, terms: Terms, k: Row) -> None:
@@ -195,9 +203,9 @@ def _close(at: At) -> dict[str, Any]:
     parent = ArticulatedBody.of_rigid(PARENT, read_symmetric(at.parent[PHI : PHI + 21]), at.parent_bias())
     joint = _joint(at, child.bias[CHILD])
     if at.kind.parent == "world":
-        _, back = ada.close(Conditions([child], [joint]), ())
+        _, back = ada.close(ClosingEquations([child], [joint]), ())
         return {"back": _flat_back(back)}
-    joined, back = ada.close(Conditions([child, parent], [joint]), (PARENT,))
+    joined, back = ada.close(ClosingEquations([child, parent], [joint]), (PARENT,))
     bias = joined.bias[PARENT]
     return {
         "back": _flat_back(back),
@@ -206,14 +214,14 @@ def _close(at: At) -> dict[str, Any]:
     }
 
 
-def _joint(at: At, own: Motion) -> TreeJoint:
+def _joint(at: At, own: Motion) -> TreeJointEquations:
     body = at.body(True)
     w: Vec3 = ZERO3 if at.kind.parent == "world" else Vec3(*at.parent[W : W + 3])
     between = bias_between(body, at.q, at.v, own, moving_of(w, at.parent_bias()))
     terms = Terms(len(body.joint.constraint(at.q)), at.effort(body), body.armature)
     if at.kind.parent == "link":
         return _OnLink(body, at.q, at.frame(body), between, terms, at.k)
-    return TreeJoint(body, at.q, at.frame(body), between, terms)
+    return TreeJointEquations(body, at.q, at.frame(body), between, terms)
 
 
 def _open(at: At) -> dict[str, Any]:
@@ -222,7 +230,7 @@ def _open(at: At) -> dict[str, Any]:
     terms = Terms(len(body.joint.constraint(at.q)), at.effort(body), body.armature)
     pulled = {} if at.kind.parent == "world" else {PARENT: _force(at.parent[FORCE : FORCE + 6])}
     (outcome,) = _read_back(at.own[BACK:], terms, tuple(pulled)).outcomes(pulled)
-    joint = TreeJoint(body, at.q, at.frame(body), NO_MOTION, terms)
+    joint = TreeJointEquations(body, at.q, at.frame(body), NO_MOTION, terms)
     wrench = joint.wrench(outcome.x)
     result: dict[str, Any] = {"rates": tuple(outcome.rates), "force": (*wrench.moment, *wrench.force)}
     if at.kind.parent == "assembled":

@@ -9,9 +9,9 @@ from math import log
 from typing import Any, NamedTuple
 
 from ada_dynamics.algorithms import ada, closed_aba, closure, dca, kkt, lagrange, rnea
-from ada_dynamics.algorithms.assemble import Solution
+from ada_dynamics.algorithms.assembly import Solution
 from ada_dynamics.algorithms.crba import mass_matrix
-from ada_dynamics.algorithms.elimination import Closed, Plan, planned_rows
+from ada_dynamics.algorithms.elimination import ConstrainedSolution, Plan, planned_rows
 from ada_dynamics.algorithms.kinematics import at_rest, motions, standing_still, transforms, world_and_bodies
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
@@ -38,7 +38,7 @@ from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import ZERO, Scalar
 
-SOLVERS: dict[str, Callable[..., Closed]] = {
+SOLVERS: dict[str, Callable[..., ConstrainedSolution]] = {
     "kkt": kkt.forward_dynamics,
     "aba": closed_aba.forward_dynamics,
     "lagrange": partial(kkt.forward_dynamics, equations=lagrange.mass_and_rest),
@@ -65,9 +65,9 @@ class Solver(NamedTuple):
 
     tag: str
     plan: Plan
-    run: Callable[..., Closed]
-    guards: Callable[[Closed], list[Scalar]]
-    correct: Callable[[Sequence[Scalar], Sequence[Scalar]], Closed] | None = None
+    run: Callable[..., ConstrainedSolution]
+    guards: Callable[[ConstrainedSolution], list[Scalar]]
+    correct: Callable[[Sequence[Scalar], Sequence[Scalar]], ConstrainedSolution] | None = None
     weights: Sequence[Scalar] = ()
 
 
@@ -81,17 +81,17 @@ def elimination(tree: Tree, plans: Plans, name: str, smallest: float | None = No
     threshold = smallest or (LATE_THRESHOLD if plan is plans.late else EARLY_THRESHOLD)
     short = for_efforts(tree)
 
-    def run(*state: Any, **added: Any) -> Closed:
+    def run(*state: Any, **added: Any) -> ConstrainedSolution:
         # energies are written for rigid links as they are, and have no wrenches in them
         chosen = SOLVERS["kkt" if algorithm == "lagrange" and len(state) > 3 else algorithm]
         return chosen(tree if algorithm == "lagrange" else short, *state[:3], plan, *state[3:], **added)
 
-    def correct(q: Sequence[Scalar], residuals: Sequence[Scalar]) -> Closed:
+    def correct(q: Sequence[Scalar], residuals: Sequence[Scalar]) -> ConstrainedSolution:
         rest: list[Scalar] = [0.0] * tree.nv
         chosen = SOLVERS["kkt" if algorithm == "lagrange" else algorithm]
         return chosen(unloaded(short), q, rest, rest, plan, rates=residuals)
 
-    def guards(found: Closed) -> list[Scalar]:
+    def guards(found: ConstrainedSolution) -> list[Scalar]:
         return _pivot_guards(tree, plans, found, threshold)
 
     return Solver(name.replace(" ", "_"), plan, run, guards, correct)
@@ -103,15 +103,15 @@ def following(tree: Tree, plans: Plans, name: str, chosen: Sequence[Scalar]) -> 
     *weights, least = chosen
     solve, short = SOLVERS["aba" if name.startswith("aba") else "kkt"], for_efforts(tree)
 
-    def run(*state: Any, **added: Any) -> Closed:
+    def run(*state: Any, **added: Any) -> ConstrainedSolution:
         return solve(short, *state[:3], plan, *state[3:], weights=weights, **added)
 
-    def correct(q: Sequence[Scalar], residuals: Sequence[Scalar]) -> Closed:
+    def correct(q: Sequence[Scalar], residuals: Sequence[Scalar]) -> ConstrainedSolution:
         rest: list[Scalar] = [0.0] * tree.nv
         still = unloaded(short)
         return solve(still, q, rest, rest, plan, rates=residuals, weights=weights)
 
-    def guards(found: Closed) -> list[Scalar]:
+    def guards(found: ConstrainedSolution) -> list[Scalar]:
         left = _determinant_left(plans, found, plans.following_typical, least)
         return [left, *_inertia_guards(tree, plans, found)]
 
@@ -130,10 +130,10 @@ def all_conditions(tree: Tree, plans: Plans, softness: Sequence[float], usual: S
     plan = Plan(plans.rows, late(tree.nv, len(plans.conditions)))
     short = for_efforts(tree)
 
-    def run(q: Any, v: Any, tau: Any, *external: Any) -> Closed:
+    def run(q: Any, v: Any, tau: Any, *external: Any) -> ConstrainedSolution:
         return kkt.softened(tree.nv, plan, kkt.system(short, q, v, tau, plan, *external), softness)
 
-    def guards(found: Closed) -> list[Scalar]:
+    def guards(found: ConstrainedSolution) -> list[Scalar]:
         left: Scalar = 1.0
         for pivot, scale in zip(found.pivots, usual, strict=True):
             left = left * (pivot * (1.0 / scale))
@@ -152,12 +152,14 @@ def assembly(tree: Tree, plans: Plans, algorithm: str, order: Order, typical: Se
     """By assembly; `typical` are its pivots, the smallest ones of each in the sample poses."""
     plan = plans.late
 
-    def run(*state: Any) -> Closed:
+    def run(*state: Any) -> ConstrainedSolution:
         given = (*state, *([None] if len(state) == 3 else []))
         found = ASSEMBLIES[algorithm](tree, *given, order, plan.rows)
-        return Closed(found.accelerations, found.multipliers, [p for ps in found.pivots.values() for p in ps], [])
+        return ConstrainedSolution(
+            found.accelerations, found.multipliers, [p for ps in found.pivots.values() for p in ps], []
+        )
 
-    def guards(found: Closed) -> list[Scalar]:
+    def guards(found: ConstrainedSolution) -> list[Scalar]:
         left: Scalar = 1.0
         for pivot, scale in zip(found.pivots, typical, strict=True):
             left = left * (pivot * (1.0 / scale))
@@ -206,14 +208,14 @@ def digest(tree: Tree, plans: Plans, plan: Plan) -> str:
     return tag_of(plan, scales, bool(plans.following), sides)
 
 
-def _pivot_guards(tree: Tree, plans: Plans, closed: Closed, threshold: float) -> list[Scalar]:
+def _pivot_guards(tree: Tree, plans: Plans, closed: ConstrainedSolution, threshold: float) -> list[Scalar]:
     guards: list[Scalar] = [p - threshold * typical for p, typical in zip(closed.pivots, plans.typical, strict=True)]
     if plans.following:
         guards.append(_determinant_left(plans, closed, plans.typical, FIXED_THRESHOLD * plans.determinant))
     return guards + _inertia_guards(tree, plans, closed)
 
 
-def _determinant_left(plans: Plans, closed: Closed, typical: Sequence[float], least: Scalar) -> Scalar:
+def _determinant_left(plans: Plans, closed: ConstrainedSolution, typical: Sequence[float], least: Scalar) -> Scalar:
     """Not negative as long as the determinant of the whole system, scaled as in `Plans`, is no less than that."""
     left: Scalar = 1.0
     for pivot, scale in zip(closed.pivots, typical, strict=True):
@@ -224,7 +226,7 @@ def _determinant_left(plans: Plans, closed: Closed, typical: Sequence[float], le
     return left - right
 
 
-def _inertia_guards(tree: Tree, plans: Plans, closed: Closed) -> list[Scalar]:
+def _inertia_guards(tree: Tree, plans: Plans, closed: ConstrainedSolution) -> list[Scalar]:
     guards: list[Scalar] = []
     if plans.inertias and has_degenerate_bodies(tree):  # of very long mechanisms none are known
         for inverse, typical in zip(closed.inverse_inertias, plans.inertias, strict=True):

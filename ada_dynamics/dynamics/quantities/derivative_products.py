@@ -15,10 +15,10 @@ from functools import partial
 from typing import NamedTuple
 
 from ada_dynamics.algorithms import aba
+from ada_dynamics.algorithms.kkt import residual
+from ada_dynamics.algorithms.ldl import solve_factorised
 from ada_dynamics.algorithms.passive import unloaded
-from ada_dynamics.algorithms.residual import efforts_and_conditions
 from ada_dynamics.algorithms.rnea import no_velocity
-from ada_dynamics.algorithms.sparse_ldl import solve_factorised
 from ada_dynamics.dynamics.quantities.base import Outputs, Quantity, position_rates, quantity, substitute
 from ada_dynamics.dynamics.quantities.derivatives import Equations
 from ada_dynamics.expr import Expr, Function, Traced, directional, gradient, trace
@@ -232,5 +232,5 @@ def _residual(equations: Equations, given: Vectors) -> list[Scalar]:
     q, v, a, multipliers = (given.get(name, ()) for name in ("q", "v", "a", "multipliers"))
     if not equations.plan.conditions and equations.algorithm() == "lanes":
         return lanes.inverse_dynamics(tree, q, v, a)
-    efforts, conditions = efforts_and_conditions(tree, q, v, a, equations.plan, multipliers)
+    efforts, conditions = residual(tree, q, v, a, equations.plan, multipliers)
     return [*efforts, *conditions]

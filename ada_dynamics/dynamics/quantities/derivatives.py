@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from ada_dynamics.algorithms import crba, kkt
 from ada_dynamics.algorithms import regressor as algorithm
-from ada_dynamics.algorithms.elimination import Closed, Plan
+from ada_dynamics.algorithms.elimination import ConstrainedSolution, Plan
 from ada_dynamics.algorithms.kinematics import transforms
-from ada_dynamics.algorithms.residual import efforts_and_conditions
+from ada_dynamics.algorithms.kkt import residual
+from ada_dynamics.algorithms.ldl import Factors, solve_factorised
 from ada_dynamics.algorithms.rnea import gather_efforts, wrenches_inward
-from ada_dynamics.algorithms.sparse_ldl import Factors, solve_factorised
 from ada_dynamics.constraints.plans import Plans
 from ada_dynamics.dynamics.quantities.base import (
     Outputs,
@@ -64,7 +64,7 @@ def inverse_derivatives(tree: Tree) -> Quantity:
     n = tree.nv
 
     def body(q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> Outputs:
-        tau, _ = efforts_and_conditions(short, q, v, a)
+        tau, _ = residual(short, q, v, a)
         dq, dv = _by_state(tree, tau, q, v)
         return {"dq": dq, "dv": dv, "du": crba.mass_matrix(short, q).dense()}
 
@@ -79,7 +79,7 @@ def residual_derivatives(tree: Tree, plan: Plan, name: str = "residual_derivativ
     def body(
         q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], multipliers: Sequence[Scalar] = ()
     ) -> Outputs:
-        tau, conditions = efforts_and_conditions(tree, q, v, a, plan, multipliers)
+        tau, conditions = residual(tree, q, v, a, plan, multipliers)
         dq, dv = _by_state(tree, [*tau, *conditions], q, v)
         return {"dq": dq, "dv": dv}
 
@@ -122,7 +122,7 @@ class Equations(NamedTuple):
     tree: Tree
     plan: Plan
     tag: str
-    guards: Callable[[Closed], Sequence[Scalar]]
+    guards: Callable[[ConstrainedSolution], Sequence[Scalar]]
     algorithm: Callable[[], str] = lambda: "crba"
     way: str = ""
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ada_dynamics.algorithms import aba, ada, crba, dca, jacobian_method, lagrange, order_n, rnea, unit_vector
+from ada_dynamics.algorithms import aba, ada, crba, dca, lagrange, order_n, rnea
 from ada_dynamics.algorithms.assembly_order import Nesting
 from ada_dynamics.dynamics.quantities.base import Outputs, Quantity, body_wrenches, quantity, tag_of
 from ada_dynamics.hybrid import forward as hybrid
@@ -30,8 +30,8 @@ FORWARD: dict[str, Callable[..., list[Scalar]]] = {
 }
 MASS_MATRIX: dict[str, Callable[[Tree, Sequence[Scalar]], list[list[Scalar]]]] = {
     "crba": lambda tree, q: crba.mass_matrix(tree, q).dense(),
-    "unit_vector": unit_vector.mass_matrix,
-    "jacobian": jacobian_method.mass_matrix,
+    "unit_vector": crba.mass_matrix_by_unit_vectors,
+    "jacobian": crba.mass_matrix_by_jacobians,
 }
 
 

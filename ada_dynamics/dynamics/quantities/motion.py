@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, get_args
 
-from ada_dynamics.algorithms import centre_of_mass, centroidal, energy, jacobian, kinematics
+from ada_dynamics.algorithms import centroidal, energy, jacobians, kinematics
 from ada_dynamics.dynamics.quantities.base import (
     Outputs,
     Quantity,
@@ -82,7 +82,7 @@ def link_jacobian(tree: Tree, links: str | Sequence[str], frame: str) -> Quantit
     several = [links] if isinstance(links, str) else links
 
     def rows(q: Sequence[Scalar], link: str) -> list[list[Scalar]]:
-        columns = [linear_first(c) for c in jacobian.link_jacobian(tree, q, link, frame)]
+        columns = [linear_first(c) for c in jacobians.link_jacobian(tree, q, link, frame)]
         return [[column[i] for column in columns] for i in range(6)]
 
     def body(q: Sequence[Scalar]) -> Outputs:
@@ -97,14 +97,14 @@ def link_jacobian(tree: Tree, links: str | Sequence[str], frame: str) -> Quantit
 
 def com(tree: Tree) -> Quantity:
     """Centre of mass."""
-    return quantity("com", tree, ("q",), {"c": (3,)}, lambda q: {"c": centre_of_mass.position(tree, q)})
+    return quantity("com", tree, ("q",), {"c": (3,)}, lambda q: {"c": centroidal.com(tree, q)})
 
 
 def com_jacobian(tree: Tree) -> Quantity:
     """Jacobian of the centre of mass."""
 
     def body(q: Sequence[Scalar]) -> Outputs:
-        columns = centre_of_mass.jacobian(tree, q)
+        columns = centroidal.com_jacobian(tree, q)
         return {"J": [[column[i] for column in columns] for i in range(3)]}
 
     return quantity("com_jacobian", tree, ("q",), {"J": (3, tree.nv)}, body)

@@ -18,7 +18,7 @@ import ada_dynamics as ada
 from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms import crba, dca, energy, kinematics, rnea
 from ada_dynamics.algorithms.assembly_order import ORDERS, in_turn
-from ada_dynamics.algorithms.regular import regular
+from ada_dynamics.algorithms.regular_bodies import regular
 from ada_dynamics.model.spread import is_thin, spread
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vector import Vec3

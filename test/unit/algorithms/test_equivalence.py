@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from random_trees import BASES, Array, dense_mass, floats, random_tree, state_of, trees
 
 import ada_dynamics as ada
-from ada_dynamics.algorithms import aba, centroidal, energy, jacobian_method, kinematics, unit_vector
+from ada_dynamics.algorithms import aba, centroidal, crba, energy, kinematics
 
 linalg = pytest.importorskip("scipy.linalg")
 
@@ -33,7 +33,7 @@ def test_three_ways_give_one_mass_matrix_and_it_is_positive_definite(model: ada.
     q, v, _ = state_of(model)
     M = dense_mass(model, q)
     d = np.sqrt(np.diag(M))
-    for method in (unit_vector.mass_matrix, jacobian_method.mass_matrix):
+    for method in (crba.mass_matrix_by_unit_vectors, crba.mass_matrix_by_jacobians):
         assert np.max(np.abs(np.array(method(model.tree, q.tolist())) - M) / np.outer(d, d)) < 1e-12
     assert np.array_equal(M, M.T)
     assert np.min(np.linalg.eigvalsh(M / np.outer(d, d))) > 0.0

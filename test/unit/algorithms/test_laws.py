@@ -7,14 +7,22 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from ada_dynamics.algorithms import dense_ldl
+from ada_dynamics.algorithms import ldl
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS, AppliedWrench, applied_loads, on_body, profile_wrench
+from ada_dynamics.algorithms.centroidal import zero_moment_point
 from ada_dynamics.algorithms.contact import GroundContact, Law, contact_loads, normal_force, slip_resistance
-from ada_dynamics.algorithms.dissipation import lost_efforts
-from ada_dynamics.algorithms.joint_loads import Stop, joint_loads, stop_effort, without_friction
-from ada_dynamics.algorithms.joint_servo import Servo, ServoCommand, servo_effort, servo_efforts
-from ada_dynamics.algorithms.singularity_consistent import consistent_rates
-from ada_dynamics.algorithms.zmp import zero_moment_point
+from ada_dynamics.algorithms.joint_loads import (
+    Servo,
+    ServoCommand,
+    Stop,
+    joint_loads,
+    servo_effort,
+    servo_efforts,
+    stop_effort,
+    without_friction,
+)
+from ada_dynamics.algorithms.kinematics import consistent_rates
+from ada_dynamics.algorithms.passive import lost_efforts
 from ada_dynamics.model import Builder, Mimic
 from ada_dynamics.model.bounds import Bound
 from ada_dynamics.model.tree import WORLD
@@ -235,7 +243,7 @@ def test_factors_of_a_small_matrix_multiply_to_it_and_solve(n):
     A = J @ J.T + np.eye(n)
     b = rng.normal(size=n)
     upper = [[A[i, j] if j >= i else math.nan for j in range(n)] for i in range(n)]
-    found = dense_ldl.factorise(upper)
+    found = ldl.factorise_dense(upper)
     L = np.eye(n)
     for i, row in enumerate(found.lower):
         L[i, :i] = row

@@ -14,9 +14,9 @@ from pin_tree import PinTree, pin
 from random_trees import RELATIVE, Array, assert_same, dense_mass, floats, random_tree, state_of, trees
 
 import ada_dynamics as ada
-from ada_dynamics.algorithms import aba, centroidal, crba, dca, jacobian_method, lagrange, order_n, rnea, unit_vector
+from ada_dynamics.algorithms import aba, centroidal, crba, dca, lagrange, order_n, rnea
 from ada_dynamics.algorithms import ada as assembly_disassembly
-from ada_dynamics.algorithms.assemble import Loops
+from ada_dynamics.algorithms.assembly import Loops
 from ada_dynamics.algorithms.assembly_order import ORDERS, in_turn
 from ada_dynamics.expr import evaluate, trace
 from ada_dynamics.hybrid import assembly, cuts, lanes
@@ -131,7 +131,7 @@ def test_joints_that_mimic_others_are_coupled_as_in_pinocchio(seed: int, kinds: 
     (q, v, tau), peer = state_of(model), PinTree(model)
     M, h = peer.mass_matrix(q), peer.bias(q, v)
     d = np.sqrt(np.diag(M))
-    for mass_matrix in (unit_vector.mass_matrix, jacobian_method.mass_matrix):
+    for mass_matrix in (crba.mass_matrix_by_unit_vectors, crba.mass_matrix_by_jacobians):
         assert np.max(np.abs(np.array(mass_matrix(model.tree, q.tolist())) - M) / np.outer(d, d)) < 1e-12
     assert np.max(np.abs(dense_mass(model, q) - M) / np.outer(d, d)) < 1e-12
     assert_same(model, q, v, tau, crba.forward_dynamics(model.tree, *floats(q, v, tau)), np.linalg.solve(M, tau - h))

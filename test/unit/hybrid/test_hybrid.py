@@ -20,7 +20,7 @@ from tiers import nightly
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import crba, rnea
-from ada_dynamics.algorithms.regular import regular
+from ada_dynamics.algorithms.regular_bodies import regular
 from ada_dynamics.expr import Function, cost, evaluate, expand, trace
 from ada_dynamics.hybrid import lanes
 from ada_dynamics.hybrid.forward import forward_dynamics

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.algorithms.singularity_consistent import consistent_rates
+from ada_dynamics.algorithms.kinematics import consistent_rates
 from ada_dynamics.model.joints import SphericalEuler
 from ada_dynamics.model.turns import Turns
 from ada_dynamics.simulation.consistent import march

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from ada_dynamics.algorithms.articulated import NO_OPERATOR, ArticulatedBody, Operator
-from ada_dynamics.algorithms.closure import Row
+from ada_dynamics.algorithms.articulated_body import NO_OPERATOR, ArticulatedBody, Operator
+from ada_dynamics.algorithms.closure import ConstraintRow
 from ada_dynamics.algorithms.kinematics import Moving, moving_outward, spin_matrix
 from ada_dynamics.model.tree import WORLD, Body
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
@@ -112,7 +112,7 @@ class JointFrame(NamedTuple):
         return force if self.in_child is None else self.in_child.to_parent(force)
 
 
-class TreeJoint:
+class TreeJointEquations:
     """A joint of the tree."""
 
     def __init__(self, body: Body, q: Sequence[Scalar], frame: JointFrame, between: Motion, terms: Terms) -> None:
@@ -205,10 +205,10 @@ def combined(wrenches: Sequence[Force], x: Sequence[Scalar]) -> Force:
     return total
 
 
-class LoopJoint:
+class LoopJointEquations:
     """A joint that closes a loop, by its rows (see `closure`): N holds wrenches on both bodies, in their frames."""
 
-    def __init__(self, rows: Sequence[Row], terms: Terms) -> None:
+    def __init__(self, rows: Sequence[ConstraintRow], terms: Terms) -> None:
         """Args: rows, made from the biases of the two ends; what is known about their multipliers."""
         self.rows, self.terms = rows, terms
         self.ends = tuple(rows[0].wrenches) if rows else ()
@@ -244,7 +244,7 @@ class LoopJoint:
         return {end: combined([row.wrenches[end] for row in self.rows], x) for end in self.ends}
 
 
-class Conditions:
+class ClosingEquations:
     """G, d and V of joints that are closed at once; each part is an articulated body, no two of them share a link."""
 
     def __init__(self, parts: Sequence[ArticulatedBody], joints: Sequence[ClosingJoint]) -> None:
@@ -306,7 +306,7 @@ class Outcome(NamedTuple):
     rates: list[Scalar]  # q̈
 
 
-class Closed(Protocol):
+class ClosedJoints(Protocol):
     """Joints that have been closed: how they give when the handles that stayed open are pulled."""
 
     def outcomes(self, forces: Mapping[int, Force]) -> list[Outcome]:
@@ -319,11 +319,11 @@ class Closed(Protocol):
         ...
 
 
-Close = Callable[[Conditions, tuple[int, ...]], tuple[ArticulatedBody, Closed]]
+Close = Callable[[ClosingEquations, tuple[int, ...]], tuple[ArticulatedBody, ClosedJoints]]
 
 
 def joined(
-    conditions: Conditions,
+    conditions: ClosingEquations,
     handles: tuple[int, ...],
     y: Mapping[int, Sequence[Motion]],
     z: Mapping[int, Sequence[Motion]],

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Geometric Jacobians of links and of the centre of mass."""
+"""Geometric Jacobians of links, and the tangent map of mechanisms with loops."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.motion import NO_MOTION, Motion
 from ada_dynamics.spatial.rotation import Rotation
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3, is_zero
 
 
 def columns_at(tree: Tree, q: Sequence[Scalar], world: Sequence[Transform], body: int, point: Vec3) -> list[Motion]:
@@ -47,3 +47,38 @@ def link_jacobian(tree: Tree, q: Sequence[Scalar], link: str, frame: str) -> lis
 
 def _in_axes(rotation: Rotation, m: Motion) -> Motion:
     return Motion(rotation.to_child(m.angular), rotation.to_child(m.linear))
+
+
+SparseRow = dict[int, Scalar]
+
+
+def tangent_map(
+    rows: Sequence[Mapping[int, Scalar]], pivots: Sequence[tuple[int, int]], chosen: Sequence[int]
+) -> tuple[dict[int, SparseRow], list[Scalar]]:
+    """T by rows, and the pivots that were divided by.
+
+    Args:
+        rows: of J, by velocity.
+        pivots: row and velocity of each, in the order of elimination.
+        chosen: velocities y, in the order of T's columns.
+    """
+    left: list[SparseRow] = [{k: x for k, x in row.items() if not is_zero(x)} for row in rows]
+    found = []
+    for done, (i, k) in enumerate(pivots):
+        found.append(left[i].pop(k))
+        inverse = 1.0 / found[-1]
+        left[i] = {j: inverse * x for j, x in left[i].items()}
+        for other, _ in pivots[done + 1 :]:
+            if k in left[other]:
+                _subtract(left[other], left[other].pop(k), left[i])
+    T: dict[int, SparseRow] = {k: {column: 1.0} for column, k in enumerate(chosen)}
+    for i, k in reversed(pivots):
+        T[k] = {}
+        for j, x in left[i].items():
+            _subtract(T[k], x, T[j])
+    return T, found
+
+
+def _subtract(row: SparseRow, factor: Scalar, other: SparseRow) -> None:
+    for k, x in other.items():
+        row[k] = row.get(k, ZERO) - factor * x

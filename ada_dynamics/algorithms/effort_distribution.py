@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from ada_dynamics.algorithms.elimination import Closed, Plan, planned_rows
+from ada_dynamics.algorithms.elimination import ConstrainedSolution, Plan, planned_rows
 from ada_dynamics.algorithms.kinematics import standing_still, transforms
-from ada_dynamics.algorithms.kkt import Equations, softened, solved
+from ada_dynamics.algorithms.kkt import LinearSystem, softened, solved
+from ada_dynamics.algorithms.ldl import SymmetricMatrix
 from ada_dynamics.algorithms.rnea import no_velocity
-from ada_dynamics.algorithms.sparse_ldl import SymmetricMatrix
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.vector import Scalar
 
@@ -40,7 +40,7 @@ class Sharing(NamedTuple):
     softness: Sequence[float] = ()
 
 
-def system(tree: Tree, q: Sequence[Scalar], wanted: Sequence[Scalar], sharing: Sharing) -> Equations:
+def system(tree: Tree, q: Sequence[Scalar], wanted: Sequence[Scalar], sharing: Sharing) -> LinearSystem:
     """The equations above, in y and λ."""
     plan, nv, rest = sharing.plan, tree.nv, no_velocity(tree)
     X = transforms(tree, q)
@@ -57,7 +57,9 @@ def system(tree: Tree, q: Sequence[Scalar], wanted: Sequence[Scalar], sharing: S
     return matrix, [*wanted, *[0.0] * plan.conditions]
 
 
-def solve(tree: Tree, q: Sequence[Scalar], wanted: Sequence[Scalar], sharing: Sharing) -> tuple[list[Scalar], Closed]:
+def solve(
+    tree: Tree, q: Sequence[Scalar], wanted: Sequence[Scalar], sharing: Sharing
+) -> tuple[list[Scalar], ConstrainedSolution]:
     """Efforts of all joints, and the solution in y and λ, whose pivots tell how good it is."""
     equations = system(tree, q, wanted, sharing)
     if sharing.softness:

@@ -8,26 +8,26 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ada_dynamics.algorithms import kinematics
-from ada_dynamics.algorithms.articulated import ArticulatedBody, FreeBody, Operator
+from ada_dynamics.algorithms.articulated_body import ArticulatedBody, FreeBody, Operator
 from ada_dynamics.algorithms.assembly_order import AssemblyOrder, Nesting, Step, assembly_order, joint_name
-from ada_dynamics.algorithms.closing import (
+from ada_dynamics.algorithms.closure import loop_rows, row_kinds
+from ada_dynamics.algorithms.joint_equations import (
     Close,
-    Closed,
+    ClosedJoints,
+    ClosingEquations,
     ClosingJoint,
-    Conditions,
     JointFrame,
-    LoopJoint,
+    LoopJointEquations,
     Outcome,
     Terms,
-    TreeJoint,
+    TreeJointEquations,
     bias_between,
     moving_of,
 )
-from ada_dynamics.algorithms.closure import loop_rows, row_kinds
 from ada_dynamics.algorithms.joint_space import JointSpaceBody, sub_tree
 from ada_dynamics.algorithms.kinematics import Moving, at_rest
 from ada_dynamics.algorithms.passive import passive_efforts
-from ada_dynamics.algorithms.regular import Regular, regular
+from ada_dynamics.algorithms.regular_bodies import Regular, regular
 from ada_dynamics.algorithms.rnea import needed_force
 from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.model.tree import WORLD, Loop, Tree
@@ -75,12 +75,12 @@ class Loops:
                     allowed=tuple(range(most)),
                 )
 
-    def joint(self, state: State, index: int, moving: Mapping[int, Moving]) -> LoopJoint:
+    def joint(self, state: State, index: int, moving: Mapping[int, Moving]) -> LoopJointEquations:
         """A loop joint, for the motions that its two links would have without it."""
         tree = state.tree
         loop = tree.loops[index]
         rows = loop_rows(tree, state.X, state.q, state.v, moving, loop, self.used(loop))
-        return LoopJoint(rows, Terms(len(rows)))
+        return LoopJointEquations(rows, Terms(len(rows)))
 
 
 class State:
@@ -139,14 +139,14 @@ class State:
         loop = self.tree.loops[number - n]
         return loops.joint(self, number - n, {end: self.moving(end, bias) for end in (loop.parent, loop.child)})
 
-    def _tree_joint(self, index: int, bias: Mapping[int, Motion], before: bool) -> TreeJoint:
+    def _tree_joint(self, index: int, bias: Mapping[int, Motion], before: bool) -> TreeJointEquations:
         body = self.tree.bodies[index]
         q, v = body.positions(self.q), body.velocities(self.v)
         between = bias_between(body, q, v, bias[index], self.moving(body.parent, bias))
         held = len(body.joint.constraint(q))
         alone = tuple(self.mobility({index: n}) for n in body.joint.active(q)) if self.tree.loops else ()
         terms = Terms(held, tuple(self.effort[body.v]), body.armature, mobility=alone)
-        return TreeJoint(body, q, JointFrame.of(body, q, before), between, terms)
+        return TreeJointEquations(body, q, JointFrame.of(body, q, before), between, terms)
 
 
 class Release(NamedTuple):
@@ -162,7 +162,7 @@ class ClosedStep:
 
     numbers: Sequence[int]  # of the joints
     joints: Sequence[ClosingJoint]
-    closed: Closed
+    closed: ClosedJoints
 
     def release(self, outside: Mapping[int, Force]) -> Release:
         """For forces on the handles."""
@@ -252,7 +252,7 @@ def _assemble(
         parts = [bodies[part] for part in step.parts]
         bias = {link: motion for part in parts for link, motion in part.bias.items()}
         joints = [state.joint(loops, j, bias, step.handles) for j in step.joints]
-        bodies[n + k], closed = close(Conditions(parts, joints), step.handles)
+        bodies[n + k], closed = close(ClosingEquations(parts, joints), step.handles)
         done.append(ClosedStep(step.joints, joints, closed))
         pivots.append(closed.pivots)
     return done, pivots
