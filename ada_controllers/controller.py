@@ -17,8 +17,7 @@ from ada_controllers.kit.state_check import LATEST, StateCheck
 from ada_controllers.state import JointReference, Reference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.model import Model
-from ada_dynamics.model.motors import motor_joints
+from ada_dynamics.model.model import Model, motor_joints
 from ada_dynamics.settings import as_mapping, checked
 from ada_robot.contract import Command
 from ada_robot.limits import joint_limits

@@ -10,8 +10,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.poses import inverse, length, twist_matrix
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.model import Model
-from ada_dynamics.model.motors import motor_joints
+from ada_dynamics.model.model import Model, motor_joints
 
 _POSES = 12  # random ones in which distances are compared
 _SAME = 1e-9  # [m]

@@ -17,7 +17,7 @@ import numpy as np
 from ada_dynamics.algorithms import crba
 from ada_dynamics.algorithms.joint_space import local_position, sub_tree
 from ada_dynamics.errors import ModelError
-from ada_dynamics.model.spread import is_thin, spread
+from ada_dynamics.model.inertia_regularization import is_thin, regularize_inertias
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 
@@ -47,7 +47,7 @@ def regular(tree: Tree) -> Regular:
     if not any(is_thin(body.inertia) for body in tree.bodies):
         return Regular(tree, nothing)
     try:
-        helped = spread(tree)
+        helped = regularize_inertias(tree)
     except ModelError:
         return Regular(tree, nothing, _groups(tree))
     return Regular(helped.tree, helped.moved)

@@ -14,7 +14,7 @@ from ada_dynamics.algorithms import contact_shapes
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.material import Material, finite_number
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.align import to_mat3
+from ada_dynamics.model.rotations import to_mat3
 from ada_dynamics.model.tree import Frame
 from ada_dynamics.spatial.vector import Vec3
 

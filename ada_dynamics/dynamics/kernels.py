@@ -26,7 +26,7 @@ from ada_dynamics.jit import Kernel, Signature, TapeKernel, Target
 from ada_dynamics.jit.estimate import instructions
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.loop_kernel import LoopKernel
-from ada_dynamics.model.degenerate import has_degenerate_bodies
+from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.regroup import depth
 from ada_dynamics.model.tree import Tree
@@ -116,7 +116,7 @@ class Kernels:
     def _cheapest(self) -> str:
         if self.generic:
             return "aba"
-        if self.model.has_mimics or has_degenerate_bodies(self.tree):
+        if self.model.has_mimics or has_singular_inertias(self.tree):
             # coordinates that share a joint, and the check for a singular matrix, need the matrix
             return "crba"
         names = ["aba"] if depth(self.tree) > COMPARE_UP_TO_DEPTH else ["aba", "crba"]

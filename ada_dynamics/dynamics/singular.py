@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ada_dynamics.algorithms import crba
 from ada_dynamics.algorithms.ldl import SymmetricMatrix, factorise
-from ada_dynamics.model.degenerate import has_degenerate_bodies
+from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.vector import Scalar
 
@@ -17,7 +17,7 @@ SMALLEST_PIVOT = 1e-12
 
 def pivot_guards(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
     """Quantities that must not be negative for the mass matrix to be regular; none where it always is."""
-    if not has_degenerate_bodies(tree):
+    if not has_singular_inertias(tree):
         return []
     return _left(crba.mass_matrix(tree, q))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Position limits of a joint, each with the quantity that it bounds."""
+"""Position limits of joints and the quantities that they limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Bound(NamedTuple):
-    """Limits of one quantity of a joint; None where there is none."""
+    """Lower and upper limit of one quantity of a joint; None: unlimited."""
 
     lower: float | None  # [rad] or [m]
     upper: float | None
@@ -30,7 +30,7 @@ class Bound(NamedTuple):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Both limits, infinite where there is none."""
+        """Both limits; infinite where unlimited."""
         return -math.inf if self.lower is None else self.lower, math.inf if self.upper is None else self.upper
 
     def __str__(self) -> str:
@@ -38,26 +38,26 @@ class Bound(NamedTuple):
         if self.angle is None:
             return f"[{lower:g}, {upper:g}]"
         if isinstance(self.angle, WholeTurn):
-            return f"altogether up to {upper:g}"
+            return f"total rotation up to {upper:g}"
         return f"turn {self.angle.number + 1}: [{lower:g}, {upper:g}]"
 
     def value(self, q: Sequence[Scalar]) -> Scalar:
-        """The quantity, of the joint's own positions."""
+        """The quantity at the position of the joint."""
         return q[0] if self.angle is None else self.angle.value(q)
 
     def excess(self, q: Sequence[Scalar]) -> Scalar:
-        """How far the quantity is beyond a limit; not above zero within."""
+        """Excess of the quantity over a limit; at most zero within the limits."""
         at = self.value(q)
         below = -math.inf if self.lower is None else self.lower - at
         return expr.maximum(below, -math.inf if self.upper is None else at - self.upper)
 
     def directions(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        """Its slope along each of the joint's velocities."""
+        """Derivative with respect to each velocity of the joint."""
         return (1.0,) if self.angle is None else tuple(self.angle.direction(q))
 
 
 def bounds_of(joint: Joint) -> tuple[Bound, ...]:
-    """The limits of a joint: none, one for its one position, or those of a spherical joint's angles."""
+    """Limits of a joint: of its position, or of the angles of a spherical joint."""
     limits = joint.limits
     if joint.type.has_limits():
         return _finite(Bound(_end(limits.lower), _end(limits.upper)))
@@ -71,12 +71,12 @@ def bounds_of(joint: Joint) -> tuple[Bound, ...]:
 
 
 def position_limits(joint: Joint) -> tuple[float, float]:
-    """The limits of each of a joint's positions; infinite where it has several, or angles in their place."""
+    """Limits of a joint with one position; infinite for other joints."""
     return next((bound.ends for bound in bounds_of(joint) if bound.angle is None), (-math.inf, math.inf))
 
 
 def within_limits(model: Model, q: Array) -> Array:
-    """The nearest configuration in which joints, and those that mimic them, keep their limits."""
+    """Nearest configuration in which all joints, including mimic joints, are within their limits."""
     low, high, nearest = np.full(model.nq, -np.inf), np.full(model.nq, np.inf), np.array(q)
     for body in model.tree.bodies:
         joint = model.joints[body.name]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build a model in code, with every mistake reported by name."""
+"""Build a model in code."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ P = TypeVar("P", bound=Part)
 
 
 def _made(kind: type[P], /, **values: Any) -> P:
-    """A part with values as they were given: of whatever type, until they are checked and the part is sealed."""
+    """Return an unchecked part with the given values."""
     part = object.__new__(kind)
-    vars(part).update(values)  # not field by field: each is read once
+    vars(part).update(values)
     return part
 
 
 class Builder:
-    """Collects links and joints in any order; `build` checks them and makes the model.
+    """Collect links and joints in any order; `build` checks them and returns the model.
 
     Example::
 
@@ -40,7 +40,7 @@ class Builder:
     """
 
     def __init__(self, name: str, where: str | None = None) -> None:
-        """Args: name of the robot, and where it comes from (a file), for messages."""
+        """Args: name of the robot, and its source (a file) for messages."""
         self._description = Description(name, where or f"model {name!r}")
         self._values = CheckedValues(self._description.file)
 
@@ -73,9 +73,9 @@ class Builder:
             mass: [kg].
             com: centre of mass in the link's frame [m].
             inertia: about the CoM in the link's axes [kg m²]: 3x3, or (xx, yy, zz), or (xx, yy, zz, xy, xz, yz).
-            has_inertial: whether these are given values (a lint asks).
-            visuals: what it looks like.
-            collisions: what it touches others with.
+            has_inertial: False if mass and inertia are placeholders; `check` reports such links.
+            visuals: shapes for display.
+            collisions: shapes for contact.
         """
         looks = {"has_inertial": has_inertial, "visuals": visuals, "collisions": collisions}
         link = _made(Link, name=name, mass=mass, com=com, inertia=inertia, **looks)
@@ -109,22 +109,22 @@ class Builder:
         Args:
             name: unique name.
             kind: one of `JOINT_TYPES`: revolute, prismatic, spherical, ...
-            parent: link on the base's side.
-            child: the link it carries; its frame is the joint's.
+            parent: parent link.
+            child: child link; its frame is the joint frame.
             xyz: position of the joint in the parent's frame [m].
             rpy: orientation of the joint in the parent's frame, roll-pitch-yaw [rad].
             axis: direction in the joint's frame (a planar joint's normal); (1, 0, 0) by default as in URDF.
             axis2: second axis of a universal joint, perpendicular to the first.
             rotation: orientation of the joint in the parent's frame as a 3x3 matrix, instead of rpy.
-            limits: bounds; lower and upper of revolute, prismatic, helical and spherical joints only.
+            limits: limits; lower and upper for revolute, prismatic, helical and spherical joints only.
             damping: viscous damping, on each velocity of the joint.
             friction: Coulomb friction.
             armature: reflected rotor inertia.
-            stiffness: of a spring on the joint's position; of joints with one position, and of spherical ones.
-            rest: position at which the spring does not pull; zero for a spherical joint.
-            mimic: take the position from another joint.
-            turns: three turns that a spherical joint stands for, with the limits of their angles.
-            constants: numbers that the kind has beside, such as the pitch [m/rad] of a screw.
+            stiffness: of a spring; for joints with one position and for spherical joints.
+            rest: rest position of the spring; zero for a spherical joint.
+            mimic: joint whose position determines this one.
+            turns: three successive rotations of a spherical joint, with limits of their angles.
+            constants: parameters of the kind, such as the pitch [m/rad] of a helical joint.
         """
         joint = _made(
             Joint,
@@ -174,16 +174,16 @@ class Builder:
             name: unique name.
             kind: one of `LOOP_KINDS`: revolute, prismatic, spherical, ...
             parent: one link, or "world".
-            child: the other one.
+            child: the other link.
             parent_xyz: position of the joint in the parent's frame [m].
-            parent_rpy: its orientation there, roll-pitch-yaw [rad].
+            parent_rpy: orientation of the joint in the parent frame, roll-pitch-yaw [rad].
             child_xyz: position of the joint in the child's frame [m].
-            child_rpy: its orientation there.
+            child_rpy: orientation of the joint in the child frame, roll-pitch-yaw [rad].
             axis: direction in the joint's frame (a planar joint's normal); (1, 0, 0) by default.
             axis2: second axis of a universal joint, in the child-side frame, perpendicular to the first at zero.
             parent_rotation: orientation in the parent's frame as a 3x3 matrix, instead of parent_rpy.
             child_rotation: orientation in the child's frame as a 3x3 matrix, instead of child_rpy.
-            constants: numbers that the kind has beside, such as the pitch [m/rad] of a screw.
+            constants: parameters of the kind, such as the pitch [m/rad] of a helical joint.
         """
         loop = _made(
             LoopJoint,
@@ -203,7 +203,7 @@ class Builder:
         return self
 
     def actuated(self, joints: Sequence[str]) -> Builder:
-        """Say which joints have motors, where not all have."""
+        """Set the joints that have motors; by default all have."""
         self._description.actuated = [NamedPlace(name, self._description.file, None) for name in joints]
         return self
 
@@ -214,7 +214,7 @@ class Builder:
         gravity: Sequence[float] = STANDARD_GRAVITY,
         source: str | None = None,
     ) -> Model:
-        """Check the structure and make the model: see `Description.build`."""
+        """Check the structure and return the model: see `Description.build`."""
         return self._description.build(base, gravity, source)
 
 
@@ -227,7 +227,7 @@ def planar_chain(
 ) -> Model:
     """A chain of n equal thin rods in the x-z plane, joints about +y, links along +z at zero angle.
 
-    The thesis' planar manipulators (Takahashi 2012): the rods' inertia is diag(ml²/12, ml²/12, 0).
+    These are the planar manipulators of Takahashi 2012: each rod has the inertia diag(ml²/12, ml²/12, 0).
     """
     rod = mass * length**2 / 12.0
     builder = Builder(f"planar_{n}r").link("base")
@@ -246,8 +246,8 @@ def chain_3d(
     base: str = "fixed",
     gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Model:
-    """A chain of n equal rods with joints about x, y, z in turn and all inertial parameters non-zero."""
-    # What cannot change is checked once, and shared by all links.
+    """A chain of n equal rods with joint axes x, y, z, x, ... and no inertial parameter equal to zero."""
+    # Read-only arrays are checked once and shared by all links.
     r = read_only(length * np.array([0.1, 0.2, 0.5]))
     I = read_only(mass * length**2 * np.array([[1.0, 0.05, 0.02], [0.05, 1.1, -0.04], [0.02, -0.04, 0.3]]))
     axes = [read_only(axis) for axis in np.eye(3)]

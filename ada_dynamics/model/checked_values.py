@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of links and joints, checked: numbers, vectors, orientations, inertias, axes; and whole parts."""
+"""Checks of the values of links and joints: numbers, vectors, orientations, inertias, axes, whole parts."""
 
 from __future__ import annotations
 
@@ -16,32 +16,31 @@ from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.elements import NO_LIMITS, Joint, Limits, Link, LoopJoint, Mimic, Part, Shape
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, SPRUNG, Spherical, joint_kind, loop_kind
 from ada_dynamics.model.joints.base import NO_LIMIT
-from ada_dynamics.model.rigid import UNIT
-from ada_dynamics.model.small import dot, length
+from ada_dynamics.model.rotations import UNIT, dot, length
 from ada_dynamics.model.turns import Turns
 from ada_dynamics.spatial.rotation import from_rpy
 
 P = TypeVar("P", bound=Part)
 
-NO_TURN = (0.0, 0.0, 0.0)  # roll, pitch and yaw where none are given
+NO_TURN = (0.0, 0.0, 0.0)  # default roll, pitch and yaw
 LOADS = ("damping", "friction", "armature", "stiffness")  # of a joint
 BOUNDED = (*(kind for kind, cls in JOINT_TYPES.items() if cls.has_limits()), Spherical.kind)  # see `bounds.bounds_of`
 
 
 def usual_axis(kind: str) -> tuple[float, float, float]:
-    """The first axis of a joint where none is given."""
+    """Default first axis of a joint."""
     known = JOINT_TYPES.get(joint_kind(kind))
     return (0.0, 0.0, 1.0) if known is not None and known.axes == 2 else (1.0, 0.0, 0.0)
 
 
-# The checks below work on Python's floats: for the few numbers of one part that takes a fifth of what arrays take.
+# The checks use Python floats: five times faster than arrays for the few numbers of one part.
 def _all_finite(x: Array) -> bool:
     numbers = x.ravel().tolist()
     return isfinite(sum(numbers)) or all(map(isfinite, numbers))  # a sum of finite numbers may overflow
 
 
 def _is_rotation(R: Array) -> bool:
-    """True if the rows are unit vectors that form a right-handed frame."""
+    """Return True if the rows form a right-handed orthonormal frame."""
     if R.shape != (3, 3):
         return False
     (a, b, c), (d, e, f), (g, h, i) = R.tolist()
@@ -52,7 +51,7 @@ def _is_rotation(R: Array) -> bool:
 
 
 def _across(first: Array, second: Array) -> Array:
-    """A second axis as the algorithms take it, perpendicular to rounding: the model says what is computed."""
+    """Second axis made exactly perpendicular to the first."""
     along = dot(first, second)
     if abs(along) < 1e-15:
         return second
@@ -65,24 +64,24 @@ def _frozen(x: Array) -> Array:
     return x
 
 
-class _Found:
-    """Arrays by what they were made of: equal parts of a robot share them."""
+class _Cache:
+    """Cache of converted arrays, shared by equal parts of a robot."""
 
-    MOST = 256  # what no other part has is not kept
+    MOST = 256  # cached results
 
     def __init__(self) -> None:
-        self._by_numbers: dict[tuple[tuple[int, ...], bytes], Array] = {}  # of arrays, which may change
-        self._by_id: dict[int, Array] = {}  # of tuples of floats, which cannot
-        self._tuples: list[object] = []  # as long as they are kept, their ids are their own
+        self._by_numbers: dict[tuple[tuple[int, ...], bytes], Array] = {}  # for arrays, compared by content
+        self._by_id: dict[int, Array] = {}  # for tuples of floats, compared by identity
+        self._tuples: list[object] = []  # references that keep the ids valid
 
     def made_of(self, value: object) -> Array | None:
-        """Result that was kept for such a value."""
+        """Cached result for an equal value; None if there is none."""
         if isinstance(value, np.ndarray):
             return self._by_numbers.get((value.shape, value.tobytes())) if value.dtype == np.float64 else None
         return self._by_id.get(id(value))
 
     def keep(self, value: object, found: Array) -> Array:
-        """The array, kept if it will be right the next time."""
+        """Cache the array if the value is immutable or comparable, and return it."""
         if isinstance(value, np.ndarray):
             if value.dtype == np.float64 and len(self._by_numbers) < self.MOST:
                 self._by_numbers[value.shape, value.tobytes()] = found
@@ -93,15 +92,15 @@ class _Found:
 
 
 class CheckedValues:
-    """Turns what a user gives into arrays; what is unusable becomes an error that says where it stands."""
+    """Convert user input to arrays; invalid input raises a ModelError that names the place."""
 
     def __init__(self, where: str) -> None:
-        """Args: where the values come from (a file), for messages."""
+        """Args: source of the values (a file), for messages."""
         self.where = where
-        self._vectors, self._inertias, self._directions = _Found(), _Found(), _Found()
+        self._vectors, self._inertias, self._directions = _Cache(), _Cache(), _Cache()
 
     def finite(self, value: float, what: str) -> float:
-        """A finite number."""
+        """Check a finite number."""
         try:
             number = float(value)
         except (TypeError, ValueError):
@@ -111,7 +110,7 @@ class CheckedValues:
         return number
 
     def vector(self, value: ArrayLike, size: int, what: str) -> Array:
-        """Finite numbers."""
+        """Check a vector of finite numbers."""
         found = self._vectors.made_of(value)
         if found is not None and found.size == size:
             return found
@@ -124,7 +123,7 @@ class CheckedValues:
         return self._vectors.keep(value, _frozen(x))
 
     def orientation(self, rpy: ArrayLike, rotation: ArrayLike | None, where: str) -> Array:
-        """A rotation matrix, from itself or from roll-pitch-yaw angles."""
+        """Return the rotation matrix, or that of roll-pitch-yaw angles."""
         angles = (0.0, 0.0, 0.0) if rpy is NO_TURN else self.vector(rpy, 3, f"rpy of {where}").tolist()
         if rotation is None:
             return np.array(from_rpy(*angles)) if any(angles) else UNIT
@@ -133,7 +132,7 @@ class CheckedValues:
         return self.rotation(rotation, where)
 
     def rotation(self, rotation: ArrayLike, where: str) -> Array:
-        """A rotation matrix."""
+        """Check a rotation matrix."""
         if rotation is UNIT:
             return UNIT
         R = np.array(rotation, dtype=float)
@@ -142,7 +141,7 @@ class CheckedValues:
         return _frozen(R)
 
     def inertia(self, value: ArrayLike, what: str) -> Array:
-        """A symmetric 3x3 matrix, from all of its entries, 6 of them or its diagonal."""
+        """Return a symmetric 3x3 matrix from 9 or 6 entries or its diagonal."""
         found = self._inertias.made_of(value)
         if found is not None:
             return found
@@ -158,7 +157,7 @@ class CheckedValues:
         return self._inertias.keep(value, _frozen(x))
 
     def shapes(self, value: Iterable[Shape], what: str) -> tuple[Shape, ...]:
-        """Shapes, which have checked themselves."""
+        """Check that all are shapes."""
         given: object = value
         if isinstance(given, tuple) and not given:
             return ()
@@ -171,7 +170,7 @@ class CheckedValues:
     def axes(
         self, kind: str, axis: ArrayLike | None, axis2: ArrayLike | None, where: str
     ) -> tuple[Array, Array | None]:
-        """The axes that a joint type needs, of unit length; a universal joint has two."""
+        """Return the axes of a joint with unit length; a universal joint has two."""
         count = JOINT_TYPES[kind].axes
         if count == 0:
             return _frozen(np.array([1.0, 0.0, 0.0])), None
@@ -184,20 +183,20 @@ class CheckedValues:
         return first, _across(first, second)
 
     def spring(self, kind: str, stiffness: float, rest: float, where: str) -> None:
-        """A joint's spring: of kinds that can have one, and at rest where they can."""
+        """Check that the kind of joint can have this spring."""
         if stiffness and kind not in SPRUNG:
             raise ModelError(
-                f"{self.where}: {where} is {kind} and has a spring; joints that can have one are {', '.join(SPRUNG)}. "
+                f"{self.where}: {where} is {kind} and has a spring; joints with springs are {', '.join(SPRUNG)}. "
                 "Write it as several joints, or give its effort as tau."
             )
         if rest and JOINT_TYPES[kind].nq > 1:
             raise ModelError(
-                f"{self.where}: rest of {kind} {where} is {rest}; its spring rests at the zero position: turn the "
-                "joint's frame instead."
+                f"{self.where}: rest of {kind} {where} is {rest}; its spring rests at the zero position: rotate the "
+                "joint frame instead."
             )
 
     def limits(self, kind: str, limits: Limits, where: str) -> None:
-        """Bounds of a joint: in order, and of a position only where there is one that they can mean."""
+        """Check the order of limits, and that the kind of joint can have position limits."""
         if limits is NO_LIMITS:
             return
         self._of_type(limits, Limits, f"limits of {where}", "Limits(lower=-1.0, upper=1.0)")
@@ -211,7 +210,7 @@ class CheckedValues:
                 raise ModelError(f"{self.where}: {what} limit of {where} is {value:g}; it must not be negative.")
         ends = f"[{limits.lower:g}, {limits.upper:g}]"
         if limits.lower > limits.upper:
-            raise ModelError(f"{self.where}: limits of {where} are {ends}; the lower one comes first: exchange them.")
+            raise ModelError(f"{self.where}: limits of {where} are {ends}; exchange them.")
         is_bounded = abs(limits.lower) < NO_LIMIT or abs(limits.upper) < NO_LIMIT
         if is_bounded and kind not in BOUNDED and JOINT_TYPES[kind].nv:
             instead = "make it revolute" if JOINT_TYPES[kind].is_endless else "write it as several joints"
@@ -221,7 +220,7 @@ class CheckedValues:
             )
 
     def mimic(self, mimic: Mimic | None, where: str) -> None:
-        """What another joint's position is taken by."""
+        """Check the mimic of a joint."""
         if mimic is not None:
             self._of_type(mimic, Mimic, f"mimic of {where}", "Mimic('other_joint', multiplier=2.0)")
             self.finite(mimic.multiplier, f"multiplier of the mimic of {where}")
@@ -229,33 +228,33 @@ class CheckedValues:
 
     def _of_type(self, value: object, wanted: type, what: str, example: str) -> None:
         if not isinstance(value, wanted):
-            raise ModelError(f"{self.where}: {what}: {value!r:.100} is no {wanted.__name__}, such as {example}.")
+            raise ModelError(f"{self.where}: {what} is {value!r:.100}; use a {wanted.__name__}, such as {example}.")
 
     def turns(self, kind: str, joint: Joint, where: str) -> None:
-        """Limits of a spherical joint: of the turns that it stands for, and of the whole turn."""
+        """Check the limits of a spherical joint: of its successive rotations and of the total rotation."""
         if joint.turns is not None:
             self._of_type(joint.turns, Turns, f"turns of {where}", "Turns('zyx')")
         if kind != Spherical.kind and joint.turns is None:
             return
         if kind != Spherical.kind:
-            raise ModelError(f"{self.where}: {where} is {kind} and has turns; only spherical joints have them.")
+            raise ModelError(f"{self.where}: {where} is {kind} and has turns, which only spherical joints have.")
         least, most = joint.limits.lower, joint.limits.upper
         if least > 0.0 or (np.isfinite(least) and least != 0.0) or not most > 0.0:
             raise ModelError(
-                f"{self.where}: {where} is spherical and has the limits [{least:g}, {most:g}]; what it is turned "
-                "altogether goes from 0 to an upper limit above 0. Limits about single axes are given as turns."
+                f"{self.where}: {where} is spherical and has the limits [{least:g}, {most:g}]; its total "
+                "rotation angle has the lower limit 0 and a positive upper limit. Use turns to limit single axes."
             )
         problem = None if joint.turns is None else joint.turns.problem()
         if problem:
             raise ModelError(f"{self.where}: {where}: {problem}.")
 
     def constants(self, kind: str, given: Mapping[str, float], where: str) -> dict[str, float]:
-        """The numbers that a joint type has beside its axes: all of them, and no others."""
+        """Check the constants of a joint type: all of them and no others."""
         names = JOINT_TYPES[kind].constants
         if not names and not given:
             return {}
         if set(given) != set(names):
-            needs = f"needs {', '.join(names)}" if names else "has no numbers of its own"
+            needs = f"needs {', '.join(names)}" if names else "has no constants"
             raise ModelError(f"{self.where}: {where} is {kind}, which {needs}; given: {', '.join(given) or 'none'}.")
         values = {name: self.finite(given[name], f"{name} of {where}") for name in names}
         problem = JOINT_TYPES[kind].constants_problem(**values)
@@ -264,7 +263,7 @@ class CheckedValues:
         return values
 
     def loads(self, given: Mapping[str, float], where: str) -> dict[str, float]:
-        """Damping, friction and inertia of a joint: finite, and never negative."""
+        """Check that damping, friction, armature and stiffness are finite and not negative."""
         loads = {what: self.finite(value, f"{what} of {where}") for what, value in given.items()}
         for what, value in loads.items():
             if value < 0.0:
@@ -277,12 +276,12 @@ class CheckedValues:
         return kind
 
     def link(self, link: Link) -> Link:
-        """A link, sealed."""
+        """Check a link."""
         where = link.where
         mass = self.finite(link.mass, f"mass of {where}")
         if mass < 0.0:
             place = self.where if link.line is None else f"{self.where}, line {link.line}"
-            raise ModelError(f"{place}: the mass of {where} is {mass:g} kg; it must not be negative: mend its sign.")
+            raise ModelError(f"{place}: the mass of {where} is {mass:g} kg; it must not be negative: correct its sign.")
         return link.sealed(  # type: ignore[no-any-return]
             mass=mass,
             com=self.vector(link.com, 3, f"com of {where}"),
@@ -292,7 +291,7 @@ class CheckedValues:
         )
 
     def joint(self, joint: Joint) -> Joint:
-        """A joint of the tree, sealed."""
+        """Check a joint of the tree."""
         where = joint.where
         kind = self._kind(joint_kind(joint.kind), JOINT_TYPES, where, "joint type")
         loads = self.loads({name: getattr(joint, name) for name in LOADS}, where)
@@ -314,7 +313,7 @@ class CheckedValues:
         )
 
     def loop(self, loop: LoopJoint) -> LoopJoint:
-        """A joint that closes a loop, sealed."""
+        """Check a loop joint."""
         where = loop.where
         kind = self._kind(loop_kind(loop.kind), LOOP_KINDS, where, "type of loop joint")
         axis, axis2 = self.axes(kind, loop.axis, loop.axis2, where)
@@ -330,7 +329,7 @@ class CheckedValues:
         )
 
     def direction(self, value: ArrayLike, what: str) -> Array:
-        """A vector made unit length."""
+        """Scale a vector to unit length."""
         found = self._directions.made_of(value)
         if found is not None:
             return found
@@ -339,20 +338,20 @@ class CheckedValues:
         length = sqrt(a * a + b * b + c * c)
         if length < 1e-9:
             raise ModelError(f"{self.where}: {what} has length zero; give a direction such as 0 0 1.")
-        # Unit vectors as printed in files stay exactly as they are.
+        # Unit vectors printed in files are not changed.
         return self._directions.keep(value, x if abs(length - 1.0) < 1e-15 else _frozen(x / length))
 
 
 # --- whole parts ------------------------------------------------------------------------------------------------
 def checked(part: P, where: str) -> P:
-    """The part sealed, with every value checked and brought into its form: once, wherever the part comes from.
+    """Check all values of a part and return it read-only.
 
     Args:
-        part: as described; one that is sealed already stays itself.
-        where: where it comes from (a file), for messages.
+        part: a link or joint; one that is read-only is returned unchanged.
+        where: source of the part (a file), for messages.
 
     Raises:
-        ModelError: a value is unusable.
+        ModelError: a value is invalid.
     """
     if part.is_sealed:
         return part

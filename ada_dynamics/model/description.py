@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot as somebody describes it, in a file, in code, or by changing a model; and the model that it makes."""
+"""Unchecked description of a robot, from a file, a Builder or an edited model, and the model built from it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -20,40 +20,40 @@ Base: TypeAlias = Literal["fixed", "floating", "floating_euler"]
 BASES: dict[str, str] = {"fixed": Fixed.kind, "floating": Floating.kind, "floating_euler": FloatingEuler.kind}
 ROOT_JOINT = "root_joint"
 WORLD_LINK = "world"
-ODD_SHAPES = "shapes with"  # how the note on them begins
+ODD_SHAPES = "shapes with"  # start of the note on them
 
 
 @dataclass(eq=False)
 class Description:
-    """Links, joints and loops in any order. Names may repeat and ends may dangle; `build` says so."""
+    """Links, joints and loop joints in any order; `build` checks names and structure."""
 
     name: str
-    file: str  # where it comes from, for messages
-    root: Any = None  # the document that it was read from
+    file: str  # path or name of the source, for messages
+    root: Any = None  # XML document
     links: list[Link] = field(default_factory=list)
     joints: list[Joint] = field(default_factory=list)
     loops: list[LoopJoint] = field(default_factory=list)
-    actuated: list[NamedPlace] | None = None  # joints with a motor; all of them where nothing is said
-    gravity: tuple[float, float, float] | None = None  # [m/s²], where the description says it
-    holds_itself: bool = False  # whether it says itself how it is held, as MJCF does: then there is no other base
-    own_base: str | None = None  # how the file itself holds its root link, where it says so and another one can be had
-    left_out: list[Problem] = field(default_factory=list)  # what would change the motion and is not read
-    odd_shapes: list[Problem] = field(default_factory=list)  # shapes that are left out, for they cannot be read
-    notes: list[str] = field(default_factory=list)  # what was recognised or left out
+    actuated: list[NamedPlace] | None = None  # joints with a motor; None: all
+    gravity: tuple[float, float, float] | None = None  # [m/s²], if the description has one
+    holds_itself: bool = False  # the description defines its base, as MJCF does; no other base is possible
+    own_base: str | None = None  # base defined by the file, where another one can be chosen
+    left_out: list[Problem] = field(default_factory=list)  # elements that affect the motion and are not modelled
+    odd_shapes: list[Problem] = field(default_factory=list)  # shapes that cannot be read
+    notes: list[str] = field(default_factory=list)  # on what was recognised or left out
 
     @pause_garbage_collection()
     def build(
         self, base: str = "fixed", gravity: Sequence[float] = STANDARD_GRAVITY, source: str | None = None
     ) -> Model:
-        """Check values and structure, and make the model.
+        """Check values and structure, and return the model.
 
         Args:
-            base: how the root link is held: fixed, floating (quaternion) or floating_euler (z-y-x angles).
+            base: joint between world and root link: fixed, floating (quaternion) or floating_euler (z-y-x angles).
             gravity: gravity vector in the world's axes [m/s²].
             source: text of the description.
 
         Raises:
-            ModelError: a value is unusable, or the parts are no tree; the message names file, line and part.
+            ModelError: a value is invalid, or the links and joints form no tree; it names file, line and part.
         """
         if base not in BASES:
             raise unknown_name("base", base, BASES)
@@ -73,18 +73,18 @@ class Description:
         return Model(self.name, root, links, _with_mimics(ordered), g.tolist(), source, loops, actuated)
 
     def note_odd_shapes(self) -> None:
-        """Say once that shapes were left out."""
+        """Add one note on shapes that were left out."""
         if self.odd_shapes:
             count, first = len(self.odd_shapes), self.odd_shapes[0].text(self.file)
             self.notes.append(f"{ODD_SHAPES} {count} problem(s) were left out or lost their colour, the first: {first}")
 
     def free_mimics(self) -> None:
-        """Give joints that mimic others their own coordinates."""
+        """Give mimic joints coordinates of their own."""
         for joint in self.joints:
             joint.mimic = None
 
     def refuse_mimics(self) -> None:
-        """Raise a ModelError where joints mimic others."""
+        """Raise a ModelError if the description has mimic joints."""
         mimics = [joint.name for joint in self.joints if joint.mimic is not None]
         if mimics:
             shown = ", ".join(map(repr, mimics[:8])) + (", ..." if len(mimics) > 8 else "")
@@ -110,8 +110,8 @@ def _depth_first(root: str, joints: Sequence[Joint]) -> list[Joint]:
 
 
 def _is_depth_first(root: str, joints: Sequence[Joint]) -> bool:
-    """True if the joints of a tree are in order already."""
-    path = [root]  # links that can carry the next joint, the innermost first
+    """Return True if the joints are in depth-first order."""
+    path = [root]  # possible parent links of the next joint, from the root
     for joint in joints:
         while path and path[-1] != joint.parent:
             path.pop()
@@ -122,9 +122,9 @@ def _is_depth_first(root: str, joints: Sequence[Joint]) -> bool:
 
 
 def _with_mimics(ordered: list[Joint]) -> list[Joint]:
-    """Mimic chains resolved to the joint that has the coordinates."""
+    """Resolve chains of mimic joints to the joint that has coordinates."""
     by_name = {joint.name: joint for joint in ordered}
-    final: dict[str, Mimic | None] = {}  # by joint; each chain is followed once
+    final: dict[str, Mimic | None] = {}  # by joint
     for joint in ordered:
         chain: list[Joint] = []
         current = joint
@@ -143,3 +143,12 @@ def _with_mimics(ordered: list[Joint]) -> list[Joint]:
         joint if joint.mimic == final[joint.name] else replace(joint, mimic=final[joint.name]).sealed()
         for joint in ordered
     ]
+
+
+def free_name(wanted: str, taken: Container[str]) -> str:
+    """Return the name, with a number appended if it is taken."""
+    name, count = wanted, 1
+    while name in taken:
+        count += 1
+        name = f"{wanted}_{count}"
+    return name

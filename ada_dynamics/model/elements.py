@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links and joints as a user sees them: plain data in the frames of the robot description.
+"""Links, joints and shapes in the frames of the robot description.
 
-They are the same from the file to the model: open to changes while they are described, sealed once they are checked.
+They can be changed while a description is read or built, and are read-only once checked.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
-from ada_dynamics.model.rigid import UNIT
+from ada_dynamics.model.rotations import UNIT
 from ada_dynamics.model.turns import Turns
 
-SHAPE_SIZES: Mapping[str, tuple[str, ...]] = {  # what the sizes of each kind of shape are, in their order
+SHAPE_SIZES: Mapping[str, tuple[str, ...]] = {  # names of the sizes of each kind of shape
     "box": ("x", "y", "z"),
     "sphere": ("radius",),
     "cylinder": ("radius", "length"),
     "capsule": ("radius", "length"),
     "mesh": ("scale x", "scale y", "scale z"),
 }
-PLAIN = (0.7, 0.7, 0.72, 1.0)  # colour of what has none
+PLAIN = (0.7, 0.7, 0.72, 1.0)  # default colour
 
 
 def read_only(values: ArrayLike) -> Array:
-    """The numbers as an array that cannot be written to: itself where it is one, else a copy."""
+    """Return a read-only array: the argument if it is one, else a copy."""
     array = np.asarray(values, dtype=np.float64)
     if not array.flags.writeable and array.base is None:
         return array
@@ -40,7 +40,7 @@ def read_only(values: ArrayLike) -> Array:
 
 
 def _freeze(values: dict[str, Any]) -> None:
-    """Make arrays read-only, also after a way through another process, and lists tuples."""
+    """Make arrays read-only and convert lists to tuples, in place."""
     for name, value in values.items():
         if isinstance(value, np.ndarray):
             values[name] = read_only(value)
@@ -61,7 +61,7 @@ def _identity() -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A simple body or a mesh, for looks and for contact; it has no part in the dynamics.
+    """A primitive shape or a mesh for display and contact, without mass.
 
     Example::
 
@@ -70,27 +70,27 @@ class Shape:
         Shape("mesh", mesh="package://robot/arm.stl")
 
     Raises:
-        ModelError: there is no such kind, or a value is unusable.
+        ModelError: the kind is unknown or a value is invalid.
     """
 
     kind: str  # a key of SHAPE_SIZES
-    size: tuple[float, ...] = ()  # [m], as SHAPE_SIZES says; a capsule's length is that between its two centres
-    xyz: Array = field(default_factory=_zeros3)  # its centre (a mesh's origin) in the link's frame [m]
-    rotation: Array = field(default_factory=_identity)  # its orientation there
+    size: tuple[float, ...] = ()  # [m], see SHAPE_SIZES; the length of a capsule is the distance between its centres
+    xyz: Array = field(default_factory=_zeros3)  # centre (of a mesh: origin) in the link frame [m]
+    rotation: Array = field(default_factory=_identity)  # orientation in the link frame
     rgba: tuple[float, ...] = PLAIN  # red, green, blue and opacity, from 0 to 1
-    mesh: str | None = None  # address of a mesh's file, as the description has it
-    beside: str | None = None  # file of that description; None where it came as text
+    mesh: str | None = None  # path or URI of the mesh file as written in the description
+    beside: str | None = None  # path of the description, for relative paths; None if it was given as text
 
     def __post_init__(self) -> None:
-        """Check the values and bring them into arrays and tuples of floats."""
+        """Check the values and convert them to arrays and tuples of floats."""
         if self.kind not in SHAPE_SIZES:
             raise ModelError(str(unknown_name("kind of shape", self.kind, SHAPE_SIZES)))
         if (self.kind == "mesh") != bool(self.mesh):
-            raise ModelError(f"a {self.kind} has mesh={self.mesh!r}; a mesh needs its file's address, others none.")
+            raise ModelError(f"a {self.kind} has mesh={self.mesh!r}; only a mesh has a file, and it needs one.")
         size = self.size if self.size or self.kind != "mesh" else (1.0, 1.0, 1.0)
         names = SHAPE_SIZES[self.kind]
         sizes = self._numbers("size", size, (len(names),), f"{len(names)} numbers ({', '.join(names)})")
-        if self.kind != "mesh" and (sizes < 0.0).any():  # the scale of a mesh may mirror it
+        if self.kind != "mesh" and (sizes < 0.0).any():  # negative scales mirror a mesh
             raise ModelError(f"a {self.kind} has size={tuple(size)}; none may be negative.")
         colour = self._numbers("rgba", self.rgba, (4,), "4 numbers from 0 to 1")
         xyz = self._numbers("xyz", self.xyz, (3,), "3 numbers")
@@ -118,25 +118,25 @@ class Shape:
 
 
 class Part:
-    """A link, a joint, or a joint that closes a loop."""
+    """Base class of links, joints and loop joints."""
 
     name: str
     _word: ClassVar[str] = ""
-    _read_from: ClassVar[Mapping[str, object]] = {"element": None}  # fields that a sealed part forgets
+    _read_from: ClassVar[Mapping[str, object]] = {"element": None}  # fields reset when sealed
     _is_sealed = False
 
     @property
     def where(self) -> str:
-        """Name for messages."""
+        """Kind and name, for messages."""
         return f"{self._word} {self.name!r}"
 
     @property
     def is_sealed(self) -> bool:
-        """True if it is checked, and cannot be changed any more."""
+        """Return True if the part is checked and read-only."""
         return self._is_sealed
 
     def sealed(self, **checked: object) -> Any:
-        """A copy with checked values (arrays that are read-only), which cannot be changed and forgets its source."""
+        """Return a read-only copy with checked values and without the XML element."""
         copy = object.__new__(type(self))
         own = vars(copy)
         for values in (vars(self), self._read_from, checked):
@@ -146,7 +146,7 @@ class Part:
 
     def __setattr__(self, name: str, value: object) -> None:
         if self._is_sealed:
-            raise FrozenInstanceError(f"{self.where} is checked and sealed; make a copy by dataclasses.replace.")
+            raise FrozenInstanceError(f"{self.where} is read-only; make a changed copy with dataclasses.replace.")
         object.__setattr__(self, name, value)
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -156,34 +156,31 @@ class Part:
 
     @property
     def line(self) -> int | None:
-        """Line in the file; None for what was not read from one."""
-        element = vars(self).get("element")  # a builder gives none
+        """Line in the file; None if the part was not read from a file."""
+        element = vars(self).get("element")  # None for parts of a Builder
         return None if element is None else int(element.line)
 
 
 @dataclass(eq=False)
 class Link(Part):
-    """A rigid body. Its frame is that of the joint which carries it."""
+    """A rigid body; its frame is the frame of its parent joint."""
 
     name: str
     mass: float = 0.0  # [kg]
     com: Array = field(default_factory=_zeros3)  # in the link's frame [m]
     inertia: Array = field(default_factory=lambda: _ZEROS33)  # about the CoM, in the link's axes [kg m²]
-    has_inertial: bool = True  # whether the description gave an inertia at all
-    visuals: Sequence[Shape] = ()  # what it looks like
-    collisions: Sequence[Shape] = ()  # what it touches others with
-    visuals_collide: bool = True  # whether visual shapes stand in for missing collision shapes
-    element: Any = field(default=None, repr=False)  # what it was read from, until it is sealed
+    has_inertial: bool = True  # the description has an inertial element
+    visuals: Sequence[Shape] = ()  # for display
+    collisions: Sequence[Shape] = ()  # for contact
+    visuals_collide: bool = True  # use visual shapes for contact if there are no collision shapes
+    element: Any = field(default=None, repr=False)  # XML element, until sealed
 
     _word = "link"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of a joint; infinite where there are none.
-
-    A spherical joint's upper one is of the angle by which it is turned altogether, about whatever axis.
-    """
+    """Limits of a joint; infinite: unlimited. `upper` of a spherical joint limits its total rotation angle."""
 
     lower: float = -np.inf  # [rad] or [m]
     upper: float = np.inf  # [rad] or [m]
@@ -205,23 +202,23 @@ class Mimic:
 
 @dataclass(eq=False)
 class LoopJoint(Part):
-    """A joint that closes a loop between two links of the tree; at its zero position its two frames coincide.
+    """A joint that closes a loop between two links of the tree, without coordinates of its own.
 
-    It has no coordinates of its own: where it stands follows from the tree's.
+    At its zero position its two frames coincide.
     """
 
     name: str
     kind: str  # one of LOOP_KINDS
     parent: str  # link, or "world"
     child: str
-    parent_xyz: Array = field(default_factory=_zeros3)  # position of the joint in the parent link's frame [m]
-    parent_rotation: Array = field(default_factory=_identity)  # and its orientation
-    child_xyz: Array = field(default_factory=_zeros3)  # the same in the child link's frame
+    parent_xyz: Array = field(default_factory=_zeros3)  # position of the joint in the parent link frame [m]
+    parent_rotation: Array = field(default_factory=_identity)  # orientation of the joint in that frame
+    child_xyz: Array = field(default_factory=_zeros3)  # position in the child link frame [m]
     child_rotation: Array = field(default_factory=_identity)
     axis: Array = field(default_factory=lambda: _X)  # in the joint's frame, unit length
     axis2: Array | None = None  # second axis of a universal joint, in the child-side frame
-    constants: Mapping[str, float] = field(default_factory=dict)  # that its kind has beside
-    file: str = field(default="", repr=False)  # where it is written, until it is sealed
+    constants: Mapping[str, float] = field(default_factory=dict)  # parameters of its kind, such as the pitch
+    file: str = field(default="", repr=False)  # of the description, until sealed
     line: int | None = field(default=None, repr=False)
 
     _word = "loop"
@@ -234,47 +231,47 @@ class LoopJoint(Part):
 
     @property
     def type(self) -> type[JointType]:
-        """The class of its kind."""
+        """Joint type of its kind."""
         return JOINT_TYPES[self.kind]
 
 
 @dataclass(eq=False)
 class Joint(Part):
-    """A joint between two links. At its zero position the child's frame is the joint's frame."""
+    """A joint between two links. At its zero position the child frame coincides with the joint frame."""
 
     name: str
     kind: str  # a key of JOINT_TYPES
     parent: str
     child: str
-    xyz: Array = field(default_factory=_zeros3)  # position of the joint in the parent link's frame [m]
-    rotation: Array = field(default_factory=_identity)  # and its orientation
+    xyz: Array = field(default_factory=_zeros3)  # position of the joint in the parent link frame [m]
+    rotation: Array = field(default_factory=_identity)  # orientation of the joint in that frame
     axis: Array = field(default_factory=lambda: _X)  # in the joint's frame, unit length
     axis2: Array | None = None  # second axis of a universal joint
     limits: Limits = NO_LIMITS
-    damping: float = 0.0  # [N m s/rad] or [N s/m], on every velocity of the joint
+    damping: float = 0.0  # [N m s/rad] or [N s/m], for each velocity of the joint
     friction: float = 0.0  # Coulomb friction [N m] or [N]
     armature: float = 0.0  # reflected rotor inertia [kg m²] or [kg]
     mimic: Mimic | None = None
     stiffness: float = 0.0  # of a spring towards `rest` [N m/rad] or [N/m]; kinds in SPRUNG only
-    rest: float = 0.0  # position at which the spring does not pull [rad] or [m]
-    constants: Mapping[str, float] = field(default_factory=dict)  # that its kind has beside
-    turns: Turns | None = None  # that a spherical joint stands for, with limits of their angles
-    home: tuple[float, ...] | None = None  # positions in which its file starts it; None: where it is neutral
-    element: Any = field(default=None, repr=False)  # what it was read from, until it is sealed
+    rest: float = 0.0  # rest position of the spring [rad] or [m]
+    constants: Mapping[str, float] = field(default_factory=dict)  # parameters of its kind, such as the pitch
+    turns: Turns | None = None  # of a spherical joint: three successive rotations whose angles are limited
+    home: tuple[float, ...] | None = None  # initial position defined by the file; None: neutral
+    element: Any = field(default=None, repr=False)  # XML element, until sealed
 
     _word = "joint"
 
     @property
     def type(self) -> type[JointType]:
-        """The class of its kind."""
+        """Joint type of its kind."""
         return JOINT_TYPES[self.kind]
 
     @property
     def nq(self) -> int:
-        """Number of own position variables; none for a joint that mimics another."""
+        """Number of position variables; 0 for a mimic joint."""
         return 0 if self.mimic else self.type.nq
 
     @property
     def nv(self) -> int:
-        """Number of own velocities; none for a joint that mimics another."""
+        """Number of velocities; 0 for a mimic joint."""
         return 0 if self.mimic else self.type.nv

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exponential and logarithm on rotations and poses, for stepping along a configuration manifold (numbers only)."""
+"""Exponential and logarithm of rotations and poses on numbers, for integration on the configuration manifold."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 
-# Below this squared angle the series are used; their first dropped term is then under 1e-18.
+# Squared angle below which series are used; the first neglected term is then below 1e-18.
 SMALL = 1e-5
 
 
@@ -23,12 +23,12 @@ def conjugate(p: Array) -> Array:
 
 
 def normalized(p: Array) -> Array:
-    """p at unit length."""
+    """Return p scaled to unit length."""
     return np.asarray(p / np.linalg.norm(p))
 
 
 def quaternion_exp(w: Array) -> Array:
-    """The quaternion of the rotation vector w."""
+    """Quaternion of the rotation vector w."""
     square = float(w @ w)
     if square < SMALL:
         return np.concatenate([(0.5 - square / 48.0 + square**2 / 3840.0) * w, [_half_cosine(square)]])
@@ -58,7 +58,7 @@ def rotate(p: Array, x: Array) -> Array:
 
 
 def _cross(a: Array, b: Array) -> Array:
-    """a x b; numpy's own takes ten times as long for single vectors."""
+    """Cross product a x b; np.cross takes ten times as long for single vectors."""
     (x, y, z), (u, v, w) = a.tolist(), b.tolist()
     return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of a robot: links, joints, their order in the coordinate vectors, and its configuration space."""
+"""Model of a robot: links, joints, their order in q and v, and the configuration space."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ada_dynamics.model.tree_builder import build_tree
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
 
 
-INSTEAD = {  # what makes a changed copy
+INSTEAD = {  # function that makes a changed copy
     "gravity": "with_gravity(model, (x, y, z))",
     "link": "with_parts(model, dataclasses.replace(model.links[NAME], mass=...))",
     "joint": "with_parts(model, dataclasses.replace(model.joints[NAME], damping=...))",
@@ -36,12 +36,12 @@ def _instead(what: str) -> str:
 
 
 class Model(NotebookDisplay):
-    """A mechanism of links and joints. Make one with `load`, a `Builder` or the catalogue.
+    """A mechanism of links and joints, made by `load`, a `Builder` or the catalogue.
 
-    It is read-only down to its arrays, since code is compiled for it; `ada_dynamics.model.edit` makes changed copies.
+    It is read-only, including its arrays, since code is compiled for it; `ada_dynamics.model.edit` makes copies.
 
-    Joints are in depth-first order, children in the order of the description. Where the base floats, the first joint
-    is `root_joint`. q and v stack the joints' own variables in that order.
+    Joints are in depth-first order, children in the order of the description. The first joint of a floating base is
+    `root_joint`. q and v stack the variables of the joints in that order.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Model(NotebookDisplay):
         loops: Sequence[LoopJoint] = (),
         actuated: Sequence[str] | None = None,
     ) -> None:
-        """Args are taken as they are; `Builder.build` is the checked way.
+        """Store parts without checking them; use `Builder.build` to check them.
 
         Args:
             name: name of the robot.
@@ -63,9 +63,9 @@ class Model(NotebookDisplay):
             links: all links.
             joints: all joints in depth-first order, fixed ones too.
             gravity: gravity vector in the world's axes [m/s²].
-            source: text of the description that it was read from.
+            source: text of the description.
             loops: joints that close loops.
-            actuated: joints with a motor; all of the tree's by default.
+            actuated: joints with a motor; all joints of the tree by default.
         """
         self.name = name
         self.root = root
@@ -103,29 +103,29 @@ class Model(NotebookDisplay):
     # --- names --------------------------------------------------------------------------------------------------
     @property
     def link_names(self) -> list[str]:
-        """All links."""
+        """Names of all links."""
         return list(self.links)
 
     @property
     def joint_names(self) -> list[str]:
-        """Joints that have coordinates of their own, in their order in q and v."""
+        """Names of joints with coordinates, in the order of q and v."""
         return list(self._v)
 
     @property
     def loop_names(self) -> list[str]:
-        """Joints that close loops."""
+        """Names of loop joints."""
         return list(self.loops)
 
     def q_index(self, joint: str) -> slice:
-        """Where a joint's position variables are in q."""
+        """Slice of the positions of a joint in q."""
         return self._lookup(self._q, joint)
 
     def v_index(self, joint: str) -> slice:
-        """Where a joint's velocities are in v."""
+        """Slice of the velocities of a joint in v."""
         return self._lookup(self._v, joint)
 
     def joint_of_velocity(self, place: int) -> str:
-        """The joint that a velocity in v belongs to."""
+        """Name of the joint of an entry of v."""
         return next(name for name, own in self._v.items() if own.start <= place < own.stop)
 
     def _lookup(self, table: dict[str, slice], joint: str) -> slice:
@@ -147,42 +147,42 @@ class Model(NotebookDisplay):
 
     @cached_property
     def lower(self) -> Array:
-        """Lower position limits (length nq; -inf where there are none: see `bounds.bounds_of`)."""
+        """Lower position limits, (nq,); -inf: unlimited. Limits of spherical joints: see `bounds.bounds_of`."""
         return self._per_position(lambda j: position_limits(j)[0])
 
     @cached_property
     def upper(self) -> Array:
-        """Upper position limits (length nq)."""
+        """Upper position limits, (nq,)."""
         return self._per_position(lambda j: position_limits(j)[1])
 
     @cached_property
     def velocity_limit(self) -> Array:
-        """Velocity limits (length nv)."""
+        """Velocity limits, (nv,)."""
         return self._per_velocity(lambda j: j.limits.velocity)
 
     @cached_property
     def effort_limit(self) -> Array:
-        """Effort limits (length nv)."""
+        """Effort limits, (nv,)."""
         return self._per_velocity(lambda j: j.limits.effort)
 
     @cached_property
     def armature(self) -> Array:
-        """Reflected rotor inertia (length nv)."""
+        """Reflected rotor inertia, (nv,)."""
         return self._per_velocity(lambda j: j.armature)
 
     @cached_property
     def damping(self) -> Array:
-        """Viscous damping (length nv)."""
+        """Viscous damping, (nv,)."""
         return self._per_velocity(lambda j: j.damping)
 
     @cached_property
     def friction(self) -> Array:
-        """Coulomb friction (length nv)."""
+        """Coulomb friction, (nv,)."""
         return self._per_velocity(lambda j: j.friction)
 
     @cached_property
     def stiffness(self) -> Array:
-        """Stiffness of the joints' springs (length nv)."""
+        """Stiffness of joint springs, (nv,)."""
         return self._per_velocity(lambda j: j.stiffness)
 
     # --- configuration space ------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ class Model(NotebookDisplay):
 
     @cached_property
     def _kinds_of_space(self) -> tuple[NDArray[np.intp], NDArray[np.intp], list[tuple[JointType, slice, slice]]]:
-        """Places in q and v of joints whose positions add up, and the other joints."""
+        """Indices into q and v of joints with additive positions, and the other joints."""
         flat = [one for one in self._space if type(one[0]).integrate is JointType.integrate]
         q_places = [k for _, i, _ in flat for k in range(i.start, i.stop)]
         v_places = [k for _, _, j in flat for k in range(j.start, j.stop)]
@@ -210,11 +210,11 @@ class Model(NotebookDisplay):
 
     @property
     def has_home(self) -> bool:
-        """True if the file of the model says in which configuration it starts."""
+        """Return True if the file defines an initial configuration."""
         return any(len(joint.home or ()) == joint.nq > 0 for joint in self.joints.values())
 
     def home(self) -> Array:
-        """The configuration in which the file starts the robot: MJCF's keyframe or `ref`; neutral elsewhere."""
+        """Initial configuration defined by the file (MJCF: keyframe or `ref`); neutral where it defines none."""
         q = self.neutral()
         for name in self.joint_names:
             own = self.joints[name].home
@@ -223,19 +223,19 @@ class Model(NotebookDisplay):
         return q
 
     def random_state(self, rng: np.random.Generator | int | None = None) -> tuple[Array, Array]:
-        """Random q within the limits (where they are finite) and v with normally distributed entries.
+        """Random q within finite limits, and v with normally distributed entries.
 
-        Loops are not closed in it: see `ada.close_loops` and `Dynamics.project_to_constraints`.
+        Loops are not closed: see `ada.close_loops` and `Dynamics.project_to_constraints`.
 
         Args:
-            rng: a generator of random numbers, or its seed: the same seed gives the same state.
+            rng: random number generator or seed.
         """
         rng = np.random.default_rng(rng)
         parts = [t.random(rng, self.lower[q], self.upper[q]) for t, q, _ in self._space]
         return np.concatenate([np.zeros(0), *parts]), rng.normal(size=self.nv)
 
     def integrate(self, q: Array, v: Array, dt: float = 1.0) -> Array:
-        """q moved along v for the time dt, on the configuration manifold; rows of a 2-D q and v one by one."""
+        """Configuration after moving from q with v for the time dt; 2-D arrays are batches of rows."""
         q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
         if q.ndim == 2:
             flat_q, flat_v, others = self._kinds_of_space
@@ -248,7 +248,7 @@ class Model(NotebookDisplay):
         return np.concatenate([np.zeros(0), *(t.integrate(q[i], v[j] * dt) for t, i, j in self._space)])
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        """The velocity that leads from q0 to q1 in unit time: integrate(q0, difference(q0, q1)) = q1."""
+        """Velocity that moves q0 to q1 in unit time: integrate(q0, difference(q0, q1)) = q1."""
         q0, q1 = np.asarray(q0, dtype=float), np.asarray(q1, dtype=float)
         if q0.ndim == 2:
             flat_q, flat_v, others = self._kinds_of_space
@@ -262,11 +262,11 @@ class Model(NotebookDisplay):
         return np.concatenate([np.zeros(0), *(t.difference(q0[i], q1[i]) for t, i, _ in self._space)])
 
     def as_positions(self, q: ArrayLike, name: str = "q") -> Array:
-        """An argument as one vector of positions, refused by name where it is none."""
+        """Convert an argument to a configuration (nq,); InputError names the argument if it is invalid."""
         return self._as_vector(q, self.nq, name)
 
     def as_velocities(self, v: ArrayLike, name: str = "v") -> Array:
-        """An argument as one vector of velocities, or of whatever has one number for each: accelerations, efforts."""
+        """Convert an argument to a vector of velocities, accelerations or efforts (nv,)."""
         return self._as_vector(v, self.nv, name)
 
     def _as_rows(self, x: Array, size: int, name: str, count: int | None = None) -> Array:
@@ -300,8 +300,7 @@ class Model(NotebookDisplay):
     def floating_joint(self) -> str | None:
         """Joint with six degrees of freedom between the world and the first moving link; None if the base is fixed.
 
-        It is `root_joint` of models loaded with base="floating"; files that hold their robot themselves, as MJCF does
-        by the link "world", name theirs.
+        It is `root_joint` in models loaded with base="floating"; MJCF files define its name.
         """
         for name, joint in self.joints.items():
             if joint.nv and (joint.parent not in self.links or joint.parent == self.root == "world"):
@@ -310,16 +309,16 @@ class Model(NotebookDisplay):
 
     @cached_property
     def has_mimics(self) -> bool:
-        """True if some coordinates drive more than one joint."""
+        """Return True if the model has mimic joints."""
         return any(joint.mimic for joint in self.joints.values())
 
     @cached_property
     def has_manifold_coordinates(self) -> bool:
-        """True if some positions are not free numbers (quaternions, Euler angles with a singularity)."""
+        """Return True if some positions are quaternions or singular Euler angles."""
         return any(JOINT_TYPES[self.joints[n].kind].problem is not JointType.problem for n in self._q)
 
     def position_problems(self, q: Array) -> list[str]:
-        """Why q is unusable, joint by joint (quaternions off unit length, Euler angles at their singularity)."""
+        """Problems of q by joint: quaternions without unit length, Euler angles at their singularity."""
         found = []
         for (kind, own, _), name in zip(self._space, self._q, strict=True):
             problem = kind.problem(q[own])
@@ -327,20 +326,20 @@ class Model(NotebookDisplay):
                 found.append(f"joint {name!r}: {problem}")
         return found
 
-    # --- what the algorithms work on ----------------------------------------------------------------------------
+    # --- trees for the algorithms ----------------------------------------------------------------------------
     @cached_property
     def tree(self) -> Tree:
-        """The mechanism as moving bodies with axes on the nearest coordinate axes."""
+        """Tree of moving bodies with joint axes on the nearest coordinate axes."""
         return self._build_tree()
 
     @cached_property
     def full_tree(self) -> Tree:
-        """The same with a body for every link, also for those that are fixed to others."""
+        """Tree with a body for each link, including links on fixed joints."""
         return self._build_tree(keep_fixed=True)
 
     @cached_property
     def uniform_tree(self) -> Tree:
-        """The same with every axis on z, as the generic loop kernels want it."""
+        """Tree with all joint axes on z, for generic kernels."""
         return self._build_tree(onto=2)
 
     @pause_garbage_collection()
@@ -350,7 +349,7 @@ class Model(NotebookDisplay):
 
     # --- pictures -----------------------------------------------------------------------------------------------
     def view(self, q: Array | None = None, *, port: int = 8080, open_browser: bool = True, height: int = 480) -> View:
-        """Show the robot with sliders in the browser, or inline in a notebook, while the program goes on.
+        """Show the robot with sliders in the browser, or inline in a notebook; returns at once.
 
         Example::
 
@@ -358,9 +357,9 @@ class Model(NotebookDisplay):
             page.close()
 
         Args:
-            q: where it starts; loops are closed from there.
-            port: of the page, or the next one that is free.
-            open_browser: open the page where there is a screen; else its address is printed only.
+            q: initial configuration; loops are closed from it.
+            port: of the page; the next free one if it is taken.
+            open_browser: open the page if there is a display; its address is printed in any case.
             height: of the frame in a notebook [px].
 
         Raises:
@@ -378,3 +377,21 @@ class Model(NotebookDisplay):
         loops = f", loops: {', '.join(self.loops)}" if self.loops else ""
         size = f"{len(self.links)} links, nq={self.nq}, nv={self.nv}"
         return f"<Model {self.name!r}: {size}, joints: {', '.join(kinds)}{loops}>"
+
+
+def motor_joints(model: Model) -> list[str]:
+    """Names of actuated joints with one position and one velocity."""
+    return [
+        name
+        for name in model.actuated
+        if name != model.floating_joint and model.joints[name].nq == 1 and model.joints[name].nv == 1
+    ]
+
+
+def reach_of(model: Model) -> float:
+    """Reach of the stretched robot from its root [m]; 1 if it has no extent."""
+    reach = {model.root: 0.0}
+    for joint in model.joints.values():  # parents before children
+        reach[joint.child] = reach.get(joint.parent, 0.0) + float(np.linalg.norm(joint.xyz))
+    tips = [reach.get(link.name, 0.0) + 2.0 * float(np.linalg.norm(link.com)) for link in model.links.values()]
+    return max(tips) or 1.0

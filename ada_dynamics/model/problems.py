@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Problems of a description, and sinks for them: one raises the first, others collect."""
+"""Problems of a robot description, and callbacks that raise the first or collect all."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from ada_dynamics.errors import ModelError
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that makes a description unusable."""
+    """A defect of a robot description."""
 
-    code: str  # short name of the kind of problem, such as "duplicate-link"
+    code: str  # identifier of the kind of problem, such as "duplicate-link"
     line: int | None
     where: str  # link, joint or element
     message: str
     fix: str = ""
-    file: str | None = None  # where it stands, if not in the description itself
+    file: str | None = None  # of the defect, if it is not the description itself
 
     def text(self, file: str) -> str:
-        """One sentence or two that say where, what and the fix."""
+        """Message with location, problem and fix."""
         place = self.file or file
         if self.line is not None:
             place += f", line {self.line}"
@@ -32,7 +32,7 @@ Sink = Callable[[Problem], None]
 
 
 def raising(file: str) -> Sink:
-    """A sink that raises a ModelError at the first problem."""
+    """Return a callback that raises a ModelError for the first problem."""
 
     def sink(problem: Problem) -> None:
         raise ModelError(problem.text(file))

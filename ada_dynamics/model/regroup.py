@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base inertial parameters: what a link cannot show through its revolute joint is moved to its parent.
+"""Base inertial parameters: regroup inertia that does not act on a revolute joint into the parent link.
 
-A mass on the joint's axis, and an inertia that is symmetric about it, act on the joint and on everything before it as
-if they were fixed to the parent. Efforts, accelerations and the mass matrix of the regrouped tree are those of the
-original one; wrenches, energies and momenta of single links are not. In long chains the parent's parameters grow and
-digits are lost (2e-13 at 32 links, 1e-12 at 128), so it is for short chains only.
+A mass on the joint axis and an inertia that is symmetric about it act on the joint and on its ancestors as if fixed to
+the parent. Regrouping keeps efforts, accelerations and the mass matrix; it changes wrenches, energies and momenta of
+single links. In long chains the parameters of the parents grow and digits are lost (2e-13 at 32 links, 1e-12 at 128),
+so only short chains are regrouped.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.align import clean_relative, to_mat3, to_vec3
+from ada_dynamics.model.rotations import clean_relative, to_mat3, to_vec3
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 
-MAX_DEPTH = 12  # of a chain of joints; up to here the loss stays within a few roundings
+MAX_DEPTH = 12  # of a chain of joints up to which a few roundings are lost
 
 
 def depth(tree: Tree) -> int:
@@ -28,12 +28,12 @@ def depth(tree: Tree) -> int:
 
 
 def for_efforts(tree: Tree) -> Tree:
-    """The tree to compute efforts and accelerations with: regrouped where that loses no digits."""
+    """Return the tree for efforts and accelerations: regrouped where no digits are lost."""
     return regroup(tree) if depth(tree) <= MAX_DEPTH else tree
 
 
 def regroup(tree: Tree) -> Tree:
-    """The tree with base parameters, which has more zeros to fold."""
+    """Return the tree with base parameters, which contain more zeros for constant folding."""
     inertias = [body.inertia for body in tree.bodies]
     for body in reversed(tree.bodies):
         parts = body.joint.parted(inertias[body.index])

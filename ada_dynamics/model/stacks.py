@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constants of many frames and bodies at once: in a stack they cost a tenth of what they do as so many small arrays."""
+"""Stacked constants of frames and bodies, ten times as fast as single small arrays."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.align import clean_relative, clean_rotation
 from ada_dynamics.model.elements import Link
-from ada_dynamics.model.rigid import Pose
-from ada_dynamics.model.small import product, turned
+from ada_dynamics.model.rotations import Pose, clean_relative, clean_rotation, product, turned
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.rotation import constant_rotation
 from ada_dynamics.spatial.transform import Transform
@@ -20,7 +18,7 @@ from ada_dynamics.spatial.vector import Mat3, Vec3
 
 
 def stack(values: Sequence[Array]) -> Array:
-    """Small arrays as one large one; those that many parts share are read once."""
+    """Stack small arrays; shared ones are converted once."""
     distinct = dict(zip(map(id, values), values, strict=True))
     rows = np.array(list(distinct.values()))
     if len(distinct) == len(values):
@@ -32,17 +30,17 @@ def stack(values: Sequence[Array]) -> Array:
 
 
 def stacked(poses: Sequence[Pose]) -> Pose:
-    """Many poses as a stack of matrices and one of vectors."""
+    """Stack poses: rotations (n, 3, 3) and positions (n, 3)."""
     return stack([R for R, _ in poses]).reshape(-1, 3, 3), stack([p for _, p in poses]).reshape(-1, 3)
 
 
 def cleaned(R: Array, p: Array) -> Pose:
-    """Stacked poses without rounding beside exact zeros and ones, and without negative zeros."""
+    """Remove rounding errors next to exact zeros and ones, and negative zeros."""
     return clean_rotation(R) + 0.0, clean_relative(p, axes=1) + 0.0
 
 
 def transforms(matrices: Array, positions: Array) -> list[Transform]:
-    """Cleaned poses as constants of the algorithms, in their cheapest forms; those that are turned alike share it."""
+    """Convert cleaned poses to transforms in their cheapest form; equal rotations are shared."""
     keys = [row.tobytes() for row in matrices]
     distinct = dict(zip(keys, matrices.tolist(), strict=True))
     rotations = {key: constant_rotation(Mat3.of(rows)) for key, rows in distinct.items()}
@@ -50,7 +48,7 @@ def transforms(matrices: Array, positions: Array) -> list[Transform]:
 
 
 class Inertias(NamedTuple):
-    """Of many bodies about their origins, in rows."""
+    """Spatial inertias of many bodies about their origins, one per row."""
 
     mass: Array
     first_moment: Array
@@ -58,12 +56,12 @@ class Inertias(NamedTuple):
 
     @classmethod
     def of(cls, bodies: Sequence[RigidInertia]) -> Inertias:
-        """From one object for each."""
+        """Stack the inertias of bodies."""
         m, h, about = zip(*bodies, strict=True) if bodies else ((), (), ())
         return cls(np.array(m, float), np.array(h, float).reshape(-1, 3), np.array(about, float).reshape(-1, 3, 3))
 
     def each(self) -> list[RigidInertia]:
-        """As one object for each."""
+        """Return one object per body."""
         rows = zip(*(column.tolist() for column in self), strict=True)
         return [RigidInertia(m, Vec3(*h), Mat3.of(I)) for m, h, I in rows]
 
@@ -91,7 +89,7 @@ def inertia_about_com(inertia: RigidInertia) -> Array:
 
 
 def inertias(parts: Sequence[tuple[int, Link, Pose]], count: int) -> Inertias:
-    """Inertias of bodies about their origins, of all links fixed to them (Takahashi 2012, eq. A.29).
+    """Inertias of bodies about their origins, summed over the links fixed to them (Takahashi 2012, eq. A.29).
 
     Args:
         parts: number of the body, a link and its pose in the body.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""True if links and joints make one tree, and mimicking joints, loops and motors make sense."""
+"""Checks of the structure of a description: one tree, valid mimic joints, loops and motors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SEARCHED = 2000  # names searched for the nearest ones
 
 @dataclass(frozen=True)
 class NamedPlace:
-    """A name and where it is written."""
+    """A name with its file and line."""
 
     name: str
     file: str
@@ -26,10 +26,10 @@ class NamedPlace:
 
 
 class Parts(Protocol):
-    """The fields of a description that are checked here."""
+    """Fields of a description that are checked."""
 
     name: str
-    root: Any  # the document that it was read from, if it was
+    root: Any  # XML document, if any
     links: list[Link]
     joints: list[Joint]
     loops: list[LoopJoint]
@@ -37,11 +37,11 @@ class Parts(Protocol):
 
 
 def structure_problems(robot: Parts, base_joint: str | None = None) -> Iterator[Problem]:
-    """All that keeps the links and joints from being one tree.
+    """Yield all problems that keep links and joints from forming one tree.
 
     Args:
         robot: links, joints, loops and motors.
-        base_joint: name of the joint that a floating base adds.
+        base_joint: name of the joint added for a floating base.
     """
     if not robot.links:
         line = None if robot.root is None else robot.root.line
@@ -114,7 +114,7 @@ def _several_parents(robot: Parts) -> Iterator[Problem]:
 
 
 def roots(robot: Parts) -> list[Link]:
-    """Links that no joint carries."""
+    """Links that are not the child of a joint."""
     carried = {joint.child for joint in robot.joints}
     return [link for link in robot.links if link.name not in carried]
 
@@ -129,7 +129,7 @@ def _roots_and_cycles(robot: Parts) -> Iterator[Problem]:
             tops[1].line,
             f"robot {robot.name!r}",
             f"{len(tops)} links have no parent: {shown}{more}.",
-            "A model has one root: add the missing joints, or remove the links that belong to nothing.",
+            "A model has one root: add the missing joints, or remove the unconnected links.",
         )
     lost = _unreached(robot, [link.name for link in tops])
     if lost:
@@ -144,10 +144,10 @@ def _roots_and_cycles(robot: Parts) -> Iterator[Problem]:
 
 
 def _unreached(robot: Parts, tops: list[str]) -> list[Joint]:
-    """Joints that cannot be reached from the roots (those with a dangling parent are reported elsewhere)."""
+    """Joints that cannot be reached from the roots; joints with an unknown parent are reported elsewhere."""
     names = {link.name for link in robot.links}
     seen = {*tops, *(j.parent for j in robot.joints if j.parent not in names)}
-    children: dict[str, list[Joint]] = {}  # of joints that come before the one that carries their parent
+    children: dict[str, list[Joint]] = {}  # joints listed before the joint of their parent
     for joint in robot.joints:
         if joint.parent in seen:
             seen.add(joint.child)
@@ -187,7 +187,7 @@ def _mimics(robot: Parts) -> Iterator[Problem]:
 
 
 def _mimic_loops(followers: Sequence[Joint], by_name: dict[str, Joint]) -> Iterator[Problem]:
-    settled: set[str] = set()  # joints whose chain has been followed to its end
+    settled: set[str] = set()  # joints whose chain has been checked
     for joint in followers:
         path: dict[str, None] = {}
         name = joint.name
@@ -244,17 +244,17 @@ def _loop_ends(loop: LoopJoint, links: dict[str, None], joints: dict[str, Joint]
 
 
 def rigid_loops(robot: Parts) -> Iterator[Problem]:
-    """Loops between links that are fixed to each other: mistakes in files, but allowed where joints were locked."""
+    """Loops between links that are fixed to each other: mistakes in files, but allowed after joints were locked."""
     welded = _welded(robot) if robot.loops else {}
     for loop in robot.loops:
         ends = [welded.get(end, end) for end in (loop.parent, loop.child)]
         if ends[0] == ends[1] and loop.parent != loop.child:
-            message = f"its links {loop.parent!r} and {loop.child!r} are fixed to each other already."
-            yield _of(loop, "rigid-loop", message, "Remove it, or name links that move against each other.")
+            message = f"its links {loop.parent!r} and {loop.child!r} are fixed to each other."
+            yield _of(loop, "rigid-loop", message, "Remove it, or name links that move relative to each other.")
 
 
 def _welded(robot: Parts) -> dict[str, str]:
-    """For each link the one that carries it, through fixed joints only."""
+    """For each link the ancestor to which it is fixed."""
     carrier = {joint.child: joint.parent for joint in robot.joints if JOINT_TYPES[joint.kind].nv == 0}
     found: dict[str, str] = {}
     for link in robot.links:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mechanism as the algorithms see it: moving bodies only, joint axes on coordinate axes, constants as floats."""
+"""Tree of moving bodies for the algorithms: joint axes on coordinate axes, constants as floats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ada_dynamics.model import stacks
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.joints.rows import RowKind
-from ada_dynamics.model.rigid import Pose
+from ada_dynamics.model.rotations import Pose
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import Scalar, Vec3
@@ -27,10 +27,10 @@ NO_MOVE = Transform()
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Body:
-    """One moving rigid body (a link and all that is fixed to it) with the joint that carries it.
+    """A moving rigid body (a link and all links fixed to it) and the joint to its parent.
 
-    `placement`, `inertia`, spring and dissipation terms are constants in a robot's own kernel and expression nodes in
-    the generic loop kernels: the algorithms cannot tell.
+    `placement`, `inertia`, spring and dissipation terms are floats in specialised kernels and expression nodes in
+    generic kernels.
     """
 
     name: str  # of the joint
@@ -39,43 +39,43 @@ class Body:
     joint: JointType
     placement: Transform  # of the joint's frame in the parent body's frame
     inertia: RigidInertia  # about the origin of the body's frame
-    q: slice  # where the joint's variables are in the model's vectors
-    v: slice
+    q: slice  # slice of the joint's positions in q
+    v: slice  # of the joint's velocities in v
     armature: Scalar = 0.0
     damping: Scalar = 0.0
     friction: Scalar = 0.0
-    multiplier: float = 1.0  # of a joint that mimics another: its q = multiplier * q[self.q] + offset
+    multiplier: float = 1.0  # of a mimic joint: position = multiplier * q[self.q] + offset
     offset: float = 0.0
     stiffness: Scalar = 0.0  # of the joint's spring
-    rest: Scalar = 0.0  # where it does not pull
+    rest: Scalar = 0.0  # position at which the spring is at rest
 
     def positions(self, q: Sequence[Scalar]) -> Sequence[Scalar]:
-        """The joint's position variables out of the model's."""
+        """Position variables of the joint from q."""
         own = q[self.q]
         if self.is_independent:
             return own
         return tuple(self.multiplier * x + self.offset for x in own)
 
     def velocities(self, v: Sequence[Scalar]) -> Sequence[Scalar]:
-        """The joint's velocities (or accelerations) out of the model's."""
+        """Velocities or accelerations of the joint from a vector of length nv."""
         own = v[self.v]
         return own if self.multiplier == 1.0 else tuple(self.multiplier * x for x in own)
 
     @property
     def is_independent(self) -> bool:
-        """True if the joint has its own coordinates."""
+        """Return True if the joint has coordinates of its own."""
         return self.multiplier == 1.0 and self.offset == 0.0
 
     def transform(self, q: Sequence[Scalar]) -> Transform:
-        """Pose of the body's frame in its parent's, for the joint's own position variables."""
+        """Pose of the body frame in the parent body frame at the joint position."""
         return self.placement @ self.joint.pose(q)
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """All bodies at once: a row of numbers for each, or a list."""
+    """Constants of all bodies as stacked arrays and lists."""
 
-    carriers: Sequence[Joint | Body]  # whose names, loads and springs are the bodies'
+    carriers: Sequence[Joint | Body]  # names, friction and springs of the bodies
     kinds: Sequence[JointType]
     parents: Sequence[int]
     rotations: Array  # of the placements: (n, 3, 3)
@@ -86,8 +86,8 @@ class Columns:
 
     @classmethod
     def of(cls, bodies: Sequence[Body]) -> Columns:
-        """From one object for each, whose constants are numbers."""
-        alike = {body.placement.rotation for body in bodies}  # joints that are placed alike share a rotation
+        """Stack the constants of bodies."""
+        alike = {body.placement.rotation for body in bodies}  # equal placements share a rotation
         matrices = {rotation: np.array(rotation.matrix(), dtype=float) for rotation in alike}
         return cls(
             bodies,
@@ -102,12 +102,12 @@ class Columns:
 
     @cached_property
     def loads(self) -> Array:
-        """Armature, damping and friction."""
+        """Armature, damping and friction, (n, 3)."""
         return self._of_each("armature", "damping", "friction")
 
     @cached_property
     def springs(self) -> Array:
-        """Stiffness and rest."""
+        """Stiffness and rest position, (n, 2)."""
         return self._of_each("stiffness", "rest")
 
     def _of_each(self, *names: str) -> Array:
@@ -115,11 +115,11 @@ class Columns:
         return np.column_stack([np.fromiter(map(attrgetter(name), self.carriers), float, count) for name in names])
 
     def inertia(self, index: int) -> RigidInertia:
-        """Of one body."""
+        """Inertia of one body."""
         return stacks.Inertias(*(column[index : index + 1] for column in self.inertias)).each()[0]
 
     def bodies(self) -> tuple[Body, ...]:
-        """One object for each."""
+        """Return one object per body."""
         placements = stacks.transforms(self.rotations, self.positions)
         inertias = self.inertias.each()
         rows = zip(self.carriers, self.kinds, self.parents, placements, inertias, self.q, self.v, strict=True)
@@ -134,16 +134,16 @@ class Columns:
 
 
 class Bodies(Sequence[Body]):
-    """Bodies as columns; the objects are made when one of them is asked for."""
+    """Sequence of bodies stored as columns; the objects are created on first access."""
 
     def __init__(self, columns: Columns) -> None:
-        """Args: the columns."""
+        """Store the columns."""
         self.columns = columns
 
     @property
     def _all(self) -> tuple[Body, ...]:
         made: tuple[Body, ...] | None = vars(self).get("_made")
-        # Threads that meet here get the same ones.
+        # setdefault: concurrent threads get the same objects.
         return made if made is not None else vars(self).setdefault("_made", self.columns.bodies())
 
     def __len__(self) -> int:
@@ -164,7 +164,7 @@ class Bodies(Sequence[Body]):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Frame:
-    """Where a link of the description sits: constant pose in a body's frame, or in the world's."""
+    """Constant pose of a link of the description in a body frame or the world frame."""
 
     link: str
     body: int
@@ -172,10 +172,10 @@ class Frame:
 
 
 class Frames(Mapping[str, Frame]):
-    """Frames of links as columns; the objects are made when one of them is asked for."""
+    """Mapping of link frames; the objects are created on first access."""
 
     def __init__(self, places: Mapping[str, tuple[int, Pose]]) -> None:
-        """Args: body of each link, and its pose there."""
+        """Store the body of each link and the pose of the link in it."""
         self._places = places
 
     @property
@@ -184,7 +184,7 @@ class Frames(Mapping[str, Frame]):
         return made if made is not None else vars(self).setdefault("_made", self._make())
 
     def _make(self) -> dict[str, Frame]:
-        """Those with the same pose in their bodies share it."""
+        """Create the frames; equal poses are shared."""
         distinct = {id(pose): pose for _, pose in self._places.values()}
         cleaned = stacks.cleaned(*stacks.stacked(list(distinct.values())))
         poses = dict(zip(distinct, stacks.transforms(*cleaned), strict=True))
@@ -208,10 +208,10 @@ class Frames(Mapping[str, Frame]):
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A joint that closes a loop: frame A in one body is joined to frame B in another (or in the world).
+    """A loop joint between frame A of one body and frame B of another body or the world.
 
-    The joint's axis is on a coordinate axis of both frames, as `joint` has it. A universal joint's first axis is z of
-    frame A, its second one y of frame B.
+    The joint axis is on the same coordinate axis in both frames. The first axis of a universal joint is z of frame A,
+    the second one y of frame B.
     """
 
     name: str
@@ -220,27 +220,26 @@ class Loop:
     parent_pose: Transform  # of frame A in that body
     child: int
     child_pose: Transform  # of frame B
-    turn: Transform = NO_MOVE  # frame B in the child-side frame of the description, whose axis can point anywhere
-    is_turned: bool = False  # parent and child are exchanged against the description
+    turn: Transform = NO_MOVE  # frame B in the child-side frame of the description
+    is_turned: bool = False  # parent and child are exchanged relative to the description
 
-    # Asked for in every pose, so found once.
     @cached_property
     def rows(self) -> tuple[RowKind, ...]:
-        """The columns of T, forces first."""
+        """Constraint rows: the columns of T, forces first."""
         return self.joint.rows()
 
     @cached_property
     def kept_axes(self) -> tuple[int, ...]:
-        """Coordinate axes that have the same direction in both frames."""
+        """Coordinate axes that keep the same direction in both frames."""
         return self.joint.kept_axes()
 
     @cached_property
     def moves_origin(self) -> bool:
-        """True if the two origins can move apart."""
+        """Return True if the joint allows relative translation of the origins."""
         return self.joint.moves_origin()
 
     def turned(self) -> Loop:
-        """The same joint from its other side; one with two axes, one on each side, stays as it is."""
+        """Return the joint with parent and child exchanged; a universal joint is returned unchanged."""
         if self.joint.axes == 2:
             return self
         return Loop(
@@ -257,7 +256,7 @@ class Loop:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Bodies in depth-first order; a parent comes before its children. Loop joints come on top."""
+    """Bodies in depth-first order (parents before children), and loop joints."""
 
     bodies: Sequence[Body]
     frames: Mapping[str, Frame]
@@ -268,12 +267,12 @@ class Tree:
 
     @cached_property
     def columns(self) -> Columns:
-        """The constants of all bodies, which must be numbers."""
+        """Constants of all bodies, which must be numbers."""
         return self.bodies.columns if isinstance(self.bodies, Bodies) else Columns.of(self.bodies)
 
     @property
     def grounded_loops(self) -> list[str]:
-        """Loops that join a body to the world."""
+        """Names of loop joints between a body and the world."""
         return [loop.name for loop in self.loops if WORLD in (loop.parent, loop.child)]
 
     def ancestry(self, body: int) -> list[int]:
@@ -285,10 +284,10 @@ class Tree:
         return path
 
     def with_turned_loops(self) -> Tree:
-        """The same mechanism with the conditions of its loops in the axes of their other sides."""
+        """Return the tree with parent and child of each loop joint exchanged."""
         return replace(self, loops=tuple(loop.turned() for loop in self.loops))
 
     def with_inertias(self, inertias: Sequence[RigidInertia]) -> Tree:
-        """The same tree with other body inertias."""
+        """Return the tree with other body inertias."""
         bodies = tuple(replace(b, inertia=i) for b, i in zip(self.bodies, inertias, strict=True))
         return replace(self, bodies=bodies)

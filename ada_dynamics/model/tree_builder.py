@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From links and joints to the tree of moving bodies: fixed joints merged, axes aligned, inertias moved along."""
+"""Construction of the tree of moving bodies: fixed joints merged, joint axes aligned, inertias transformed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_dynamics.model import stacks
-from ada_dynamics.model.align import to_vec3
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.joints import Fixed, JointType
-from ada_dynamics.model.rigid import NO_MOVE, Pose
-from ada_dynamics.model.small import product, turned
+from ada_dynamics.model.rotations import NO_MOVE, Pose, product, to_vec3, turned
 from ada_dynamics.model.tree import WORLD, Bodies, Columns, Frames, Loop, Tree
 
 NOTHING = slice(0, 0)  # of the coordinates, for a fixed joint
@@ -30,18 +28,18 @@ def build_tree(
     loops: Sequence[LoopJoint] = (),
     keep_fixed: bool = False,
 ) -> Tree:
-    """The tree of moving bodies.
+    """Return the tree of moving bodies.
 
     Args:
-        root: link that is fixed to the world, unless a joint named in `joints` carries it.
+        root: link that is fixed to the world unless it is the child of a joint.
         links: all links by name.
         joints: all joints, parents before children.
         gravity: gravity in the world's axes.
-        q_slices: where each joint's positions are, one after the other.
-        v_slices: where each joint's velocities are, likewise.
-        onto: coordinate axis for all joint axes; by default the nearest one each.
+        q_slices: consecutive slices of q, one per joint.
+        v_slices: consecutive slices of v, one per joint.
+        onto: coordinate axis onto which all joint axes are rotated; by default the nearest one.
         loops: joints that close loops.
-        keep_fixed: make bodies of links that are fixed to others, too: then every joint has its own wrench.
+        keep_fixed: also make bodies of links on fixed joints, so that each joint has a wrench.
     """
     frames: dict[str, tuple[int, Pose]] = {"world": (WORLD, NO_MOVE)}
     if not joints or joints[0].child != root:
@@ -72,29 +70,29 @@ def build_tree(
 
 
 def _count(slices: Mapping[str, slice]) -> int:
-    """Coordinates that slices take, one after the other."""
+    """Number of coordinates in consecutive slices."""
     return max((int(own.stop) for own in slices.values()), default=0)
 
 
 class _Moving(NamedTuple):
-    """A joint that has a body of its own."""
+    """A moving joint and its body."""
 
     joint: Joint
     kind: JointType
-    carrier: int  # body
+    carrier: int  # index of the parent body
     carrier_pose: Pose  # of the parent link's frame in that body
     own_pose: Pose  # of the child link's frame in the own body
 
 
 class _Kinds:
-    """Joint types on coordinate axes, and poses of the links' frames behind them: one for all joints that are alike."""
+    """Joint types on coordinate axes and poses of their child frames, shared by equal joints."""
 
     def __init__(self, onto: int | None) -> None:
         self._onto = onto
         self._found: dict[object, tuple[JointType, Pose]] = {}
 
     def of(self, joint: Joint) -> tuple[JointType, Pose]:
-        """The type of a joint, and the pose of the child link's frame in its body."""
+        """Return the type of a joint and the pose of the child frame in its body."""
         alike: tuple[object, ...] = (joint.kind, joint.axis.tobytes())
         if joint.axis2 is not None or joint.constants:
             alike += (None if joint.axis2 is None else joint.axis2.tobytes(), *joint.constants.items())
@@ -123,7 +121,7 @@ def _bodies(
 
 
 def _loop(loop: LoopJoint, frames: Mapping[str, tuple[int, Pose]], onto: int | None) -> Loop:
-    """A loop joint with its axis on coordinate axes of both its frames."""
+    """Return a loop joint with its axis on a coordinate axis of both frames."""
     joint, *turns = loop.type.aligned_sides(loop.axis, loop.axis2, onto, **loop.constants)
     sides = ((loop.parent, loop.parent_xyz, loop.parent_rotation), (loop.child, loop.child_xyz, loop.child_rotation))
     placed = []

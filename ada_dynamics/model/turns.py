@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three turns that a spherical joint stands for: their angles, found in its quaternion, and their limits.
+"""Three successive rotations of a spherical joint: their angles from its quaternion, and limits of the angles.
 
-A turn by R = exp(a₁ θ₁) exp(a₂ θ₂) exp(a₃ θ₃), with a₂ at right angles to both others, is in axes x, y = a₂, z = a₁ the
-z-y-z turn of Takahashi 2012, table 2.1, by θ₁, θ₂ + β, θ₃: β leads from a₁ to a₃ about a₂, and is 0 for z-y-z, ±90 deg
-for the six orders of three different axes.
+In axes x, y = a₂, z = a₁ the rotation R = exp(a₁ θ₁) exp(a₂ θ₂) exp(a₃ θ₃), with a₂ perpendicular to both others, is
+the z-y-z rotation of Takahashi 2012, table 2.1, by θ₁, θ₂ + β, θ₃. β is the angle from a₁ to a₃ about a₂: 0 for z-y-z,
+±90 deg for the six orders of three different axes.
 
-A pose has two sets of such angles, and in gimbal lock, sin(θ₂ + β) = 0, endlessly many. The limits of the second
-one say which set is meant; they must therefore lie between two locks. Then the angles are one set of smooth functions
-of the pose, but for θ₁ and θ₃ half a turn from the middle of their limits.
+A rotation has two sets of such angles, and infinitely many in gimbal lock, sin(θ₂ + β) = 0. The limits of the second
+angle select one set, so they must lie between two locks. The angles are then smooth functions of the rotation, except
+for θ₁ and θ₃ half a turn from the middle of their limits.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from numpy.typing import ArrayLike
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.model import manifold
-from ada_dynamics.model.align import clean_rotation, to_mat3
 from ada_dynamics.model.joints.euler import SphericalEuler
+from ada_dynamics.model.rotations import clean_rotation, to_mat3
 from ada_dynamics.spatial.orientation import upper_quaternion
 from ada_dynamics.spatial.vector import Mat3, Scalar, Vec3
 
-CLEAR = 1e-3  # [rad] that limits of the second angle keep from gimbal lock
-_SQUARE = 1e-9  # cosine between axes that are at right angles
-_TINY = 1e-300  # under the square root: no division by zero at rest
+CLEAR = 1e-3  # [rad], smallest distance of the limits of the second angle from gimbal lock
+_SQUARE = 1e-9  # largest cosine between perpendicular axes
+_TINY = 1e-300  # under the square root, against division by zero
 _ZYZ = SphericalEuler()
 
 
 class TurnAngle(NamedTuple):
-    """One of the three angles of a spherical joint's position, over generic scalars."""
+    """One of the three angles of a spherical joint, over generic scalars."""
 
     number: int  # 0, 1, 2
-    last_frame: Mat3  # of the z-y-z turn, in the child's
-    product: tuple[tuple[float, ...], ...]  # the joint's quaternion to that of the z-y-z turn
+    last_frame: Mat3  # of the z-y-z rotation, in the child frame
+    product: tuple[tuple[float, ...], ...]  # maps the quaternion of the joint to that of the z-y-z rotation
     beta: float
-    lock: int  # the second angle plus β is from lock π to (lock + 1) π
-    centres: tuple[float, float]  # of the first and the third angle: they are within half a turn of these
+    lock: int  # the second angle plus β lies between lock π and (lock + 1) π
+    centres: tuple[float, float]  # of the first and third angle, which lie within half a turn of these
 
     def value(self, q: Sequence[Scalar]) -> Scalar:
         """The angle [rad]."""
@@ -51,7 +51,7 @@ class TurnAngle(NamedTuple):
         return angle - self.beta if self.number == 1 else angle
 
     def direction(self, q: Sequence[Scalar]) -> Vec3:
-        """Its slope: θ̇ = direction · ω, in the child's frame. In gimbal lock that of the nearest pose beside it."""
+        """Gradient: θ̇ = direction · ω in the child frame. Within `CLEAR` of gimbal lock it is that at the boundary."""
         first, second, third = self._angles(q)
         low = self.lock * math.pi
         second = expr.minimum(expr.maximum(second, low + CLEAR), low + math.pi - CLEAR)
@@ -59,12 +59,12 @@ class TurnAngle(NamedTuple):
         return self.last_frame @ moment
 
     def _angles(self, q: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar]:
-        """Of the z-y-z turn."""
+        """Angles of the z-y-z rotation."""
         x, y, z, w = (sum((a * b for a, b in zip(row, q, strict=True) if a), 0.0) for row in self.product)
         half = expr.atan2(expr.sqrt(x * x + y * y), expr.sqrt(z * z + w * w))
         is_odd = self.lock % 2 == 1
         second = (self.lock + 1) * math.pi - 2.0 * half if is_odd else self.lock * math.pi + 2.0 * half
-        # (w + i z)(y ∓ i x) has the angles θ₁ and θ₃, each seen from the middle of its limits
+        # (w + i z)(y ∓ i x) has the angles θ₁ and θ₃, each relative to the middle of its limits
         flip = math.pi if is_odd else 0.0
         first = _about(z * y - w * x, w * y + z * x, self.centres[0], flip)
         third = _about(z * y + w * x, w * y - z * x, self.centres[1], flip)
@@ -72,7 +72,7 @@ class TurnAngle(NamedTuple):
 
 
 class WholeTurn(NamedTuple):
-    """The angle by which a spherical joint is turned altogether, about whatever axis; limits on it make a cone."""
+    """Total rotation angle of a spherical joint; its limit is a cone."""
 
     def value(self, q: Sequence[Scalar]) -> Scalar:
         """The angle, from 0 to π [rad]."""
@@ -80,7 +80,7 @@ class WholeTurn(NamedTuple):
         return 2.0 * expr.atan2(expr.sqrt(x * x + y * y + z * z), expr.absolute(w))
 
     def direction(self, q: Sequence[Scalar]) -> Vec3:
-        """Its slope, the axis of the turn; zero at the zero position."""
+        """Gradient: the rotation axis; zero at the zero position."""
         x, y, z, w = q
         scale = expr.select(w, 0.0, -1.0, 1.0) / expr.sqrt(x * x + y * y + z * z + _TINY)
         return Vec3(scale * x, scale * y, scale * z)
@@ -88,17 +88,17 @@ class WholeTurn(NamedTuple):
 
 @dataclass(frozen=True)
 class Turns:
-    """Three successive turns that one spherical joint stands for, and the limits of their angles.
+    """Three successive rotations that describe a spherical joint, and limits of their angles.
 
     Example::
 
         Turns("zyx", (-1.0, -0.5, -2.0), (1.0, 0.5, 2.0))      # yaw, pitch, roll
-        Turns(((0, 0, 1), (1, 0, 0), (0, 1, 0)))               # no limits: the angles can be read
+        Turns(((0, 0, 1), (1, 0, 0), (0, 1, 0)))               # no limits, only to read angles
 
     Attributes:
-        axes: the three axes at the zero position in the joint's frame, the parent's side first; or letters.
-        lower: least angles [rad]; -inf where there is no limit.
-        upper: largest angles [rad].
+        axes: the three axes at the zero position in the joint frame, from parent to child; or letters.
+        lower: lower limits [rad]; -inf: unlimited.
+        upper: upper limits [rad].
     """
 
     axes: ArrayLike | str
@@ -106,7 +106,7 @@ class Turns:
     upper: Sequence[float] = (math.inf,) * 3
 
     def __post_init__(self) -> None:
-        """Bring the values into tuples of floats; `problem` says whether they are usable."""
+        """Convert the values to tuples of floats; `problem` checks them."""
         given = ["xyz".find(letter) for letter in self.axes] if isinstance(self.axes, str) else None
         axes = np.eye(4)[given, :3] if given is not None else np.array(self.axes, dtype=np.float64)
         object.__setattr__(self, "axes", tuple(tuple(axis) for axis in axes.tolist()))
@@ -115,12 +115,12 @@ class Turns:
 
     @property
     def directions(self) -> Array:
-        """The axes, unit vectors in rows."""
+        """Unit vectors of the axes, (3, 3), one per row."""
         axes = np.array(self.axes, dtype=np.float64)
         return np.asarray(axes / np.linalg.norm(axes, axis=1)[:, None])
 
     def problem(self) -> str | None:
-        """Why the angles, or their limits, are undefined; None if they are not."""
+        """Problem that makes the angles or their limits undefined; None if there is none."""
         axes = np.array(self.axes, dtype=np.float64)
         if axes.shape != (3, 3) or len(self.lower) != 3 or len(self.upper) != 3:
             return "its turns need three axes, three lower and three upper limits"
@@ -128,18 +128,20 @@ class Turns:
             return f"its turns have the axes {axes.tolist()}; they must be directions, or three of the letters x, y, z"
         a, b, c = self.directions
         if max(abs(float(a @ b)), abs(float(b @ c))) > _SQUARE:
-            return "the second axis of its turns must be at right angles to the first and to the third"
+            return "the second axis of its turns must be perpendicular to the first and the third"
         for k, (least, most) in enumerate(zip(self.lower, self.upper, strict=True), 1):
             if not least <= most:
                 return f"the limits of its turn {k} are [{least:g}, {most:g}]; lower must not be above upper"
         for k in (1, 3):
             least, most = self.lower[k - 1], self.upper[k - 1]
             if math.isinf(least) != math.isinf(most):
-                return f"its turn {k} is limited on one side, which a pose cannot tell: give both limits or none"
+                return (
+                    f"its turn {k} is limited on one side, which is undefined for a rotation: give both limits or none"
+                )
             if math.isfinite(least) and most - least >= 2.0 * math.pi:
                 return (
-                    f"the limits of its turn {k}, [{least:g}, {most:g}], are a whole turn or more apart, which a pose "
-                    "cannot tell: leave them out, or keep the three joints"
+                    f"the limits of its turn {k}, [{least:g}, {most:g}], are a whole turn or more apart, which is "
+                    "undefined for a rotation: remove them, or keep the three joints"
                 )
         return self._lock_problem()
 
@@ -153,13 +155,13 @@ class Turns:
         locks = ", ".join(f"{k * math.pi - self._beta:.4g}" for k in range(-1, 3))
         return (
             f"the limits of its second turn are [{self.lower[1]:g}, {self.upper[1]:g}]; between them the first and the "
-            f"third axis coincide (at {locks} rad), where limits are undefined. Keep them {CLEAR:g} rad clear of "
-            "that, or keep the three joints"
+            f"third axis coincide (at {locks} rad), where limits are undefined. Keep them at least {CLEAR:g} "
+            "rad away from these angles, or keep the three joints"
         )
 
     @property
     def are_limited(self) -> bool:
-        """True if any angle has a limit."""
+        """Return True if any angle is limited."""
         return bool(np.isfinite([*self.lower, *self.upper]).any())
 
     @cached_property
@@ -174,24 +176,24 @@ class Turns:
         return first, second, third
 
     def read(self, q: ArrayLike) -> Array:
-        """The three angles at a position of the joint, a quaternion (x, y, z, w) [rad]."""
+        """Return the three angles [rad] of a joint position, a quaternion (x, y, z, w)."""
         own = np.asarray(q, dtype=np.float64).tolist()
         return np.array([angle.value(own) for angle in self.angles])
 
     def rates(self, q: ArrayLike, w: ArrayLike) -> Array:
-        """Rates of the angles at an angular velocity in the child's frame [rad/s]."""
+        """Return the rates of the angles for an angular velocity in the child frame [rad/s]."""
         own = np.asarray(q, dtype=np.float64).tolist()
         return np.array([angle.direction(own) for angle in self.angles]) @ np.asarray(w, dtype=np.float64)
 
     def position(self, angles: ArrayLike) -> Array:
-        """The joint's position, a quaternion (x, y, z, w), at three angles."""
+        """Return the joint position, a quaternion (x, y, z, w), for three angles."""
         first, second, third = np.asarray(angles, dtype=np.float64).tolist()
         half, plus, minus = 0.5 * (second + self._beta), 0.5 * (first + third), 0.5 * (first - third)
         turned = np.array([-math.sin(minus), math.cos(minus), math.sin(plus), math.cos(plus)])
         return np.asarray(self._product.T @ (turned * np.repeat([math.sin(half), math.cos(half)], 2)))
 
     def clipped(self, q: ArrayLike) -> Array:
-        """The position with its angles brought within their limits."""
+        """Return the position with its angles clipped to their limits."""
         return self.position(np.clip(self.read(q), self.lower, self.upper))
 
     # --- constants of the axes ----------------------------------------------------------------------------------
@@ -226,7 +228,7 @@ class Turns:
 
 
 def _about(y: Scalar, x: Scalar, centre: float, flip: float) -> Scalar:
-    """Angle of the point (x, y), plus flip, within half a turn of the centre."""
+    """Polar angle of the point (x, y) plus flip, within half a turn of the centre."""
     c, s = math.cos(centre - flip), math.sin(centre - flip)
     if abs(s) < 1e-15:
         c, s = math.copysign(1.0, c), 0.0

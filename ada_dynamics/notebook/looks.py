@@ -16,8 +16,7 @@ from ada_dynamics.drawing.plots import drawing, plot_log
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.identification.result import Identification, ParameterEstimate
-from ada_dynamics.model.model import Model
-from ada_dynamics.model.motors import motor_joints
+from ada_dynamics.model.model import Model, motor_joints
 from ada_dynamics.notebook.html import beside, data_address, drawn, heading, table
 from ada_dynamics.robots.catalogue import RobotList, start_of
 from ada_dynamics.robots.lint.report import Report

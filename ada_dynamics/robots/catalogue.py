@@ -85,13 +85,13 @@ class Entry:
         """The content that the plain URDF should have."""
         if self.xacro is not None:
             return self.expand()
+        from ada_dynamics.model.default_shapes import with_default_shapes
         from ada_dynamics.model.edit.split_universals import split_universals
-        from ada_dynamics.model.sticks import with_sticks
 
         model = self.mechanism().model
         has_looks = any(link.visuals for link in model.links.values())
         # Other readers of URDF know no universal joints.
-        return _render(split_universals(model) if has_looks else with_sticks(model))
+        return _render(split_universals(model) if has_looks else with_default_shapes(model))
 
 
 def _render(model: Model) -> str:

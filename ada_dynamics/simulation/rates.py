@@ -23,7 +23,7 @@ from ada_dynamics.algorithms.joint_loads import COMMAND_SIZE, Servo, Stop, joint
 from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches, force_first, position_guards, position_rates
 from ada_dynamics.dynamics.quantities.closed import Solver, projected, speeds
 from ada_dynamics.expr import Traced, trace
-from ada_dynamics.model.degenerate import has_degenerate_bodies
+from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation.implicit_law import implicit_law
@@ -181,7 +181,7 @@ class Equations:
         q, v = self.split(x)
         h, acting, guards = u[-1], self.acting(q, v, u, t[0], u[-1]), position_guards(self.tree, q)
         if solver is None:
-            shares = any(not body.is_independent for body in self.tree.bodies) or has_degenerate_bodies(self.tree)
+            shares = any(not body.is_independent for body in self.tree.bodies) or has_singular_inertias(self.tree)
             solve, tree = crba.forward_dynamics if shares else aba.forward_dynamics, without_friction(self.tree)
             a = solve(tree, q, v, acting.tau, acting.wrenches, acting.added, acting.armature)
             return Traced({"next": [*chain(*self._moved(q, v, a, h))]}, guards)

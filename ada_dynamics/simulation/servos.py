@@ -15,7 +15,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.contact.material import finite_number
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.motors import motor_joints
+from ada_dynamics.model.model import motor_joints
 from ada_dynamics.model.tree import Tree
 
 Rows: TypeAlias = slice | NDArray[np.intp]

@@ -220,7 +220,7 @@ def joints_of_robot(robot: str) -> tuple[str, ...] | None:
     """
     if not robot:
         return None
-    from ada_dynamics.model.motors import motor_joints  # reading robots is an import of half a second
+    from ada_dynamics.model.model import motor_joints  # reading robots is an import of half a second
     from ada_dynamics.robots.load import load
 
     try:

@@ -7,7 +7,7 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-from ada_dynamics.model.motors import motor_joints
+from ada_dynamics.model.model import motor_joints
 from ada_dynamics.robots.load import load
 from ada_hardware.pa10.variants import AXES, GEAR
 from ada_robot.contract import JointLimit

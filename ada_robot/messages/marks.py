@@ -20,8 +20,7 @@ from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Colour, Kind,
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.model import STANDARD_GRAVITY, Model
-from ada_dynamics.model.reach import reach_of
+from ada_dynamics.model.model import STANDARD_GRAVITY, Model, reach_of
 from ada_robot.messages.wrenches import JointLoads, LoadedState
 
 # All lengths are shares of the robot's size.

@@ -19,8 +19,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.model.model import Model
-from ada_dynamics.model.motors import motor_joints
+from ada_dynamics.model.model import Model, motor_joints
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_robot.command.guard import CommandGuard
 from ada_robot.contract import Reason, Refusal

@@ -10,8 +10,7 @@ from rclpy.node import Node
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.model import Model
-from ada_dynamics.model.motors import motor_joints
+from ada_dynamics.model.model import Model, motor_joints
 from ada_dynamics.simulation.defaults import Scene
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_dynamics.simulation.simulation import Simulation

@@ -18,8 +18,7 @@ from ada_dynamics.contact.stops import limit_violations
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.bounds import bounds_of
 from ada_dynamics.model.joints.base import NO_LIMIT
-from ada_dynamics.model.model import STANDARD_GRAVITY, Model
-from ada_dynamics.model.reach import reach_of
+from ada_dynamics.model.model import STANDARD_GRAVITY, Model, reach_of
 from ada_robot.contract import JointLimit
 from ada_robot.limits import ROUNDING, joint_limits, refused_number
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.motors import motor_joints
+from ada_dynamics.model.model import motor_joints
 from ada_robot.contract import Command, Demand
 from ada_robot.driver import Alarm, Feedback, RobotDriver
 from ada_robot.errors import DeviceAlarm, Refused

@@ -19,8 +19,7 @@ from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.errors import InputError, SingularConfigurationWarning, unknown_name
 from ada_dynamics.model.edit import split_universals
 from ada_dynamics.model.edit.parts import Parts
-from ada_dynamics.model.model import Model
-from ada_dynamics.model.motors import motor_joints
+from ada_dynamics.model.model import Model, motor_joints
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import JointServos, Simulation, defaults
 from ada_dynamics.simulation.methods import IntegratorName

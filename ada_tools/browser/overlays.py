@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.model import Model
-from ada_dynamics.model.reach import reach_of
+from ada_dynamics.model.model import Model, reach_of
 from ada_tools.browser.batch import Batches
 from ada_tools.browser.page import Page
 from ada_tools.browser.parts import Part, shape_parts

@@ -16,8 +16,7 @@ from ada_dynamics.drawing.meshes import RobotMeshes
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.elements import Joint, Link, Shape
 from ada_dynamics.model.joints import Fixed, Planar
-from ada_dynamics.model.model import Model
-from ada_dynamics.model.reach import reach_of
+from ada_dynamics.model.model import Model, reach_of
 from ada_tools.browser.solids import unit_solid
 
 _LOG = logging.getLogger(__name__)

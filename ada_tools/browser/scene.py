@@ -14,8 +14,7 @@ from ada_dynamics.drawing.colours import gap_colour
 from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Kind, Mark, arrow_mark
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
-from ada_dynamics.model.model import Model
-from ada_dynamics.model.reach import reach_of
+from ada_dynamics.model.model import Model, reach_of
 from ada_tools.browser.batch import Batch, Batches
 from ada_tools.browser.grabs import Grabs, Pull
 from ada_tools.browser.marks_layer import MarksLayer

@@ -43,8 +43,8 @@ from ada_dynamics.dynamics.loop_programs.rows import (
 from ada_dynamics.expr import Function, trace
 from ada_dynamics.jit.loop_kernel import LoopKernel
 from ada_dynamics.jit.loops import LoopBody, LoopPass, LoopProgram, Place
+from ada_dynamics.model.inertia_regularization import regularize_inertias
 from ada_dynamics.model.joints import JOINT_TYPES, JointType, Revolute
-from ada_dynamics.model.spread import spread
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
@@ -363,7 +363,7 @@ def constants_table(tree: Tree) -> Array:
 
 def forward_kernel(tree: Tree, external: bool) -> LoopKernel:
     """The kernel of forward dynamics by ADA on a tree whose joint axes are all on z."""
-    regular = spread(tree).tree
+    regular = regularize_inertias(tree).tree
     kinds = kinds_of(regular)
     numbered = tuple(sorted(set(kinds)))
     base = np.zeros(row_size(numbered))

@@ -31,7 +31,7 @@ from ada_dynamics.dynamics.quantities.base import (
 from ada_dynamics.dynamics.quantities.equations import Order, order_tag
 from ada_dynamics.errors import ModelError
 from ada_dynamics.expr import Function, Traced, jvp, minimum, trace
-from ada_dynamics.model.degenerate import has_degenerate_bodies
+from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force
@@ -228,7 +228,7 @@ def _determinant_left(plans: Plans, closed: ConstrainedSolution, typical: Sequen
 
 def _inertia_guards(tree: Tree, plans: Plans, closed: ConstrainedSolution) -> list[Scalar]:
     guards: list[Scalar] = []
-    if plans.inertias and has_degenerate_bodies(tree):  # of very long mechanisms none are known
+    if plans.inertias and has_singular_inertias(tree):  # of very long mechanisms none are known
         for inverse, typical in zip(closed.inverse_inertias, plans.inertias, strict=True):
             guards += [inverse, 1.0 / (SMALLEST_INERTIA * typical) - inverse]
     return guards

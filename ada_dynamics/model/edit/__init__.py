@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Edits of models: each returns a new model, with links, joints, loops, mimics and motors carried along."""
+"""Edits of models; each returns a new model."""
 
 from ada_dynamics.model.edit.adjustable import adjustable, geometry
 from ada_dynamics.model.edit.lock import lock, reduce

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lengths and frames as joints: what moves a joint's place in the parent link is a joint that otherwise stays at zero.
+"""Geometric parameters as additional joints that stay at zero.
 
-So the derivative of anything by a length is its derivative by the position of a joint.
+The derivative with respect to a length is then the derivative with respect to a joint position.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ SIDES = ("parent", "child")
 
 
 def geometry(model: Model) -> Mapping[str, float]:
-    """Lengths and small turns that place the joints of a model, by name: values of lengths [m], zero for turns.
+    """Geometric parameters of a model by name: lengths [m], and zero for small rotations [rad].
 
-    "joint.x" to "joint.z" are the position of a joint in its parent link; "joint.rx" to "joint.rz" turn it there, about
-    the axes of the parent link through the joint's origin [rad]. "loop.parent_x" to "loop.child_rz" do so with the two
-    frames of a loop joint, in the parent and in the child link.
+    "joint.x" to "joint.z" are the position of a joint in its parent link; "joint.rx" to "joint.rz" are rotations about
+    the axes of the parent link through the joint origin. "loop.parent_x" to "loop.child_rz" are those of the two frames
+    of a loop joint in the parent and the child link.
     """
     places: dict[str, Array] = {f"{name}.": joint.xyz for name, joint in Parts.of(model).joints.items()}
     for name, loop in model.loops.items():
@@ -40,25 +40,25 @@ def geometry(model: Model) -> Mapping[str, float]:
 
 
 def adjustable(model: Model, names: Iterable[str]) -> Model:
-    """The model with a joint more for each of some lengths and turns, of the same name, which stands at zero.
+    """Return the model with an additional joint at zero for each named geometric parameter.
 
     Example::
 
         other = adjustable(model, ["elbow.x", "closing.child_z"])
-        ada.Dynamics(other).jacobian("hand", q_other)  # columns of the hand's motion with these lengths, too
+        ada.Dynamics(other).jacobian("hand", q_other)  # with columns for these lengths
 
     Args:
         model: the model; it is not changed.
-        names: see `geometry`. Links between such joints have no mass.
+        names: of parameters, see `geometry`. The additional links have no mass.
 
     Raises:
-        InputError: the model has no such length or turn.
+        InputError: the model has no such parameter.
     """
     known = geometry(model)
     places: dict[tuple[str, str], list[str]] = {}
     for name in dict.fromkeys(names):
         if name not in known:
-            raise unknown_name("length or turn", name, known)
+            raise unknown_name("geometric parameter", name, known)
         owner, _, rest = name.rpartition(".")
         side, _, direction = rest.rpartition("_")
         places.setdefault((owner, side), []).append(direction)
@@ -89,13 +89,13 @@ def _adjust_loop(parts: Parts, model: Model, owner: str, side: str, directions: 
 
 
 def _chain(parts: Parts, link: str, xyz: Array, prefix: str, directions: list[str]) -> str:
-    """Joints that move a place in a link, along and about its axes, in the order of DIRECTIONS; the last one's link."""
+    """Add joints along and about the axes of a link, in the order of DIRECTIONS; return the last link."""
     for direction in sorted(directions, key=DIRECTIONS.index):
         name, kind = f"{prefix}{direction}", "revolute" if direction[0] == "r" else "prismatic"
         carried = parts.unused(f"{name}_link")
         parts.links[carried] = Link(carried, has_inertial=False)
         axis = np.eye(3)[DIRECTIONS.index(direction) % 3]
-        # Its rotor resists where nothing else does, as before a frame without mass.
+        # The rotor inertia keeps M regular for massless links.
         parts.joints[name] = Joint(name, kind, link, carried, xyz, np.eye(3), axis, armature=1.0)
         link, xyz = carried, np.zeros(3)
     return link

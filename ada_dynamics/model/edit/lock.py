@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints held at a position: the model without their coordinates."""
+"""Replace joints by fixed joints at given positions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ada_dynamics.model.edit.poses import displaced
 from ada_dynamics.model.elements import Joint, Limits
 from ada_dynamics.model.joints import Fixed
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.rigid import Pose
+from ada_dynamics.model.rotations import Pose
 
 
 def lock(model: Model, positions: Mapping[str, ArrayLike]) -> Model:
-    """The model with some joints fixed at given positions.
+    """Return the model with some joints fixed at given positions.
 
-    Links, loops and the frames of all links stay; joints that mimic a locked one are locked with it. A floating base
-    is locked by the name `root_joint`.
+    Links, link frames and loops are kept; joints that mimic a locked joint are locked with it. The joint of a floating
+    base has the name `root_joint`.
 
     Example::
 
@@ -32,15 +32,13 @@ def lock(model: Model, positions: Mapping[str, ArrayLike]) -> Model:
 
     Args:
         model: the model; it is not changed.
-        positions: position of each joint to lock, as many numbers as the joint has position variables.
+        positions: position of each joint to lock, with as many numbers as the joint has position variables.
 
     Raises:
-        InputError: there is no such joint, it has no coordinates of its own, or the position is unusable.
+        InputError: there is no such joint, it has no coordinates of its own, or the position is invalid.
     """
     if not isinstance(positions, Mapping):
-        raise WrongTypeError(
-            f"positions are {positions!r:.100}; lock needs where each joint is held: {{joint: position}}."
-        )
+        raise WrongTypeError(f"positions are {positions!r:.100}; lock needs a mapping {{joint: position}}.")
     held = {name: _checked_position(model, name, value) for name, value in positions.items()}
     parts = Parts.of(model)
     if ROOT_JOINT in held:
@@ -58,7 +56,7 @@ def lock(model: Model, positions: Mapping[str, ArrayLike]) -> Model:
 
 
 def reduce(model: Model, keep: str | Iterable[str], q: Array | None = None) -> Model:
-    """The model with all joints locked except some.
+    """Return the model with all joints locked except those in `keep`.
 
     Example::
 
@@ -66,11 +64,11 @@ def reduce(model: Model, keep: str | Iterable[str], q: Array | None = None) -> M
 
     Args:
         model: the model; it is not changed.
-        keep: joints, or the one, that go on moving; a floating base only if its `root_joint` is among them.
-        q: where the others are held; the neutral configuration by default.
+        keep: name or names of joints to keep, including `root_joint` of a floating base if it is to be kept.
+        q: configuration of the locked joints; neutral by default.
 
     Raises:
-        InputError: there is no such joint, or q is unusable.
+        InputError: there is no such joint, or q is invalid.
     """
     kept = {keep} if isinstance(keep, str) else set(keep)
     for name in sorted(kept):
@@ -99,7 +97,7 @@ def _checked_position(model: Model, name: str, value: ArrayLike) -> Array:
 
 
 def _fixed(joint: Joint, pose: Pose) -> Joint:
-    """A fixed joint in the place of one that moves."""
+    """Return a fixed joint that replaces a moving one."""
     R, p = pose
     return replace(
         joint,

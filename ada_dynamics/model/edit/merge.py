@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two models made one, and all names of a model changed."""
+"""Merge two models, and add a prefix to all names of a model."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ada_dynamics.model.model import Model
 
 
 def with_prefix(model: Model, prefix: str) -> Model:
-    """The model with a prefix before the names of all links, joints and loops.
+    """Return the model with a prefix before the names of all links, joints and loops.
 
-    "world", and the `root_joint` of a floating base, keep their names.
+    "world" and the `root_joint` of a floating base keep their names.
     """
     return Parts.of(model).renamed(prefix).build()
 
@@ -36,37 +36,37 @@ def merge(
     axis: ArrayLike | None = None,
     axis2: ArrayLike | None = None,
 ) -> Model:
-    """The model with another one attached to one of its links.
+    """Return the model with another model attached to one of its links.
 
-    The other's root link is carried by a joint instead of by its base, fixed or floating. What its loops join to the
-    world is joined to its root link instead. A joint that moves between the two counts as actuated.
+    The root link of the other model becomes the child of a new joint, which replaces its base. Its loop joints to the
+    world become loop joints to its root link. A moving joint between the two models is actuated.
 
     Example::
 
         with_hand = merge(load("pa10"), gripper, "link7", xyz=(0, 0, 0.08), prefix="hand_")
 
     Args:
-        model: what the other one is attached to; its base and its gravity stay.
-        other: what is attached; its names get the prefix.
+        model: model to attach to; its base and gravity are kept.
+        other: model to attach; its names get the prefix.
         parent: link of `model`.
-        xyz: where the other's root stands in that link's frame [m].
-        rpy: and how it is turned [rad].
-        prefix: before all names of the other model, and of the joint between.
-        joint: name of the joint between.
+        xyz: position of the root link of the other model in the frame of `parent` [m].
+        rpy: orientation in that frame, roll-pitch-yaw [rad].
+        prefix: for the names of the other model and of the new joint.
+        joint: name of the new joint.
         kind: its type, as in `Builder.joint`.
         axis: its axis.
         axis2: second axis of a universal joint.
 
     Raises:
         InputError: there is no such link, a name is in both models, or the gravities differ.
-        ModelError: the joint is unusable.
+        ModelError: the new joint is invalid.
     """
     if parent not in model.links:
         raise unknown_name("link", parent, model.links)
     if model.gravity != other.gravity:
         raise InputError(
-            f"gravity of model {model.name!r} is {model.gravity}, that of {other.name!r} {other.gravity}; "
-            "a model has one gravity. Change one of them with `with_gravity`."
+            f"gravity of model {model.name!r} is {model.gravity}, that of {other.name!r} is {other.gravity}; "
+            "both must be equal. Change one of them with `with_gravity`."
         )
     _refuse_worldly_loops(other)
     ours, theirs = Parts.of(model), Parts.of(other)
@@ -75,7 +75,7 @@ def merge(
     theirs = theirs.renamed(prefix)
     name = prefix + joint
     _refuse_common_names(ours, theirs, name)
-    # A builder of its own checks and normalises what was given for the joint between.
+    # A Builder checks and normalises the arguments of the new joint.
     probe = Builder(f"{model.name} with {other.name}").link(parent).link(theirs.root)
     probe.joint(name, kind, parent, theirs.root, xyz, rpy, axis, axis2)
     between = probe.build().joints[name]
@@ -87,14 +87,14 @@ def merge(
 
 
 def _refuse_worldly_loops(other: Model) -> None:
-    """Of a floating model the place of the world is not known, so nothing says where its loops would end."""
+    """Refuse loops to the world of a floating model, since the pose of the world in the merged model is unknown."""
     if not has_free_root(other):
         return
     for loop in other.loops.values():
         if WORLD_LINK in (loop.parent, loop.child):
             raise InputError(
-                f"loop {loop.name!r} joins {other.name!r}, which floats, to the world: where that is on the other "
-                "model is not known. Remove the loop first, with `remove_loop`."
+                f"loop {loop.name!r} joins {other.name!r}, which floats, to the world, whose pose in the other "
+                "model is unknown. Remove the loop first, with `remove_loop`."
             )
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three revolute joints whose axes meet in one point, made one spherical joint that keeps their limits.
+"""Replace three revolute joints with intersecting axes by one spherical joint that keeps their limits.
 
-The thesis asks for it (Takahashi 2012, sec. 8.2, 2 and 3): one joint of three degrees of freedom costs less than three
-of one, but a quaternion has no angles to limit. `Turns` finds them in it.
+Takahashi 2012, sec. 8.2, 2 and 3: one joint with three degrees of freedom costs less than three with one. `Turns`
+computes the three angles from the quaternion.
 """
 
 from __future__ import annotations
@@ -14,25 +14,24 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.model.align import clean_rotation
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.edit.poses import compose
 from ada_dynamics.model.edit.recut import carry
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.joints import Spherical
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.rigid import Pose
+from ada_dynamics.model.rotations import Pose, clean_rotation
 from ada_dynamics.model.turns import Turns
 
-_MEET = 1e-9  # [m] by which axes may miss the point where they meet
+_MEET = 1e-9  # [m], largest distance of the axes from their point of intersection
 _LOADS = ("damping", "friction", "armature", "stiffness")
 
 
 def merge_turns(model: Model, joints: Sequence[str], name: str = "") -> Model:
-    """The model with one spherical joint in place of three revolute ones, with their limits.
+    """Return the model with one spherical joint in place of three revolute ones, with their position limits.
 
-    Its three `turns` are the three joints in their order: they read the angles in its quaternion. The links between
-    the three go; limits of speed and effort, which are about single axes, go as well.
+    The `turns` of the joint are the three joints in their order. The links between them are removed, as are velocity
+    and effort limits, which apply to single axes.
 
     Example::
 
@@ -41,12 +40,13 @@ def merge_turns(model: Model, joints: Sequence[str], name: str = "") -> Model:
 
     Args:
         model: the model; it is not changed.
-        joints: names of the three, from the parent's side; the second axis is at right angles to both others.
-        name: of the spherical joint; that of the first one by default.
+        joints: names of the three joints from parent to child; the second axis is perpendicular to both others.
+        name: of the spherical joint; by default that of the first joint.
 
     Raises:
-        InputError: the joints do not follow one another, their axes do not meet, or they carry what one joint cannot.
-        ModelError: the angles of a pose or their limits are undefined: see `Turns`.
+        InputError: the joints are not consecutive, their axes do not intersect, or they have properties that one joint
+            cannot have.
+        ModelError: the angles or their limits are undefined: see `Turns`.
     """
     chain = _chain(model, joints)
     first, last = chain[0], chain[-1]
@@ -63,7 +63,9 @@ def merge_turns(model: Model, joints: Sequence[str], name: str = "") -> Model:
     gone = [joint.name for joint in chain]
     moves = [one in model.actuated for one in gone]
     if any(moves) != all(moves):
-        raise InputError(f"of the joints {', '.join(gone)} some have motors and some none; one joint has all or none.")
+        raise InputError(
+            f"of the joints {', '.join(gone)} some have motors and some have none; either all or none must have one."
+        )
     before = list(parts.joints)
     parts.joints = {one: joint for one, joint in parts.joints.items() if one not in gone}
     parts.links = {one: link for one, link in parts.links.items() if one not in (j.child for j in chain[:-1])}
@@ -77,7 +79,7 @@ def merge_turns(model: Model, joints: Sequence[str], name: str = "") -> Model:
 
 
 def _chain(model: Model, joints: Sequence[str]) -> list[Joint]:
-    """The three joints, one on the other, with nothing else between them."""
+    """The three joints, checked to be consecutive without other parts between them."""
     if len(joints) != 3 or isinstance(joints, str):
         raise InputError(f"joints to merge are {joints!r:.100}; give the names of three revolute joints.")
     for name in joints:
@@ -93,7 +95,7 @@ def _chain(model: Model, joints: Sequence[str]) -> list[Joint]:
         elif joint.mimic or joint.name in followed:
             why = "mimics another joint, or is mimicked: its angle must stay a coordinate"
         elif loads:
-            why = f"has {', '.join(loads)}, which acts about its own axis only: one joint has it about all"
+            why = f"has {', '.join(loads)}, which would act about all axes of one joint"
         if why:
             raise InputError(f"joint {joint.name!r} {why}.")
     for above, below in pairwise(chain):
@@ -125,7 +127,7 @@ def _meeting_point(chain: Sequence[Joint], frames: Sequence[Pose], axes: Sequenc
 
 
 def _in_place(parts: Parts, index: int, added: int) -> None:
-    """Move the joints that were added last to a place further in front: coordinates keep their order."""
+    """Move the joints that were added last to an index, to keep the order of coordinates."""
     names = list(parts.joints)
     order = [*names[:index], *names[added:], *names[index:added]]
     parts.joints = {name: parts.joints[name] for name in order}

@@ -1,34 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model taken apart into links, joints and loops, by name, to be changed and built anew."""
+"""Links, joints and loops of a model by name, to be changed and built again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ada_dynamics.model.description import BASES, ROOT_JOINT, WORLD_LINK, Description
+from ada_dynamics.model.description import BASES, ROOT_JOINT, WORLD_LINK, Description, free_name
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.names import free_name
 from ada_dynamics.model.structure import NamedPlace
 
 
 @dataclass
 class Parts:
-    """Parts of a model by name; the joint of a floating base is in `base` alone."""
+    """Parts of a model by name; the joint of a floating base is described by `base`."""
 
     name: str
     links: dict[str, Link]
     joints: dict[str, Joint]
     loops: dict[str, LoopJoint]
-    actuated: list[str] | None  # None: all that move
+    actuated: list[str] | None  # None: all moving joints
     base: str
     root: str
     gravity: Sequence[float]
 
     @staticmethod
     def of(model: Model) -> Parts:
-        """The parts of a model."""
+        """Return the parts of a model."""
         joints = dict(model.joints)
         base = "fixed"
         if has_free_root(model):
@@ -47,19 +46,19 @@ class Parts:
         )
 
     def build(self) -> Model:
-        """The model of these parts, checked."""
+        """Check the parts and return the model."""
         where = f"model {self.name!r}"
         actuated = None if self.actuated is None else [NamedPlace(name, where, None) for name in self.actuated]
         parts = (list(self.links.values()), list(self.joints.values()), list(self.loops.values()))
         return Description(self.name, where, None, *parts, actuated).build(self.base, self.gravity)
 
     def name_actuated(self, names: Iterable[str]) -> None:
-        """Spell out which joints have motors, before joints come or go."""
+        """Set the list of actuated joints explicitly, before joints are added or removed."""
         if self.actuated is None:
             self.actuated = list(names)
 
     def free_root_as_joint(self) -> None:
-        """Make the joint of a floating base one like the others, on a link "world" that is fixed to the world."""
+        """Turn the joint of a floating base into an ordinary joint of a link "world" fixed to the world."""
         if self.base == "fixed":
             return
         joint = Joint(ROOT_JOINT, BASES[self.base], WORLD_LINK, self.root)
@@ -68,11 +67,11 @@ class Parts:
         self.base, self.root = "fixed", WORLD_LINK
 
     def unused(self, name: str) -> str:
-        """The name, or a numbered one where a link, joint or loop has it already."""
+        """Return the name, numbered if a link, joint or loop has it."""
         return free_name(name, {*self.links, *self.joints, *self.loops})
 
     def renamed(self, prefix: str) -> Parts:
-        """All names with a prefix; the world and the joint of a floating base, which are no parts, keep theirs."""
+        """Add a prefix to all names except those of the world and of the joint of a floating base."""
         kept = {WORLD_LINK, *([] if self.base == "fixed" else [ROOT_JOINT])} - self.links.keys()
 
         def new(name: str) -> str:
@@ -98,6 +97,6 @@ class Parts:
 
 
 def has_free_root(model: Model) -> bool:
-    """True if the base floats by itself, without a joint in the description."""
+    """Return True if the base floats without a joint in the description."""
     joint = model.joints.get(ROOT_JOINT)
     return joint is not None and joint.parent not in model.links

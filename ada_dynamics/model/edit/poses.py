@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses of links from joint positions, and joint positions back from poses of links, on numbers."""
+"""Poses of links from joint positions, and joint positions from poses of links, on numbers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.rigid import Pose
-from ada_dynamics.model.small import product, turned
+from ada_dynamics.model.rotations import Pose, product, turned
 from ada_dynamics.model.tree import WORLD
 from ada_dynamics.spatial.transform import Transform
 
@@ -18,17 +17,17 @@ NO_MOVE: Pose = (np.eye(3), np.zeros(3))
 
 
 def compose(outer: Pose, inner: Pose) -> Pose:
-    """Pose of C in A from those of B in A and of C in B."""
+    """Pose of C in A from the poses of B in A and of C in B."""
     return product(outer[0], inner[0]), outer[1] + turned(outer[0], inner[1])
 
 
 def invert(pose: Pose) -> Pose:
-    """Pose of A in B from that of B in A."""
+    """Pose of A in B from the pose of B in A."""
     return pose[0].T, -turned(pose[0].T, pose[1])
 
 
 def numbers(pose: Transform) -> Pose:
-    """A transform of constants as arrays."""
+    """Convert a constant transform to arrays."""
     return np.array(pose.rotation.matrix(), dtype=float), np.array(pose.position, dtype=float)
 
 
@@ -53,7 +52,7 @@ def body_poses(model: Model, q: Array) -> list[Pose]:
 
 
 def displaced(model: Model, joint: str, own: Array) -> Pose:
-    """Pose of a joint's child link in its parent link, for the joint's own positions."""
+    """Pose of the child link of a joint in its parent link at a joint position."""
     description, tree = model.joints[joint], model.full_tree
     body = next(b for b in tree.bodies if b.name == joint)
     parent, child = tree.frames[description.parent], tree.frames[description.child]
@@ -62,12 +61,12 @@ def displaced(model: Model, joint: str, own: Array) -> Pose:
 
 
 def positions_at(model: Model, poses: Mapping[str, Pose], near: Mapping[str, Array]) -> Array:
-    """The q at which the links have the given poses.
+    """Configuration in which the links have the given poses.
 
     Args:
-        model: what is posed.
+        model: the model.
         poses: pose of every link in the world.
-        near: angles to stay within half a turn of, by joint, where they are known.
+        near: known positions by joint; angles are returned within half a turn of them.
     """
     tree = model.tree
     at: dict[int, Pose] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another spanning tree of the same mechanism: a joint of a loop becomes the one that closes it."""
+"""Another spanning tree of the same mechanism: exchange the loop joint with a tree joint of the loop."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from ada_dynamics.model.edit.poses import NO_MOVE, invert, link_poses, positions
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.rigid import Pose
-from ada_dynamics.model.small import product, turned
+from ada_dynamics.model.rotations import Pose, product, turned
 
-CLOSED = 1e-9  # [m, rad]; the links move by less when the loop joint is taken for closed
+CLOSED = 1e-9  # [m, rad], largest closure error of the loop
 _LOSSES = ("damping", "friction", "armature", "stiffness")
 
 
 def recut(model: Model, q: Array, loop: str, joint: str) -> tuple[Model, Array]:
-    """The same mechanism with another spanning tree, in the same pose.
+    """Return the same mechanism with another spanning tree, and the configuration of the same pose.
 
-    `joint` closes the loop from now on, and the joint that closed it belongs to the tree; each keeps its name. Joints
-    between the two are turned round: they carry what carried them. All links keep their frames.
+    `joint` becomes the loop joint, and the loop joint becomes a joint of the tree; both keep their names. Joints
+    between the two are reversed: their child becomes the parent. All links keep their frames.
 
     Example::
 
@@ -35,15 +34,15 @@ def recut(model: Model, q: Array, loop: str, joint: str) -> tuple[Model, Array]:
     Args:
         model: the model; it is not changed.
         q: a configuration that closes the loop.
-        loop: loop joint that becomes a joint of the tree; it has no motor there.
-        joint: joint of the tree on that loop. Its motor, losses, rotor and spring have no place in a loop joint.
+        loop: loop joint that becomes a joint of the tree, without a motor.
+        joint: joint of the tree on that loop, without damping, friction, armature and spring. Its motor is removed.
 
     Returns:
         The model and its configuration.
 
     Raises:
-        InputError: there is no such loop or joint, the joint is not on the loop or cannot close one, a joint that
-            would have to be turned round cannot be, or the loop is open at q.
+        InputError: the loop or joint is unknown, the joint is not on the loop or cannot close one, a joint cannot be
+            reversed, or the loop is open at q.
     """
     if loop not in model.loops:
         raise unknown_name("loop", loop, model.loops)
@@ -71,7 +70,7 @@ def recut(model: Model, q: Array, loop: str, joint: str) -> tuple[Model, Array]:
 
 
 def loop_path(model: Model, loop: str) -> list[str]:
-    """Joints of the tree on a loop, fixed ones too, from the loop joint's parent side to its child side."""
+    """Joints of the tree on a loop, including fixed ones, from the parent side of the loop joint to its child side."""
     ends = model.loops[loop]
     up, down = _carriers(model, ends.parent), _carriers(model, ends.child)
     common = set(up) & set(down)
@@ -79,7 +78,7 @@ def loop_path(model: Model, loop: str) -> list[str]:
 
 
 def _carriers(model: Model, link: str) -> list[str]:
-    """Joints from a link down to the base."""
+    """Joints from a link to the base."""
     by_child = {joint.child: joint for joint in model.joints.values()}
     found = []
     while link in by_child:
@@ -89,7 +88,7 @@ def _carriers(model: Model, link: str) -> list[str]:
 
 
 def _grounded(model: Model, link: str) -> str:
-    """The root link in place of the world, with which it coincides where the base is fixed."""
+    """Return the root link instead of the world, with which it coincides if the base is fixed."""
     return model.root if link == WORLD_LINK and WORLD_LINK not in model.links else link
 
 
@@ -98,7 +97,7 @@ def _is_below(model: Model, link: str, carrier: str) -> bool:
 
 
 def _between(model: Model, loop: LoopJoint, cut: Joint) -> list[str]:
-    """Joints from the loop's end on the cut's far side down to the cut, fixed ones too."""
+    """Joints, including fixed ones, from the end of the loop beyond the cut to the cut."""
     end = loop.parent if _is_below(model, loop.parent, cut.child) else loop.child
     carriers = _carriers(model, end)
     return carriers[: carriers.index(cut.name)]
@@ -136,23 +135,23 @@ def _as_loop(cut: Joint) -> LoopJoint:
 
 
 def _reversed_axes(axis: Array, axis2: Array | None) -> tuple[Array, Array | None]:
-    """Axes with which the same positions give the inverse motion; a universal joint's two change places."""
+    """Axes for which the same positions give the inverse motion; those of a universal joint are exchanged."""
     return (-axis, None) if axis2 is None else (-axis2, -axis)
 
 
 def _turn_round(parts: Parts, joint: Joint) -> None:
-    """Let the child carry the parent, which keeps its frame: a link without mass stands in the joint's own frame."""
+    """Reverse a joint: its child becomes the parent. A massless link keeps the frame of the former parent."""
     if joint.type.closes_as is None:
         can = ", ".join(kind for kind, cls in JOINT_TYPES.items() if cls.closes_as is not None)
         raise InputError(
-            f"joint {joint.name!r} lies between the loop and the cut, but a {joint.kind} joint cannot be turned "
-            f"round; these can: {can}."
+            f"joint {joint.name!r} is between the loop joint and the cut, but a {joint.kind} joint cannot be "
+            f"reversed; these can: {can}."
         )
     losses = [what for what in _LOSSES if getattr(joint, what)]
-    if losses and not joint.type.has_rates_of_coordinates():  # turned round, its velocities are in other axes
+    if losses and not joint.type.has_rates_of_coordinates():  # reversed, its velocities are in other axes
         raise InputError(
-            f"joint {joint.name!r} lies between the loop and the cut and cannot be turned round: it has {losses[0]}, "
-            f"which for a {joint.kind} joint would not mean the same."
+            f"joint {joint.name!r} is between the loop joint and the cut and cannot be reversed: it has "
+            f"{losses[0]}, which would act on other velocities of a {joint.kind} joint."
         )
     axis, axis2 = _reversed_axes(joint.axis, joint.axis2)
     back = replace(joint, parent=joint.child, xyz=np.zeros(3), rotation=np.eye(3), axis=axis, axis2=axis2)
@@ -160,7 +159,7 @@ def _turn_round(parts: Parts, joint: Joint) -> None:
 
 
 def carry(parts: Parts, joint: Joint, link: str, placed: Pose) -> None:
-    """Add the joint, with the link at a pose in the frame that it moves."""
+    """Add the joint, with the link at a pose in its child frame."""
     R, p = placed
     if joint.kind == "fixed":
         xyz, rotation = joint.xyz + turned(joint.rotation, p), product(joint.rotation, R)
@@ -177,7 +176,7 @@ def carry(parts: Parts, joint: Joint, link: str, placed: Pose) -> None:
 
 
 def _add_to_tree(parts: Parts, loop: LoopJoint, parent_moves: bool) -> None:
-    """Make the loop joint carry the end that has lost its carrier."""
+    """Turn the loop joint into the tree joint of the link without parent."""
     A, B = (loop.parent_rotation, loop.parent_xyz), (loop.child_rotation, loop.child_xyz)
     axis, axis2 = loop.axis, loop.axis2
     near, far = (loop.parent, A), (loop.child, B)
@@ -190,11 +189,11 @@ def _add_to_tree(parts: Parts, loop: LoopJoint, parent_moves: bool) -> None:
 
 
 def _same_pose(model: Model, q: Array, other: Model, loop: str) -> Array:
-    """The other model's q with all links where they are."""
+    """Configuration of the other model with the same link poses."""
     q = model.as_positions(q)
     poses = link_poses(model, q)
     for joint in other.joints.values():
-        # New links stand in the frames of joints; those that are welded to them have known poses.
+        # New links have the frames of joints; the links welded to them have known poses.
         if joint.parent not in poses and joint.kind == "fixed":
             R, p = invert((joint.rotation, joint.xyz))
             at = poses[joint.child]
@@ -205,7 +204,6 @@ def _same_pose(model: Model, q: Array, other: Model, loop: str) -> Array:
     open_by = max(float(max(np.max(np.abs(a - b)) for a, b in zip(poses[n], after[n], strict=True))) for n in poses)
     if open_by > CLOSED:
         raise InputError(
-            f"loop {loop!r} is open at this q: with it closed some link would be off by {open_by:.3g} (m or rad). "
-            "Give a configuration that closes all loops."
+            f"loop {loop!r} is open at q by {open_by:.3g} (m or rad). Give a configuration that closes all loops."
         )
     return found

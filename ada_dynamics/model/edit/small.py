@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small edits: another gravity, other parts of the same names, fewer loops."""
+"""Change gravity, replace parts, and remove loops."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ada_dynamics.model.model import Model
 
 
 def with_gravity(model: Model, gravity: Sequence[float]) -> Model:
-    """The model under another gravity, (x, y, z) [m/s²], in the world's axes.
+    """Return the model with another gravity vector (x, y, z) [m/s²] in world axes.
 
     Raises:
-        ModelError: it is no three finite numbers.
+        ModelError: gravity is not three finite numbers.
     """
     parts = Parts.of(model)
     parts.gravity = gravity
@@ -23,7 +23,7 @@ def with_gravity(model: Model, gravity: Sequence[float]) -> Model:
 
 
 def with_parts(model: Model, *changed: Link | Joint | LoopJoint) -> Model:
-    """The model with links, joints or loop joints in place of those of the same names.
+    """Return the model with some links, joints or loop joints replaced by parts of the same names.
 
     Example::
 
@@ -49,16 +49,16 @@ def with_parts(model: Model, *changed: Link | Joint | LoopJoint) -> Model:
 
 
 def remove_loop(model: Model, name: str) -> Model:
-    """The model without one of its loop joints."""
+    """Return the model without one of its loop joints."""
     return open_loops(model, [name])
 
 
 def open_loops(model: Model, names: Iterable[str] | None = None) -> Model:
-    """The model without some of its loop joints, or without all of them: its spanning tree.
+    """Return the model without some or all of its loop joints.
 
     Args:
         model: the model; it is not changed.
-        names: loop joints to leave out; all by default.
+        names: loop joints to remove; all by default.
 
     Raises:
         InputError: there is no such loop joint.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Universal joints as two revolute joints with a massless cross between them, as URDF 1.0 can say it."""
+"""Replace universal joints by two revolute joints and a massless cross, which URDF 1.0 can represent."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ada_dynamics.model.model import Model
 
 
 def split_universals(model: Model) -> Model:
-    """The model with two continuous joints, NAME_1 and NAME_2, and a link NAME_cross for each universal joint NAME.
+    """Return the model with joints NAME_1, NAME_2 and a link NAME_cross for each universal joint NAME.
 
-    Configurations and velocities keep their meaning and order: both angles stay where they were in q and v.
+    The order and meaning of q and v are unchanged.
 
     Args:
-        model: the model; it is not changed, and it is returned where it has no universal joint in its tree.
+        model: the model; it is returned if its tree has no universal joint.
     """
     universals = [joint for joint in model.joints.values() if joint.kind == Universal.kind]
     if not universals:
@@ -36,7 +36,7 @@ def split_universals(model: Model) -> Model:
         parts.links[cross] = Link(cross)
         first, second = parts.unused(f"{name}_1"), parts.unused(f"{name}_2")
         names[name] = [first, second]
-        assert joint.axis2 is not None  # the builder sees to it
+        assert joint.axis2 is not None  # ensured by checked_values
         own = replace(joint, name=first, kind=Continuous.kind, child=cross, axis2=None)
         joints[first] = own
         joints[second] = replace(

@@ -35,39 +35,39 @@ JOINT_TYPES: dict[str, type[JointType]] = {
 # Joints that may close a loop.
 LOOP_KINDS: tuple[str, ...] = tuple(kind for kind, cls in JOINT_TYPES.items() if cls.closes_as == kind)
 
-# Words that other formats have for the same joint.
+# Names of joint kinds in other formats.
 _OTHER_NAMES = {name: kind for kind, cls in JOINT_TYPES.items() for name in cls.other_names}
 
 
 def joint_kind(name: str) -> str:
-    """The kind of that name, or the name as it is."""
+    """Kind of joint for a name used by any format; unknown names are returned unchanged."""
     return _OTHER_NAMES.get(name, name)
 
 
 def loop_kind(name: str) -> str:
-    """The kind of loop joint that moves like the kind of that name, or the name as it is."""
+    """Kind of loop joint for a name used by any format; unknown names are returned unchanged."""
     kind = joint_kind(name)
     return JOINT_TYPES[kind].moves_as if kind in JOINT_TYPES and JOINT_TYPES[kind].moves_as in LOOP_KINDS else kind
 
 
-# Joints that can have a spring.
+# Kinds of joints that can have a spring.
 SPRUNG: tuple[str, ...] = tuple(kind for kind, cls in JOINT_TYPES.items() if cls.can_have_spring)
 
 
 def check_types(types: Mapping[str, type[JointType]] = JOINT_TYPES) -> None:
-    """Refuse a joint type that leaves something out here, not where it is used first."""
+    """Raise a TypeError for incomplete joint types at import."""
     for kind, cls in types.items():
-        missing = [*sorted(cls.__abstractmethods__), *(name for name in _SAYS if not hasattr(cls, name))]
+        missing = [*sorted(cls.__abstractmethods__), *(name for name in _REQUIRED if not hasattr(cls, name))]
         if missing:
-            raise TypeError(f"joint type {kind!r} ({cls.__module__}) does not say its {', '.join(missing)}.")
+            raise TypeError(f"joint type {kind!r} ({cls.__module__}) does not define {', '.join(missing)}.")
         if (len(cls.coordinates), len(cls.rates)) != (cls.nq, cls.nv):
-            raise TypeError(f"joint type {kind!r} names other numbers of coordinates and rates than nq and nv.")
+            raise TypeError(f"joint type {kind!r} has coordinates and rates whose numbers differ from nq and nv.")
         for name in (cls.moves_as, cls.closes_as):
             if name is not None and name not in JOINT_TYPES:
                 raise TypeError(f"joint type {kind!r} names the unknown type {name!r}.")
 
 
-_SAYS = ("nq", "nv", "axes", "moves_as", "closes_as", "coordinates", "rates")
+_REQUIRED = ("nq", "nv", "axes", "moves_as", "closes_as", "coordinates", "rates")
 check_types()
 
 __all__ = [

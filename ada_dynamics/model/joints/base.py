@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface of every joint type, so that nothing else needs to know which types there are.
+"""Interface of all joint types.
 
-Pose, motion subspace S, force subspaces T_a and T, and S's rate, in the child's frame, over generic scalars (Takahashi
-2012, eqs. 2.5-2.10, tables 2.1 and 2.2); what follows from them where the joint closes a loop; its coordinates by name
-and unit; and its place in a description. A joint turns or slides about coordinate axes only; other axes are brought
-onto them by a constant rotation when the tree is built.
+Pose, motion subspace S, force subspaces T_a and T, and the rate of S, in the child frame, over generic scalars
+(Takahashi 2012, eqs. 2.5-2.10, tables 2.1 and 2.2); constraint rows of loop joints; names and units of coordinates;
+attributes in descriptions. Joint axes are coordinate axes; other axes are rotated onto them by a constant rotation when
+the tree is built.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.align import align, to_mat3
 from ada_dynamics.model.joints.rows import RowKind
+from ada_dynamics.model.rotations import align, to_mat3
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import UNIT3, ZERO3, ZERO33, Scalar, Vec3, cross
 
-NO_LIMIT = 1e6  # [rad, m]; descriptions say 1e16 and the like where they mean that there is no limit
+NO_LIMIT = 1e6  # [rad, m]; descriptions use 1e16 and the like for unlimited joints
 
 
 class Coordinate(NamedTuple):
-    """One number of a joint's position or velocity."""
+    """One entry of the position or velocity of a joint."""
 
-    name: str  # in tables; empty where the joint has no other
-    unit: str  # "rad", "m", or "1" for parts of a quaternion; of velocities without the "per second"
+    name: str  # in tables; empty for joints with one coordinate
+    unit: str  # "rad", "m", or "1" for a quaternion; for velocities without "per second"
     label: str  # in panels and sliders
 
 
@@ -41,12 +41,12 @@ QUATERNION = tuple(Coordinate(f"q{x}", "1", x) for x in "xyzw")
 
 
 def angles(*labels: str) -> tuple[Coordinate, ...]:
-    """Successive angles."""
+    """Coordinates for successive angles."""
     return tuple(Coordinate(f"angle_{i}", "rad", label) for i, label in enumerate(labels, 1))
 
 
 class JointType(ABC):
-    """One kind of joint. `nq` position variables, `nv` velocities; S has `nv` columns."""
+    """A kind of joint with `nq` position variables and `nv` velocities; S has `nv` columns."""
 
     kind: ClassVar[str]
     nq: ClassVar[int]
@@ -55,23 +55,23 @@ class JointType(ABC):
     rates: ClassVar[tuple[Coordinate, ...]]  # of v
 
     # --- in a description ---------------------------------------------------------------------------------------
-    other_names: ClassVar[tuple[str, ...]] = ()  # that other formats have for it
-    axes: ClassVar[int]  # number of axes that it is given with
-    moves_as: ClassVar[str]  # kind that moves alike where limits do not matter
-    closes_as: ClassVar[str | None]  # kind of loop joint with the same motion, or None: then it cannot be turned round
-    constants: ClassVar[tuple[str, ...]] = ()  # names of numbers that it has beside its axes
+    other_names: ClassVar[tuple[str, ...]] = ()  # in other formats
+    axes: ClassVar[int]  # number of axes in a description
+    moves_as: ClassVar[str]  # kind with the same motion, ignoring limits
+    closes_as: ClassVar[str | None]  # kind of loop joint with the same motion; None: the joint cannot be reversed
+    constants: ClassVar[tuple[str, ...]] = ()  # names of its parameters other than axes
     can_have_spring: ClassVar[bool] = False
-    is_endless: ClassVar[bool] = False  # its position has no limits
+    is_endless: ClassVar[bool] = False  # position is unlimited
 
     @classmethod
     def aligned(cls, axis: Array, axis2: Array | None, onto: int | None, **own: Scalar) -> tuple[JointType, Array]:
-        """The joint on coordinate axes, and the rotation from there to its frame in the description.
+        """Return the joint on coordinate axes and the rotation from these to the joint frame of the description.
 
         Args:
-            axis: direction in the joint's frame.
-            axis2: second axis of a joint that has two.
-            onto: coordinate axis for the joint's axis; by default the nearest one.
-            own: its constants.
+            axis: direction in the joint frame.
+            axis2: second axis of a universal joint.
+            onto: coordinate axis for the joint axis; by default the nearest one.
+            own: constants of the joint type.
         """
         return cls(**own), np.eye(3)
 
@@ -79,60 +79,60 @@ class JointType(ABC):
     def aligned_sides(
         cls, axis: Array, axis2: Array | None, onto: int | None, **own: Scalar
     ) -> tuple[JointType, Array, Array]:
-        """The same of a loop joint, with a rotation for either side's frame."""
+        """Return a loop joint on coordinate axes and the rotations of its parent-side and child-side frames."""
         joint, turn = cls.aligned(axis, axis2, onto, **own)
         return joint, turn, turn
 
     @classmethod
     def constants_problem(cls, **own: float) -> str | None:
-        """Why its constants are unusable, or None."""
+        """Problem of the constants, or None."""
         return None
 
     @classmethod
     def leaves_free(cls) -> bool:
-        """True if the two links are not joined at all."""
+        """Return True if the joint constrains nothing."""
         return cls.nv == 6
 
     @classmethod
     def has_limits(cls) -> bool:
-        """True if its one coordinate can have limits."""
+        """Return True for joints with one coordinate that can be limited."""
         return cls.nq == cls.nv == 1 and not cls.is_endless
 
     @classmethod
     def turns(cls) -> bool:
-        """True if its one coordinate is an angle."""
+        """Return True if the only coordinate is an angle."""
         return [c.unit for c in cls.coordinates] == ["rad"]
 
     @classmethod
     def slides(cls) -> bool:
-        """True if its one coordinate is a distance."""
+        """Return True if the only coordinate is a distance."""
         return [c.unit for c in cls.coordinates] == ["m"]
 
     @classmethod
     def has_rates_of_coordinates(cls) -> bool:
-        """True if v is the rate of q."""
+        """Return True if v is the time derivative of q."""
         return cls.position_rate is JointType.position_rate
 
     @classmethod
     def quaternion_at(cls) -> int | None:
-        """Where a quaternion begins in q, if there is one."""
+        """Index of the quaternion in q, or None."""
         return next((i for i, c in enumerate(cls.coordinates) if c.unit == "1"), None)
 
     # --- kinematics over generic scalars ------------------------------------------------------------------------
     @abstractmethod
     def pose(self, q: Sequence[Scalar]) -> Transform:
-        """Pose of the child's frame in the joint's frame on the parent's side."""
+        """Pose of the child frame in the parent-side joint frame."""
 
     @abstractmethod
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
         """Columns of S: relative velocity = S v (eq. 2.5)."""
 
     def bias(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
-        """Ṡ v as seen in the child's frame; zero where S is constant there."""
+        """Ṡ v in the child frame; zero where S is constant there."""
         return NO_MOTION
 
     def active(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
-        """Columns of T_a, with T_aᵀ S = U (eqs. 2.7, 2.8). The default fits an S with orthonormal columns."""
+        """Columns of T_a, with T_aᵀ S = U (eqs. 2.7, 2.8). The default holds for S with orthonormal columns."""
         return tuple(Force(s.angular, s.linear) for s in self.subspace(q))
 
     @abstractmethod
@@ -140,58 +140,58 @@ class JointType(ABC):
         """Columns of T, with Tᵀ S = 0 (eqs. 2.7, 2.8)."""
 
     def position_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        """q̇ from v; they are the same for most joints."""
+        """q̇ as a function of v; equal for most joints."""
         return tuple(v)
 
     def nearest(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        """The usable position nearest to q: quaternions brought to unit length."""
+        """Nearest valid position: quaternions are normalised."""
         return tuple(q)
 
     def commutator(self, v: Sequence[Scalar], momentum: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        """Term of the Euler-Poincaré equation for velocities that are no rates of coordinates; zero for others."""
+        """Commutator term of the Euler-Poincaré equation; zero where v = q̇."""
         return (0.0,) * self.nv
 
     def guards(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        """Quantities that must not be negative for q to be usable."""
+        """Quantities that are non-negative for valid q."""
         return ()
 
     def relative_velocity(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
-        """S v."""
+        """Relative velocity S v."""
         total = NO_MOTION
         for column, rate in zip(self.subspace(q), v, strict=True):
             total = total + rate * column
         return total
 
     def deflection(self, q: Sequence[Scalar], rest: Scalar) -> list[Scalar]:
-        """How far a spring is from rest, one number per velocity, for kinds that can have one."""
+        """Deflection of a spring from rest, one number per velocity."""
         return [q[0] - rest]
 
     # --- as a loop joint ----------------------------------------------------------------------------------------
-    is_even: ClassVar[bool] = False  # [T T_a] is the same in the frame that the child has before the joint moves
+    is_even: ClassVar[bool] = False  # [T T_a] is the same in the parent-side joint frame
 
     def rows(self) -> tuple[RowKind, ...]:
-        """The columns of T, forces first."""
+        """Constraint rows: the columns of T, forces first."""
         return _forces_first(self.constraint(self.neutral().tolist()))
 
     def free_rows(self) -> tuple[RowKind, ...]:
-        """The columns of T_a, likewise."""
+        """The columns of T_a, forces first."""
         return _forces_first(self.active(self.neutral().tolist()))
 
     def moves_origin(self) -> bool:
-        """True if the origins of its two frames can move apart."""
+        """Return True if the joint allows relative translation of its two origins."""
         return any(any(column.linear) for column in self.subspace(self.neutral().tolist()))
 
     def kept_axes(self) -> tuple[int, ...]:
-        """Coordinate axes that have the same direction in both frames, at any position."""
+        """Coordinate axes with the same direction in both frames at any position."""
         turns = [column.angular for column in self.subspace(self.neutral().tolist())]
         return tuple(k for k in range(3) if not any(any(cross(w, unit(k))) for w in turns))
 
     def unfelt(self) -> list[RigidInertia]:
-        """Inertias, in the child's frame, that move through the joint without being felt by it, in any position."""
+        """Basis of inertias in the child frame that can be moved to the parent without changing the motion."""
         return []
 
     def parted(self, inertia: RigidInertia) -> tuple[RigidInertia, RigidInertia] | None:
-        """The part of an inertia that the joint feels, and one that it does not; None where it keeps all."""
+        """Split an inertia into the part that acts on the joint and the rest; None if there is no rest."""
         return None
 
     # --- configuration space, on numbers ------------------------------------------------------------------------
@@ -200,25 +200,25 @@ class JointType(ABC):
         return np.zeros(self.nq)
 
     def random(self, rng: np.random.Generator, lower: Array, upper: Array) -> Array:
-        """A random position; within the limits where there are meaningful ones."""
+        """Random position within finite limits."""
         low = np.where(np.abs(lower) < NO_LIMIT, lower, -np.pi)
         high = np.where(np.abs(upper) < NO_LIMIT, upper, np.pi)
         return np.asarray(rng.uniform(np.minimum(low, high), np.maximum(low, high)))
 
     def integrate(self, q: Array, step: Array) -> Array:
-        """q ⊕ step, where step is a velocity times a time."""
+        """q ⊕ step for a step = velocity times time."""
         return q + step
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        """The step with q0 ⊕ step = q1."""
+        """Step with q0 ⊕ step = q1."""
         return q1 - q0
 
     @abstractmethod
     def positions_at(self, R: Array, p: Array) -> Array:
-        """The position at which the joint has, as nearly as it can, the pose with this rotation and origin."""
+        """Position at which the pose of the joint is closest to a rotation and origin."""
 
     def brought_near(self, q: Array, near: Array) -> Array:
-        """The same position in numbers near to others: angles within half a turn of them."""
+        """Equivalent position closest to another one: angles within half a turn, quaternion of the same sign."""
         turns = [i for i, c in enumerate(self.coordinates) if c.unit == "rad"]
         q[turns] += 2.0 * np.pi * np.round((near[turns] - q[turns]) / (2.0 * np.pi))
         at = self.quaternion_at()
@@ -227,12 +227,12 @@ class JointType(ABC):
         return q
 
     def problem(self, q: Array) -> str | None:
-        """Why q is unusable, or None."""
+        """Problem of q, or None."""
         return None
 
 
 class AxisJoint(JointType):
-    """A joint about, or along, coordinate axis k."""
+    """A joint about or along coordinate axis k."""
 
     axes = 1
     is_even = True
@@ -247,17 +247,17 @@ class AxisJoint(JointType):
 
     @classmethod
     def aligned(cls, axis: Array, axis2: Array | None, onto: int | None, **own: Scalar) -> tuple[JointType, Array]:
-        """The axis is on the coordinate axis nearest to it."""
+        """Return the joint on the coordinate axis nearest to its axis."""
         Q, k = align(axis, onto)
         return cls(k, **own), Q
 
     def angle(self, R: Array) -> float:
-        """Angle of a turn about the axis, from all four entries that show it."""
+        """Rotation angle about the axis."""
         return turn_about(R, self.k)
 
 
 def turn_about(R: Array, k: int) -> float:
-    """Angle of a turn about coordinate axis k, from all four entries that show it."""
+    """Rotation angle about coordinate axis k, from all four entries that depend on it."""
     a, b = (k + 1) % 3, (k + 2) % 3
     return float(np.arctan2(R[b, a] - R[a, b], R[a, a] + R[b, b]))
 
@@ -267,7 +267,7 @@ def _forces_first(columns: Sequence[Force]) -> tuple[RowKind, ...]:
     return tuple(sorted(kinds, key=lambda kind: not kind.is_force))
 
 
-# --- inertias that joints do not feel ---
+# --- inertias that can be moved across joints ---
 MASS = RigidInertia(1.0, ZERO3, ZERO33)  # at the origin
 
 
@@ -277,14 +277,14 @@ def first_moment(k: int) -> RigidInertia:
 
 
 def moment_of_inertia(i: int, j: int) -> RigidInertia:
-    """One entry of the rotational inertia, and its mirror image."""
+    """Unit entries (i, j) and (j, i) of the rotational inertia."""
     about = np.zeros((3, 3))
     about[i, j] = about[j, i] = 1.0
     return RigidInertia(0.0, ZERO3, to_mat3(about))
 
 
 def round_about(k: int) -> RigidInertia:
-    """Equal moments of inertia about both axes across axis k."""
+    """Unit moments of inertia about both axes perpendicular to axis k."""
     about = np.eye(3)
     about[k, k] = 0.0
     return RigidInertia(0.0, ZERO3, to_mat3(about))
@@ -319,7 +319,7 @@ def force(axis: Vec3) -> Force:
 def successive_turns_bias(axes: Sequence[Vec3], rates: Sequence[Scalar]) -> Vec3:
     """Rate of ω = Σ aᵢ θ̇ᵢ in the last frame, for turns about successive axes aᵢ given in that frame.
 
-    An axis is fixed in the frame before it, so it is seen to turn against all later ones: ȧᵢ = -(Σ_{j>i} aⱼ θ̇ⱼ) x aᵢ.
+    An axis is fixed in the previous frame, so it rotates relative to the last frame: ȧᵢ = -(Σ_{j>i} aⱼ θ̇ⱼ) x aᵢ.
     """
     later: Vec3 = ZERO3
     result: Vec3 = ZERO3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cylindrical joint: a slide and a turn on one axis."""
+"""Cylindrical joint: translation and rotation on one axis."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Cylindrical(AxisJoint):
     coordinates = rates = (Coordinate("slide", "m", "slide"), Coordinate("turn", "rad", "turn"))
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
-        """Rot(e_k, angle), moved by distance e_k."""
+        """Rot(e_k, angle) and translation by distance e_k."""
         return Transform(AxisRotation(self.k, expr.cos(q[1]), expr.sin(q[1])), q[0] * unit(self.k))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
@@ -33,14 +33,14 @@ class Cylindrical(AxisJoint):
         return (sliding(unit(self.k)), turning(unit(self.k)))
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
-        """The moments and forces across the axis."""
+        """Moments and forces perpendicular to the axis."""
         a, b = self.across
         return (moment(unit(a)), moment(unit(b)), force(unit(a)), force(unit(b)))
 
     def unfelt(self) -> list[RigidInertia]:
-        """Equal moments of inertia across the axis."""
+        """Equal moments of inertia perpendicular to the axis."""
         return [round_about(self.k)]
 
     def positions_at(self, R: Array, p: Array) -> Array:
-        """Slide and turn."""
+        """Distance and angle."""
         return np.array([p[self.k], self.angle(R)])

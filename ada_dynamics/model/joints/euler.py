@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints whose orientation is three Euler angles; they report the poses where these angles fail."""
+"""Joints with Euler angles as orientation; they report the singularity of the angles."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ada_dynamics.spatial.rotation import AxisRotation, Product
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3, cross
 
-# Nearer than this to gimbal lock the inverse of S has lost half of its digits.
+# Below this sine of the second angle the inverse of S has lost half of its digits.
 SINE_AT_LOCK = 1e-8
 
 
@@ -59,11 +59,11 @@ class SphericalEuler(JointType):
         return tuple(turning(a) for a in self._axes(q))
 
     def bias(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
-        """The first two axes move in the child's frame."""
+        """The first two axes rotate in the child frame."""
         return Motion(successive_turns_bias(self._axes(q), v), ZERO3)
 
     def active(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
-        """Dual of the axes."""
+        """Dual basis of the axes."""
         s2, c2, s3, c3 = expr.sin(q[1]), expr.cos(q[1]), expr.sin(q[2]), expr.cos(q[2])
         k = 1.0 / s2
         axes = Vec3(-k * c3, k * s3, 0.0), Vec3(s3, c3, 0.0), Vec3(k * c2 * c3, -k * c2 * s3, 1.0)
@@ -79,7 +79,7 @@ class SphericalEuler(JointType):
         return (s2 * s2 - SINE_AT_LOCK**2,)
 
     def neutral(self) -> Array:
-        """All angles zero, except that the second one keeps clear of the singularity at zero."""
+        """All angles zero except the second one, which is singular at zero."""
         return np.array([0.0, np.pi / 2, 0.0])
 
     def unfelt(self) -> list[RigidInertia]:
@@ -87,12 +87,12 @@ class SphericalEuler(JointType):
         return [MASS]
 
     def positions_at(self, R: Array, p: Array) -> Array:
-        """The angles, the second one from 0 to π."""
+        """Angles, the second one between 0 and π."""
         second = np.arctan2(np.hypot(R[0, 2], R[1, 2]), R[2, 2])
         return np.array([np.arctan2(R[1, 2], R[0, 2]), second, np.arctan2(R[2, 1], -R[2, 0])])
 
     def problem(self, q: Array) -> str | None:
-        """Names the representation singularity."""
+        """Report the singularity of the representation."""
         if abs(np.sin(q[1])) < SINE_AT_LOCK:
             return "z-y-z Euler angles are singular at a second angle of 0 or 180 deg; use a quaternion joint"
         return None
@@ -122,12 +122,12 @@ class FloatingEuler(JointType):
         return Vec3(-s2, c2 * s3, c2 * c3), Vec3(0.0, c3, -s3), unit(0)
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
-        """The parent's axes for the position, the three turning axes for the angles."""
+        """Parent axes for the position, rotation axes for the angles."""
         R = self._rotation(q)
         return (*(Motion(ZERO3, R.to_child(unit(i))) for i in range(3)), *(turning(a) for a in self._axes(q)))
 
     def bias(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
-        """The parent's axes turn backwards in the child's frame."""
+        """The parent axes rotate in the child frame."""
         axes = self._axes(q)
         w: Vec3 = ZERO3
         for axis, rate in zip(axes, v[3:], strict=True):
@@ -148,7 +148,7 @@ class FloatingEuler(JointType):
         )
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
-        """Empty."""
+        """No constraint forces."""
         return ()
 
     def guards(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
@@ -157,18 +157,18 @@ class FloatingEuler(JointType):
         return (c2 * c2 - SINE_AT_LOCK**2,)
 
     def random(self, rng: np.random.Generator, lower: Array, upper: Array) -> Array:
-        """A pose clear of the singularity."""
+        """Random pose away from the singularity."""
         q = rng.uniform(-1.0, 1.0, 6)
         q[3:] *= [np.pi, 1.2, np.pi]
         return q
 
     def positions_at(self, R: Array, p: Array) -> Array:
-        """Position and angles, the second one within a quarter turn."""
+        """Position and angles, the second one within ±90 deg."""
         second = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
         return np.array([*p, np.arctan2(R[1, 0], R[0, 0]), second, np.arctan2(R[2, 1], R[2, 2])])
 
     def problem(self, q: Array) -> str | None:
-        """Names the representation singularity."""
+        """Report the singularity of the representation."""
         if abs(np.cos(q[4])) < SINE_AT_LOCK:
             return "z-y-x Euler angles are singular at a second angle of +-90 deg; use base='floating' (quaternion)"
         return None

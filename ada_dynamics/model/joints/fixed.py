@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fixed joint (Takahashi 2012, table 2.2)."""
+"""Fixed joint (Takahashi 2012, table 2.2)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ada_dynamics.spatial.vector import Scalar
 
 
 class Fixed(JointType):
-    """No motion: T is the unit matrix."""
+    """A joint without motion: T is the unit matrix."""
 
     kind, nq, nv = "fixed", 0, 0
     axes = 0
@@ -25,11 +25,11 @@ class Fixed(JointType):
     is_even = True
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
-        """The identity."""
+        """Identity."""
         return Transform()
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
-        """Empty."""
+        """No motion."""
         return ()
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
@@ -37,10 +37,10 @@ class Fixed(JointType):
         return (*(moment(unit(k)) for k in range(3)), *(force(unit(k)) for k in range(3)))
 
     def unfelt(self) -> list[RigidInertia]:
-        """All."""
+        """All inertias."""
         turning = [moment_of_inertia(i, j) for i in range(3) for j in range(i, 3)]
         return [MASS, *(first_moment(k) for k in range(3)), *turning]
 
     def positions_at(self, R: Array, p: Array) -> Array:
-        """None."""
+        """Empty position."""
         return np.zeros(0)

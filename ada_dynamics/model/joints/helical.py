@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The helical joint: a screw in its nut."""
+"""Helical (screw) joint."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ada_dynamics.spatial.vector import Scalar
 
 
 class Helical(AxisJoint):
-    """A turn about coordinate axis k with a slide of `pitch` [m/rad] along it: q is the angle [rad].
+    """Rotation about coordinate axis k with a translation of `pitch` [m/rad] along it: q is the angle [rad].
 
     A positive pitch is a right-handed thread. The angle may be many turns; as a loop joint it knows none of them: the
     loop is closed wherever the two threads fit.
@@ -38,11 +38,11 @@ class Helical(AxisJoint):
 
     @classmethod
     def constants_problem(cls, **own: float) -> str | None:
-        """A pitch of zero."""
+        """Report a pitch of zero."""
         return None if own["pitch"] else "its pitch is 0 m/rad; a joint that does not slide is revolute."
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
-        """Rot(e_k, q), moved by pitch q e_k."""
+        """Rot(e_k, q) and translation by pitch q e_k."""
         return Transform(AxisRotation(self.k, expr.cos(q[0]), expr.sin(q[0])), self.pitch * q[0] * unit(self.k))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
@@ -54,24 +54,24 @@ class Helical(AxisJoint):
         return (moment(unit(self.k)),)
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
-        """The moments and forces across the axis, and the force along it with the moment that lets the screw stand."""
+        """Moments and forces perpendicular to the axis, and the wrench along it that does no work."""
         a, b = self.across
         thread = Force(-self.pitch * unit(self.k), unit(self.k))
         return (moment(unit(a)), moment(unit(b)), force(unit(a)), force(unit(b)), thread)
 
     def free_rows(self) -> tuple[RowKind, ...]:
-        """The turn, with its slide."""
+        """Rotation with translation."""
         return (RowKind(False, self.k, float(self.pitch)),)
 
     def unfelt(self) -> list[RigidInertia]:
-        """Equal moments of inertia across the axis."""
+        """Equal moments of inertia perpendicular to the axis."""
         return [round_about(self.k)]
 
     def positions_at(self, R: Array, p: Array) -> Array:
-        """Angle about the axis, with the turns that the slide tells."""
+        """Angle about the axis, including whole turns from the translation."""
         angle, wanted = self.angle(R), p[self.k] / self.pitch
         return np.array([angle + 2.0 * np.pi * np.round((wanted - angle) / (2.0 * np.pi))])
 
     def brought_near(self, q: Array, near: Array) -> Array:
-        """The same: every turn is another place."""
+        """Return q: whole turns change the position."""
         return q

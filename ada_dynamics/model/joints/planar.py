@@ -10,7 +10,6 @@ import numpy as np
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.model import manifold
-from ada_dynamics.model.align import align
 from ada_dynamics.model.joints.base import (
     PLACE,
     Coordinate,
@@ -23,6 +22,7 @@ from ada_dynamics.model.joints.base import (
     turning,
     unit,
 )
+from ada_dynamics.model.rotations import align
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation
@@ -33,7 +33,7 @@ from ada_dynamics.spatial.vector import Scalar, Vec3
 class Planar(JointType):
     """Free in the x-y plane: q = [x, y, angle], v = [vx, vy, ω] in the child's frame.
 
-    Another normal is brought onto z by the shortest rotation, which turns x and y along.
+    Another normal is rotated onto z by the shortest rotation.
     """
 
     kind, nq, nv = "planar", 3, 3
@@ -43,23 +43,23 @@ class Planar(JointType):
 
     @classmethod
     def aligned(cls, axis: Array, axis2: Array | None, onto: int | None, **own: Scalar) -> tuple[JointType, Array]:
-        """The normal is on z."""
+        """Return the joint with its normal on z."""
         return cls(**own), align(axis, 2)[0]
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
-        """Rot(z, angle), moved in the plane."""
+        """Rot(z, angle) and translation in the plane."""
         return Transform(AxisRotation(2, expr.cos(q[2]), expr.sin(q[2])), Vec3(q[0], q[1], 0.0))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
-        """Both axes of the plane and its normal, all fixed in the child."""
+        """Both axes of the plane and its normal, fixed in the child."""
         return (sliding(unit(0)), sliding(unit(1)), turning(unit(2)))
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
-        """The moments about both axes of the plane, the force along its normal."""
+        """Moments about both axes of the plane and the force along its normal."""
         return (moment(unit(0)), moment(unit(1)), force(unit(2)))
 
     def position_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        """The velocity turned into the parent's axes."""
+        """Velocity in the parent axes."""
         c, s = expr.cos(q[2]), expr.sin(q[2])
         return (c * v[0] - s * v[1], s * v[0] + c * v[1], v[2])
 
@@ -73,17 +73,17 @@ class Planar(JointType):
         return [round_about(2)]
 
     def positions_at(self, R: Array, p: Array) -> Array:
-        """Place in the plane and turn about its normal."""
+        """Position in the plane and rotation about its normal."""
         return np.array([p[0], p[1], turn_about(R, 2)])
 
     def integrate(self, q: Array, step: Array) -> Array:
-        """Motion at constant body velocity."""
+        """Position after motion with constant body velocity."""
         return manifold.plane_integrate(q, step)
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        """The constant body velocity from q0 to q1 in unit time."""
+        """Constant body velocity from q0 to q1 in unit time."""
         return manifold.plane_difference(q0, q1)
 
     def random(self, rng: np.random.Generator, lower: Array, upper: Array) -> Array:
-        """Within a metre, any angle."""
+        """Random position within 1 m, and any angle."""
         return np.asarray(rng.uniform([-1.0, -1.0, -np.pi], [1.0, 1.0, np.pi]))

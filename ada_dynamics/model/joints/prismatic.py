@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The prismatic joint."""
+"""Prismatic joint."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ada_dynamics.spatial.vector import Scalar
 
 
 class Prismatic(AxisJoint):
-    """One slide along coordinate axis k: q is the distance [m]."""
+    """Translation along coordinate axis k: q is the distance [m]."""
 
     kind, nq, nv = "prismatic", 1, 1
     moves_as = closes_as = kind
@@ -33,7 +33,7 @@ class Prismatic(AxisJoint):
         return (sliding(unit(self.k)),)
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
-        """All moments and the two other forces."""
+        """All moments and the forces along both other axes."""
         a, b = self.across
         return (*(moment(unit(i)) for i in range(3)), force(unit(a)), force(unit(b)))
 

@@ -28,8 +28,8 @@ from ada_dynamics.spatial.rotation import MatrixRotation, from_quaternion
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import Scalar, Vec3, cross
 
-_TINY = 1e-300  # under the square root: far below every rounding, and no division by zero at rest
-NORM_TOLERANCE = 1e-6  # a quaternion this near to unit length is normalised, farther off it is refused
+_TINY = 1e-300  # under the square root, against division by zero
+NORM_TOLERANCE = 1e-6  # quaternions within this of unit length are normalised, others refused
 
 
 def quaternion_rate(p: Sequence[Scalar], w: Sequence[Scalar]) -> tuple[Scalar, Scalar, Scalar, Scalar]:
@@ -57,7 +57,7 @@ def norm_guards(p: Sequence[Scalar]) -> tuple[Scalar, ...]:
 
 
 def norm_problem(p: Array) -> str | None:
-    """Complaint about the length of a quaternion."""
+    """Problem of the length of a quaternion, or None."""
     norm = float(np.linalg.norm(p))
     if abs(norm * norm - 1.0) <= 2.0 * NORM_TOLERANCE:
         return None
@@ -75,7 +75,7 @@ class Spherical(JointType):
     can_have_spring = True
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
-        """The quaternion's rotation."""
+        """Rotation of the quaternion."""
         return Transform(MatrixRotation(from_quaternion(*q)))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
@@ -91,11 +91,11 @@ class Spherical(JointType):
         return quaternion_rate(q, v)
 
     def nearest(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        """Unit length."""
+        """Unit length of the quaternion."""
         return normalised(q)
 
     def deflection(self, q: Sequence[Scalar], rest: Scalar) -> list[Scalar]:
-        """The rotation vector φ: k φ in the child's axes is the slope of ½ k |φ|². It rests at the zero position."""
+        """The rotation vector φ: k φ in the child axes is the gradient of ½ k |φ|². The rest position is zero."""
         x, y, z, w = q
         half = expr.sqrt(x * x + y * y + z * z + _TINY)  # |sin(½ angle)|
         scale = expr.select(w, 0.0, -2.0, 2.0) * (expr.atan2(half, expr.absolute(w)) / half)
@@ -106,7 +106,7 @@ class Spherical(JointType):
         return cross(Vec3(*v), Vec3(*momentum))
 
     def guards(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        """Unit length."""
+        """Unit length of the quaternion."""
         return norm_guards(q)
 
     def neutral(self) -> Array:
@@ -114,7 +114,7 @@ class Spherical(JointType):
         return np.array([0.0, 0.0, 0.0, 1.0])
 
     def random(self, rng: np.random.Generator, lower: Array, upper: Array) -> Array:
-        """Uniform over all rotations."""
+        """Random rotation, uniformly distributed."""
         p = rng.normal(size=4)
         return np.asarray(p / np.linalg.norm(p))
 
@@ -123,7 +123,7 @@ class Spherical(JointType):
         return [MASS]
 
     def positions_at(self, R: Array, p: Array) -> Array:
-        """Quaternion."""
+        """Quaternion of the rotation."""
         return upper_quaternion(R)
 
     def integrate(self, q: Array, step: Array) -> Array:
@@ -135,7 +135,7 @@ class Spherical(JointType):
         return manifold.quaternion_log(manifold.quaternion_product(manifold.conjugate(q0), q1))
 
     def problem(self, q: Array) -> str | None:
-        """Length."""
+        """Problem of the length of the quaternion, or None."""
         return norm_problem(q)
 
 
@@ -148,7 +148,7 @@ class Floating(JointType):
     coordinates, rates = (*PLACE, *QUATERNION), (*PLACE, *TURNING)
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
-        """Position and the quaternion's rotation."""
+        """Position and rotation of the quaternion."""
         return Transform(MatrixRotation(from_quaternion(*q[3:])), Vec3(*q[:3]))
 
     def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
@@ -156,7 +156,7 @@ class Floating(JointType):
         return (*(sliding(unit(i)) for i in range(3)), *(turning(unit(i)) for i in range(3)))
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
-        """Empty."""
+        """No constraint forces."""
         return ()
 
     def position_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
@@ -174,15 +174,15 @@ class Floating(JointType):
         return (*turned.force, *turned.moment)
 
     def guards(self, q: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        """Unit length."""
+        """Unit length of the quaternion."""
         return norm_guards(q[3:])
 
     def neutral(self) -> Array:
-        """At the origin, not turned."""
+        """Identity pose."""
         return np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 
     def random(self, rng: np.random.Generator, lower: Array, upper: Array) -> Array:
-        """Within a metre of the origin, any rotation."""
+        """Random position within 1 m of the origin, and any rotation."""
         p = rng.normal(size=4)
         return np.concatenate([rng.uniform(-1.0, 1.0, 3), p / np.linalg.norm(p)])
 
@@ -191,13 +191,13 @@ class Floating(JointType):
         return np.concatenate([p, upper_quaternion(R)])
 
     def integrate(self, q: Array, step: Array) -> Array:
-        """q ⊕ step on SE(3): the motion at constant body velocity."""
+        """q ⊕ step on SE(3): motion with constant body velocity."""
         return manifold.pose_integrate(q, step)
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        """The constant body velocity that leads from q0 to q1 in unit time."""
+        """Constant body velocity from q0 to q1 in unit time."""
         return manifold.pose_difference(q0, q1)
 
     def problem(self, q: Array) -> str | None:
-        """Length of the quaternion."""
+        """Problem of the length of the quaternion, or None."""
         return norm_problem(q[3:])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The revolute joint (Takahashi 2012, table 2.1, R-joint) and its kind without limits."""
+"""Revolute joint (Takahashi 2012, table 2.1, R-joint) with and without limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.align import to_mat3, to_vec3
 from ada_dynamics.model.joints.base import (
     ALONE,
     MASS,
@@ -22,6 +21,7 @@ from ada_dynamics.model.joints.base import (
     turning,
     unit,
 )
+from ada_dynamics.model.rotations import to_mat3, to_vec3
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation
@@ -30,7 +30,7 @@ from ada_dynamics.spatial.vector import Scalar
 
 
 class Revolute(AxisJoint):
-    """One turn about coordinate axis k: q is the angle [rad]."""
+    """Rotation about coordinate axis k: q is the angle [rad]."""
 
     kind: ClassVar[str] = "revolute"
     nq, nv = 1, 1
@@ -47,16 +47,16 @@ class Revolute(AxisJoint):
         return (turning(unit(self.k)),)
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
-        """The two other moments and all forces."""
+        """Moments about both other axes and all forces."""
         a, b = self.across
         return (moment(unit(a)), moment(unit(b)), *(force(unit(i)) for i in range(3)))
 
     def unfelt(self) -> list[RigidInertia]:
-        """Mass on the axis, and equal moments of inertia across it."""
+        """Mass on the axis and equal moments of inertia perpendicular to it."""
         return [MASS, first_moment(self.k), round_about(self.k)]
 
     def parted(self, inertia: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
-        """Inertia about the axis stays; mass on it, and equal moments across it, go."""
+        """Keep the inertia about the axis; move mass on it and equal moments perpendicular to it."""
         h: Array = np.array(inertia.first_moment)
         about: Array = np.array(inertia.about_origin)
         across = self.across[1]
@@ -67,12 +67,12 @@ class Revolute(AxisJoint):
         return kept, RigidInertia(inertia.mass, to_vec3(on_axis), to_mat3(symmetric))
 
     def positions_at(self, R: Array, p: Array) -> Array:
-        """Angle about the axis."""
+        """Rotation angle about the axis."""
         return np.array([self.angle(R)])
 
 
 class Continuous(Revolute):
-    """A revolute joint that turns without end; its position is one angle all the same."""
+    """A revolute joint without position limits."""
 
     kind = "continuous"
     is_endless = True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrenches that a joint carries, and motions that it leaves free, as directions in its two frames."""
+"""Constraint forces and free motions of a joint as directions in its two frames."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vector import UNIT3
 
-NORMAL = 3  # in place of an axis: u x w of the two axes of a universal joint
+NORMAL = 3  # instead of an axis: normal of both axes of a universal joint
 SECOND = 4  # y of frame B, its second axis
 
 
@@ -17,7 +17,7 @@ class RowKind(NamedTuple):
 
     is_force: bool
     axis: int  # of frame A, or NORMAL, or SECOND
-    pitch: float = 0.0  # of a screw: a force has a moment of -pitch beside it, a turn a slide of pitch [m/rad]
+    pitch: float = 0.0  # of a helical joint [m/rad]
 
     def __str__(self) -> str:
         if self.axis == NORMAL:
@@ -29,7 +29,7 @@ class RowKind(NamedTuple):
 
     @classmethod
     def of(cls, column: Force) -> RowKind:
-        """The kind of a column of T or T_a that is a unit force or moment on a coordinate axis, or a screw's."""
+        """Kind of a column of T or T_a: unit force, moment or screw on a coordinate axis."""
         if not any(column.force):
             return cls(False, UNIT3.index(column.moment))
         axis = UNIT3.index(column.force)

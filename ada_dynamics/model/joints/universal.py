@@ -9,7 +9,6 @@ import numpy as np
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.align import align, clean_rotation
 from ada_dynamics.model.joints.base import (
     MASS,
     JointType,
@@ -21,6 +20,7 @@ from ada_dynamics.model.joints.base import (
     unit,
 )
 from ada_dynamics.model.joints.rows import NORMAL, SECOND, RowKind
+from ada_dynamics.model.rotations import align, clean_rotation
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation, Product
@@ -29,7 +29,7 @@ from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3
 
 
 class Universal(JointType):
-    """A turn about z, fixed in the parent, then about y, fixed in the child: q = both angles [rad]."""
+    """Rotation about z, fixed in the parent, then about y, fixed in the child: q = both angles [rad]."""
 
     kind, nq, nv = "universal", 2, 2
     axes = 2
@@ -38,16 +38,16 @@ class Universal(JointType):
 
     @classmethod
     def aligned(cls, axis: Array, axis2: Array | None, onto: int | None, **own: Scalar) -> tuple[JointType, Array]:
-        """The first axis is on z, the second one on y."""
-        assert axis2 is not None  # the builder sees to it
+        """Return the joint with its first axis on z and its second one on y."""
+        assert axis2 is not None  # ensured by checked_values
         return cls(**own), clean_rotation(np.column_stack([np.cross(axis2, axis), axis2, axis]))
 
     @classmethod
     def aligned_sides(
         cls, axis: Array, axis2: Array | None, onto: int | None, **own: Scalar
     ) -> tuple[JointType, Array, Array]:
-        """The first axis is on z of the parent's side, the second one on y of the child's."""
-        assert axis2 is not None  # the builder sees to it
+        """Return the joint with its first axis on z of the parent side and its second one on y of the child side."""
+        assert axis2 is not None  # ensured by checked_values
         return cls(**own), align(axis, 2)[0], align(axis2, 1)[0]
 
     def pose(self, q: Sequence[Scalar]) -> Transform:
@@ -65,24 +65,24 @@ class Universal(JointType):
         return (turning(first), turning(second))
 
     def bias(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
-        """The first axis moves in the child's frame."""
+        """The first axis rotates in the child frame."""
         return Motion(successive_turns_bias(self._axes(q), v), ZERO3)
 
     def constraint(self, q: Sequence[Scalar]) -> tuple[Force, ...]:
-        """The moment about both axes' normal (c2, 0, s2) and all forces."""
+        """Moment about the common normal (c2, 0, s2) and all forces."""
         s2, c2 = expr.sin(q[1]), expr.cos(q[1])
         return (moment(Vec3(c2, 0.0, s2)), *(force(unit(i)) for i in range(3)))
 
     def rows(self) -> tuple[RowKind, ...]:
-        """All forces, and the moment about both axes' normal."""
+        """All forces and the moment about the common normal."""
         return (*(RowKind(True, k) for k in range(3)), RowKind(False, NORMAL))
 
     def free_rows(self) -> tuple[RowKind, ...]:
-        """The moments about both axes."""
+        """Moments about both axes."""
         return (RowKind(False, 2), RowKind(False, SECOND))
 
     def unfelt(self) -> list[RigidInertia]:
-        """Mass where both axes meet."""
+        """Mass at the intersection of the axes."""
         return [MASS]
 
     def positions_at(self, R: Array, p: Array) -> Array:

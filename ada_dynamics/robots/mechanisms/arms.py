@@ -10,7 +10,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.elements import Limits, Shape
-from ada_dynamics.model.small import turned
+from ada_dynamics.model.rotations import turned
 from ada_dynamics.robots.mechanisms.geometry import angle_with, hooke_angles, turned_y, turned_z
 from ada_dynamics.robots.mechanisms.parts import X, Y, cylinder
 from ada_dynamics.robots.mechanisms.shapes import DARK, DRIVEN, ball, bar, pin

@@ -14,7 +14,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.elements import Shape
 from ada_dynamics.model.model import STANDARD_GRAVITY
-from ada_dynamics.model.small import turned
+from ada_dynamics.model.rotations import turned
 from ada_dynamics.robots.mechanisms.arms import Arm
 from ada_dynamics.robots.mechanisms.geometry import turned_z
 from ada_dynamics.robots.mechanisms.parts import Mechanism, Z, disc, positive, stacked

@@ -10,7 +10,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import STANDARD_GRAVITY
-from ada_dynamics.model.small import length
+from ada_dynamics.model.rotations import length
 from ada_dynamics.robots.mechanisms.parts import Mechanism, uneven_bar
 
 Axis = tuple[Array, Array]  # unit vector and a point on the axis [m]

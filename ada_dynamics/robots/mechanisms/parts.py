@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.small import length, product, turned
+from ada_dynamics.model.rotations import length, product, turned
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 

@@ -16,7 +16,7 @@ from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.edit.poses import NO_MOVE, compose, displaced, invert, link_poses
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.rigid import Pose
+from ada_dynamics.model.rotations import Pose
 from ada_dynamics.robots.mechanisms.geometry import turned_y
 from ada_dynamics.robots.mechanisms.parts import Mechanism, Solid, X, Y, Z
 

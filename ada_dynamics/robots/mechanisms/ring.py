@@ -11,7 +11,7 @@ import numpy as np
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import STANDARD_GRAVITY
-from ada_dynamics.model.small import length, turned
+from ada_dynamics.model.rotations import length, turned
 from ada_dynamics.robots.mechanisms.geometry import turned_z
 from ada_dynamics.robots.mechanisms.parts import Mechanism, box, positive
 

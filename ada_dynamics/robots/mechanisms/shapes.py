@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import Shape
-from ada_dynamics.model.rigid import shortest_turn
-from ada_dynamics.model.small import length
+from ada_dynamics.model.rotations import length, shortest_turn
 
 Colour = tuple[float, float, float, float]
 

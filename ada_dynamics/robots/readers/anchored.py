@@ -7,10 +7,9 @@ the frame which the file gives it.
 
 from __future__ import annotations
 
-from ada_dynamics.model.description import Description
+from ada_dynamics.model.description import Description, free_name
 from ada_dynamics.model.elements import Joint, Link
-from ada_dynamics.model.names import free_name
-from ada_dynamics.model.rigid import NO_MOVE, Pose, compose, inverse, is_unit
+from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse, is_unit
 from ada_dynamics.robots.readers.xml import Element
 
 

@@ -13,9 +13,8 @@ import re
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.description import Description
+from ada_dynamics.model.description import Description, free_name
 from ada_dynamics.model.elements import LoopJoint, Mimic
-from ada_dynamics.model.names import free_name
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.robots.readers.springs import checked_spring
 from ada_dynamics.robots.readers.values import the_child

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ada_dynamics.model.align import clean_relative
 from ada_dynamics.model.elements import Link
 from ada_dynamics.model.problems import Sink
-from ada_dynamics.model.rigid import UNIT
-from ada_dynamics.model.small import conjugated
+from ada_dynamics.model.rotations import UNIT, clean_relative, conjugated
 from ada_dynamics.robots.readers.urdf_shapes import Colours, read_shapes
 from ada_dynamics.robots.readers.values import Attributes, read_pose, the_child
 from ada_dynamics.robots.readers.xml import Element

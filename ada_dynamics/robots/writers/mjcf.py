@@ -12,9 +12,9 @@ import math
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.model.description import free_name
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Mimic
-from ada_dynamics.model.names import free_name
-from ada_dynamics.model.rigid import NO_MOVE, Pose, compose, inverse
+from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse
 from ada_dynamics.robots.readers.mjcf.joints import KINDS
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.robots.writers.draft import Draft

@@ -19,7 +19,7 @@ from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms import crba, dca, energy, kinematics, rnea
 from ada_dynamics.algorithms.assembly_order import ORDERS, in_turn
 from ada_dynamics.algorithms.regular_bodies import regular
-from ada_dynamics.model.spread import is_thin, spread
+from ada_dynamics.model.inertia_regularization import is_thin, regularize_inertias
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vector import Vec3
 
@@ -183,7 +183,7 @@ def test_a_link_that_nothing_resists_is_named() -> None:
 
 def test_where_no_inertia_can_be_moved_the_error_names_the_link() -> None:
     with refused(ada.ModelError, link="link_1", joint="joint_1", field="inertia"):
-        spread(MODELS["gantry"].tree)
+        regularize_inertias(MODELS["gantry"].tree)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

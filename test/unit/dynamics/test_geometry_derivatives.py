@@ -17,7 +17,7 @@ import ada_dynamics as ada
 from ada_dynamics.algorithms.aba import forward_dynamics
 from ada_dynamics.model import edit
 from ada_dynamics.model.edit.poses import link_poses
-from ada_dynamics.model.rigid import Pose
+from ada_dynamics.model.rotations import Pose
 from ada_dynamics.robots import mechanisms
 
 Array = NDArray[np.float64]

@@ -9,9 +9,9 @@ from loop_robots import assert_same_tree
 
 from ada_dynamics import Dynamics, check, close_loops
 from ada_dynamics.model import Model
-from ada_dynamics.model.degenerate import has_degenerate_bodies
 from ada_dynamics.model.edit import split_universals
 from ada_dynamics.model.edit.poses import link_poses
+from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.catalogue import CATALOGUE, entry, start_of, start_of_mechanism
 from ada_dynamics.robots.load import load
@@ -171,7 +171,7 @@ def test_rods_have_1_m_1_kg_and_the_thesis_inertia(name):
         np.testing.assert_allclose(np.diag(rod.inertia)[:2], 1.0 / 12.0, rtol=1e-15)
         # About itself nothing, but where it can turn about itself alone: as a bar of 2 cm across.
         assert rod.inertia[2, 2] == pytest.approx(5e-5 if name.startswith("floating") else 0.0, abs=1e-18)
-    assert has_degenerate_bodies(model.tree) == (not name.startswith("floating"))
+    assert has_singular_inertias(model.tree) == (not name.startswith("floating"))
 
 
 def test_the_branches_of_the_text_and_of_the_captions():

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from ada_dynamics.model import Builder, rigid
-from ada_dynamics.model.align import align
-from ada_dynamics.model.degenerate import has_degenerate_bodies
-from ada_dynamics.model.spread import is_thin, spread
+from ada_dynamics.model.inertia_regularization import has_singular_inertias, is_thin, regularize_inertias
+from ada_dynamics.model.rotations import align
 
 ScipyRotation = pytest.importorskip("scipy.spatial.transform").Rotation
 
@@ -153,7 +152,7 @@ def test_a_body_is_degenerate_without_mass_or_where_a_moment_about_its_centre_is
 ):
     builder = Builder("one").link("base").link("body", mass, com, inertia)
     tree = builder.joint("joint", "revolute", "base", "body").build().tree
-    assert has_degenerate_bodies(tree) is is_degenerate
+    assert has_singular_inertias(tree) is is_degenerate
 
 
 def test_inertia_is_moved_to_a_thin_link_and_none_through_a_joint_that_feels_all_of_it():
@@ -161,7 +160,7 @@ def test_inertia_is_moved_to_a_thin_link_and_none_through_a_joint_that_feels_all
     builder.link("rod", 1.0, (0.0, 0.0, -0.5), (1 / 12, 1 / 12, 0.0))
     builder.joint("hinge", "revolute", "body", "rod", (0.0, 0.5, 0.0), (0.2, 0.3, 0.4), axis=(0.0, 1.0, 0.0))
     tree = builder.build(base="floating").tree
-    found = spread(tree)
+    found = regularize_inertias(tree)
     through_base, through_hinge = found.moved
     assert through_base is None and through_hinge is not None and not found.is_unchanged
     body, rod = found.tree.bodies

@@ -9,9 +9,9 @@ import pytest
 from ada_dynamics import Builder, check
 from ada_dynamics.contact.shape_contacts import hull_contacts
 from ada_dynamics.model import Model
+from ada_dynamics.model.default_shapes import with_default_shapes
 from ada_dynamics.model.edit import lock, merge, with_gravity, with_prefix
 from ada_dynamics.model.elements import PLAIN
-from ada_dynamics.model.sticks import with_sticks
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.writers import render
 
@@ -142,7 +142,7 @@ def test_sticks_are_slender_and_coloured_in_turn_and_a_ball_shows_mass_that_they
     builder.link("heavy", 40.0, (0.0, 0.0, 0.5)).joint("b", "continuous", "thin", "heavy", (0.0, 0.0, 1.0))
     builder.link("aside", 0.001, (0.3, 0.0, 0.0)).joint("c", "fixed", "heavy", "aside", (0.0, 0.8, 0.0))
     builder.link("none").joint("d", "revolute", "aside", "none")
-    looks = {name: link.visuals for name, link in with_sticks(builder.build()).links.items()}
+    looks = {name: link.visuals for name, link in with_default_shapes(builder.build()).links.items()}
     radius = 0.03 * 0.8  # of the lengths 0.2, 1, 0.8; a joint at a link's origin counts for nothing
     found = {name: [(one.kind, *one.size) for one in shapes] for name, shapes in looks.items()}
     hub = ("sphere", pytest.approx(1.5 * radius))

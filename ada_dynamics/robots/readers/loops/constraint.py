@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.model.rigid import UNIT, Pose
+from ada_dynamics.model.rotations import UNIT, Pose
 from ada_dynamics.robots.readers.loops.xml_parts import (
     are_perpendicular,
     check_known,

@@ -19,7 +19,7 @@ from ada_dynamics.errors import unknown_name
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.model.rigid import NO_MOVE
+from ada_dynamics.model.rotations import NO_MOVE
 from ada_dynamics.robots.readers.anchored import zero_pose
 from ada_dynamics.robots.readers.sdf import loop_of
 from ada_dynamics.robots.readers.sdf.frames import WORLD, Frames

@@ -18,10 +18,10 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.align import clean_rotation
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, loop_kind
+from ada_dynamics.model.rotations import clean_rotation
 from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.loops.fields import LoopFields, refuse
 from ada_dynamics.spatial.rotation import from_rpy

@@ -10,7 +10,7 @@ import numpy as np
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Link
 from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.model.rigid import NO_MOVE, Pose, compose
+from ada_dynamics.model.rotations import NO_MOVE, Pose, compose
 from ada_dynamics.robots.readers.anchored import Assembly
 from ada_dynamics.robots.readers.mjcf.inertia import Mass, bounded, read_geom, read_inertial, together
 from ada_dynamics.robots.readers.mjcf.joints import MjcfJoint, connect_body, read_joint

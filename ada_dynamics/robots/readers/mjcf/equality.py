@@ -13,8 +13,7 @@ from ada_dynamics.errors import unknown_name
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import LoopJoint, Mimic
 from ada_dynamics.model.problems import Sink
-from ada_dynamics.model.rigid import UNIT, Pose, compose, inverse, shortest_turn
-from ada_dynamics.model.small import product, turned
+from ada_dynamics.model.rotations import UNIT, Pose, compose, inverse, product, shortest_turn, turned
 from ada_dynamics.robots.readers.mjcf.bodies import WORLD, World
 from ada_dynamics.robots.readers.mjcf.joints import MjcfJoint
 from ada_dynamics.robots.readers.mjcf.tendons import Tendons

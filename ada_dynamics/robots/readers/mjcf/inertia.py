@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.rigid import UNIT, Pose, compose, shortest_turn
-from ada_dynamics.model.small import conjugated
+from ada_dynamics.model.rotations import UNIT, Pose, compose, conjugated, shortest_turn
 from ada_dynamics.model.stacks import point_inertia
 from ada_dynamics.robots.readers.mjcf.meshes import Meshes
 from ada_dynamics.robots.readers.mjcf.values import Settings, Values

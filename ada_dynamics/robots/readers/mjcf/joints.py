@@ -14,8 +14,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import Joint, Limits, Link
 from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.model.rigid import NO_MOVE, UNIT, Pose, about, compose
-from ada_dynamics.model.small import turned
+from ada_dynamics.model.rotations import NO_MOVE, UNIT, Pose, about, compose, turned
 from ada_dynamics.robots.readers.anchored import Assembly
 from ada_dynamics.robots.readers.kinds import Kinds, Refused
 from ada_dynamics.robots.readers.mjcf.values import Settings, Values

@@ -18,7 +18,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.model.rigid import Pose
+from ada_dynamics.model.rotations import Pose
 from ada_dynamics.robots.readers.mjcf.include import folder_of
 from ada_dynamics.robots.readers.mjcf.mesh_file import Faces, read_mesh
 from ada_dynamics.robots.readers.mjcf.values import Settings, Values, rotation_of

@@ -7,7 +7,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.problems import Sink
-from ada_dynamics.model.rigid import NO_MOVE, compose
+from ada_dynamics.model.rotations import NO_MOVE, compose
 from ada_dynamics.robots.readers.mjcf.values import MAIN, Settings, Values
 from ada_dynamics.robots.readers.xml import Element
 

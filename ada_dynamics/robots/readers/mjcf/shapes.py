@@ -7,7 +7,7 @@ import numpy as np
 
 from ada_dynamics.model.elements import PLAIN, Shape
 from ada_dynamics.model.problems import Problem
-from ada_dynamics.model.rigid import Pose, compose
+from ada_dynamics.model.rotations import Pose, compose
 from ada_dynamics.robots.readers.mjcf.inertia import SHAPES, size_and_pose
 from ada_dynamics.robots.readers.mjcf.meshes import Meshes
 from ada_dynamics.robots.readers.mjcf.values import Settings, Values

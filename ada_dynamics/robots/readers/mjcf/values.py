@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.align import clean_rotation
 from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.model.rigid import UNIT, Pose, about, shortest_turn
-from ada_dynamics.model.small import dot, length, product
+from ada_dynamics.model.rotations import UNIT, Pose, about, clean_rotation, dot, length, product, shortest_turn
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_dynamics.structured_text.lexical import BadNumber, near, to_float

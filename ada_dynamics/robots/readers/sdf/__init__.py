@@ -16,8 +16,7 @@ from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.model.rigid import NO_MOVE, UNIT
-from ada_dynamics.model.small import conjugated
+from ada_dynamics.model.rotations import NO_MOVE, UNIT, conjugated
 from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.anchored import Assembly
 from ada_dynamics.robots.readers.foreign import DRAKE_JOINT, read_drake, read_mimic_plugin

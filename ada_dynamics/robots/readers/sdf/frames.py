@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ada_dynamics.errors import unknown_name
 from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.model.rigid import NO_MOVE, Pose, compose, inverse
+from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse
 from ada_dynamics.robots.readers.sdf.values import Values
 from ada_dynamics.robots.readers.xml import Element
 

@@ -14,8 +14,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import Limits, Mimic
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.model.rigid import Pose
-from ada_dynamics.model.small import turned
+from ada_dynamics.model.rotations import Pose, turned
 from ada_dynamics.robots.readers.foreign import DRAKE_JOINT
 from ada_dynamics.robots.readers.kinds import Kinds, Refused
 from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, Frames

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.align import clean_rotation
 from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.model.rigid import NO_MOVE, UNIT, Pose
+from ada_dynamics.model.rotations import NO_MOVE, UNIT, Pose, clean_rotation
 from ada_dynamics.robots.readers.values import the_child
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy

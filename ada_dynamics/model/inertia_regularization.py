@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regular inertias for all links, where some have none: thin rods, massless links.
+"""Redistribution of inertia so that thin rods and massless links get regular spatial inertias.
 
-Inertia that a joint does not feel may sit on either side of it: a mass on the axis of a revolute joint, any rotational
-inertia at a prismatic one, a mass at the centre of a ball joint (`regroup` moves such inertia inward). The world has an
-endless supply. Here it is moved, outward or inward, until every link resists every motion, as evenly as possible:
+Some inertia can be moved across a joint without changing the motion: a mass on the axis of a revolute joint, any
+rotational inertia at a prismatic joint, a mass at the centre of a ball joint (`regroup` moves such inertia inward). The
+world can supply any amount. The amounts minimise
 
-    minimise  Σ tr(D⁻¹ I) - log det(D⁻¹ I)    over the amounts that are moved through the joints,
+    Σ tr(D⁻¹ I) - log det(D⁻¹ I)    over the amounts moved through the joints,
 
-which is least where each inertia I is the wanted one, D, and infinite where one is singular. D is the link's own
-inertia where that is regular. The motion of the mechanism is the same, exactly; wrenches of joints through which
-inertia was moved are not, and have to be corrected by what `moved` needs to be carried along.
+which is minimal where each inertia I equals its target D and infinite where one is singular. D is the inertia of the
+link itself where that is regular. The motion of the mechanism is unchanged; wrenches of joints through which inertia
+was moved must be corrected by the wrench that accelerates `moved`.
 """
 
 from __future__ import annotations
@@ -21,38 +21,42 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
-from ada_dynamics.model.align import to_mat3, to_vec3
+from ada_dynamics.model.rotations import to_mat3, to_vec3
 from ada_dynamics.model.stacks import inertia_about_com
-from ada_dynamics.model.tree import WORLD, Tree
+from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 
-# Inverting an inertia loses as many digits as its principal moments are apart; past this ratio inertia is moved.
+# Ratio of principal moments below which inertia is moved: inversion loses digits in proportion to this ratio.
 THIN = 1e-4
-# Wanted for a link that has less: moments of this share of its largest one, mass of this share of the mean.
+# Targets for links with less: moments as a fraction of the largest one, mass as a fraction of the mean mass.
 WANTED_MOMENT = 0.3
 WANTED_MASS = 0.1
-# Where the smallest share of the wanted inertia, over all links and motions, stays below this, there is not enough.
+# The redistribution fails if the smallest eigenvalue of D⁻¹ I over all links stays below this.
 LEAST = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
-    """A tree whose inertias are all regular, and what was moved."""
+class RegularInertias:
+    """A tree with regular inertias, and the inertia moved through each joint."""
 
     tree: Tree
     moved: tuple[RigidInertia | None, ...]  # through each joint from the parent to the body, in the body's frame
 
     @property
     def is_unchanged(self) -> bool:
-        """True if nothing had to be moved."""
+        """Return True if no inertia was moved."""
         return all(m is None for m in self.moved)
 
 
 @lru_cache(maxsize=32)
-def spread(tree: Tree) -> Spread:
-    """The tree with regular inertias; an error names a link for which there are none."""
+def regularize_inertias(tree: Tree) -> RegularInertias:
+    """Return the tree with regular inertias.
+
+    Raises:
+        ModelError: no redistribution makes the inertia of a link regular; the error names the link.
+    """
     if not any(is_thin(body.inertia) for body in tree.bodies):
-        return Spread(tree, (None,) * len(tree.bodies))
+        return RegularInertias(tree, (None,) * len(tree.bodies))
     problem = _Problem(tree)
     amounts = problem.solve()
     moved = [_total(basis, x.tolist()) for basis, x in zip(problem.bases, amounts, strict=True)]
@@ -63,11 +67,11 @@ def spread(tree: Tree) -> Spread:
         inertias[body.index] = inertias[body.index] + m
         if body.parent != WORLD:
             inertias[body.parent] = inertias[body.parent] - body.placement.to_parent(m)
-    return Spread(tree.with_inertias(inertias), tuple(moved))
+    return RegularInertias(tree.with_inertias(inertias), tuple(moved))
 
 
 def is_thin(inertia: RigidInertia) -> bool:
-    """True if a body hardly resists some motion."""
+    """Return True if the inertia is nearly singular."""
     if not inertia.mass > 0.0:
         return True
     moments = np.linalg.eigvalsh(inertia_about_com(inertia))
@@ -88,7 +92,7 @@ def _matrix(inertia: RigidInertia) -> Array:
 
 
 def _wanted(tree: Tree) -> list[Array]:
-    """D of each body."""
+    """Target inertia D of each body."""
     lengths = [float(np.linalg.norm(b.placement.position)) for b in tree.bodies]
     lengths += [
         float(np.linalg.norm(b.inertia.first_moment)) / b.inertia.mass for b in tree.bodies if b.inertia.mass > 0.0
@@ -112,7 +116,7 @@ def _wanted(tree: Tree) -> list[Array]:
 
 
 class _Problem:
-    """Finds the amounts: Newton's method, on inertias I + t D with t lowered from where they are all regular to 0."""
+    """Interior-point solution by Newton's method on inertias I + t D, with t lowered to 0."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -133,7 +137,7 @@ class _Problem:
                 self.children[body.parent].append(body.index)
 
     def inertias(self, amounts: list[Array], t: float) -> Array:
-        """I + t D of all bodies."""
+        """Inertias I + t D of all bodies."""
         found: Array = (self.given + t * self.wanted).reshape(-1, 36)
         for body in self.tree.bodies:
             i = body.index
@@ -143,11 +147,11 @@ class _Problem:
         return found.reshape(-1, 6, 6)
 
     def shares(self, inertias: Array) -> Array:
-        """Least share of the wanted inertia that each body has."""
+        """Smallest eigenvalue of D⁻¹ I for each body."""
         return np.asarray(np.linalg.eigvalsh(self.whiten @ inertias @ self.whiten.transpose(0, 2, 1))[:, 0])
 
     def solve(self) -> list[Array]:
-        """Amounts per joint."""
+        """Return the amounts moved through each joint."""
         amounts = [np.zeros(len(basis)) for basis in self.bases]
         t = 1.0 + max(0.0, -float(np.min(self.shares(self.given))))
         while True:
@@ -163,9 +167,9 @@ class _Problem:
     def _impossible(self, body: int) -> ModelError:
         link = next((f.link for f in self.tree.frames.values() if f.body == body), self.tree.bodies[body].name)
         return ModelError(
-            f"link {link!r}, which joint {self.tree.bodies[body].name!r} carries, has no inertia against some motion, "
-            "and the links around it can lend it none without being felt. Use the algorithm 'crba' or 'aba', or give "
-            "the link mass and inertia about all axes.",
+            f"link {link!r}, the child of joint {self.tree.bodies[body].name!r}, has a singular inertia, and no "
+            "inertia of adjacent links can be moved to it. Use the algorithm 'crba' or 'aba', or give the link mass "
+            "and inertia about all axes.",
             link=link,
             joint=self.tree.bodies[body].name,
             field="inertia",
@@ -178,19 +182,19 @@ class _Problem:
         return float(np.sum(inertias * self.inverse_wanted) - np.sum(log_det))
 
     def _centred(self, amounts: list[Array], t: float) -> list[Array]:
-        """The minimum for this t, by damped Newton steps."""
+        """Minimise for this t by damped Newton steps."""
         inertias = self.inertias(amounts, t)
         value = self._objective(inertias)
         for _ in range(50):
-            steps, promised = self._newton_step(inertias)
-            if promised < 1e-9:
+            steps, predicted = self._newton_step(inertias)
+            if predicted < 1e-9:
                 break
             size = 1.0
             while size > 1e-12:
                 tried = [x + size * s for x, s in zip(amounts, steps, strict=True)]
                 inertias = self.inertias(tried, t)
                 found = self._objective(inertias)
-                if found <= value - 0.1 * size * promised:
+                if found <= value - 0.1 * size * predicted:
                     break
                 size *= 0.5
             else:
@@ -199,11 +203,11 @@ class _Problem:
         return amounts
 
     def _newton_step(self, inertias: Array) -> tuple[list[Array], float]:
-        """Newton's step, by elimination of the joints from the leaves inward, and the decrease that it promises."""
+        """Newton step by elimination of the joints from the leaves inward, and the predicted decrease."""
         n = len(inertias)
         inverse = np.linalg.inv(inertias)
         slope = self.inverse_wanted - inverse
-        below: list[tuple[Array, Array]] = [(np.zeros((0, 0)), np.zeros(0))] * n  # what each joint has from beyond it
+        below: list[tuple[Array, Array]] = [(np.zeros((0, 0)), np.zeros(0))] * n  # condensed from the joints beyond
         found: list[tuple[Array, Array]] = list(below)  # -H_cc⁻¹ H_ci and -H_cc⁻¹ g_c of the children's joints
         gradients: list[Array] = [np.zeros(0)] * n
         for i in range(n - 1, -1, -1):
@@ -222,21 +226,38 @@ class _Problem:
             found[i] = (X[:, :-1], X[:, -1])
             below[i] = (H[at:, at:] + H[at:, :at] @ X[:, :-1], g[at:] + H[at:, :at] @ X[:, -1])
         steps: list[Array] = [np.zeros(0)] * n
-        promised = 0.0
+        predicted = 0.0
         for body in self.tree.bodies:
             i = body.index
             if body.parent == WORLD:
                 left, right = below[i]
                 steps[i] = np.asarray(-np.linalg.solve(left, right))
             children = found[i][0] @ steps[i] + found[i][1]
-            promised -= float(gradients[i] @ np.concatenate([children, steps[i]]))
+            predicted -= float(gradients[i] @ np.concatenate([children, steps[i]]))
             at = 0
             for c in self.children[i]:
                 steps[c] = children[at : at + len(self.bases[c])]
                 at += len(self.bases[c])
-        return steps, promised
+        return steps, predicted
 
 
 def _matrices(inertias: list[RigidInertia]) -> Array:
-    """6x6 matrices, one in a row."""
+    """6x6 matrices as rows of 36 numbers."""
     return np.array([_matrix(m) for m in inertias], dtype=float).reshape(-1, 36)
+
+
+# A principal moment below this fraction of the largest one counts as zero.
+SINGULAR = 1e-9
+
+
+def has_singular_inertias(tree: Tree) -> bool:
+    """Return True if the spatial inertia of some body is singular: only then can the mass matrix be singular."""
+    return any(_is_singular(body) for body in tree.bodies)
+
+
+def _is_singular(body: Body) -> bool:
+    inertia = body.inertia
+    if not inertia.mass > 0.0:
+        return True
+    moments = np.linalg.eigvalsh(inertia_about_com(inertia))
+    return bool(moments[0] <= SINGULAR * moments[-1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks for links that have none: sticks from each link's frame to the joints that it carries, a ball for its mass."""
+"""Default visual shapes: rods from the frame of a link to its child joints, and a ball for its mass."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.elements import Link, Shape
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.rigid import shortest_turn
+from ada_dynamics.model.rotations import shortest_turn
 
-_COLOURS = (  # of links in turn; grey for the root
+_COLOURS = (  # of successive links; grey for the root
     (0.35, 0.37, 0.42, 1.0),
     (0.16, 0.42, 0.72, 1.0),
     (0.90, 0.52, 0.16, 1.0),
     (0.24, 0.58, 0.36, 1.0),
     (0.62, 0.30, 0.55, 1.0),
 )
-_SLENDERNESS = 0.03  # radius of sticks by the length of the middle one
-_SMALL = 0.05  # [m], stands for that length where nothing has any
+_SLENDERNESS = 0.03  # radius of rods divided by their median length
+_SMALL = 0.05  # [m], median length of a robot without extent
 _SHORTEST = 1e-6  # [m]
-_DENSITY = 3000.0  # [kg/m³]; what is denser than a solid of about this gets a ball of its mass
+_DENSITY = 3000.0  # [kg/m³]; a link denser than its rods of this density gets a ball of its mass
 
 
-def with_sticks(model: Model) -> Model:
-    """The model with simple shapes on all links that have no visual ones.
+def with_default_shapes(model: Model) -> Model:
+    """Return the model with default shapes on all links without visual shapes.
 
     Example::
 
-        view(with_sticks(planar_chain(5)))
+        view(with_default_shapes(planar_chain(5)))
     """
     ends = {name: _ends(model, name) for name in model.links}
     lengths = [float(np.linalg.norm(end)) for points in ends.values() for end in points]
@@ -45,7 +45,7 @@ def with_sticks(model: Model) -> Model:
 
 
 def _ends(model: Model, link: str) -> list[Array]:
-    """Points of a link at which others are joined to it; without repetitions."""
+    """Positions of child joints and loop joints in a link, without duplicates."""
     points = [joint.xyz for joint in model.joints.values() if joint.parent == link and joint.kind != "floating"]
     for loop in model.loops.values():
         points += [loop.parent_xyz] if loop.parent == link else []
@@ -77,6 +77,6 @@ def _sticks(link: Link, ends: list[Array], radius: float, colour: tuple[float, .
 
 
 def _is_near_stick(point: Array, tip: Array, radius: float) -> bool:
-    """True if a stick from the origin to its tip shows already where the mass is."""
+    """Return True if a rod from the origin to the tip covers the point."""
     along = float(np.clip(point @ tip / (tip @ tip), 0.0, 1.0))
     return float(np.linalg.norm(point - along * tip)) <= radius
