@@ -20,8 +20,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.loop_programs import loop_kernel
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function, cost, trace
-from ada_dynamics.hybrid import cuts
-from ada_dynamics.hybrid.measure import Evaluate, in_turn, ratio_of
+from ada_dynamics.hybrid import cut_selection
+from ada_dynamics.hybrid.program_cost import Evaluate, in_turn, ratio_of
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.model import planar_chain
@@ -87,7 +87,7 @@ class _Chain:
             solve = lambda q, v, tau: {"a": lagrange.forward_dynamics(tree, q, v, tau)}  # noqa: E731
             kernels[LAGRANGE] = _kernel(f"lagrange {model.name}", trace("hybrid_cost", inputs, solve))
         if self.has_hybrid:
-            kernels[HYBRID] = _kernel(f"hybrid {model.name} {self.chosen}", cuts.traced(tree, self.chosen))
+            kernels[HYBRID] = _kernel(f"hybrid {model.name} {self.chosen}", cut_selection.traced(tree, self.chosen))
         return kernels
 
 
@@ -100,7 +100,7 @@ def hybrid_cost(scenario: Any, output: Path, progress: Progress) -> Outcome:
     free = []
     for n in FREE[ADA]:
         model = _free_chain(n)
-        free.append(_Chain(model, cuts.uniform_cuts(model.tree, 3), False))
+        free.append(_Chain(model, cut_selection.uniform_cuts(model.tree, 3), False))
     every = [*planar, *free]
     for i, chain in enumerate(every):
         progress(0.6 * i / len(every), f"programs of {chain.model.name}")
@@ -183,7 +183,9 @@ def quantities_of(planar: Sequence[_Chain], free: Sequence[_Chain]) -> dict[str,
         value, spread = ratio_of(longer.rounds[name], shorter.rounds[name])
         found[key] = Quantity(value, spread=spread)
     tree = twelve.model.tree
-    by_ada, by_pieces = (cost(function).flops for function in (_ada_of(tree), cuts.traced(tree, twelve.chosen)))
+    by_ada, by_pieces = (
+        cost(function).flops for function in (_ada_of(tree), cut_selection.traced(tree, twelve.chosen))
+    )
     found["free_12_operations_by_specialised_ada"] = Quantity(by_pieces / by_ada)
     return found
 

@@ -23,8 +23,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.loop_programs import loop_kernel
 from ada_dynamics.dynamics.quantities.base import position_rates
 from ada_dynamics.expr import Function, trace
-from ada_dynamics.hybrid import cuts
-from ada_dynamics.hybrid.measure import Measured
+from ada_dynamics.hybrid import cut_selection
+from ada_dynamics.hybrid.program_cost import ProgramCost
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.robots.catalogue import start_of_mechanism
@@ -75,7 +75,7 @@ def planar(n: int) -> Case:
     q = np.zeros(n)
     q[0] = np.pi / 2.0
     model = ada.planar_chain(n)
-    return Case(model, (4,) if n == 7 else cuts.uniform_cuts(model.tree, 4), q, np.zeros(n), True)
+    return Case(model, (4,) if n == 7 else cut_selection.uniform_cuts(model.tree, 4), q, np.zeros(n), True)
 
 
 def floating(n: int) -> Case:
@@ -93,7 +93,7 @@ def floating(n: int) -> Case:
     model = builder.build("floating", (0.0, 0.0, 0.0))
     v = np.zeros(model.nv)
     v[3:6] = 1.0
-    return Case(model, cuts.uniform_cuts(model.tree, 3), model.neutral(), v, False)
+    return Case(model, cut_selection.uniform_cuts(model.tree, 3), model.neutral(), v, False)
 
 
 # --- a motion -------------------------------------------------------------------------------------------------------
@@ -159,8 +159,8 @@ def contenders(case: Case, states: States) -> tuple[list[Contender], dict[str, A
     kernels: dict[str, Any] = {GENERIC: loop_kernel(case.model.uniform_tree, "forward", False, "ada")}
     for name, solve in programs.items():
         kernels[name] = _kernel(f"{name} {case.model.name}", inputs, partial(_accelerations, tree, solve))
-    for name, chosen in ((PIECES, case.cuts), (AUTO, cuts.cheapest_cuts(tree))):
-        kernels[name] = _compiled(f"{name} {case.model.name} {chosen}", cuts.traced(tree, chosen))
+    for name, chosen in ((PIECES, case.cuts), (AUTO, cut_selection.cheapest_cuts(tree))):
+        kernels[name] = _compiled(f"{name} {case.model.name} {chosen}", cut_selection.traced(tree, chosen))
     q, v, tau = states
     made = [rows_in_turn(name, kernel, states) for name, kernel in kernels.items()]
     few = slice(None, None, max(1, len(q) // 16))
@@ -254,7 +254,7 @@ def plot(cases: Sequence[Case], title: str, path: Path) -> None:
     figure.savefig(path, dpi=80)
 
 
-def piece_sizes(report: Report) -> dict[str, list[Measured]]:
+def piece_sizes(report: Report) -> dict[str, list[ProgramCost]]:
     """How large pieces should be: the programs of `ada bench hybrid` for four robots."""
     hexa = ada.load("hexa")
     robots_and_starts = {
@@ -276,7 +276,7 @@ def piece_sizes(report: Report) -> dict[str, list[Measured]]:
     return found
 
 
-def plot_sizes(found: dict[str, list[Measured]], path: Path) -> None:
+def plot_sizes(found: dict[str, list[ProgramCost]], path: Path) -> None:
     """Time against the size of the pieces, as a share of that of single links."""
     from matplotlib.figure import Figure
 

@@ -24,7 +24,7 @@ from ada_dynamics.dynamics.off_loops import NOTICED, warn_if_off_loops
 from ada_dynamics.dynamics.preflight import refuse_algorithm, refuse_unusable
 from ada_dynamics.dynamics.quantities.equations import Order
 from ada_dynamics.errors import InputError, ModelError, WrongTypeError, unknown_name
-from ada_dynamics.hybrid.pieces import cut_joints
+from ada_dynamics.hybrid.partition import cut_joints
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.native import Entry
 from ada_dynamics.model.model import Model

@@ -13,9 +13,8 @@ from ada_dynamics.algorithms.assembly_order import Step
 from ada_dynamics.algorithms.joint_equations import ClosingEquations, Outcome
 from ada_dynamics.algorithms.joint_space import sub_tree
 from ada_dynamics.algorithms.regular_bodies import regular
-from ada_dynamics.hybrid.elimination import Method
-from ada_dynamics.hybrid.operator import SubChain
-from ada_dynamics.hybrid.pieces import order_of_pieces
+from ada_dynamics.hybrid.partition import order_of_pieces
+from ada_dynamics.hybrid.subchain import Method, SubChain
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.vector import Scalar

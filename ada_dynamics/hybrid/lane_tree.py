@@ -23,7 +23,7 @@ T = TypeVar("T")
 MAX_LANES = 8  # more equal limbs than that are several groups
 
 
-class Place(NamedTuple):
+class LaneOfBody(NamedTuple):
     """A lane of a body of a `LaneTree`; the world has one lane."""
 
     body: int
@@ -44,7 +44,7 @@ class LaneTree:
     original: Tree
     tree: Tree
     members: tuple[tuple[int, ...], ...]
-    parents: tuple[tuple[Place, ...], ...]
+    parents: tuple[tuple[LaneOfBody, ...], ...]
 
     @property
     def has_lanes(self) -> bool:
@@ -79,7 +79,7 @@ class LaneTree:
         """Values of a body's parents (`WORLD` among them), as one value with the body's lanes."""
         places = self.parents[body]
         above = places[0].body
-        if above != WORLD and places == tuple(Place(above, lane) for lane in range(len(self.members[above]))):
+        if above != WORLD and places == tuple(LaneOfBody(above, lane) for lane in range(len(self.members[above]))):
             return values[above]
         return lanes_packed([_lane(values[place.body], place.lane) for place in places])
 
@@ -215,8 +215,8 @@ def _parents_first(tree: Tree, groups: Iterable[tuple[int, ...]]) -> list[tuple[
 
 # --- bodies whose constants have lanes ------------------------------------------------------------------------------
 def _assembled(tree: Tree, groups: Sequence[tuple[int, ...]]) -> LaneTree:
-    place = {i: Place(number, lane) for number, group in enumerate(groups) for lane, i in enumerate(group)}
-    place[WORLD] = Place(WORLD, 0)
+    place = {i: LaneOfBody(number, lane) for number, group in enumerate(groups) for lane, i in enumerate(group)}
+    place[WORLD] = LaneOfBody(WORLD, 0)
     bodies: list[Body] = []
     nq = nv = 0
     for number, group in enumerate(groups):

@@ -24,8 +24,8 @@ from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function, trace
-from ada_dynamics.hybrid import cuts
-from ada_dynamics.hybrid.measure import Evaluate, Measured, by_size, compiled, counted, timed
+from ada_dynamics.hybrid import cut_selection
+from ada_dynamics.hybrid.program_cost import Evaluate, ProgramCost, by_size, compiled, counted, timed
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
@@ -134,17 +134,19 @@ def _run_hybrid(options: argparse.Namespace) -> int:
 
 
 # --- measuring ------------------------------------------------------------------------------------------------------
-def measure_pieces(model: Model, guess: Array | None, sizes: Sequence[int] = ()) -> list[Measured]:
+def measure_pieces(model: Model, guess: Array | None, sizes: Sequence[int] = ()) -> list[ProgramCost]:
     """All programs of a robot, those with pieces of equal size in the middle."""
     tree = model.tree
     rows, states = _conditions_and_states(model, guess)
-    made: list[tuple[Measured, Function]] = [counted(name, make) for name, make in _usual(model, rows, guess).items()]
+    made: list[tuple[ProgramCost, Function]] = [
+        counted(name, make) for name, make in _usual(model, rows, guess).items()
+    ]
     for size, chosen in by_size(tree, sizes).items():
-        measured, function = counted(f"pieces of {size}", partial(cuts.traced, tree, chosen, rows))
+        measured, function = counted(f"pieces of {size}", partial(cut_selection.traced, tree, chosen, rows))
         measured.size, measured.joints = size, _names(tree, chosen)
         made.append((measured, function))
-    chosen = cuts.cheapest_cuts(tree, None if rows is None else dict(rows))
-    measured, function = counted("hybrid auto", partial(cuts.traced, tree, chosen, rows))
+    chosen = cut_selection.cheapest_cuts(tree, None if rows is None else dict(rows))
+    measured, function = counted("hybrid auto", partial(cut_selection.traced, tree, chosen, rows))
     measured.joints = _names(tree, chosen)
     made.append((measured, function))
     ready: dict[str, Evaluate] = {}
@@ -162,7 +164,7 @@ def _names(tree: Tree, chosen: Sequence[int]) -> tuple[str, ...]:
     return tuple(tree.bodies[i].name for i in chosen)
 
 
-def _conditions_and_states(model: Model, guess: Array | None) -> tuple[cuts.Rows, list[Array]]:
+def _conditions_and_states(model: Model, guess: Array | None) -> tuple[cut_selection.Rows, list[Array]]:
     """Conditions of the loops in use, and states to run through: random ones, or the pose that closes the loops."""
     rng = np.random.default_rng(0)
     tau = rng.normal(size=(STATES, model.nv))
@@ -177,11 +179,11 @@ def _conditions_and_states(model: Model, guess: Array | None) -> tuple[cuts.Rows
             f"the conditions of the loops of {model.name!r} depend on each other in a way that changes with the pose; "
             "programs that leave out redundant ones cannot be compared."
         )
-    rows = cuts.frozen({loop.name: plan.rows.get(loop.name, ()) for loop in model.tree.loops})
+    rows = cut_selection.frozen({loop.name: plan.rows.get(loop.name, ()) for loop in model.tree.loops})
     return rows, [np.tile(q, (STATES, 1)), np.zeros((STATES, model.nv)), tau]
 
 
-def _usual(model: Model, rows: cuts.Rows, guess: Array | None) -> dict[str, Callable[[], Function]]:
+def _usual(model: Model, rows: cut_selection.Rows, guess: Array | None) -> dict[str, Callable[[], Function]]:
     """The other programs."""
     tree, inputs = model.tree, {"q": model.nq, "v": model.nv, "tau": model.nv}
     conditions = None if rows is None else dict(rows)
@@ -205,13 +207,13 @@ def _usual(model: Model, rows: cuts.Rows, guess: Array | None) -> dict[str, Call
     }
 
 
-def best(found: Sequence[Measured]) -> Measured:
+def best(found: Sequence[ProgramCost]) -> ProgramCost:
     """The fastest program; where nothing could be timed, that with the fewest instructions."""
     return min(found, key=lambda m: m.instructions if m.seconds is None else m.seconds)
 
 
 # --- showing --------------------------------------------------------------------------------------------------------
-def text(model: Model, found: Sequence[Measured]) -> list[str]:
+def text(model: Model, found: Sequence[ProgramCost]) -> list[str]:
     """A table, and what follows from it."""
     head = ("program", "operations", "divisions", "instructions", "ns", "compile s", "cuts")
     lines = table(
@@ -241,11 +243,11 @@ def text(model: Model, found: Sequence[Measured]) -> list[str]:
     ]
 
 
-def plot(found: Sequence[Measured], name: str, path: Path) -> None:
+def plot(found: Sequence[ProgramCost], name: str, path: Path) -> None:
     """Cost against the size of the pieces, with the other programs as lines across."""
     is_timed = all(m.seconds is not None for m in found)
 
-    def height(m: Measured) -> float:
+    def height(m: ProgramCost) -> float:
         return m.instructions if m.seconds is None else 1e9 * m.seconds
 
     pieces = [m for m in found if m.size is not None]

@@ -22,13 +22,13 @@ from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.dynamics.quantities.base import Outputs, Quantity, position_rates, quantity, substitute
 from ada_dynamics.dynamics.quantities.derivatives import Equations
 from ada_dynamics.expr import Expr, Function, Traced, directional, gradient, trace
-from ada_dynamics.hybrid import lanes
+from ada_dynamics.hybrid import lane_dynamics
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.vector import ZERO, Scalar
 
 Vectors = Mapping[str, Sequence[Scalar]]
 # Without loops: accelerations from efforts by the articulated bodies themselves. Others factorise the mass matrix.
-ARTICULATED = {"aba": aba.forward_dynamics, "lanes": lanes.forward_dynamics}
+ARTICULATED = {"aba": aba.forward_dynamics, "lanes": lane_dynamics.forward_dynamics}
 
 
 class Solution(NamedTuple):
@@ -231,6 +231,6 @@ def _residual(equations: Equations, given: Vectors) -> list[Scalar]:
     tree = equations.tree
     q, v, a, multipliers = (given.get(name, ()) for name in ("q", "v", "a", "multipliers"))
     if not equations.plan.conditions and equations.algorithm() == "lanes":
-        return lanes.inverse_dynamics(tree, q, v, a)
+        return lane_dynamics.inverse_dynamics(tree, q, v, a)
     efforts, conditions = residual(tree, q, v, a, equations.plan, multipliers)
     return [*efforts, *conditions]

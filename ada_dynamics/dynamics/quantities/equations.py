@@ -9,8 +9,8 @@ from functools import partial
 from ada_dynamics.algorithms import aba, ada, crba, dca, lagrange, order_n, rnea
 from ada_dynamics.algorithms.assembly_order import Nesting
 from ada_dynamics.dynamics.quantities.base import Outputs, Quantity, body_wrenches, quantity, tag_of
-from ada_dynamics.hybrid import forward as hybrid
-from ada_dynamics.hybrid import lanes
+from ada_dynamics.hybrid import cut_selection as hybrid
+from ada_dynamics.hybrid import lane_dynamics
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.vector import Scalar
@@ -24,7 +24,7 @@ FORWARD: dict[str, Callable[..., list[Scalar]]] = {
     "crba": crba.forward_dynamics,
     "order_n": order_n.forward_dynamics,
     "lagrange": lagrange.forward_dynamics,
-    "lanes": lanes.forward_dynamics,
+    "lanes": lane_dynamics.forward_dynamics,
     HYBRID: hybrid.forward_dynamics,
     **ASSEMBLIES,
 }

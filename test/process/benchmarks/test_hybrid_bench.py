@@ -10,7 +10,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.expr import cost
-from ada_dynamics.hybrid import cuts
+from ada_dynamics.hybrid import cut_selection
 from ada_tools.cli import main
 
 
@@ -23,7 +23,7 @@ def test_json_holds_the_operations_of_the_traced_programs(capsys: pytest.Capture
     assert found["best"] in programs
     tree = ada.load("pa10").tree
     assert programs["pieces of 4"]["joints"] == [tree.bodies[4].name]
-    assert programs["pieces of 4"]["operations"] == cost(cuts.traced(tree, (4,))).flops
+    assert programs["pieces of 4"]["operations"] == cost(cut_selection.traced(tree, (4,))).flops
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -19,7 +19,7 @@ from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms.assembly import Loops
 from ada_dynamics.algorithms.assembly_order import ORDERS, in_turn
 from ada_dynamics.expr import evaluate, trace
-from ada_dynamics.hybrid import assembly, cuts, lanes
+from ada_dynamics.hybrid import assembly, cut_selection, lane_dynamics
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vector import Vec3
@@ -38,7 +38,7 @@ def in_every_order(forward: Solve) -> Callable[..., list[list[Any]]]:
 def cut_at_random(tree: Tree, state: Any, external: Wrenches, seed: int) -> list[list[Any]]:
     rng = np.random.default_rng(seed)
     where = tuple(body.index for body in tree.bodies if rng.random() < 0.4)
-    return [assembly.solve(tree, *state, external, where, Loops(), method) for method in cuts.METHODS]
+    return [assembly.solve(tree, *state, external, where, Loops(), method) for method in cut_selection.METHODS]
 
 
 def once(forward: Solve) -> Callable[..., list[list[Any]]]:
@@ -53,7 +53,7 @@ SOLVERS: dict[str, Callable[..., list[list[Any]]]] = {
     "ada": in_every_order(assembly_disassembly.forward_dynamics),
     "dca": in_every_order(dca.forward_dynamics),
     "hybrid": cut_at_random,
-    "lanes": once(lanes.forward_dynamics),
+    "lanes": once(lane_dynamics.forward_dynamics),
 }
 
 

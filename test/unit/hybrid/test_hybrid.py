@@ -22,10 +22,10 @@ import ada_dynamics as ada
 from ada_dynamics.algorithms import crba, rnea
 from ada_dynamics.algorithms.regular_bodies import regular
 from ada_dynamics.expr import Function, cost, evaluate, expand, trace
-from ada_dynamics.hybrid import lanes
-from ada_dynamics.hybrid.forward import forward_dynamics
+from ada_dynamics.hybrid import lane_dynamics
+from ada_dynamics.hybrid.cut_selection import forward_dynamics
 from ada_dynamics.hybrid.lane_tree import lane_tree
-from ada_dynamics.hybrid.pieces import order_of_pieces, pieces
+from ada_dynamics.hybrid.partition import order_of_pieces, pieces
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.regroup import for_efforts
@@ -196,7 +196,7 @@ def mismatch(tree: Tree, q: Array, v: Array, tau: Array, a: Array, external: dic
 
 def traced(tree: Tree) -> Function:
     sizes = {"q": tree.nq, "v": tree.nv, "tau": tree.nv}
-    return trace("forward", sizes, lambda q, v, tau: {"a": lanes.forward_dynamics(tree, q, v, tau)})
+    return trace("forward", sizes, lambda q, v, tau: {"a": lane_dynamics.forward_dynamics(tree, q, v, tau)})
 
 
 def compiled(tree: Tree, key: str) -> Kernel:
@@ -293,7 +293,7 @@ def test_efforts_come_back_for_limbs_of_every_joint_type(kinds, loaded, on_trunk
     assume(condition < 1e6)  # else near gimbal lock, where digits are lost; usual ones are up to 1e5
     assert any(len(group) >= len(loaded) for group in lane_tree(tree).members)
     external = {i: Force(*(Vec3(*x) for x in rng.normal(size=(2, 3)).tolist())) for i in (1, len(tree.bodies) - 2)}
-    a = np.array(lanes.forward_dynamics(tree, q.tolist(), v.tolist(), tau.tolist(), external), dtype=float)
+    a = np.array(lane_dynamics.forward_dynamics(tree, q.tolist(), v.tolist(), tau.tolist(), external), dtype=float)
     assert mismatch(tree, q, v, tau, a, external) < RELATIVE
 
 

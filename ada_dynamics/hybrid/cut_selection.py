@@ -10,10 +10,11 @@ from typing import Any, TypeAlias
 from ada_dynamics.algorithms.assembly import Loops
 from ada_dynamics.expr import Function, trace
 from ada_dynamics.hybrid import assembly
-from ada_dynamics.hybrid.elimination import ByArticulatedInertia, ByMassMatrix, Method
-from ada_dynamics.hybrid.pieces import bound
+from ada_dynamics.hybrid.partition import bound, cut_joints
+from ada_dynamics.hybrid.subchain import ByArticulatedInertia, ByMassMatrix, Method
 from ada_dynamics.jit.estimate import instructions
 from ada_dynamics.model.tree import WORLD, Tree
+from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vector import Scalar
 
 # Conditions of loops in use, by loop.
@@ -120,3 +121,28 @@ def _cheapest(tree: Tree, rows: Rows) -> tuple[int, ...]:
         if known[better] >= known[best]:
             return best
         best = better
+
+
+def forward_dynamics(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: Mapping[int, Force] | None = None,
+    cuts: Sequence[str] | str = "auto",
+    rows: Mapping[str, Sequence[int]] | None = None,
+) -> list[Scalar]:
+    """Joint accelerations.
+
+    Args:
+        tree: the mechanism; every joint has its own coordinates.
+        q: positions; they must close the loops.
+        v: velocities, likewise.
+        tau: efforts.
+        external: wrench on a body about its origin, in its axes.
+        cuts: joints at which the tree is cut into pieces, or "auto": where it takes the fewest instructions.
+        rows: conditions of the loops in use (see `ada.solve`).
+    """
+    chosen = cheapest_cuts(tree, rows) if isinstance(cuts, str) and cuts == "auto" else cut_joints(tree, cuts)
+    method = cheapest_method(tree, chosen, frozen(rows))
+    return assembly.solve(tree, q, v, tau, external, chosen, Loops(rows), method)

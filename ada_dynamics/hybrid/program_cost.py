@@ -11,7 +11,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.expr import Function, cost
-from ada_dynamics.hybrid import cuts
+from ada_dynamics.hybrid import cut_selection
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.jit.cache import without_cache
 from ada_dynamics.jit.estimate import instructions
@@ -25,7 +25,7 @@ SECONDS = 0.004  # per program and round
 
 
 @dataclass
-class Measured:
+class ProgramCost:
     """One program.
 
     Attributes:
@@ -54,20 +54,20 @@ class Measured:
 def by_size(tree: Tree, sizes: Sequence[int] = ()) -> dict[int, tuple[int, ...]]:
     """Cuts into pieces of so many links; by default of one, two, three, ... up to the whole tree."""
     depth = max(len(tree.ancestry(body.index)) for body in tree.bodies)
-    chosen = sizes or range(1, min(depth, cuts.SIZES[-1]) + 1)
-    return {size: cuts.uniform_cuts(tree, size) for size in chosen}
+    chosen = sizes or range(1, min(depth, cut_selection.SIZES[-1]) + 1)
+    return {size: cut_selection.uniform_cuts(tree, size) for size in chosen}
 
 
-def counted(name: str, make: Callable[[], Function]) -> tuple[Measured, Function]:
+def counted(name: str, make: Callable[[], Function]) -> tuple[ProgramCost, Function]:
     """A program with its operations."""
     start = time.perf_counter()
     function = make()
     taken = time.perf_counter() - start
     of = cost(function)
-    return Measured(name, of.flops, of.divisions, instructions(function), taken), function
+    return ProgramCost(name, of.flops, of.divisions, instructions(function), taken), function
 
 
-def compiled(measured: Measured, function: Function, states: Sequence[Array]) -> Evaluate | None:
+def compiled(measured: ProgramCost, function: Function, states: Sequence[Array]) -> Evaluate | None:
     """Its code, ready to run over the states; notes how long it took to compile."""
     if reason_for_fallback() is not None:
         return None
