@@ -15,6 +15,7 @@ import numpy as np
 from ada_dynamics.algorithms.kinematics import link_pose, poses, transforms
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.geometry import ContactPoint, ContactSphere
+from ada_dynamics.contact.material import Material
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.elements import Link, Shape
 from ada_dynamics.model.model import Model
@@ -168,6 +169,7 @@ class _Candidates(NamedTuple):
     centres: Array  # (n, 3), in the link frames
     radii: Array  # (n,)
     placed: Array  # (n, 3), in the world frame
+    frictions: list[float | None]  # coefficients; None for that of the material of the ground
 
     @property
     def heights(self) -> Array:
@@ -209,16 +211,20 @@ def hull_contacts(model: Model, q: Array, vertices: Vertices | None = None) -> H
     """
     found, inertia_boxes, missing = _candidates(model, q, vertices)
     selection = _selection(model, found)
+    coefficients = {mu for one in found.values() for mu in one.frictions if mu is not None}
+    materials = {mu: Material.for_weight(model.total_mass, friction=mu) for mu in coefficients}
     points, spheres, count = [], [], dict.fromkeys(model.links, 0)
     for body, rows in selection.items():
         for i in rows:
             one = found[body]
             link, xyz, radius = one.links[i], one.centres[i].tolist(), float(one.radii[i])
+            friction = one.frictions[i]
+            material = None if friction is None else materials[friction]
             count[link] += 1
             if radius > 0.0:
-                spheres.append(ContactSphere(f"{link}_{count[link]}", link, xyz, radius))
+                spheres.append(ContactSphere(f"{link}_{count[link]}", link, xyz, radius, material))
             else:
-                points.append(ContactPoint(f"{link}_{count[link]}", link, xyz))
+                points.append(ContactPoint(f"{link}_{count[link]}", link, xyz, material))
     return HullContacts(points, spheres, inertia_boxes, missing)
 
 
@@ -236,7 +242,7 @@ def _candidates(
     frames = _link_frames(model, q)
     inertia_boxes: list[str] = []
     missing: list[str] = []
-    parts: dict[int, list[tuple[str, Array, Array]]] = {}
+    parts: dict[int, list[tuple[str, Array, float, float | None]]] = {}
     for link in model.links.values():
         body = model.tree.frames[link.name].body
         if body == WORLD or not shapes_of(link):
@@ -247,15 +253,17 @@ def _candidates(
             (missing if box is None else inertia_boxes).append(link.name)
             if box is None:
                 continue
-            balls = [(box, 0.0)]
-        for centres, radius in balls:
-            parts.setdefault(body, []).append((link.name, centres, np.full(len(centres), radius)))
+            balls = [(box, 0.0, shapes_of(link)[0].friction)]
+        for centres, radius, friction in balls:
+            parts.setdefault(body, []).append((link.name, centres, radius, friction))
     found = {}
     for body, pieces in parts.items():
-        links = [name for name, centres, _ in pieces for _ in centres]
+        links = [name for name, centres, _, _ in pieces for _ in centres]
+        frictions = [friction for _, centres, _, friction in pieces for _ in centres]
+        radii = np.concatenate([np.full(len(centres), radius) for _, centres, radius, _ in pieces])
         centres = np.concatenate([piece[1] for piece in pieces])
-        placed = np.concatenate([frames[name](own) for name, own, _ in pieces])
-        found[body] = _Candidates(links, centres, np.concatenate([piece[2] for piece in pieces]), placed)
+        placed = np.concatenate([frames[name](own) for name, own, _, _ in pieces])
+        found[body] = _Candidates(links, centres, radii, placed, frictions)
     return found, inertia_boxes, missing
 
 
@@ -271,22 +279,22 @@ def _point_transform(pose: Transform) -> Callable[[Array], Array]:
     return lambda x: np.asarray(x @ R.T + p)
 
 
-def _balls(shapes: Sequence[Shape], vertices: Vertices | None) -> Iterator[tuple[Array, float]]:
-    """Centers in the link frame, (n, 3), and their radius."""
+def _balls(shapes: Sequence[Shape], vertices: Vertices | None) -> Iterator[tuple[Array, float, float | None]]:
+    """Centers in the link frame, (n, 3), their radius with the margin of the contact, and the friction."""
     for shape in shapes:
         if shape.kind == "box":
-            yield np.array(box_corners(shape)), 0.0
+            yield np.array(box_corners(shape)), shape.margin, shape.friction
         elif shape.kind in ("sphere", "capsule"):
-            yield np.array(ball_centres(shape)), shape.size[0]
+            yield np.array(ball_centres(shape)), shape.size[0] + shape.margin, shape.friction
         elif shape.kind == "cylinder":
             angles = 2.0 * np.pi * (np.arange(RIM) + 0.5) / RIM
             rim = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(RIM)]) * shape.size[0]
             ends = [rim + np.array([0.0, 0.0, side * shape.size[1]]) for side in (-0.5, 0.5)]
-            yield np.array([in_link(shape, x) for x in np.concatenate(ends)]), 0.0
+            yield np.array([in_link(shape, x) for x in np.concatenate(ends)]), shape.margin, shape.friction
         else:
             own = None if vertices is None else vertices(shape)
             if own is not None and len(own):
-                yield own @ np.asarray(shape.rotation).T + shape.xyz, 0.0
+                yield own @ np.asarray(shape.rotation).T + shape.xyz, shape.margin, shape.friction
 
 
 def _inertia_box(link: Link) -> Array | None:

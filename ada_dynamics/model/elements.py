@@ -80,6 +80,8 @@ class Shape:
     rgba: tuple[float, ...] = PLAIN  # red, green, blue and opacity, from 0 to 1
     mesh: str | None = None  # path or URI of the mesh file as written in the description
     beside: str | None = None  # path of the description, for relative paths; None if it was given as text
+    friction: float | None = None  # Coulomb friction coefficient on the ground; None where the description has none
+    margin: float = 0.0  # distance from the ground at which contact begins [m]
 
     def __post_init__(self) -> None:
         """Check the values and convert them to arrays and tuples of floats."""
@@ -97,6 +99,8 @@ class Shape:
         R = self._numbers("rotation", self.rotation, (3, 3), "a 3x3 rotation matrix")
         if float(np.max(np.abs(R @ R.T - np.eye(3)))) > 1e-9 or float(np.linalg.det(R)) < 0.0:
             raise ModelError(f"a {self.kind} has rotation={R.tolist()}; it must be a 3x3 rotation matrix.")
+        if not (0.0 <= (self.friction or 0.0) < np.inf and 0.0 <= self.margin < np.inf):
+            raise ModelError(f"a {self.kind} has friction={self.friction}, margin={self.margin}; give 0 or more.")
         own = {"size": tuple(sizes.tolist()), "xyz": xyz, "rotation": R}
         own["rgba"] = tuple(np.clip(colour, 0.0, 1.0).tolist())
         for name, value in own.items():

@@ -914,6 +914,34 @@ def test_a_floating_robot_with_mesh_feet_starts_on_the_ground_as_its_keyframe_be
     assert scene.contact is not None and scene.notes == ()
 
 
+FLOORS = {
+    "no floor": "",
+    "rough": '<geom type="plane" size="0 0 1" friction="1.5" margin="0.002"/>',
+    "smooth": '<geom type="plane" size="0 0 1" friction="0.1" margin="0.03"/>',
+}
+SPHERES = {
+    "default": "",
+    "friction": 'friction="0.4"',
+    "rougher": 'friction="2.5 0.1"',
+    "priority": 'friction="0.4" priority="1"',
+    "margin": 'margin="0.01"',
+}
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+@pytest.mark.parametrize("sphere", SPHERES)
+def test_contacts_have_the_friction_and_the_margin_of_mujoco(floor, sphere):
+    body = f'<body name="a"><freejoint name="f"/><geom type="sphere" size="0.1" {SPHERES[sphere]}/></body>'
+    model = ada.load(mjcf(FLOORS[floor] + body))
+    scene = scene_for(model)
+    theirs, data = compiled(mjcf((FLOORS[floor] or '<geom type="plane" size="0 0 1"/>') + body))
+    data.qpos[2] = scene.q[2] - 1e-6
+    mujoco.mj_forward(theirs, data)
+    (contact,) = data.contact
+    assert contact.dist - contact.includemargin == pytest.approx(-1e-6, abs=1e-9)  # it touches from there on
+    assert scene.contact.spheres[0].material.friction == pytest.approx(contact.friction[0])
+
+
 @pytest.mark.parametrize("turn", ["", 'euler="90 0 0"'])
 def test_a_planar_robot_on_slides_stands_on_the_ground_with_straight_legs(turn):
     up, across = ("0 1 0", "0 0 -1") if turn else ("0 0 1", "0 1 0")

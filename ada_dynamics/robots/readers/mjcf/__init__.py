@@ -26,7 +26,7 @@ from ada_dynamics.robots.readers.mjcf.left_out import (
 from ada_dynamics.robots.readers.mjcf.meshes import Meshes
 from ada_dynamics.robots.readers.mjcf.replicate import expand_replicates
 from ada_dynamics.robots.readers.mjcf.settings import read_settings
-from ada_dynamics.robots.readers.mjcf.shapes import read_colours
+from ada_dynamics.robots.readers.mjcf.shapes import read_colours, read_ground
 from ada_dynamics.robots.readers.mjcf.spelling import check_spelling
 from ada_dynamics.robots.readers.mjcf.spring_damper import set_springs_and_dampers
 from ada_dynamics.robots.readers.mjcf.tendons import Tendons
@@ -49,6 +49,7 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
         raise ModelError(f"{file}, line {root.line}: <mujoco>: a MuJoCo (MJCF) file without a <worldbody>.")
     worldbody = _merged(bodies)
     expand_replicates(worldbody, settings, sink)
+    read_ground(worldbody, settings)
     world = Walk(robot, settings, Meshes(root, file, settings, sink), sink).run(worldbody)
     scale_masses(robot, settings.total_mass)
     robot.note_odd_shapes()

@@ -28,6 +28,21 @@ def read_colours(root: Element, settings: Settings) -> None:
             settings.colours[values.text("name")] = colour
 
 
+def read_ground(worldbody: Element, settings: Settings) -> None:
+    """Put friction and margin of the first plane or height field in the world into the settings."""
+    for child in worldbody.all("geom"):
+        problems: list[Problem] = []
+        values = Values(child, "the ground", problems.append, settings)
+        if values.text("type") in _GROUNDS:
+            settings.ground_friction, settings.ground_margin = _friction(values), values.number("margin", 0.0)
+            return
+
+
+def _friction(values: Values) -> float:
+    """Coefficient of sliding friction."""
+    return float(values.numbers("friction", 1, 3)[0]) if values.has("friction") else 1.0
+
+
 def read_shape(values: Values, settings: Settings, meshes: Meshes, around: Pose) -> tuple[Shape | None, bool, bool]:
     """A geom as a shape (or None), whether it is seen and whether it touches others.
 
@@ -58,4 +73,9 @@ def read_shape(values: Values, settings: Settings, meshes: Meshes, around: Pose)
     hidden = values.number("group", 0.0) >= _FIRST_HIDDEN
     touches = values.number("contype", 1.0) != 0.0 or values.number("conaffinity", 1.0) != 0.0
     colour = tuple(values.vector("rgba", settings.colours.get(values.text("material"), PLAIN)).tolist())
-    return Shape(kind, tuple(size.tolist()), p, R, colour, address), not hidden, touches
+    # A contact has the larger friction of both geoms, or that of the geom with the higher priority.
+    ground = 0.0 if values.number("priority", 0.0) > 0.0 else settings.ground_friction
+    friction = max(_friction(values), ground)
+    margin = values.number("margin", 0.0) + settings.ground_margin
+    shape = Shape(kind, tuple(size.tolist()), p, R, colour, address, friction=friction, margin=margin)
+    return shape, not hidden, touches

@@ -38,6 +38,8 @@ class Settings:
     strips_paths: bool = False  # whether meshes are looked up by their files' names alone
     defaults: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)  # class -> element -> attributes
     colours: dict[str, tuple[float, ...]] = field(default_factory=dict)  # of materials
+    ground_friction: float = 1.0  # MuJoCo's default
+    ground_margin: float = 0.0  # [m]
 
     def angle(self, value: float) -> float:
         """An angle of the file in radians."""
