@@ -12,12 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ada_dynamics.algorithms import assembly
 from ada_dynamics.algorithms.articulated_body import ArticulatedBody
-from ada_dynamics.algorithms.assembly_order import AssemblyOrder, Nesting
+from ada_dynamics.algorithms.assembly import AssemblyAlgorithm, ConstraintSelection
 from ada_dynamics.algorithms.joint_equations import Block, ClosingEquations, Outcome, Terms, has_rotor, joined
 from ada_dynamics.algorithms.ldl import DenseFactors, factorise_dense
-from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
 
@@ -168,37 +166,5 @@ def close(conditions: ClosingEquations, handles: tuple[int, ...]) -> tuple[Artic
     return body, WayBack(terms, system.x, system.unknown, factors, factors.divided(s), y, rates)
 
 
-def solve(
-    tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    external: Mapping[int, Force] | None = None,
-    order: AssemblyOrder | Nesting | str | None = None,
-    rows: Mapping[str, Sequence[int]] | None = None,
-) -> assembly.Solution:
-    """Accelerations, and the wrench of every joint.
-
-    Args:
-        tree: the mechanism; every joint has its own coordinates.
-        q: positions; they must close the loops.
-        v: velocities, likewise.
-        tau: efforts.
-        external: wrench on a body about its origin, in its axes.
-        order: of assembly (see `assembly_order`); by default the one with few handles.
-        rows: conditions in use by loop, as indices into `closure.row_kinds`; all by default. They must be independent.
-    """
-    return assembly.solve(close, tree, q, v, tau, external, order, assembly.Loops(rows))
-
-
-def forward_dynamics(
-    tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    external: Mapping[int, Force] | None = None,
-    order: AssemblyOrder | Nesting | str | None = None,
-    rows: Mapping[str, Sequence[int]] | None = None,
-) -> list[Scalar]:
-    """Joint accelerations; for the arguments see `solve`."""
-    return solve(tree, q, v, tau, external, order, rows).accelerations
+_ADA = AssemblyAlgorithm(close, ConstraintSelection)
+solve, forward_dynamics = _ADA.solve, _ADA.forward_dynamics

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ada_dynamics.algorithms import kinematics
 from ada_dynamics.algorithms.articulated_body import ArticulatedBody, FreeBody, Operator
@@ -47,7 +47,7 @@ class Solution(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Loops:
+class ConstraintSelection:
     """Which conditions of the loops are in use (see `ada.solve`)."""
 
     rows: Mapping[str, Sequence[int]] | None = None
@@ -88,14 +88,14 @@ class State:
 
     def __init__(
         self,
-        basis: Regular,
+        tree: Tree,
         q: Sequence[Scalar],
         v: Sequence[Scalar],
         tau: Sequence[Scalar],
         external: Mapping[int, Force],
     ) -> None:
         """Args as for `ada.solve`."""
-        self.tree = tree = basis.tree
+        self.tree = tree
         self.q, self.v, self.external = q, v, external
         self.effort = [t - p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
         self.X: list[Transform] = kinematics.transforms(tree, q)
@@ -128,7 +128,9 @@ class State:
         part = sub_tree(self.tree, joints)
         return JointSpaceBody(part, self.q, self.v, self.effort, self.w, self.external)
 
-    def joint(self, loops: Loops, number: int, bias: Mapping[int, Motion], handles: Sequence[int]) -> ClosingJoint:
+    def joint(
+        self, loops: ConstraintSelection, number: int, bias: Mapping[int, Motion], handles: Sequence[int]
+    ) -> ClosingJoint:
         """A joint by its number, for the accelerations that its two links would have without it.
 
         Its equations stand where the operators of the link that keeps its handle need not be turned.
@@ -175,51 +177,100 @@ class ClosedStep:
         return Release(outcomes, forces)
 
 
+class LinkGroup(Protocol):
+    """Links that start the assembly as one articulated body, by their joint-space equations of motion."""
+
+    def body(self, handles: tuple[int, ...]) -> ArticulatedBody:
+        """The articulated body with handles on these links."""
+        ...
+
+    def released(self, forces: Mapping[int, Force]) -> dict[int, tuple[list[Scalar], Force]]:
+        """q̈ and wrench of each joint inside, by body, for forces on the handles."""
+        ...
+
+
 @dataclass(frozen=True)
 class GroupStep:
-    """A group of links on the way back."""
+    """A group of links, ready for disassembly."""
 
-    group: JointSpaceBody
+    group: LinkGroup
 
     def release(self, outside: Mapping[int, Force]) -> Release:
-        """For forces on the handles."""
+        """Disassemble for forces on the handles."""
         found = self.group.released(outside)
         return Release({j: (Outcome([], rates), wrench) for j, (rates, wrench) in found.items()}, {})
 
 
-def solve(
-    close: Close,
-    tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    external: Mapping[int, Force] | None,
-    order: AssemblyOrder | Nesting | str | None,
-    loops: Loops,
-) -> Solution:
-    """Assemble all links, closing joints by `close`, and take them apart again."""
-    insist_on_own_coordinates(tree)
-    loops.check(tree)
-    basis = regular(tree)
-    state = State(basis, q, v, tau, external or {})
-    steps = assembly_order(tree, order).steps
-    done, pivots = _assemble(close, state, steps, loops)
-    outcomes = _disassemble(len(tree.bodies), steps, done)
-    accelerations: list[Scalar] = [0.0] * tree.nv
-    for body in tree.bodies:
-        accelerations[body.v] = outcomes[body.index][0].rates
-    numbers = [len(tree.bodies) + k for k in range(len(tree.loops))]
-    used = [len(loops.used(loop)) for loop in tree.loops]
-    return Solution(
-        accelerations,
-        [x for j, count in zip(numbers, used, strict=True) for x in outcomes[j][0].x[:count]],
-        _original_wrenches(basis, state, accelerations, [outcomes[b.index][1] for b in tree.bodies]),
-        [outcomes[j][1] for j in numbers],
-        {joint_name(tree, step.joints[0]): p for step, p in zip(steps, pivots, strict=True)},
-    )
+@dataclass(frozen=True)
+class AssemblyAlgorithm:
+    """Forward dynamics by assembly and disassembly.
+
+    Attributes:
+        close: closes the joints of a step: by their constraint forces (ADA) or by their motion (DCA).
+        selection: type of the constraint selection.
+    """
+
+    close: Close
+    selection: type[ConstraintSelection]
+
+    def solve(
+        self,
+        tree: Tree,
+        q: Sequence[Scalar],
+        v: Sequence[Scalar],
+        tau: Sequence[Scalar],
+        external: Mapping[int, Force] | None = None,
+        order: AssemblyOrder | Nesting | str | None = None,
+        rows: Mapping[str, Sequence[int]] | None = None,
+    ) -> Solution:
+        """Compute the joint accelerations and the wrench of every joint.
+
+        Args:
+            tree: the mechanism; every joint has its own coordinates.
+            q: positions; they must close the loops.
+            v: velocities; they must satisfy the loop constraints.
+            tau: joint efforts.
+            external: wrench on a body about its origin, in its axes.
+            order: of assembly (see `assembly_order`); by default the one with few handles.
+            rows: constraint rows in use by loop, as indices into `closure.row_kinds`; all by default. They must be
+                independent.
+        """
+        refuse_mimics(tree)
+        loops = self.selection(rows)
+        loops.check(tree)
+        basis = regular(tree)
+        state = State(basis.tree, q, v, tau, external or {})
+        steps = assembly_order(tree, order).steps
+        done, pivots = assemble(self.close, state, steps, loops, state.group)
+        outcomes = disassemble(len(tree.bodies), steps, done)
+        accelerations: list[Scalar] = [0.0] * tree.nv
+        for body in tree.bodies:
+            accelerations[body.v] = outcomes[body.index][0].rates
+        numbers = [len(tree.bodies) + k for k in range(len(tree.loops))]
+        used = [len(loops.used(loop)) for loop in tree.loops]
+        return Solution(
+            accelerations,
+            [x for j, count in zip(numbers, used, strict=True) for x in outcomes[j][0].x[:count]],
+            _original_wrenches(basis, state, accelerations, [outcomes[b.index][1] for b in tree.bodies]),
+            [outcomes[j][1] for j in numbers],
+            {joint_name(tree, step.joints[0]): p for step, p in zip(steps, pivots, strict=True)},
+        )
+
+    def forward_dynamics(
+        self,
+        tree: Tree,
+        q: Sequence[Scalar],
+        v: Sequence[Scalar],
+        tau: Sequence[Scalar],
+        external: Mapping[int, Force] | None = None,
+        order: AssemblyOrder | Nesting | str | None = None,
+        rows: Mapping[str, Sequence[int]] | None = None,
+    ) -> list[Scalar]:
+        """Compute the joint accelerations; for the arguments see `solve`."""
+        return self.solve(tree, q, v, tau, external, order, rows).accelerations
 
 
-def insist_on_own_coordinates(tree: Tree) -> None:
+def refuse_mimics(tree: Tree) -> None:
     """Refuse joints that mimic others: they would be closed as if they were free."""
     for body in tree.bodies:
         if not body.is_independent:
@@ -232,10 +283,25 @@ def insist_on_own_coordinates(tree: Tree) -> None:
             )
 
 
-def _assemble(
-    close: Close, state: State, steps: Sequence[Step], loops: Loops
+def assemble(
+    close: Close,
+    state: State,
+    steps: Sequence[Step],
+    loops: ConstraintSelection,
+    group_of: Callable[[Sequence[int]], LinkGroup],
 ) -> tuple[list[ClosedStep | GroupStep], list[list[Scalar]]]:
-    """The steps, ready for the way back, and their pivots."""
+    """Assemble all links (eqs. 2.17-2.21, 3.12-3.20).
+
+    Args:
+        close: closes the joints of a step.
+        state: the mechanism in its state.
+        steps: of the assembly order.
+        loops: constraint rows in use.
+        group_of: makes the group of links that the given joints hold together.
+
+    Returns:
+        The steps, ready for disassembly, and the pivots of each.
+    """
     n = len(state.tree.bodies)
     grouped = {link for step in steps if step.in_joint_space for link in step.parts}
     bodies = {i: state.link(i) for i in range(n) if i not in grouped}
@@ -243,7 +309,7 @@ def _assemble(
     pivots: list[list[Scalar]] = []
     for k, step in enumerate(steps):
         if step.in_joint_space:
-            group = state.group(step.joints)
+            group = group_of(step.joints)
             bodies[n + k] = group.body(step.handles)
             state.alone.update({link: bodies[n + k].operator(link, link) for link in step.handles})
             done.append(GroupStep(group))
@@ -258,7 +324,7 @@ def _assemble(
     return done, pivots
 
 
-def _disassemble(
+def disassemble(
     n: int, steps: Sequence[Step], done: Sequence[ClosedStep | GroupStep]
 ) -> dict[int, tuple[Outcome, Force]]:
     """Outcome and wrench of every joint, from the last step to the first; n is the number of links."""

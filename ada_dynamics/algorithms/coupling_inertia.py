@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ada_dynamics.algorithms.crba import composite_inertias
-from ada_dynamics.algorithms.kinematics import at_rest, motions, transforms
-from ada_dynamics.algorithms.rnea import inverse_dynamics, needed_force, wrenches_inward
+from ada_dynamics.algorithms.kinematics import at_rest, inward_sums, motions, transforms
+from ada_dynamics.algorithms.rnea import inverse_dynamics, needed_force
 from ada_dynamics.model.joints import Floating
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
@@ -83,7 +83,7 @@ def coupling(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], support: str)
             columns[j] = columns[j] + body.multiplier * seen
     moving = motions(tree, X, q, v, None, at_rest())
     own = [needed_force(body.inertia, m) for body, m in zip(tree.bodies, moving, strict=True)]
-    through = wrenches_inward(tree, X, own)
+    through = inward_sums(tree, X, own)
     needed = NO_FORCE
     for i in roots:
         needed = needed + to_f.to_child(places[i].to_parent(through[i]))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from ada_dynamics.algorithms.aba import articulated_bodies
 from ada_dynamics.algorithms.jacobians import columns_at
-from ada_dynamics.algorithms.kinematics import poses, transforms
+from ada_dynamics.algorithms.kinematics import inward_sums, poses, transforms
 from ada_dynamics.algorithms.ldl import SymmetricMatrix, solve
 from ada_dynamics.algorithms.rnea import gather_efforts, inverse_dynamics, joint_wrenches, no_velocity, rotor_efforts
 from ada_dynamics.model.tree import WORLD, Tree
@@ -23,22 +23,7 @@ from ada_dynamics.spatial.vector import Scalar, is_zero
 
 def composite_inertias(tree: Tree, X: Sequence[Transform]) -> list[RigidInertia]:
     """Inertia of each body with all that it carries, in the body's frame."""
-    total = [body.inertia for body in tree.bodies]
-    for body in reversed(tree.bodies):
-        if body.parent != WORLD:
-            total[body.parent] = total[body.parent] + X[body.index].to_parent(total[body.index])
-    return total
-
-
-def _composite_with(
-    tree: Tree, X: Sequence[Transform], added: Mapping[int, ArticulatedInertia]
-) -> list[ArticulatedInertia]:
-    """`composite_inertias` of bodies that carry more than rigid inertia."""
-    total = articulated_bodies(tree, added)
-    for body in reversed(tree.bodies):
-        if body.parent != WORLD:
-            total[body.parent] = total[body.parent] + X[body.index].to_parent(total[body.index])
-    return total
+    return inward_sums(tree, X, [body.inertia for body in tree.bodies])
 
 
 def mass_matrix(
@@ -52,7 +37,9 @@ def mass_matrix(
     With `added` and `added_armature`, M + Σ JᵀAJ + R as in `aba.forward_dynamics`.
     """
     X = transforms(tree, q)
-    composite = _composite_with(tree, X, added) if added else composite_inertias(tree, X)
+    composite: Sequence[RigidInertia | ArticulatedInertia] = (
+        inward_sums(tree, X, articulated_bodies(tree, added)) if added else composite_inertias(tree, X)
+    )
     M = SymmetricMatrix(tree.nv)
     for i, rotor in enumerate(added_armature or ()):
         M.add(i, i, rotor)
@@ -99,12 +86,25 @@ def forward_dynamics(
     added: Mapping[int, ArticulatedInertia] | None = None,
     added_armature: Sequence[Scalar] | None = None,
 ) -> list[Scalar]:
-    """M⁻¹ (τ - h): mass matrix and bias, then elimination from the leaves to the root.
+    """Compute the joint accelerations M⁻¹ (τ - h) by elimination from the leaves to the root."""
+    return solve(*equations_of_motion(tree, q, v, tau, external, added, added_armature))
+
+
+def equations_of_motion(
+    tree: Tree,
+    q: Sequence[Scalar],
+    v: Sequence[Scalar],
+    tau: Sequence[Scalar],
+    external: Mapping[int, Force] | None = None,
+    added: Mapping[int, ArticulatedInertia] | None = None,
+    added_armature: Sequence[Scalar] | None = None,
+) -> tuple[SymmetricMatrix, list[Scalar]]:
+    """M by composite inertias, and τ - h by recursive Newton-Euler.
 
     `added` and `added_armature` are those of `aba.forward_dynamics`.
     """
     h = inverse_dynamics(tree, q, v, None, external)
-    return solve(mass_matrix(tree, q, added, added_armature), [t - b for t, b in zip(tau, h, strict=True)])
+    return mass_matrix(tree, q, added, added_armature), [t - b for t, b in zip(tau, h, strict=True)]
 
 
 def mass_matrix_by_jacobians(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:

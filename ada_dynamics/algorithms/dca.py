@@ -12,15 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ada_dynamics.algorithms import assembly
 from ada_dynamics.algorithms.articulated_body import ArticulatedBody
-from ada_dynamics.algorithms.assembly_order import AssemblyOrder, Nesting
+from ada_dynamics.algorithms.assembly import AssemblyAlgorithm, ConstraintSelection, State
 from ada_dynamics.algorithms.closure import Branches, ConstraintRow, loop_rows, row_kinds
 from ada_dynamics.algorithms.joint_equations import Block, ClosingEquations, LoopJointEquations, Outcome, joined
 from ada_dynamics.algorithms.kinematics import Moving
 from ada_dynamics.algorithms.ldl import DenseFactors, factorise_dense
 from ada_dynamics.model.joints.rows import SECOND
-from ada_dynamics.model.tree import WORLD, Tree
+from ada_dynamics.model.tree import WORLD
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
 from ada_dynamics.spatial.vector import UNIT3, ZERO, ZERO3, Scalar, Vec3, cross, is_zero
 
@@ -168,10 +167,10 @@ def close(conditions: ClosingEquations, handles: tuple[int, ...]) -> tuple[Artic
     return joined(conditions, handles, y, z, bias), ClosedByMotion(conditions, Y, s, pulled, motion)
 
 
-class AllDirections(assembly.Loops):
+class AllDirections(ConstraintSelection):
     """Loops whose joints are given with their motions, too: all six directions of each."""
 
-    def joint(self, state: assembly.State, index: int, moving: Mapping[int, Moving]) -> LoopJointEquations:
+    def joint(self, state: State, index: int, moving: Mapping[int, Moving]) -> LoopJointEquations:
         """A loop joint: the conditions in use, then the directions in which it is free, or counts as free."""
         held = super().joint(state, index, moving)
         loop = state.tree.loops[index]
@@ -215,37 +214,5 @@ def child_direction(ways: Branches, x: Vec3) -> dict[int, Vec3]:
     return ways.downward(at_top, ways.child_side, found)
 
 
-def solve(
-    tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    external: Mapping[int, Force] | None = None,
-    order: AssemblyOrder | Nesting | str | None = None,
-    rows: Mapping[str, Sequence[int]] | None = None,
-) -> assembly.Solution:
-    """Accelerations, and the wrench of every joint.
-
-    Args:
-        tree: the mechanism; every joint has its own coordinates.
-        q: positions; they must close the loops.
-        v: velocities, likewise.
-        tau: efforts.
-        external: wrench on a body about its origin, in its axes.
-        order: of assembly (see `assembly_order`); by default the one with few handles.
-        rows: conditions in use by loop, as indices into `closure.row_kinds`; all by default. They must be independent.
-    """
-    return assembly.solve(close, tree, q, v, tau, external, order, AllDirections(rows))
-
-
-def forward_dynamics(
-    tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    external: Mapping[int, Force] | None = None,
-    order: AssemblyOrder | Nesting | str | None = None,
-    rows: Mapping[str, Sequence[int]] | None = None,
-) -> list[Scalar]:
-    """Joint accelerations; for the arguments see `solve`."""
-    return solve(tree, q, v, tau, external, order, rows).accelerations
+_DCA = AssemblyAlgorithm(close, AllDirections)
+solve, forward_dynamics = _DCA.solve, _DCA.forward_dynamics

@@ -78,6 +78,16 @@ def local_motion(
     return speeds, efforts
 
 
+def link_columns(tree: Tree, X: Sequence[Transform], q: Sequence[Scalar], link: int) -> list[Motion]:
+    """Jacobian of a body by columns, in its frame."""
+    body = tree.bodies[link]
+    columns = [NO_MOTION] * tree.nv
+    if body.parent != WORLD:
+        columns = [X[link].to_child(m) for m in link_columns(tree, X, q, body.parent)]
+    columns[body.v] = body.joint.subspace(q[body.q])
+    return columns
+
+
 class JointSpaceBody:
     """A group of links in a state."""
 
@@ -100,20 +110,10 @@ class JointSpaceBody:
         h = rnea.inverse_dynamics(tree, self._q, self._v, None, self._external, gravity=not part.floats)
         self._factors: DenseFactors = factorise_dense(crba.mass_matrix(tree, self._q).dense())
         self._alone = self._solve([t - b for t, b in zip(tau, h, strict=True)])
-        self._columns = [self._jacobian(i) for i in range(len(part.links))]
+        self._columns = [link_columns(tree, self.X, self._q, i) for i in range(len(part.links))]
 
     def _solve(self, b: Sequence[Scalar]) -> list[Scalar]:
         return self._factors.backward(self._factors.divided(self._factors.forward(b)))
-
-    def _jacobian(self, link: int) -> list[Motion]:
-        """Motion of a link for unit velocities, in its frame."""
-        tree = self.part.tree
-        body = tree.bodies[link]
-        columns = [NO_MOTION] * tree.nv
-        if body.parent != WORLD:
-            columns = [self.X[link].to_child(m) for m in self._jacobian(body.parent)]
-        columns[body.v] = body.joint.subspace(self._q[body.q])
-        return columns
 
     def body(self, handles: tuple[int, ...]) -> ArticulatedBody:
         """The group as an articulated body with handles on some links."""

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ada_dynamics import expr
 from ada_dynamics.model.joints import SphericalEuler
 from ada_dynamics.model.tree import WORLD, Body, Tree
-from ada_dynamics.spatial.motion import Motion
+from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
+from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import ZERO3, ZERO33, Mat3, Scalar, Vec3, cross
+
+Carried = TypeVar("Carried", Force, RigidInertia, ArticulatedInertia)
 
 
 class Moving(NamedTuple):
@@ -114,6 +117,21 @@ def world_and_bodies(
     """`motions` with zero joint accelerations by body, the world's among them; weight as an acceleration upward."""
     base = at_rest(-tree.gravity if gravity else ZERO3)
     return {WORLD: base, **dict(enumerate(motions(tree, X, q, v, None, base)))}
+
+
+def inward_sums(tree: Tree, X: Sequence[Transform], own: Sequence[Carried]) -> list[Carried]:
+    """Sum of a value of each body and of all bodies that it carries, in its frame.
+
+    Args:
+        tree: the mechanism.
+        X: pose of every body in its parent.
+        own: wrench or inertia of every body, in its frame.
+    """
+    total = list(own)
+    for body in reversed(tree.bodies):
+        if body.parent != WORLD:
+            total[body.parent] = total[body.parent] + X[body.index].to_parent(total[body.index])
+    return total
 
 
 def standing_still(tree: Tree) -> dict[int, Moving]:

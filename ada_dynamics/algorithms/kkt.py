@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from ada_dynamics.algorithms.crba import mass_matrix
+from ada_dynamics.algorithms.crba import equations_of_motion
 from ada_dynamics.algorithms.elimination import ConstrainedSolution, Plan, planned_rows
-from ada_dynamics.algorithms.kinematics import at_rest, motions, transforms, world_and_bodies
+from ada_dynamics.algorithms.kinematics import at_rest, inward_sums, motions, transforms, world_and_bodies
 from ada_dynamics.algorithms.ldl import Factors, SymmetricMatrix, factorise, solve_factorised
 from ada_dynamics.algorithms.passive import passive_efforts
-from ada_dynamics.algorithms.rnea import gather_efforts, inverse_dynamics, needed_force, rotor_efforts, wrenches_inward
+from ada_dynamics.algorithms.rnea import gather_efforts, needed_force, rotor_efforts
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import Force
@@ -27,20 +27,6 @@ LinearSystem = tuple[SymmetricMatrix, list[Scalar]]
 REFINEMENTS = 2  # of what soft conditions leave
 
 
-def composite_equations(
-    tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
-    external: Mapping[int, Force] | None = None,
-    added: Mapping[int, ArticulatedInertia] | None = None,
-    added_armature: Sequence[Scalar] | None = None,
-) -> LinearSystem:
-    """M by composite inertias, and τ - h by recursive Newton-Euler; what is added as in `aba.forward_dynamics`."""
-    h = inverse_dynamics(tree, q, v, None, external)
-    return mass_matrix(tree, q, added, added_armature), [t - b for t, b in zip(tau, h, strict=True)]
-
-
 def system(
     tree: Tree,
     q: Sequence[Scalar],
@@ -48,7 +34,7 @@ def system(
     tau: Sequence[Scalar],
     plan: Plan,
     external: Mapping[int, Force] | None = None,
-    equations: Callable[..., LinearSystem] = composite_equations,
+    equations: Callable[..., LinearSystem] = equations_of_motion,
     rates: Sequence[Scalar] | None = None,
     weights: Sequence[Scalar] = (),
 ) -> LinearSystem:
@@ -75,7 +61,7 @@ def forward_dynamics(
     tau: Sequence[Scalar],
     plan: Plan,
     external: Mapping[int, Force] | None = None,
-    equations: Callable[..., LinearSystem] = composite_equations,
+    equations: Callable[..., LinearSystem] = equations_of_motion,
     added: Mapping[int, ArticulatedInertia] | None = None,
     added_armature: Sequence[Scalar] | None = None,
     rates: Sequence[Scalar] | None = None,
@@ -144,6 +130,6 @@ def residual(
     for row, x in zip(rows, multipliers, strict=True):
         for i, wrench in row.wrenches.items():
             own[i] = own[i] - x * wrench
-    tau = gather_efforts(tree, q, wrenches_inward(tree, X, own))
+    tau = gather_efforts(tree, q, inward_sums(tree, X, own))
     parts = zip(tau, passive_efforts(tree, q, v), rotor_efforts(tree, a), strict=True)
     return [needed + passive + rotor for needed, passive, rotor in parts], [row.rate for row in rows]

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ada_dynamics.algorithms.kinematics import at_rest, motions, transforms
+from ada_dynamics.algorithms.kinematics import at_rest, inward_sums, motions, transforms
 from ada_dynamics.algorithms.passive import passive_efforts
-from ada_dynamics.algorithms.rnea import gather_efforts, needed_force, rotor_efforts, wrenches_inward
+from ada_dynamics.algorithms.rnea import gather_efforts, needed_force, rotor_efforts
 from ada_dynamics.expr import extract
 from ada_dynamics.expr.per_lane import per_lane
 from ada_dynamics.model.joints import SPRUNG
@@ -67,7 +67,7 @@ def regressor(
         for names in _TOGETHER:
             own = [NO_FORCE] * len(tree.bodies)
             own[body.index] = needed_force(_unit(names).in_parent(tree.frames[link].pose), moving[body.index])
-            efforts = gather_efforts(tree, q, wrenches_inward(tree, X, own))
+            efforts = gather_efforts(tree, q, inward_sums(tree, X, own))
             columns += [[extract(x, lane) for x in efforts] for lane in range(len(names))]
         columns += [_efforts_for_one(tree, body, name, q, v, a) for name in _of_joint(body)]
     return [list(row) for row in zip(*columns, strict=True)]

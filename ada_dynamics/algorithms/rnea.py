@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ada_dynamics.algorithms.kinematics import Moving, at_rest, motions, transforms
+from ada_dynamics.algorithms.kinematics import Moving, at_rest, inward_sums, motions, transforms
 from ada_dynamics.algorithms.passive import passive_efforts
-from ada_dynamics.model.tree import WORLD, Body, Tree
+from ada_dynamics.model.tree import Body, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force
-from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3, cross, diagonal
 
 
@@ -39,15 +38,6 @@ def needed_force(inertia: RigidInertia, moving: Moving) -> Force:
 def joint_efforts(body: Body, q: Sequence[Scalar], wrench: Force) -> list[Scalar]:
     """Sᵀ F: the part of a joint's wrench that the joint's motors must give (eq. 2.10)."""
     return [s @ wrench for s in body.joint.subspace(q)]
-
-
-def wrenches_inward(tree: Tree, X: Sequence[Transform], own: Sequence[Force]) -> list[Force]:
-    """Wrench through each joint onto its body: the body's own need plus what its children take."""
-    total = list(own)
-    for body in reversed(tree.bodies):
-        if body.parent != WORLD:
-            total[body.parent] = total[body.parent] + X[body.index].to_parent(total[body.index])
-    return total
 
 
 def gather_efforts(tree: Tree, q: Sequence[Scalar], wrenches: Sequence[Force]) -> list[Scalar]:
@@ -83,7 +73,7 @@ def joint_wrenches(
     own = [needed_force(b.inertia, m) for b, m in zip(tree.bodies, motions(tree, X, q, v, a, base), strict=True)]
     for i, wrench in (external or {}).items():
         own[i] = own[i] - wrench
-    return wrenches_inward(tree, X, own)
+    return inward_sums(tree, X, own)
 
 
 def inverse_dynamics(

@@ -11,8 +11,7 @@ import numpy as np
 
 from ada_dynamics.algorithms import closure
 from ada_dynamics.algorithms.crba import mass_matrix
-from ada_dynamics.algorithms.kinematics import standing_still, transforms
-from ada_dynamics.algorithms.rnea import wrenches_inward
+from ada_dynamics.algorithms.kinematics import inward_sums, standing_still, transforms
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Traced, trace
@@ -162,7 +161,7 @@ class LoopNumbers:
             for i, wrench in row.wrenches.items():
                 own[i] = own[i] - x * wrench
         result: dict[str, Array] = {}
-        for body, f in zip(tree.bodies, wrenches_inward(tree, X, own), strict=True):
+        for body, f in zip(tree.bodies, inward_sums(tree, X, own), strict=True):
             at_link = tree.frames[self.model.joints[body.name].child].pose.to_child(f)
             result[body.name] = np.array([*at_link.force, *at_link.moment])
         for loop in tree.loops:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from ada_dynamics.algorithms.assembly import Loops
+from ada_dynamics.algorithms.assembly import ConstraintSelection
 from ada_dynamics.expr import Function, trace
 from ada_dynamics.hybrid import assembly
 from ada_dynamics.hybrid.partition import bound, cut_joints
@@ -74,7 +74,7 @@ def traced(tree: Tree, cuts: tuple[int, ...], rows: Rows = None) -> Function:
 
 
 def _traced(tree: Tree, cuts: tuple[int, ...], rows: Rows, method: Method) -> Function:
-    loops = Loops(None if rows is None else dict(rows))
+    loops = ConstraintSelection(None if rows is None else dict(rows))
 
     def body(q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> dict[str, Any]:
         return {"a": assembly.solve(tree, q, v, tau, None, cuts, loops, method)}
@@ -145,4 +145,4 @@ def forward_dynamics(
     """
     chosen = cheapest_cuts(tree, rows) if isinstance(cuts, str) and cuts == "auto" else cut_joints(tree, cuts)
     method = cheapest_method(tree, chosen, frozen(rows))
-    return assembly.solve(tree, q, v, tau, external, chosen, Loops(rows), method)
+    return assembly.solve(tree, q, v, tau, external, chosen, ConstraintSelection(rows), method)

@@ -67,7 +67,7 @@ def pieces(tree: Tree, cuts: Iterable[int]) -> list[tuple[int, ...]]:
 
 
 @lru_cache(maxsize=256)
-def order_of_pieces(tree: Tree, cuts: tuple[int, ...]) -> AssemblyOrder:
+def assembly_order(tree: Tree, cuts: tuple[int, ...]) -> AssemblyOrder:
     """First every piece by itself, then the cuts from the leaves inward, each with the loops that it completes."""
     inside = pieces(tree, cuts)
     groups: list[Sequence[int]] = [*inside, *_closing(tree, inside, cuts)]

@@ -18,7 +18,7 @@ from typing import Protocol, TypeAlias
 
 from ada_dynamics.algorithms import aba, crba, kinematics, rnea
 from ada_dynamics.algorithms.articulated_body import NO_OPERATOR, ArticulatedBody
-from ada_dynamics.algorithms.joint_space import SubTree, local_motion, local_position
+from ada_dynamics.algorithms.joint_space import SubTree, link_columns, local_motion, local_position
 from ada_dynamics.algorithms.kinematics import Moving
 from ada_dynamics.algorithms.ldl import factorise
 from ada_dynamics.model.tree import WORLD, Tree
@@ -76,14 +76,17 @@ class SubChain:
             bias[link] = own
         return ArticulatedBody(handles, operators, bias)
 
-    def released(self, forces: Mapping[int, Force]) -> dict[int, list[Scalar]]:
-        """q̈ of the joints inside (eq. 4.9), by body of the whole tree, for forces on the handles."""
+    def released(self, forces: Mapping[int, Force]) -> dict[int, tuple[list[Scalar], Force]]:
+        """q̈ of each joint inside (eq. 4.9), by body of the whole tree, for forces on the handles.
+
+        Wrenches are not computed: they are zero in the result.
+        """
         t = list(self._factors.t)
         for link, force in forces.items():
             t = [x + z @ force for x, z in zip(t, self._pulled[link], strict=True)]
         a = self._factors.rates([d * x for d, x in zip(self._factors.inverse, t, strict=True)])
         bodies = self.part.tree.bodies
-        return {link: a[bodies[i].v] for i, link in enumerate(self.part.links) if link in self.part.joints}
+        return {link: (a[bodies[i].v], NO_FORCE) for i, link in enumerate(self.part.links) if link in self.part.joints}
 
 
 @dataclass(frozen=True)
@@ -140,19 +143,9 @@ class ByMassMatrix:
                 x[i] = x[i] - factor * x[k]
         self.t: Sequence[Scalar] = x
 
-    def _jacobian(self, link: int) -> list[Motion]:
-        """Motion of a link for unit velocities, in its frame."""
-        tree = self._state.tree
-        body = tree.bodies[link]
-        columns = [NO_MOTION] * tree.nv
-        if body.parent != WORLD:
-            columns = [self._state.X[link].to_child(m) for m in self._jacobian(body.parent)]
-        columns[body.v] = body.joint.subspace(self._state.q[body.q])
-        return columns
-
     def pulled(self, link: int) -> list[Motion]:
         """Z."""
-        x = self._jacobian(link)
+        x = link_columns(self._state.tree, self._state.X, self._state.q, link)
         for k in self._factors.order:
             for i, factor in self._factors.rows[k].items():
                 x[i] = x[i] - factor * x[k]

@@ -12,7 +12,14 @@ from ada_dynamics.algorithms import ada, closed_aba, closure, dca, kkt, lagrange
 from ada_dynamics.algorithms.assembly import Solution
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.elimination import ConstrainedSolution, Plan, planned_rows
-from ada_dynamics.algorithms.kinematics import at_rest, motions, standing_still, transforms, world_and_bodies
+from ada_dynamics.algorithms.kinematics import (
+    at_rest,
+    inward_sums,
+    motions,
+    standing_still,
+    transforms,
+    world_and_bodies,
+)
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.constraints.elimination import late
@@ -376,7 +383,7 @@ def joint_wrenches(tree: Tree, links: Sequence[str], rows: Mapping[str, tuple[in
         for i, wrench in (body_wrenches(tree, given["wrenches"]) if external else {}).items():
             own[i] = own[i] - wrench
         closing = _closing_wrenches(tree, X, q, rows, given["multipliers"] if count else (), own)
-        carried = rnea.wrenches_inward(tree, X, own)
+        carried = inward_sums(tree, X, own)
         at_links = [tree.frames[link].pose.to_child(f) for link, f in zip(links, carried, strict=True)]
         return {"wrench": [force_first(f) for f in (*at_links, *closing)]}
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from ada_dynamics.algorithms import crba, kkt
 from ada_dynamics.algorithms import regressor as algorithm
 from ada_dynamics.algorithms.elimination import ConstrainedSolution, Plan
-from ada_dynamics.algorithms.kinematics import transforms
+from ada_dynamics.algorithms.kinematics import inward_sums, transforms
 from ada_dynamics.algorithms.kkt import residual
 from ada_dynamics.algorithms.ldl import Factors, solve_factorised
-from ada_dynamics.algorithms.rnea import gather_efforts, wrenches_inward
+from ada_dynamics.algorithms.rnea import gather_efforts
 from ada_dynamics.constraints.plans import Plans
 from ada_dynamics.dynamics.quantities.base import (
     Outputs,
@@ -94,7 +94,7 @@ def pulled(tree: Tree) -> Quantity:
 
     def body(q: Sequence[Scalar], wrenches: Sequence[Scalar]) -> Outputs:
         forces = body_wrenches(tree, wrenches)
-        inwards = wrenches_inward(tree, transforms(tree, q), [forces[body.index] for body in tree.bodies])
+        inwards = inward_sums(tree, transforms(tree, q), [forces[body.index] for body in tree.bodies])
         efforts = gather_efforts(tree, q, inwards)
         unit = [[float(i == j) for i in range(n)] for j in range(n)]
         moving = [dict(zip(q, position_rates(tree, q, e), strict=True)) for e in unit]

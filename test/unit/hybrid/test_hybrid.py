@@ -25,7 +25,7 @@ from ada_dynamics.expr import Function, cost, evaluate, expand, trace
 from ada_dynamics.hybrid import lane_dynamics
 from ada_dynamics.hybrid.cut_selection import forward_dynamics
 from ada_dynamics.hybrid.lane_tree import lane_tree
-from ada_dynamics.hybrid.partition import order_of_pieces, pieces
+from ada_dynamics.hybrid.partition import assembly_order, pieces
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.regroup import for_efforts
@@ -137,7 +137,7 @@ def test_a_hexa_cut_anywhere_accelerates_as_a_dense_solution_says(seed: int) -> 
 def test_the_thesis_seven_links_are_joined_in_three_steps() -> None:
     tree = ada.planar_chain(7).tree
     assert pieces(tree, (4,)) == [(0, 1, 2, 3), (5, 6)]
-    steps = order_of_pieces(tree, (4,)).steps
+    steps = assembly_order(tree, (4,)).steps
     assert [(step.joints, step.handles, step.in_joint_space) for step in steps] == [
         ((0, 1, 2, 3), (3,), True),
         ((5, 6), (4,), True),
