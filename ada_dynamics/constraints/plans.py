@@ -106,7 +106,7 @@ def _candidates(model: Model, last: Plan, samples: Callable[[], Samples]) -> dic
         order = along_the_tree(tree, samples(), touched, early)
         if order is not None:
             candidates[name] = replace(last, order=order)
-    return dict(sorted(candidates.items()))  # as they come back from the disk
+    return candidates
 
 
 def _following(

@@ -205,7 +205,7 @@ def _hash_folder(folder: str, total: hashlib.blake2b) -> None:
 
 
 def _encode(code: bytes, metadata: dict[str, Any]) -> bytes:
-    note = json.dumps(metadata, sort_keys=True).encode()
+    note = json.dumps(metadata).encode()
     content = struct.pack("<I", len(note)) + note + code
     return MAGIC + hashlib.sha256(content).digest() + content
 

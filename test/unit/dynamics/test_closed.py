@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from refused import refused
 
 import ada_dynamics as ada
+from ada_dynamics import Builder
 from ada_dynamics.robots import mechanisms
 
 Array = NDArray[np.float64]
@@ -52,6 +54,28 @@ def test_accelerations_and_wrenches_are_those_of_the_reference(name: str) -> Non
 def test_every_algorithm_that_closes_loops_gives_the_accelerations_of_the_reference(name: str, algorithm: str) -> None:
     case = case_of(name)
     case.assert_same(ada.Dynamics(case.model, algorithm).forward(*case.state), SAME)
+
+
+def test_kernels_of_loops_are_found_again_whatever_the_order_of_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADA_CACHE_DIR", str(tmp_path))
+    builder = Builder("two four-bars").link("base")
+    for side in ("right", "left"):
+        parent, z = "base", 0.0
+        for part in ("crank", "coupler", "rocker"):
+            builder.link(f"{side} {part}", 1.0, (0.0, 0.0, 0.5), (0.1, 0.1, 0.01))
+            builder.joint(f"{side} {part}", "revolute", parent, f"{side} {part}", (0.0, 0.0, z), axis=(0, 1, 0))
+            parent, z = f"{side} {part}", 1.0
+        builder.loop(side, "revolute", "base", parent, (1.2, 0.0, 0.0), child_xyz=(0.0, 0.0, 1.0), axis=(0, 1, 0))
+    model = builder.build()
+    q, zero = ada.close_loops(model, [0.3, 1.5, 1.5, 0.3, 1.5, 1.5]), np.zeros(model.nv)
+    found = []
+    for cached in (False, True):
+        dynamics = ada.Dynamics(model)
+        found.append(dynamics.forward(q, zero, zero))
+        assert dynamics.kernel("forward").info().cached == {"single": cached}
+    assert np.array_equal(*found)
 
 
 def test_the_unit_rhombus_swings_as_its_closed_form_says() -> None:
