@@ -76,18 +76,26 @@ class Study:
         return found
 
 
-def study(model: Model, pose: Array | None = None, turned: bool = False) -> Study:
+def study(model: Model, pose: Array | None = None) -> Study:
     """Look at the loops of a model.
 
     Args:
         model: a model with loops.
         pose: one that closes all loops, of the way of assembly to be used; found by itself by default.
-        turned: whether the conditions have the axes of the other sides of the loop joints.
     """
-    numbers = LoopNumbers(model, turned)
+    numbers = LoopNumbers(model)
     refuse_open(numbers)
     start = assembled(model, numbers, model.home() if pose is None else pose)
-    poses = sample_poses(numbers, start)
+    return _study_at(numbers, sample_poses(numbers, start))
+
+
+def turned_study(found: Study) -> Study:
+    """The study of the same constraints, with the axes of the other sides of the loop joints."""
+    return _study_at(LoopNumbers(found.numbers.model, turned=True), list(found.poses))
+
+
+def _study_at(numbers: LoopNumbers, poses: list[Array]) -> Study:
+    """Study the constraints in configurations that close the loops."""
     jacobians = [numbers.jacobian(q) / numbers.weights[:, None] for q in poses]
     largest = np.max([np.max(np.abs(J), axis=1, initial=0.0) for J in jacobians], axis=0)
     acts, strong = (largest > share * np.max(largest, initial=0.0) for share in (IDLE, ROUNDED_ROW))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import Study, study
+from ada_dynamics.constraints.analysis import Study, study, turned_study
 from ada_dynamics.constraints.constraint_set import LoopNumbers
 from ada_dynamics.constraints.plans import Plans, make_plans
 from ada_dynamics.constraints.tree_elimination import LONG, SEARCHED, RedundantError, study_long
@@ -18,35 +18,35 @@ from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
 from ada_dynamics.model.model import Model
 
 
-def studied(model: Model, fingerprint: str, pose: Array | None, turned: bool) -> tuple[Study, Plans]:
+def studied(model: Model, fingerprint: str, pose: Array | None, unturned: Study | None) -> tuple[Study, Plans]:
     """Study and plans of a model, from the disk where they are.
 
     Args:
         model: a model with loops.
         fingerprint: differs for any two models that differ.
         pose: as for `study`.
-        turned: likewise.
+        unturned: the study whose constraints get the axes of the other sides of the loop joints; None for their own.
     """
-    store = ObjectCache.default()
+    store, turned = ObjectCache.default(), unturned is not None
     key = digest(
         "loops", fingerprint, repr((None if pose is None else pose.tolist(), turned)), source_hash(), np.__version__
     )
     entry = store.load(key)
     if entry is not None:
         return _study_of(model, entry.metadata["study"], turned), _plans_of(entry.metadata["plans"])
-    found, plans = _study_and_plans(model, pose, turned)
+    found, plans = _study_and_plans(model, pose, unturned)
     store.store(key, b"", {"study": _study_data(found), "plans": asdict(plans)})
     return found, plans
 
 
-def _study_and_plans(model: Model, pose: Array | None, turned: bool) -> tuple[Study, Plans]:
-    if model.nv > LONG:
+def _study_and_plans(model: Model, pose: Array | None, unturned: Study | None) -> tuple[Study, Plans]:
+    if unturned is None and model.nv > LONG:
         try:
             return study_long(model, pose)
         except RedundantError:
             if model.nv > SEARCHED:
                 raise
-    found = study(model, pose, turned)
+    found = study(model, pose) if unturned is None else turned_study(unturned)
     return found, make_plans(model, found)
 
 

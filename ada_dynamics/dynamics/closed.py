@@ -64,6 +64,7 @@ class ClosedDynamics:
         self.q0 = q0
         self._studied: dict[bool, tuple[Study, Plans]] = {}  # from the sides of the loop joints, as they are or turned
         self._inverse: dict[tuple[bool, bool], Kernel | None] = {}
+        self._traced: dict[str, expr.Function] = {}  # the cheapest, until it is compiled
 
     def _at(self, turned: bool) -> tuple[Study, Plans]:
         if turned not in self._studied:
@@ -73,7 +74,7 @@ class ClosedDynamics:
 
     def _found(self, turned: bool) -> tuple[Study, Plans]:
         try:
-            return studied(self.model, self.kernels.fingerprint(), self.q0, turned)
+            return studied(self.model, self.kernels.fingerprint(), self.q0, self._at(False)[0] if turned else None)
         except ModelError as problem:
             if self.q0 is not None or problem.field not in UNASSEMBLED:
                 raise
@@ -90,14 +91,17 @@ class ClosedDynamics:
         key = digest("candidate", self.kernels.fingerprint(), repr(plans), source_hash())
         entry = store.load(key)
         if entry is None:
-            costs = {(turned, name): cost for turned in (False, True) for name, cost in self._costs(turned).items()}
+            functions = {(turned, name): f for turned in (False, True) for name, f in self._functions(turned).items()}
+            costs = self.kernels.costs(functions)
             turned, name = min(sorted(costs), key=costs.__getitem__)
+            self._traced[name] = functions[turned, name]
             store.store(key, b"", {"turned": turned, "name": name})
         else:
             turned, name = bool(entry.metadata["turned"]), str(entry.metadata["name"])
         return (*self._at(turned), name)
 
-    def _costs(self, turned: bool) -> dict[str, float]:
+    def _functions(self, turned: bool) -> dict[str, expr.Function]:
+        """Forward dynamics by each candidate that may be the cheapest."""
         tree = self.model.tree.with_turned_loops() if turned else self.model.tree
         if turned and not any(loop.is_turned for loop in tree.loops):
             return {}
@@ -110,7 +114,7 @@ class ClosedDynamics:
                 continue
             solver = closed.elimination(tree, plans, name)
             functions[name] = closed.forward(tree, plans, solver, False).trace()
-        return self.kernels.costs(functions)
+        return functions
 
     @property
     def study(self) -> Study:
@@ -188,8 +192,13 @@ class ClosedDynamics:
 
     def kernel(self, name: str, external: bool, multipliers: bool) -> Kernel:
         """Its kernel."""
-        tag = f"closed {name} {external} {multipliers}"
-        return self.kernels.get(tag, lambda: self.quantity(name, external, multipliers))
+
+        def make() -> quantities.Quantity:
+            made = self.quantity(name, external, multipliers)
+            traced = None if external or multipliers else self._traced.pop(name, None)
+            return made if traced is None else replace(made, trace=lambda: traced)
+
+        return self.kernels.get(f"closed {name} {external} {multipliers}", make)
 
     def system(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.System:
         """Of one state, or of rows of them."""

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from typing import TypeVar
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
@@ -30,6 +31,8 @@ from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.regroup import depth
 from ada_dynamics.model.tree import Tree
+
+K = TypeVar("K")  # by which functions are told apart
 
 # Past this many velocities in a row a robot's own code costs more to compile, and to fetch into the processor, than it
 # saves. Of trees with short branches, which have no more pairs of a body and a velocity that moves it, twice as many.
@@ -131,7 +134,7 @@ class Kernels:
         return best
 
     @staticmethod
-    def costs(functions: Mapping[str, expr.Function]) -> dict[str, float]:
+    def costs(functions: Mapping[K, expr.Function]) -> dict[K, float]:
         """Instructions, about, of each function on the processor at hand."""
         bits = Target.host().vector_bits if reason_for_fallback() is None else 256
         return {name: instructions(function, bits) for name, function in functions.items()}

@@ -39,8 +39,8 @@ def single_vector_bits(function: Function, vector_bits: int) -> int:
     The widest registers would slow the processor's clock, or wait for a unit that scalars do not use, for more than
     they save, unless there are as many lanes.
     """
-    most = max((padded(node.lanes).width for node in function.nodes()), default=1)
-    return min(vector_bits, max(SINGLE_VECTOR_BITS, 64 * most))
+    most = max((node.lanes for node in function.nodes()), default=1)
+    return min(vector_bits, max(SINGLE_VECTOR_BITS, 64 * padded(most).width))
 
 
 def single_module(function: Function, target: Target, checked: bool = True) -> str:

@@ -7,6 +7,7 @@ that goes into a sum is one instruction with it; what is spilled makes up for th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from ada_dynamics.expr.function import Function
@@ -47,24 +48,22 @@ def instructions(function: Function, vector_bits: int = SINGLE_VECTOR_BITS) -> f
     sines = sum(
         _vectors(sum(padded(x.lanes).width for x in group), widest) for group in groups(list(angles.values()), widest)
     )
-    return sum(_weight(node, widest) for node in nodes) + _SINCOS * sines + len(_spread(nodes))
+    counts = Counter((node.op, (node.args[0] if node.op is LANE_SUM else node).lanes) for node in nodes)
+    rest = sum(count * _weight(op, lanes, widest) for (op, lanes), count in counts.items())
+    return rest + _SINCOS * sines + len(_spread(nodes))
 
 
-def _weight(node: Expr, widest: int) -> float:
-    if node.op in (SIN, COS):
+def _weight(op: str, lanes: int, widest: int) -> float:
+    width = padded(lanes).width
+    if op in (SIN, COS):
         return 0.0
-    if node.op is PACK:
-        return float(padded(node.lanes).width)
-    if node.op is EXTRACT:
+    if op is PACK:
+        return float(width)
+    if op is EXTRACT:
         return 1.0
-    if node.op is LANE_SUM:
-        lanes = node.args[0].lanes
-        width = padded(lanes).width
+    if op is LANE_SUM:
         return 2.0 * (width.bit_length() - 1) + (lanes < width)
-    width = padded(node.lanes).width
-    return (
-        _WEIGHT[node.op] * _vectors(width, widest) * (_WIDEST if 64 * min(width, widest) > SINGLE_VECTOR_BITS else 1.0)
-    )
+    return _WEIGHT[op] * _vectors(width, widest) * (_WIDEST if 64 * min(width, widest) > SINGLE_VECTOR_BITS else 1.0)
 
 
 def _vectors(numbers: int, widest: int) -> int:
