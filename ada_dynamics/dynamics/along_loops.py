@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import ACTUATED, INDEPENDENT, Choices, Coordinates
@@ -107,8 +107,8 @@ class AlongLoops(Computation):
 
     def changes_and_nearness(
         self, q: ArrayLike, v: ArrayLike, coordinates: Coordinates = INDEPENDENT
-    ) -> tuple[Array, bool]:
-        """`changes`, and whether some state may be so near to a singular configuration that digits are lost."""
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """`changes`, and which states may be so near to a singular configuration that digits are lost."""
         T = self.tangent_map(q, coordinates)
         arrays = self._arguments({"q": q, "v": v})
         rates, least = self._turning(arrays["q"], T, coordinates)
@@ -117,21 +117,29 @@ class AlongLoops(Computation):
         C = np.zeros((*T.shape[:-2], 2 * nv, 2 * m))
         C[..., :nv, :m] = C[..., nv:, m:] = T
         C[..., nv:, :m] = turning.swapaxes(-1, -2)
-        return C, not least.min(initial=1.0) >= lost_digits.NEAR_BY_PIVOTS
+        nearest = least.reshape(*T.shape[:-2], m).min(axis=-1, initial=1.0)
+        return C, np.asarray(~(nearest >= lost_digits.NEAR_BY_PIVOTS))
 
-    def warn_if_digits_are_lost(self, what: str, q: ArrayLike, result: Callable[[int, Array], Sequence[Array]]) -> None:
-        """Warn where results are next to a singular configuration; see `lost_digits`, also for the arguments."""
-        study = self.choices.study
-        if study is None or not study.rank:
+    def warn_if_digits_are_lost(
+        self, what: str, q: Array, is_near: NDArray[np.bool_], result: Callable[[int, Array], Sequence[Array]]
+    ) -> None:
+        """Warn where results are next to a singular configuration; see `lost_digits`, also for the arguments.
+
+        Args:
+            what: the result, in words.
+            q: configurations, one or rows of them.
+            is_near: those that are looked at.
+            result: of one state, by its number, in a configuration that may be another one.
+        """
+        study, states = self.choices.study, np.flatnonzero(is_near)
+        if study is None or not study.rank or not len(states):
             return
-        given = np.ascontiguousarray(self._arguments({"q": q})["q"])
-        if given.size:
-            J, rows = (
-                self._conditions(given),
-                np.atleast_2d(given),
-            )
-            constraints = J.reshape(len(rows), *J.shape[-2:]), self.constraint_violation, self.choices.units
-            lost_digits.warn_if_digits_are_lost(self.model, what, rows, constraints, study.rank, result)
+        rows = np.ascontiguousarray(np.atleast_2d(q)[states], dtype=np.float64)
+        constraints = self._conditions(rows), self.constraint_violation, self.choices.units
+        names = states.tolist() if q.ndim > 1 else None
+        lost_digits.warn_if_digits_are_lost(
+            self.model, what, (rows, names), constraints, study.rank, lambda i, at: result(int(states[i]), at)
+        )
 
     def _turning(self, q: Array, T: Array, coordinates: Coordinates) -> tuple[Array, Array]:
         """Rates of T while q moves along each of its columns, (..., m, nv, m), and what `_map_rate_least` has."""

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import ACTUATED, TREE, Coordinates
@@ -73,16 +73,19 @@ class DerivativeQueries(AlongLoops):
         if coordinates != TREE:
             names, wrenches = tuple(external or ()), tuple((external or {}).values())
 
-            def along(q: ArrayLike, v: ArrayLike, tau: ArrayLike, *wrenches: ArrayLike) -> tuple[Derivatives, bool]:
+            def along(
+                q: ArrayLike, v: ArrayLike, tau: ArrayLike, *wrenches: ArrayLike
+            ) -> tuple[Derivatives, NDArray[np.bool_]]:
                 acting = dict(zip(names, wrenches, strict=True))
                 return self._along_the_loops(self.forward_derivatives(q, v, tau, external=acting), q, v, coordinates)
 
             found, is_near = along(q, v, tau, *wrenches)
-            if is_near:
+            if is_near.any():
                 states = [np.broadcast_to(x, (*found.du.shape[:-2], np.shape(x)[-1])) for x in (q, v, tau, *wrenches)]
                 _, *rest = map(np.atleast_2d, states)
+                near = np.broadcast_to(is_near, states[0].shape[:-1])
                 self.warn_if_digits_are_lost(
-                    "derivatives along the loops", states[0], lambda i, q: along(q, *(x[i] for x in rest))[0]
+                    "derivatives along the loops", states[0], near, lambda i, q: along(q, *(x[i] for x in rest))[0]
                 )
             return found
         if external:
@@ -267,8 +270,8 @@ class DerivativeQueries(AlongLoops):
 
     def _along_the_loops(
         self, whole: Derivatives, q: ArrayLike, v: ArrayLike, coordinates: Coordinates
-    ) -> tuple[Derivatives, bool]:
-        """From those of the tree: v = T y, and T turns with q; and whether digits may be lost."""
+    ) -> tuple[Derivatives, NDArray[np.bool_]]:
+        """From those of the tree: v = T y, and T turns with q; and in which states digits may be lost."""
         chosen, (changes, is_near) = self.velocity_indices(coordinates), self.changes_and_nearness(q, v, coordinates)
         along = (np.concatenate([whole.dq, whole.dv], axis=-1) @ changes)[..., list(chosen), :]
         dq, dv = np.split(along, 2, axis=-1)

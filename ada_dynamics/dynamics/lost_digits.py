@@ -29,7 +29,7 @@ Results = Sequence[Array]
 def warn_if_digits_are_lost(
     model: Model,
     what: str,
-    q: Array,
+    configurations: tuple[Array, list[int] | None],
     constraints: tuple[Array, Callable[[Array], Array], Array],
     rank: int,
     result: Callable[[int, Array], Results],
@@ -39,12 +39,12 @@ def warn_if_digits_are_lost(
     Args:
         model: a mechanism with loops.
         what: the result, in words.
-        q: rows of configurations.
+        configurations: one in each row; their numbers in a batch, None for a single one.
         constraints: J, one for each; gaps of a configuration; units of the velocities of J.
         rank: of J in general.
-        result: of one state, by its number, in a configuration that may be another one.
+        result: of one state, by its row, in a configuration that may be another one.
     """
-    J, gaps_of, units = constraints
+    (q, numbers), (J, gaps_of, units) = configurations, constraints
     squares = np.linalg.eigvalsh(J @ J.swapaxes(-1, -2))
     sigma = np.sqrt(np.maximum(squares[:, -rank] / squares[:, -1], 0.0))
     i = int(np.argmin(sigma))
@@ -61,12 +61,12 @@ def warn_if_digits_are_lost(
         error = 1.0
     if error < NOTICED:
         return
-    where = f" in state {i}" if len(q) > 1 else ""
+    where = "" if numbers is None else f" in state {numbers[i]}"
     message = (
         f"model {model.name!r} is next to a singular configuration{where}: the smallest singular value of its loops is "
         f"{sigma[i]:.1e} of the largest, and {what} have a relative error of about {error:.0e}, as the loops determine "
         f"q to {known_to:.0e} only. Take a configuration beside it, or derivatives by the coordinates of the tree."
     )
-    states = tuple(np.flatnonzero(sigma < NEAR).tolist()) if len(q) > 1 else ()
+    states = () if numbers is None else tuple(numbers[k] for k in np.flatnonzero(sigma < NEAR))
     warning = LostDigitsWarning(message, loops=tuple(model.loop_names), states=states, error=error)
     warnings.warn(warning, stacklevel=level_of_caller())

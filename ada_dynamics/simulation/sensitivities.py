@@ -173,8 +173,8 @@ class Steps:
         def result(i: int, q: Array) -> tuple[Array]:
             return (found.A[i][kept] @ dynamics.changes(q, v[i], coordinates),)
 
-        if is_near:
-            dynamics.warn_if_digits_are_lost("derivatives of steps", q, result)
+        if is_near.any():
+            dynamics.warn_if_digits_are_lost("derivatives of steps", q, is_near, result)
         return Linear(found.after, found.A[:, kept] @ changes, found.B[:, kept], found.P[:, kept])
 
     def kept(self, coordinates: Coordinates) -> list[int]:

@@ -307,3 +307,12 @@ def test_next_to_a_singular_configuration_an_error_is_estimated(angle: float, is
     errors = [one.message.error for one in caught if issubclass(one.category, ada.LostDigitsWarning)]
     assert len(errors) == 2 * is_near and all(1e-6 < error < 1e-1 for error in errors)
     assert abs(found.dq[0, 0] - wanted) <= max(1e-10, *errors, 0.0) * wanted
+
+
+def test_of_a_batch_the_states_next_to_a_singular_configuration_are_named() -> None:
+    made = [mechanisms.four_bar((0.5, 1.0, 0.5, 1.0), crank=np.pi / 2 - angle) for angle in (0.3, 1e-3, 0.4, 2e-3)]
+    (model, q), v = made[0], np.array([0.7, -0.7, 0.7])
+    with pytest.warns(ada.LostDigitsWarning) as caught:
+        ada.Dynamics(model, q0=q).forward_derivatives([q for _, q in made], v, 0 * v, coordinates=["joint_1"])
+    assert [one.message.states for one in caught] == [(1, 3)]
+    assert 1e-6 < caught[0].message.error < 1e-1
