@@ -26,7 +26,7 @@ def signal_of(message, name):
 class Running:
     """A setup that runs."""
 
-    def __init__(self, ros, *words):
+    def __init__(self, ros, *words, cwd=None):
         from sensor_msgs.msg import JointState
         from std_msgs.msg import Float64MultiArray
 
@@ -35,7 +35,7 @@ class Running:
         self.ros = ros
         self.measured = ros.collect(JointState, "joint_states", streams(1))
         self.controls = ros.collect(Float64MultiArray, "controller_node/state", streams(1))
-        self.process = ros.start(sys.executable, "-m", "ada_tools.cli", "up", *words, "--headless")
+        self.process = ros.start(sys.executable, "-m", "ada_tools.cli", "up", *words, "--headless", cwd=cwd)
 
     def until(self, condition, what):
         """Wait for a condition; fail if the command ends before."""

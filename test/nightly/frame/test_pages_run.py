@@ -37,6 +37,7 @@ NOT_RUN = {
     "kondo_hardware.md": "needs the robot, opened as above",
     "launch.md": "needs ROS 2's launch",
     "moveit.md": "needs ROS 2's launch and MoveIt",
+    "your_robot.md": "needs the robot that runs, as above",  # test_your_robot_page.py runs it
 }
 
 
