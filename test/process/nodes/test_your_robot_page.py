@@ -99,17 +99,18 @@ def test_the_commands_and_the_program_of_the_page_move_the_platform_to_both_targ
     running = Running(ros, *first[1:], "params_file:=patient.yaml", "real_time_factor:=0.5", cwd=folder)
     model = ada.load("my_delta.urdf", loops="my_delta.loops.yaml")
 
-    def platform():
+    running.until(lambda: running.measured, "the robot, which is compiled first")
+    running.until(lambda: running.controls, "a controller at work")
+
+    def moves_to(arms):
+        running.until(lambda: np.abs(running.joints(model.actuated) - arms).max() < 2e-4, f"the arms at {arms}")
         q, state = model.neutral(), running.measured.newest()
         for name, position in zip(state.name, state.position, strict=True):
             q[model.q_index(name)] = position
-        return link_poses(model, q)["platform"]
-
-    def moves_to(arms):
-        place = platform_of(np.array(arms))
-        assert printed(place) in TEXT
-        running.until(lambda: np.abs(platform()[1] - place).max() < 2e-4, f"the platform at {place}")
-        np.testing.assert_allclose(platform()[0], np.eye(3), atol=1e-4)  # the rods keep it level
+        rotation, place = link_poses(model, q)["platform"]
+        np.testing.assert_allclose(place, platform_of(np.array(arms)), atol=2e-4)
+        np.testing.assert_allclose(rotation, np.eye(3), atol=1e-4)  # the rods keep it level
+        assert printed(platform_of(np.array(arms))) in TEXT
 
     goal = joint_positions(assignments(first[2:])["goal"])
     moves_to([goal[name] for name in model.actuated])
