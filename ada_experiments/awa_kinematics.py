@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.analysis.differences import forward_differences
+from ada_dynamics.analysis.sampled_signals import forward_differences
 from ada_dynamics.arrays import Array
 from ada_dynamics.spatial.rotation import from_axis_angle
 from ada_dynamics.spatial.vector import Vec3

@@ -4,7 +4,7 @@
 import numpy as np
 
 import ada_dynamics as ada
-from ada_dynamics.analysis.singularity import nearness
+from ada_dynamics.analysis.singularity import singularity_distance
 from ada_dynamics.analysis.stiffness import link_stiffness
 from ada_dynamics.analysis.workspace import singularity_map
 from ada_dynamics.robots.mechanisms import five_bar
@@ -27,7 +27,7 @@ print("places reached:", map_.workspace.is_reached.sum(), "of", map_.workspace.i
 # The rods lie on one line where the elbows are 2 L apart: then the tip moves while the motors stand.
 z = np.sqrt(L**2 - (L - WIDTH / 2) ** 2)
 for height in (0.5, 0.4, z + 0.01, z):
-    at = nearness(dyn, q=five_bar((L, L, L, L), width=WIDTH, tip=(0.15, height))[1], **tip)
+    at = singularity_distance(dyn, q=five_bar((L, L, L, L), width=WIDTH, tip=(0.15, height))[1], **tip)
     print(f"tip at {height:.4f} m: motors' share {at.parallel:.1e}, condition number {at.condition:.2f}")
 
 K = link_stiffness(dyn, q=q, joints=100.0, **tip).stiffness  # motors of 100 N m/rad

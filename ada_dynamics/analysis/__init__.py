@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated and recorded motions analysed: energy, momentum, balance, singular poses, rates of samples."""
+"""Analysis of simulated and recorded motions: energy, momentum, balance, singular configurations, workspaces."""

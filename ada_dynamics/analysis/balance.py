@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Balance on the ground: zero-moment point, support polygon, and the margin of the one within the other.
+"""Balance on the ground: zero-moment point, support polygon and stability margin.
 
-The ground is a plane: a unit normal and its height along it. Points of the plane are also given by two coordinates,
-along `plane_axes(normal)`: x and y where the normal is +z.
+The ground is a plane with a unit normal and a height along it. Points in the plane have two coordinates along
+`plane_axes(normal)`: x and y for the normal +z.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms.centroidal import zero_moment_point
-from ada_dynamics.analysis.momentum import mass_of, momentum_rate
-from ada_dynamics.analysis.motion import dynamics_of
+from ada_dynamics.analysis.motion import dynamics_of, mass_of, momentum_rate
 from ada_dynamics.analysis.polygon import convex_hull, margin
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
@@ -23,12 +22,12 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vector import Vec3
 
-# Contact -> link, point in its frame [m], and the link that takes the opposite wrench (none: the ground); the
-# `contact_frames` of a log are such.
-Places = Mapping[str, Any]
+# Link, point in its frame [m], and the link with the opposite wrench (None for the ground) by contact, such as the
+# `contact_frames` of a log.
+ContactFrames = Mapping[str, Any]
 
 UP = (0.0, 0.0, 1.0)
-_LIFTED = 1e-6  # of the largest normal force: less carries nothing, and its zero-moment point means nothing
+_LIFTED = 1e-6  # relative to the largest normal force: the zero-moment point of smaller forces is undefined
 
 
 def zmp_of_motion(
@@ -41,22 +40,22 @@ def zmp_of_motion(
     height: float = 0.0,
     external: Mapping[str, ArrayLike] | None = None,
 ) -> Array:
-    """Zero-moment point that a motion asks for, from the rates of momentum (Newton and Euler).
+    """Zero-moment point required by a motion, from the rate of momentum (Newton-Euler).
 
-    The ground must supply the force ṗ - m g and, about the centre of mass, the moment L̇; at the zero-moment point
-    nothing of that moment lies in the plane. Where the motion needs no force along the normal, it is NaN.
+    The ground must apply the force ṗ - m g and the moment L̇ about the center of mass; at the zero-moment point the
+    tangential components of the moment vanish. The result is NaN if the motion needs no normal force.
 
     Args:
-        dynamics: of the robot; only what can move counts.
-        q: positions, one state or many.
+        dynamics: dynamics of the robot; fixed bodies are ignored.
+        q: configuration(s).
         v: velocities.
         a: accelerations.
         normal: unit normal of the ground.
-        height: of the ground along its normal [m].
-        external: wrench on a link, as for `Dynamics.forward`, that does not come from the ground; (6,) or (N, 6).
+        height: height of the ground along its normal [m].
+        external: wrenches on links other than those of the ground, as for `Dynamics.forward`, (6,) or (N, 6).
 
     Returns:
-        (3,) or (N, 3) [m].
+        Zero-moment point in the world frame, (3,) or (N, 3) [m].
     """
     com, wrench = ground_wrench(dynamics, q, v, a, external)
     return _zmp([(com, wrench)], normal, height, mass_of(dynamics) * float(np.linalg.norm(dynamics.model.gravity)))
@@ -65,10 +64,10 @@ def zmp_of_motion(
 def ground_wrench(
     dynamics: Dynamics, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Mapping[str, ArrayLike] | None = None
 ) -> tuple[Array, Array]:
-    """Wrench of the surroundings on the robot that this motion needs, beyond gravity and `external`.
+    """External wrench on the robot required by a motion in addition to gravity and `external`.
 
     Returns:
-        The centre of mass, and [force, moment about it] in the world's axes.
+        The center of mass, and [force, moment about it] in the world frame.
     """
     com = dynamics.com(q)
     wrench = momentum_rate(dynamics, q, v, a)
@@ -85,22 +84,22 @@ def ground_wrench(
 def zmp_of_wrenches(
     points: Mapping[str, ArrayLike], wrenches: Mapping[str, ArrayLike], *, normal: ArrayLike = UP, height: float = 0.0
 ) -> Array:
-    """Zero-moment point of the wrenches of the ground; NaN where they do not press.
+    """Zero-moment point of the wrenches of the ground; NaN without normal force.
 
     Args:
-        points: by contact, where its wrench is taken about, (3,) or (N, 3), in the world.
-        wrenches: by contact, [force, moment] of the ground on the body in the world's axes, (6,) or (N, 6).
+        points: reference point of each wrench in the world frame by contact, (3,) or (N, 3).
+        wrenches: [force, moment] of the ground on the body in the world frame by contact, (6,) or (N, 6).
         normal: unit normal of the ground.
-        height: of the ground along its normal [m].
+        height: height of the ground along its normal [m].
 
     Returns:
-        (3,) or (N, 3) [m].
+        Zero-moment point in the world frame, (3,) or (N, 3) [m].
     """
     missing = [name for name in wrenches if name not in points]
     if missing or not wrenches:
         what = f"contact {missing[0]!r} has a wrench but no point" if missing else "there are no contact wrenches"
         raise InputError(
-            f"{what}; give the point in the world about which each wrench is taken.",
+            f"{what}; give the reference point of each wrench in the world frame.",
             field="points",
             value=missing[0] if missing else None,
         )
@@ -110,14 +109,14 @@ def zmp_of_wrenches(
 
 
 def _zmp(pairs: list[tuple[Array, Array]], normal: ArrayLike, height: float, largest: float) -> Array:
-    """The equation of `algorithms.centroidal` on columns of states."""
+    """Evaluate `algorithms.centroidal.zero_moment_point` for arrays of states."""
     N = _unit(normal)
     pressing = np.asarray(sum(w[..., :3] @ N for _, w in pairs), dtype=np.float64)
     carries = pressing > _LIFTED * largest
     lifted = ~carries if largest > 0.0 else np.ones_like(carries)
     acting = []
     for i, (point, wrench) in enumerate(pairs):
-        # A force of 1 N instead of nothing keeps the division finite; its row becomes NaN below.
+        # A force of 1 N avoids a division by zero; the row is set to NaN below.
         force = np.where(lifted[..., None], N if i == 0 else 0.0, wrench[..., :3])
         acting.append((_columns(point), Force(_columns(wrench[..., 3:]), _columns(force))))
     x = zero_moment_point(acting, _columns(N), _columns(N * height))
@@ -144,7 +143,7 @@ def _unit(normal: ArrayLike) -> Array:
 
 
 def plane_axes(normal: ArrayLike = UP) -> Array:
-    """Two unit vectors (rows) that span a plane and make a right-handed system with its normal; x and y for +z."""
+    """Two unit vectors (rows) that complete a normal to a right-handed frame; x and y for +z."""
     N = _unit(normal)
     nearest = np.eye(3)[0 if abs(N[0]) < 0.9 else 1]
     first = nearest - N * (N @ nearest)
@@ -152,17 +151,17 @@ def plane_axes(normal: ArrayLike = UP) -> Array:
     return np.array([first, np.cross(N, first)])
 
 
-def contact_points(dynamics: Dynamics, q: ArrayLike, places: Places) -> dict[str, Array]:
-    """Points that are fixed to links, in the world.
+def contact_points(dynamics: Dynamics, q: ArrayLike, contact_frames: ContactFrames) -> dict[str, Array]:
+    """Positions of contacts in the world frame.
 
     Args:
-        dynamics: of the robot.
-        q: positions, one state or many.
-        places: name -> link, point in its frame.
+        dynamics: dynamics of the robot.
+        q: configuration(s).
+        contact_frames: link and point in its frame by contact.
     """
     found = {}
-    poses = {link: dynamics.pose(link, q) for link in {place[0]: None for place in places.values()}}
-    for name, (link, xyz, *_) in places.items():
+    poses = {link: dynamics.pose(link, q) for link in {place[0]: None for place in contact_frames.values()}}
+    for name, (link, xyz, *_) in contact_frames.items():
         pose = poses[link]
         found[name] = pose[..., :3, 3] + pose[..., :3, :3] @ np.asarray(xyz, dtype=np.float64)
     return found
@@ -172,11 +171,11 @@ def support_polygon(points: ArrayLike, normal: ArrayLike = UP) -> Array:
     """Convex hull of the points in contact, in coordinates of the plane, counter-clockwise.
 
     Args:
-        points: (k, 3) in the world.
-        normal: of the ground.
+        points: points in the world frame, (k, 3).
+        normal: normal of the ground.
 
     Returns:
-        (n, 2); (0, 2) without contact, (1, 2) for a point, (2, 2) for a line.
+        (n, 2); (0, 2) without contact, (1, 2) for a point, (2, 2) for a line segment.
     """
     cloud = np.asarray(points, dtype=np.float64).reshape(-1, 3)
     return convex_hull(cloud @ plane_axes(normal).T)
@@ -185,17 +184,17 @@ def support_polygon(points: ArrayLike, normal: ArrayLike = UP) -> Array:
 def support_margins(
     zmp: ArrayLike, points: Mapping[str, ArrayLike], loaded: Mapping[str, ArrayLike], *, normal: ArrayLike = UP
 ) -> Array:
-    """How far the zero-moment point is inside the support polygon, at each time.
+    """Signed distance of the zero-moment point to the border of the support polygon.
 
     Args:
-        zmp: (N, 3) in the world.
-        points: by contact, (N, 3) in the world.
-        loaded: by contact, (N,): whether it touches, or its normal force (touching where it is positive).
-        normal: of the ground.
+        zmp: zero-moment points in the world frame, (N, 3).
+        points: positions by contact in the world frame, (N, 3).
+        loaded: contact flag or normal force (contact if positive) by contact, (N,).
+        normal: normal of the ground.
 
     Returns:
-        (N,) [m]: distance to the border, negative outside, at most zero on a line or a point; NaN where there is no
-        zero-moment point; -inf where there is one but nothing touches.
+        (N,) [m]: positive inside, negative outside, at most zero for a line segment or a point; NaN without zero-moment
+        point; -inf without contact.
     """
     axes = plane_axes(normal)
     flat = np.asarray(zmp, dtype=np.float64) @ axes.T
@@ -210,10 +209,10 @@ class Balance(NamedTuple):
     """Balance along a motion on the ground.
 
     Attributes:
-        zmp: zero-moment point of the contact wrenches, (N, 3) [m]; NaN while nothing presses on the ground.
-        margin: of it within the support polygon, (N,) [m]; see `support_margins`.
-        points: by contact with the ground, where it is, (N, 3) [m].
-        forces: by contact with the ground, its normal force, (N,) [N].
+        zmp: zero-moment point of the contact wrenches, (N, 3) [m]; NaN without normal force.
+        margin: signed distance of the zero-moment point to the border of the support polygon, (N,) [m].
+        points: positions of the contacts with the ground, (N, 3) [m].
+        forces: normal forces of the contacts with the ground, (N,) [N].
     """
 
     zmp: Array
@@ -222,24 +221,26 @@ class Balance(NamedTuple):
     forces: dict[str, Array]
 
     def polygon(self, row: int, normal: ArrayLike = UP) -> Array:
-        """Support polygon in one row; see `support_polygon`."""
+        """Support polygon of one row; see `support_polygon`."""
         touching = [self.points[name][row] for name, force in self.forces.items() if force[row] > 0.0]
         return support_polygon(np.array(touching), normal)
 
 
-def balance_of(motion: Any, *, places: Places | None = None, normal: ArrayLike = UP, height: float = 0.0) -> Balance:
+def balance_of(
+    motion: Any, *, contact_frames: ContactFrames | None = None, normal: ArrayLike = UP, height: float = 0.0
+) -> Balance:
     """Zero-moment point and support along a motion, from its contact wrenches.
 
     Args:
         motion: a `Log` with contact wrenches.
-        places: where the contacts are; the log's own by default.
-        normal: of the ground.
-        height: of the ground along its normal [m].
+        contact_frames: link and point of each contact; those of the log by default.
+        normal: normal of the ground.
+        height: height of the ground along its normal [m].
 
     Raises:
-        InputError: the motion has no contacts with the ground, or does not say where they are.
+        InputError: the motion has no contacts with the ground, or the frame of a contact is unknown.
     """
-    known = places if places is not None else getattr(motion, "contact_frames", None) or {}
+    known = contact_frames if contact_frames is not None else getattr(motion, "contact_frames", None) or {}
     wrenches = getattr(motion, "contact_wrenches", None) or {}
     between_links = {name for name, place in known.items() if len(place) > 2 and place[2]}
     grounded = {name: w for name, w in wrenches.items() if name not in between_links}

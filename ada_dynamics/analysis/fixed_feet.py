@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Balance of a robot whose feet are fixed to the ground: whether they would stay there if nothing held them down.
+"""Balance of a robot whose feet are fixed to the ground by joints.
 
-Feet that are joined to the ground by fixed joints can pull at it. The wrenches of these joints add up to one that is
-unique whatever way two feet share it; where its zero-moment point leaves the hull of the soles, free feet would tip.
+Fixed feet can pull at the ground. The wrenches of their joints add up to a unique wrench, independent of its
+distribution over two feet. If its zero-moment point is outside the convex hull of the soles, unilateral feet would tip.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ class FixedFeet(NamedTuple):
 
     Attributes:
         zmp: zero-moment point of all feet, (N, 3) [m]; NaN while they pull.
-        margin: of it within the soles, (N,) [m]: negative outside, -inf while they pull.
-        soles: corners of their hull, counter-clockwise, (n, 2) [m].
-        wrenches: by joint that fixes a foot, [force, moment] of the ground in the world's axes, (N, 6).
+        margin: signed distance of the zero-moment point to the border of the soles, (N,) [m]: negative outside, -inf
+            while
+            they pull.
+        soles: corners of the convex hull of the soles, counter-clockwise, (n, 2) [m].
+        wrenches: wrench [force, moment] of the ground in the world frame by fixing joint, (N, 6).
     """
 
     zmp: Array
@@ -40,7 +42,7 @@ class FixedFeet(NamedTuple):
 
 
 def fixed_feet_of(motion: Any) -> FixedFeet:
-    """Zero-moment point and margin along a motion of a robot with feet that are fixed to the world or to its root link.
+    """Zero-moment point and margin of a robot whose feet are fixed to the world or to its root link.
 
     Args:
         motion: a `Log`.
@@ -52,15 +54,15 @@ def fixed_feet_of(motion: Any) -> FixedFeet:
     feet = fixing_joints(model)
     if not feet:
         raise InputError(
-            f"no fixed joint or loop joins a foot of {model.name!r} to its root {model.root!r} or the world; for "
-            "feet on the ground by contact take balance_of.",
+            f"no fixed joint or loop joins a foot of {model.name!r} to its root {model.root!r} or the world; use "
+            "balance_of for feet in contact with the ground.",
             field="model",
             value=motion.model.name,
         )
-    places = link_poses(model, motion.q[0])
+    poses = link_poses(model, motion.q[0])
     points, wrenches = {}, {}
     for joint, link in feet.items():
-        R, at = places[link]
+        R, at = poses[link]
         own = motion.wrenches[joint]
         points[joint] = np.broadcast_to(at, (len(own), 3))
         wrenches[joint] = np.hstack([own[:, :3] @ R.T, own[:, 3:] @ R.T])
@@ -70,18 +72,18 @@ def fixed_feet_of(motion: Any) -> FixedFeet:
 
 
 def _margins(points: Array, hull: Array) -> Array:
-    """`polygon.margin` of many points, -inf for those that are no numbers."""
+    """`polygon.margin` of many points, -inf for points that are not finite."""
     along = np.roll(hull, -1, axis=0) - hull
     to = points[:, None, :] - hull
     inward = (along[:, 0] * to[..., 1] - along[:, 1] * to[..., 0]) / np.linalg.norm(along, axis=1)
-    found = np.min(inward, axis=1)  # inside a convex polygon, the nearest side is the nearest line
+    found = np.min(inward, axis=1)  # distance to the nearest line, which is that to the border for points inside
     outside = ~(found >= 0.0)
     found[outside] = [margin(p, hull) if np.isfinite(p).all() else -np.inf for p in points[outside]]
     return np.asarray(found, dtype=np.float64)
 
 
 def fixing_joints(model: Model) -> dict[str, str]:
-    """Fixed joints and loops between a foot and the world or a root link that rests, by name, with the foot's link."""
+    """Links of the feet by name of the fixed joint or loop joint to the world or to a fixed root link."""
     ground = {WORLD_LINK} if has_free_root(model) else {WORLD_LINK, model.root}
     joints, loops = (
         {n: j.child for n, j in found.items() if j.kind == "fixed" and j.parent in ground}
@@ -91,7 +93,7 @@ def fixing_joints(model: Model) -> dict[str, str]:
 
 
 def soles_of(model: Model, q: Array) -> Array:
-    """Hull of the corners of the lowest boxes of a pose, (n, 2) [m]."""
+    """Convex hull of the corners of the lowest boxes at a configuration, (n, 2) [m]."""
     return _hull(model, tuple(q.tolist()))
 
 

@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion as the analysis and the plots need it: states over time, of a `Log` or any object like it."""
+"""Motions for analysis and plots: states over time, their energy and momentum."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ada_dynamics.algorithms.centroidal import moving_mass
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 
 
-class Motion(Protocol):
-    """States of a model over time, one row each."""
+class StateTrajectory(Protocol):
+    """States of a model over time, one row each, such as a `Log`."""
 
     @property
     def model(self) -> Model:
-        """The model that moves."""
+        """Model of the robot."""
 
     @property
     def t(self) -> Array:
@@ -27,15 +29,15 @@ class Motion(Protocol):
 
     @property
     def q(self) -> Array:
-        """Positions, (N, nq)."""
+        """Configurations, (N, nq)."""
 
     @property
     def v(self) -> Array:
         """Velocities, (N, nv)."""
 
 
-def dynamics_of(motion: Motion) -> Dynamics:
-    """The motion's own `Dynamics` where it carries one, else one made for its model, in its way of assembly."""
+def dynamics_of(motion: StateTrajectory) -> Dynamics:
+    """`Dynamics` of a motion, or a new one in the assembly mode of its first row."""
     own = getattr(motion, "dynamics", None)
     if isinstance(own, Dynamics):
         return own
@@ -48,16 +50,16 @@ def _made(model: Model, start: tuple[float, ...] | None) -> Dynamics:
     return Dynamics(model) if start is None else Dynamics(model, q0=np.array(start))
 
 
-def rows_of(motion: Any, name: str, what: str) -> Array:
-    """One of the motion's arrays that not every motion has, such as its accelerations.
+def motion_array(motion: Any, name: str, what: str) -> Array:
+    """Optional array of a motion, such as its accelerations.
 
     Args:
         motion: the motion.
-        name: attribute: "a" or "tau".
-        what: the same in words, for the message.
+        name: attribute, "a" or "tau".
+        what: description for the error message.
 
     Raises:
-        InputError: the motion has none.
+        InputError: the motion has no such array.
     """
     rows = getattr(motion, name, None)
     if rows is None:
@@ -69,10 +71,47 @@ def rows_of(motion: Any, name: str, what: str) -> Array:
     return np.asarray(rows, dtype=np.float64)
 
 
-def energy_of(motion: Motion) -> tuple[Array, Array]:
-    """Kinetic and potential energy, (N,) each [J]; the motion's own where it has worked them out."""
+def energy_of(motion: StateTrajectory) -> tuple[Array, Array]:
+    """Kinetic and potential energy, (N,) each [J]."""
     own = getattr(motion, "energy", None)
     if own is None:
         own = dynamics_of(motion).energy(motion.q, motion.v)
     kinetic, potential = own
     return np.asarray(kinetic, dtype=np.float64), np.asarray(potential, dtype=np.float64)
+
+
+class Momentum(NamedTuple):
+    """Momentum of all movable bodies, in the world frame.
+
+    Attributes:
+        linear: linear momentum [kg m/s].
+        centroidal: angular momentum about the center of mass [kg m²/s].
+        angular: angular momentum about the world origin [kg m²/s].
+        com: center of mass [m].
+        com_velocity: velocity of the center of mass [m/s].
+    """
+
+    linear: Array
+    centroidal: Array
+    angular: Array
+    com: Array
+    com_velocity: Array
+
+
+def momentum(dynamics: Dynamics, q: ArrayLike, v: ArrayLike) -> Momentum:
+    """Momentum and center of mass of one state or of many."""
+    both, com = dynamics.momentum(q, v), dynamics.com(q)
+    linear, centroidal = both[..., :3], both[..., 3:]
+    return Momentum(linear, centroidal, centroidal + np.cross(com, linear), com, linear / mass_of(dynamics))
+
+
+def momentum_rate(dynamics: Dynamics, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+    """Rate of the centroidal momentum [linear, angular], A a + Ȧ v, (6,) or (N, 6)."""
+    A, rate = dynamics.momentum_matrix(q), dynamics.momentum_matrix_rate(q, v)
+    velocity, acceleration = np.asarray(v, dtype=np.float64), np.asarray(a, dtype=np.float64)
+    return np.asarray(np.einsum("...ij,...j", A, acceleration) + np.einsum("...ij,...j", rate, velocity))
+
+
+def mass_of(dynamics: Dynamics) -> float:
+    """Mass of the movable bodies [kg]."""
+    return float(moving_mass(dynamics.model.tree))

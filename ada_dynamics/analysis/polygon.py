@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convex hulls of points of a plane, and signed distances to them; hulls may be empty, a point or a line."""
+"""Convex hulls of points in a plane, and signed distances to them. A hull can be empty, a point or a line segment."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 
-_FLAT = 1e-12  # corners that stand out less than this share of the size do not count
+_FLAT = 1e-12  # height of a corner relative to the size, below which it is ignored
 
 
 def convex_hull(points: ArrayLike) -> Array:
-    """Corners of the smallest convex polygon around points, counter-clockwise: Andrew's monotone chain.
+    """Convex hull of points by Andrew's monotone chain, counter-clockwise.
 
     Args:
         points: (N, 2).
 
     Returns:
-        (0, 2) where there is no point, (1, 2) where all coincide, (2, 2) where they are on a line, else (n, 2).
+        (0, 2) without points, (1, 2) for coincident points, (2, 2) for collinear points, else (n, 2).
     """
     cloud = np.asarray(points, dtype=np.float64)
     if cloud.size == 0:
@@ -41,7 +41,7 @@ def convex_hull(points: ArrayLike) -> Array:
 
 
 def _chain(corners: list[tuple[float, float]], smallest: float) -> list[tuple[float, float]]:
-    """One side of the hull: corners where it turns right or goes straight on are dropped."""
+    """One side of the hull; corners that turn right or are collinear are removed."""
     kept: list[tuple[float, float]] = []
     for p in corners:
         while len(kept) > 1 and _turn(kept[-2], kept[-1], p) <= smallest:
@@ -51,20 +51,20 @@ def _chain(corners: list[tuple[float, float]], smallest: float) -> list[tuple[fl
 
 
 def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
-    """Twice the area of a triangle, positive where it turns left."""
+    """Twice the signed area of a triangle, positive for a left turn."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 
 def area(hull: Array) -> float:
-    """Of a hull, by its corners."""
+    """Area of a hull."""
     x, y = hull[:, 0], hull[:, 1]
     return 0.5 * float(x @ np.roll(y, -1) - y @ np.roll(x, -1))
 
 
 def margin(point: ArrayLike, hull: Array) -> float:
-    """Distance of a point to the border of a hull: positive inside, negative outside; -inf where there is no hull.
+    """Signed distance of a point to the border of a hull: positive inside, negative outside, -inf for an empty hull.
 
-    On a line or on a lone point, where nothing is inside, it is at most zero.
+    For a line segment or a point the result is at most zero.
     """
     p = np.asarray(point, dtype=np.float64)
     if not np.isfinite(p).all():

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How near a robot is to a singular pose: det(J Jᵀ) (Takahashi 2012, sec. 3.3), condition numbers, passings.
+"""Singular configurations: manipulability det(J Jᵀ) (Takahashi 2012, sec. 3.3), condition numbers, distances by type.
 
 Jacobians are (6, n) or (N, 6, n), rows [linear; angular].
 
-Of a mechanism with loops there are three kinds (`nearness`), which Gosselin and Angeles (1990) and Zlatanov, Bonev and
-Gosselin (2002) tell apart. With N, orthonormal columns, the motions that the loops leave, J_x N those of a link and S N
-those of the motors:
+Mechanisms with loops have three types of singular configurations (`singularity_distance`; Gosselin and Angeles 1990;
+Zlatanov, Bonev and Gosselin 2002). With an orthonormal basis N of the null space of the constraint Jacobian, J_x N is
+the velocity of a link and S N that of the motors:
 
-    serial (type 1)    J_x N loses rank: motors move, and the link does not
-    parallel (type 2)  S N loses rank: the link, or a part beside it, moves with the motors at rest
-    constraint         the loops' conditions themselves lose rank: the mechanism has one motion more
+    serial (type 1)    J_x N is rank-deficient: the link is at rest in some direction while motors move
+    parallel (type 2)  S N is rank-deficient: the mechanism can move while the motors are at rest
+    constraint         the constraint Jacobian is rank-deficient: the mobility increases
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from ada_dynamics.model.joints.rows import SECOND
 
 ROWS: dict[str, tuple[int, ...]] = {"linear": (0, 1, 2), "angular": (3, 4, 5), "all": (0, 1, 2, 3, 4, 5)}
 AXES = "xyz"
-PASSED = 1e-3  # of a measure's largest value: a minimum below this share is a passing
-_IDLE = 1e-9  # of the largest entry of a Jacobian: rows that stay below it, in every pose, are zero
-_CHUNK = 20_000  # states at once
-_FEW = 1000  # likewise, where there is a matrix of all velocities for each
+SMALL_MINIMUM = 1e-3  # relative to the largest value of a measure: smaller minima are singular configurations
+_ZERO_ROW = 1e-9  # relative to the largest entry of a Jacobian
+_CHUNK = 20_000  # states that are processed together
+_MATRIX_CHUNK = 1000  # states with a null-space basis each
 
 
 def gram_determinant(J: ArrayLike) -> Array:
-    """det(J Jᵀ) of one Jacobian or of many; of Jᵀ J where there are more rows than columns, which is not always zero.
+    """det(J Jᵀ), or det(Jᵀ J) for Jacobians with more rows than columns.
 
-    It is the square of the volume of what unit joint velocities give, and vanishes in singular poses.
+    It is the squared volume of the image of the unit ball of joint velocities, and vanishes at singular configurations.
     """
     s = _singular_values(J)
     return np.asarray(np.prod(s, axis=-1) ** 2, dtype=np.float64)
 
 
 def manipulability(J: ArrayLike) -> Array:
-    """√det(J Jᵀ) (Yoshikawa)."""
+    """Manipulability √det(J Jᵀ) (Yoshikawa)."""
     return np.asarray(np.sqrt(gram_determinant(J)), dtype=np.float64)
 
 
@@ -56,7 +56,7 @@ def _singular_values(J: ArrayLike) -> Array:
     matrix = np.asarray(J, dtype=np.float64)
     if matrix.ndim < 2 or 0 in matrix.shape[-2:]:
         raise InputError(
-            f"J has shape {matrix.shape}; a Jacobian is (rows, columns), or (N, rows, columns) for N poses.",
+            f"J has shape {matrix.shape}; a Jacobian is (rows, columns), or (N, rows, columns) for N configurations.",
             field="J",
             value=matrix.shape,
             allowed="(rows, columns) or (N, rows, columns)",
@@ -72,27 +72,27 @@ def singularity_measure(
     rows: str | Sequence[int] = "all",
     point: ArrayLike = (0.0, 0.0, 0.0),
 ) -> Array:
-    """det(J Jᵀ) of a link's Jacobian, over those of its rows that are not zero in all given poses.
+    """det(J Jᵀ) of the Jacobian of a link, over the rows that are nonzero in some of the given configurations.
 
     Args:
-        dynamics: of the robot.
-        link: its name.
-        q: positions, one state or many.
-        rows: "linear", "angular", "all", or numbers of rows of the Jacobian.
-        point: of the link, in its frame, whose velocity counts [m].
+        dynamics: dynamics of the robot.
+        link: name of the link.
+        q: configuration(s).
+        rows: "linear", "angular", "all", or indices of rows of the Jacobian.
+        point: point of the link in its frame [m].
 
     Returns:
-        One number, or (N,).
+        A number, or (N,).
     """
     dynamics.require_link(link)
-    chosen = rows_of(rows)
+    chosen = row_indices(rows)
     return _measure(lambda part: point_jacobian(dynamics, link, part, point)[..., chosen, :], q)
 
 
 def point_jacobian(
     dynamics: Dynamics, link: str, q: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0), coordinates: Coordinates = "tree"
 ) -> Array:
-    """Jacobian of a point of a link in the world's axes, (6, m) or (N, 6, m); of the world itself it is zero.
+    """Jacobian of a point of a link in world axes, (6, m) or (N, 6, m); zero for the world.
 
     `coordinates` as for `Dynamics.jacobian`.
     """
@@ -109,19 +109,20 @@ def point_jacobian(
 
 
 # --- loops ----------------------------------------------------------------------------------------------------------
-def loop_measure(dynamics: Dynamics, loop: str, q: ArrayLike) -> Array:
-    """det(J Jᵀ) of the end at which a loop is cut, over the rows that are not zero (fig. 3.17 f).
+def loop_singularity_measure(dynamics: Dynamics, loop: str, q: ArrayLike) -> Array:
+    """det(J Jᵀ) of the cut end of a loop, over its nonzero rows (fig. 3.17 f).
 
-    The paper's J for the closed 4R is in R^{6x4}: velocity of the end by all four joints, the closing one among them.
-    Three of its rows, those out of the plane, are zero in every pose; with them the determinant would always vanish.
+    The J of the paper for the closed 4R is in R^{6x4}: the velocity of the end by all four joints, including the loop
+    joint. Its three rows out of the plane are zero in every configuration and are omitted, as the determinant would
+    vanish.
     """
     return _measure(lambda part: loop_jacobian(dynamics, loop, part), q)
 
 
 def loop_jacobian(dynamics: Dynamics, loop: str, q: ArrayLike) -> Array:
-    """Relative velocity of both sides of a loop joint by the tree's joints, then by the loop joint's own freedoms.
+    """Relative velocity of both sides of a loop joint by the tree joints and the freedoms of the loop joint.
 
-    (6, nv + freedoms) or (N, 6, nv + freedoms), in the world's axes, at the joint's place on its child side.
+    (6, nv + freedoms) or (N, 6, nv + freedoms), in world axes, at the frame of the joint on its child side.
     """
     if loop not in dynamics.model.loops:
         raise unknown_name("loop", loop, dynamics.model.loops)
@@ -133,7 +134,7 @@ def loop_jacobian(dynamics: Dynamics, loop: str, q: ArrayLike) -> Array:
 
 
 def _freedoms(dynamics: Dynamics, joint: LoopJoint, q: Array) -> Array:
-    """Columns of motions that a loop joint leaves free, in the world's axes."""
+    """Columns of the motions that a loop joint permits, in world axes."""
 
     def up(link: str, rotation: Array) -> Array:
         if link == WORLD_LINK and link not in dynamics.model.links:
@@ -150,15 +151,15 @@ def _freedoms(dynamics: Dynamics, joint: LoopJoint, q: Array) -> Array:
     return np.stack(columns, axis=-1) if columns else np.zeros((*q.shape[:-1], 6, 0))
 
 
-def closing_condition(dynamics: Dynamics, q: ArrayLike, every: int = 1) -> Array:
-    """Smallest singular value of the loops' conditions by the largest, weighted by mass: 0 in a singular pose.
+def constraint_conditioning(dynamics: Dynamics, q: ArrayLike, every: int = 1) -> Array:
+    """Ratio of the smallest and largest singular value of the mass-weighted constraint Jacobian; 0 if singular.
 
-    See `Dynamics.loop_state`. It takes some tenths of a millisecond per pose; `every` leaves poses out.
+    See `Dynamics.loop_state`. The evaluation takes some 0.1 ms per configuration; `every` skips configurations.
 
     Args:
-        dynamics: of a robot; without loops the result is 1.
-        q: positions, (N, nq).
-        every: look at each n-th state only.
+        dynamics: dynamics of the robot; without loops the result is 1.
+        q: configurations, (N, nq).
+        every: evaluate each n-th state only.
 
     Returns:
         (ceil(N / every),).
@@ -168,15 +169,15 @@ def closing_condition(dynamics: Dynamics, q: ArrayLike, every: int = 1) -> Array
     return np.array([dynamics.loop_state(state).sigma for state in np.atleast_2d(q)[::every]])
 
 
-# --- kinds of singular poses ----------------------------------------------------------------------------------------
-class Nearness(NamedTuple):
-    """How far poses are from each kind of singular pose: 0 there, at most about 1. One number, or (N,).
+# --- types of singular configurations -------------------------------------------------------------------------------
+class SingularityDistance(NamedTuple):
+    """Distances to the types of singular configurations: 0 there, at most about 1. A number each, or (N,).
 
     Attributes:
-        serial: least speed of the link, among directions in which it moves in general, per unit of all joints' speed.
-        parallel: least share of the motors in a motion.
-        constraint: smallest singular value of the loops' conditions that does not vanish in general, by the largest.
-        condition: condition number of the link's Jacobian by the motors; infinite in poses of the first two kinds.
+        serial: smallest speed of the link among its generic directions of motion, per unit of joint speed.
+        parallel: smallest fraction of a motion in the motors.
+        constraint: smallest nonzero singular value of the constraint Jacobian relative to the largest.
+        condition: condition number of the Jacobian of the link by the motors; infinite for the first two types.
     """
 
     serial: Array
@@ -185,42 +186,41 @@ class Nearness(NamedTuple):
     condition: Array
 
     @property
-    def least(self) -> Array:
-        """The smallest one of the first three."""
+    def minimum(self) -> Array:
+        """Smallest of the first three distances."""
         return np.minimum(np.minimum(self.serial, self.parallel), self.constraint)
 
     def kinds(self, below: float = SINGULAR) -> list[str]:
-        """Kinds of singular poses that some of the poses are nearer to than that."""
+        """Types of singular configurations with a distance below a threshold for some of the configurations."""
         return [kind for kind in ("serial", "parallel", "constraint") if np.any(getattr(self, kind) < below)]
 
 
-def nearness(
+def singularity_distance(
     dynamics: Dynamics,
     link: str,
     q: ArrayLike,
     *,
     rows: str | Sequence[int] = "all",
     point: ArrayLike = (0.0, 0.0, 0.0),
-) -> Nearness:
-    """How near poses are to singular ones of each kind.
+) -> SingularityDistance:
+    """Distances of configurations to the types of singular configurations.
 
-    Lengths count in units of the model's typical length, `dynamics.choices.length`: a slide by it as a turn by 1 rad, a
-    link's way of it likewise.
+    Lengths are in units of the characteristic length of the model, `dynamics.choices.length`.
 
     Args:
-        dynamics: of a robot, with loops or without.
-        link: that the motors are to move.
-        q: poses that close the loops, one or many.
-        rows: that count of the link's motion: "linear", "angular", "all", or numbers of rows of the Jacobian.
-        point: of the link, in its frame, whose velocity counts [m].
+        dynamics: dynamics of the robot, with or without loops.
+        link: link driven by the motors.
+        q: configuration(s) with closed loops.
+        rows: relevant rows of the Jacobian of the link: "linear", "angular", "all", or indices.
+        point: point of the link in its frame [m].
 
     Raises:
-        InputError: the motors do not determine the motion in any pose; nothing moves the link.
+        InputError: the motors do not determine the motion at any configuration, or the link cannot move.
     """
     dynamics.require_link(link)
     choices = dynamics.choices
     choices.refuse_missing(choices.motors, "motors")
-    chosen, units = rows_of(rows), np.where(np.arange(6) < 3, choices.length, 1.0)
+    chosen, units = row_indices(rows), np.where(np.arange(6) < 3, choices.length, 1.0)
 
     def moved(poses: Array) -> Array:
         J = point_jacobian(dynamics, link, poses, point) * choices.units / units[:, None]
@@ -230,14 +230,14 @@ def nearness(
     poses = np.asarray(q, dtype=np.float64)
     several = np.atleast_2d(poses)
     parts = []
-    for i in range(0, len(several), _FEW):
-        found = motions(dynamics.constraint_jacobian(several[i : i + _FEW]), choices.mobility)
-        parts.append(_nearness(found, moved(several[i : i + _FEW]), list(choices.motors), rank))
+    for i in range(0, len(several), _MATRIX_CHUNK):
+        found = motions(dynamics.constraint_jacobian(several[i : i + _MATRIX_CHUNK]), choices.mobility)
+        parts.append(_distances(found, moved(several[i : i + _MATRIX_CHUNK]), list(choices.motors), rank))
     whole = [np.concatenate(values) for values in zip(*parts, strict=True)] if parts else [np.zeros(0)] * 4
-    return Nearness(*(x if poses.ndim == 2 else np.asarray(x[0]) for x in whole))
+    return SingularityDistance(*(x if poses.ndim == 2 else np.asarray(x[0]) for x in whole))
 
 
-def _nearness(found: Motions, J: Array, motors: list[int], rank: int) -> Nearness:
+def _distances(found: Motions, J: Array, motors: list[int], rank: int) -> SingularityDistance:
     serial, parallel, condition = (np.empty(len(J)) for _ in range(3))
     for lost in np.unique(found.lost):
         own = found.lost == lost
@@ -249,11 +249,11 @@ def _nearness(found: Motions, J: Array, motors: list[int], rank: int) -> Nearnes
         with np.errstate(divide="ignore", invalid="ignore"):
             condition[own] = np.where(s[:, rank - 1] > 0.0, s[:, 0] / s[:, rank - 1], np.inf)
     condition[(serial < SINGULAR) | (parallel < SINGULAR)] = np.inf
-    return Nearness(serial, parallel, found.sigma, condition)
+    return SingularityDistance(serial, parallel, found.sigma, condition)
 
 
 def _rank_of_link(dynamics: Dynamics, link: str, moved: Callable[[Array], Array]) -> int:
-    """Number of directions in which the link moves in general."""
+    """Generic rank of the Jacobian of the link."""
     choices = dynamics.choices
     poses = [dynamics.model.random_state(np.random.default_rng(i))[0] for i in range(len(choices.samples))]
     if choices.study is not None:
@@ -262,7 +262,7 @@ def _rank_of_link(dynamics: Dynamics, link: str, moved: Callable[[Array], Array]
     rank = max(int(np.sum(s > RANK)) for s in sizes)
     if not rank:
         raise InputError(
-            f"nothing moves link {link!r} (or these rows of it) of model {dynamics.model.name!r}.",
+            f"link {link!r} (or these rows of it) of model {dynamics.model.name!r} cannot move.",
             link=link,
             field="link",
             value=link,
@@ -271,16 +271,16 @@ def _rank_of_link(dynamics: Dynamics, link: str, moved: Callable[[Array], Array]
 
 
 # --- along a motion -------------------------------------------------------------------------------------------------
-def passings(t: ArrayLike, measure: ArrayLike, share: float = PASSED) -> Array:
-    """Times at which a measure that is never negative touches zero: its minima below a share of its largest value.
+def singularity_times(t: ArrayLike, measure: ArrayLike, share: float = SMALL_MINIMUM) -> Array:
+    """Times at which a non-negative measure reaches zero: its minima below a fraction of its largest value.
 
-    A measure such as det(J Jᵀ) grows with the square of the distance to a singular pose, so the time of a minimum is
-    that of the parabola through its lowest sample and both neighbours. The ends of the motion do not count.
+    A measure such as det(J Jᵀ) is quadratic in the distance to a singular configuration, so the time of a minimum is
+    interpolated by a parabola through three samples. The ends of the motion are excluded.
 
     Args:
         t: times, (N,).
-        measure: values there.
-        share: see above.
+        measure: values, (N,).
+        share: largest ratio of a minimum and the largest value.
     """
     times, values = np.asarray(t, dtype=np.float64), np.asarray(measure, dtype=np.float64)
     if times.ndim != 1 or times.shape != values.shape:
@@ -298,7 +298,7 @@ def passings(t: ArrayLike, measure: ArrayLike, share: float = PASSED) -> Array:
 
 
 def _vertex(t: Array, y: Array) -> float:
-    """Where the parabola through three samples is lowest."""
+    """Time of the minimum of the parabola through three samples."""
     left, right = t[1] - t[0], t[2] - t[1]
     before, after = (y[1] - y[0]) / left, (y[2] - y[1]) / right
     curvature = (after - before) / (left + right)
@@ -308,17 +308,17 @@ def _vertex(t: Array, y: Array) -> float:
 
 
 def _measure(jacobian: Callable[[Array], Array], q: ArrayLike) -> Array:
-    """`gram_determinant` over the rows that act somewhere."""
+    """`gram_determinant` over the rows that are nonzero somewhere."""
     poses = np.asarray(q, dtype=np.float64)
     several = np.atleast_2d(poses)
     parts = [jacobian(several[i : i + _CHUNK]) for i in range(0, len(several), _CHUNK)]
     if not parts:
         return np.zeros(0)
     sizes = np.max([np.max(np.abs(J), axis=(0, 2), initial=0.0) for J in parts], axis=0)
-    acting = np.flatnonzero(sizes > _IDLE * np.max(sizes))
+    acting = np.flatnonzero(sizes > _ZERO_ROW * np.max(sizes))
     if not len(acting):
         raise InputError(
-            "the Jacobian is zero in all given poses: nothing moves the link (or these rows of it).",
+            "the Jacobian is zero at all given configurations: the link (or these rows of it) cannot move.",
             field="J",
             value=0.0,
         )
@@ -326,8 +326,8 @@ def _measure(jacobian: Callable[[Array], Array], q: ArrayLike) -> Array:
     return result if poses.ndim == 2 else np.asarray(result[0])
 
 
-def rows_of(rows: str | Sequence[int]) -> list[int]:
-    """Numbers of rows of a Jacobian."""
+def row_indices(rows: str | Sequence[int]) -> list[int]:
+    """Indices of rows of a Jacobian."""
     if isinstance(rows, str):
         if rows not in ROWS:
             raise unknown_name("set of rows", rows, ROWS)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Static stiffness of a link that motors hold through the loops.
+"""Static stiffness of a link that is driven through loops.
 
-With N the motions that the loops leave and k the stiffness of the joints, small displacements under a wrench w are
+With the null-space basis N of the constraint Jacobian and the joint stiffness k, the displacement under a wrench w is
 
     x = C w,  C = J_x N (Nᵀ diag(k) N)⁻¹ Nᵀ J_xᵀ,
 
-of first order about a pose in which nothing is loaded. The stiffness K = C⁻¹ is that of the directions in which the
-link can move; in the others bodies and loops are rigid, as the model has them.
+to first order about an unloaded configuration. The stiffness K = C⁻¹ is defined in the directions in which the link can
+move; in the other directions bodies and loops are rigid.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ada_dynamics.analysis.singularity import point_jacobian, rows_of
+from ada_dynamics.analysis.singularity import point_jacobian, row_indices
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import velocities_of
 from ada_dynamics.constraints.singular import SINGULAR
@@ -28,12 +28,12 @@ from ada_dynamics.model.model import Model
 
 
 class LinkStiffness(NamedTuple):
-    """Of one pose or of many, at a point of a link in the world's axes, rows [linear; angular] and [force; moment].
+    """Stiffness at a point of a link in world axes, rows [linear; angular] and [force; moment], for one or N states.
 
     Attributes:
-        compliance: C, displacement [m, rad] by wrench [N, N m], (6, 6) or (N, 6, 6); of fewer rows where fewer count.
-        stiffness: K, wrench by displacement, for displacements that the link can make.
-        rigid: number of directions in which it can make none.
+        compliance: C, displacement [m, rad] by wrench [N, N m], (6, 6) or (N, 6, 6), or with fewer rows.
+        stiffness: K, wrench by displacement, in the directions in which the link can move.
+        rigid: number of directions in which the link cannot move.
     """
 
     compliance: Array
@@ -50,21 +50,23 @@ def link_stiffness(
     rows: str | Sequence[int] = "all",
     point: ArrayLike = (0.0, 0.0, 0.0),
 ) -> LinkStiffness:
-    """Stiffness at a link from that of its motors, with the springs of the model's joints beside them.
+    """Stiffness at a link due to its motors and to the springs of the joints of the model.
 
     Args:
-        dynamics: of a robot, with loops or without.
-        link: its name.
-        q: poses that close the loops, one or many.
-        joints: stiffness of each motor [N m/rad, N/m] by name of the joint, or one for all; other joints may have some
-            as well, as flexures have.
-        rows: that are loaded and looked at: "linear", "angular", "all", or numbers of rows of the Jacobian. With
-            "linear" K is that against forces at the point, the link being free to turn as the loops let it.
-        point: of the link, in its frame [m].
+        dynamics: dynamics of the robot, with or without loops.
+        link: name of the link.
+        q: configuration(s) with closed loops.
+        joints: stiffness of each motor [N m/rad, N/m] by name of the joint, or one for all; other joints, such as
+            flexures,
+            may be included.
+        rows: relevant rows: "linear", "angular", "all", or indices of rows of the Jacobian. For "linear", K is the
+            stiffness
+            against forces at the point with free orientation.
+        point: point of the link in its frame [m].
 
     Raises:
-        InputError: a stiffness is missing or not positive, or the joints that have one leave motions free; a
-            SingularConfigurationError where they do so in one of the poses.
+        InputError: a stiffness is missing or not positive, or the joints with stiffness leave motions free.
+        SingularConfigurationError: they do so at one of the configurations.
     """
     dynamics.require_link(link)
     choices = dynamics.choices
@@ -78,7 +80,7 @@ def link_stiffness(
         at = motions(dynamics.constraint_jacobian(poses[i]), choices.mobility)
         choices.refuse_singular(at, holding, int(i[0]) if i else None)
     N = choices.units[:, None] * found.basis()
-    chosen = rows_of(rows)
+    chosen = row_indices(rows)
     moved = (point_jacobian(dynamics, link, poses, point) @ N)[..., chosen, :]
     compliance = moved @ np.linalg.solve(N.swapaxes(-1, -2) @ (k[:, None] * N), moved.swapaxes(-1, -2))
     units = np.where(np.arange(6) < 3, choices.length, 1.0)[chosen]
@@ -86,20 +88,20 @@ def link_stiffness(
 
 
 def _inverse(compliance: Array, moved: Array, units: Array) -> tuple[Array, NDArray[np.intp]]:
-    """Stiffness in the directions in which the link moves, and the number of the others."""
+    """Stiffness in the directions in which the link can move, and the number of the other directions."""
     U, s, _ = np.linalg.svd(moved / units[:, None])
     count = np.asarray(np.sum(s > SINGULAR, axis=-1))
     stiffness = np.zeros(compliance.shape)
     for m in np.unique(count):
         own = count == m
-        free = U[own][..., :m] / units[:, None]  # covectors: what they measure of a displacement
+        free = U[own][..., :m] / units[:, None]  # covectors of displacements
         inner = free.swapaxes(-1, -2) @ compliance[own] @ free
         stiffness[own] = free @ np.linalg.solve(inner, free.swapaxes(-1, -2))
     return stiffness, len(units) - count
 
 
 def _stiffness(model: Model, joints: Mapping[str, float] | float) -> Array:
-    """By velocity."""
+    """Joint stiffness, (nv,)."""
     given = dict(joints) if isinstance(joints, Mapping) else dict.fromkeys(model.actuated, joints)
     missing = [name for name in model.actuated if name not in given]
     if missing:

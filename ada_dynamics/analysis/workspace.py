@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses of a mechanism with a link at the places of a grid: where it can go without changing its way of assembly.
+"""Workspace of a link on a grid of poses, within one assembly mode.
 
-From the pose given, the neighbours of places that have been reached are tried, all on the front at the same time, by
-damped Newton steps on the conditions of the loops and of the place. Damping goes with the square of what is left to do,
-so that steps stay short at the border of the workspace, where the place is out of reach, and converge fast inside.
-A pose of another branch is not taken: there, a serial singular pose would lie between.
+Starting at a given configuration, the unreached neighbours of all grid points on the front are solved together by
+damped Newton steps on the loop constraints and the pose of the link. The damping is proportional to the squared
+residual, so that steps are short at the boundary of the workspace and convergence inside is quadratic. Solutions on
+another branch are rejected, as a serial singular configuration lies between the branches.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ada_dynamics.analysis.singularity import Nearness, nearness, point_jacobian, rows_of
+from ada_dynamics.analysis.singularity import SingularityDistance, point_jacobian, row_indices, singularity_distance
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.constraints.tangent_map import RANK, motions
@@ -27,20 +27,20 @@ from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.spatial.vector import Vec3
 
 COORDINATES = ("x", "y", "z", "rx", "ry", "rz")
-CLOSED = 1e-11  # of the mechanism's length: what may be left of a place or of a gap
+CLOSED = 1e-11  # closure tolerance in characteristic lengths
 _STEPS = 12
-_LONGEST = 0.5  # of one step, [rad] or in lengths
-_JUMP = 1.2  # from one place to the next: more is another way of assembly
+_MAX_STEP = 0.5  # [rad] or characteristic lengths
+_MAX_DISPLACEMENT = 1.2  # largest displacement between neighbours of the same branch
 _LEAST_DAMPING = 1e-14
 
 
 class Workspace(NamedTuple):
-    """Poses by places.
+    """Configurations of a mechanism on a grid of poses of a link.
 
     Attributes:
-        axes: names of the grid's axes.
-        values: of each axis [m, rad].
-        q: positions, (*grid, nq); nan out of reach.
+        axes: names of the grid axes.
+        values: coordinates of each axis [m, rad].
+        q: configurations, (*grid, nq); NaN out of reach.
     """
 
     axes: tuple[str, ...]
@@ -49,15 +49,15 @@ class Workspace(NamedTuple):
 
     @property
     def is_reached(self) -> NDArray[np.bool_]:
-        """True where the link can go."""
+        """True for each grid point that is reached."""
         return np.asarray(np.isfinite(self.q).all(axis=-1))
 
 
 class SingularityMap(NamedTuple):
-    """How near to singular poses a mechanism is over its workspace; nan out of reach."""
+    """Distances to singular configurations over the workspace; NaN out of reach."""
 
     workspace: Workspace
-    nearness: Nearness
+    distance: SingularityDistance
 
 
 def singularity_map(
@@ -69,16 +69,16 @@ def singularity_map(
     rows: str | Sequence[int] = "linear",
     point: ArrayLike = (0.0, 0.0, 0.0),
 ) -> SingularityMap:
-    """`nearness` at the places of a grid; arguments as for `workspace`."""
+    """`singularity_distance` on a grid; arguments as for `workspace`."""
     found = workspace(dynamics, link, q, axes, rows=rows, point=point)
     reached = found.is_reached
-    inside = nearness(dynamics, link, found.q[reached], rows=rows, point=point)
+    inside = singularity_distance(dynamics, link, found.q[reached], rows=rows, point=point)
     values = []
     for part in inside:
         whole = np.full(reached.shape, np.nan)
         whole[reached] = part
         values.append(whole)
-    return SingularityMap(found, Nearness(*values))
+    return SingularityMap(found, SingularityDistance(*values))
 
 
 def workspace(
@@ -90,28 +90,29 @@ def workspace(
     rows: str | Sequence[int] = "linear",
     point: ArrayLike = (0.0, 0.0, 0.0),
 ) -> Workspace:
-    """Poses with a point of a link at the places of a grid, reached from a pose without leaving its branch.
+    """Configurations with a point of a link on a grid, reached from a configuration within its branch.
 
     Args:
-        dynamics: of a robot, with loops or without.
-        link: its name.
-        q: a pose that closes the loops; it says which way of assembly is meant, and what is not on an axis stays as it
-            is there.
-        axes: rising values of coordinates in the world: "x", "y", "z" of the point [m], or "rx", "ry", "rz", a turn
-            vector from the link's orientation in q [rad].
-        rows: what is held at each place: "linear", "angular", "all", or numbers of rows of the Jacobian; as many as the
-            mechanism has motions, besides those that never move.
-        point: of the link, in its frame [m].
+        dynamics: dynamics of the robot, with or without loops.
+        link: name of the link.
+        q: configuration with closed loops, which selects the assembly mode and the coordinates not on an axis.
+        axes: ascending values of world coordinates: "x", "y", "z" of the point [m], or "rx", "ry", "rz", the rotation
+            vector from the orientation of the link at q [rad].
+        rows: constrained rows: "linear", "angular", "all", or indices of rows of the Jacobian; their rank must equal
+            the
+            mobility.
+        point: point of the link in its frame [m].
 
     Raises:
-        InputError: an axis is unknown or not rising, the rows leave motions free or are too many, or the start is out
-            of the grid's reach.
+        InputError: an axis is unknown or not ascending, the number of rows does not match the mobility, or the grid
+            cannot
+            be reached from the configuration.
     """
     dynamics.require_link(link)
     values = _values(axes)
-    place = _Place.of(dynamics, link, np.asarray(q, dtype=np.float64), rows_of(rows), point)
-    place.refuse_unfit([COORDINATES.index(name) for name in axes])
-    grid = _Grid(place, [COORDINATES.index(name) for name in axes], values)
+    target = _PoseTarget.of(dynamics, link, np.asarray(q, dtype=np.float64), row_indices(rows), point)
+    target.validate([COORDINATES.index(name) for name in axes])
+    grid = _Grid(target, [COORDINATES.index(name) for name in axes], values)
     return Workspace(tuple(axes), tuple(values), grid.filled())
 
 
@@ -123,10 +124,10 @@ def _values(axes: Mapping[str, ArrayLike]) -> list[Array]:
         values = np.asarray(given, dtype=np.float64)
         if values.ndim != 1 or not len(values) or not (np.diff(values) > 0.0).all() or not np.isfinite(values).all():
             raise InputError(
-                f"axis {name!r} is {values!r:.80}; it must be finite numbers that rise.",
+                f"axis {name!r} is {values!r:.80}; it must be finite numbers in ascending order.",
                 field=name,
                 value=values,
-                allowed="finite numbers that rise",
+                allowed="finite numbers in ascending order",
             )
         found.append(values)
     if not found:
@@ -139,35 +140,35 @@ def _values(axes: Mapping[str, ArrayLike]) -> list[Array]:
 
 
 @dataclass(frozen=True)
-class _Place:
-    """A link's place: what is asked of it, and how it is reached."""
+class _PoseTarget:
+    """Pose of a link with constrained rows, and the solution for its configuration."""
 
     dynamics: Dynamics
     link: str
     start: Array
     held: list[int]
     point: Array
-    origin: Array  # coordinates of the start, with a turn of zero
+    origin: Array  # coordinates at the start, with a zero rotation vector
     orientation: Array
 
     @cached_property
     def moving(self) -> list[int]:
-        """Those of the rows held that move at all."""
+        """Constrained rows that are not zero."""
         sizes = np.max(np.abs(self._jacobian(self.start)), axis=1)
         return np.flatnonzero(sizes > RANK * self.dynamics.choices.length).tolist()
 
     @classmethod
-    def of(cls, dynamics: Dynamics, link: str, q: Array, rows: list[int], point: ArrayLike) -> _Place:
+    def of(cls, dynamics: Dynamics, link: str, q: Array, rows: list[int], point: ArrayLike) -> _PoseTarget:
         at, pose = np.asarray(point, dtype=np.float64), dynamics.pose(link, q)
         origin = np.concatenate([pose[:3, 3] + pose[:3, :3] @ at, np.zeros(3)])
         return cls(dynamics, link, q, rows, at, origin, pose[:3, :3])
 
-    def refuse_unfit(self, axes: Sequence[int]) -> None:
-        """Raise where the rows held do not tell the mechanism's motions, or leave out an axis."""
+    def validate(self, axes: Sequence[int]) -> None:
+        """Raise an InputError if the rows do not determine the motion, or an axis is not constrained."""
         for k in axes:
             if k not in self.held:
                 raise InputError(
-                    f"axis {COORDINATES[k]!r} is not among the rows held, {self.held}; add {k} to them.",
+                    f"axis {COORDINATES[k]!r} is not among the constrained rows {self.held}; add {k} to them.",
                     field="rows",
                     value=self.held,
                     allowed=k,
@@ -177,9 +178,9 @@ class _Place:
         rank, moving = int(np.sum(s > RANK * choices.length)), len(self.moving)
         if rank < choices.mobility or moving > rank:
             raise InputError(
-                f"model {self.dynamics.model.name!r} has {choices.mobility} motions, of which the rows held of link "
-                f"{self.link!r} {self.held} tell {rank}, with {moving} rows that move. Hold as many as there are "
-                "motions: rows=[...] of 0 to 5, linear x, y, z, angular x, y, z.",
+                f"model {self.dynamics.model.name!r} has mobility {choices.mobility}, but the rows {self.held} of link "
+                f"{self.link!r} have rank {rank} and {moving} nonzero rows. Constrain as many rows as the mobility: "
+                "rows=[...] of 0 to 5, linear x, y, z, angular x, y, z.",
                 link=self.link,
                 field="rows",
                 value=rank,
@@ -187,36 +188,36 @@ class _Place:
             )
 
     def _jacobian(self, q: Array) -> Array:
-        """Of the rows held, in lengths."""
+        """Jacobian of the constrained rows, in characteristic lengths."""
         choices = self.dynamics.choices
         units = np.where(np.arange(6) < 3, 1.0, choices.length)
         J = point_jacobian(self.dynamics, self.link, q, self.point) * choices.units * units[:, None]
         return np.asarray(J[..., self.held, :])
 
-    def _off(self, q: Array, targets: Array) -> Array:
-        """How far poses are from their targets, in lengths."""
+    def _residual(self, q: Array, targets: Array) -> Array:
+        """Distance of the constrained rows to their targets, in characteristic lengths."""
         poses = self.dynamics.pose(self.link, q)
         R, p = poses[:, :3, :3], poses[:, :3, 3] + poses[:, :3, :3] @ self.point
-        left = R @ targets[:, :3, :3].swapaxes(-1, -2)
-        turn = 0.5 * np.stack([left[:, k, j] - left[:, j, k] for j, k in ((1, 2), (2, 0), (0, 1))], axis=-1)
-        whole = np.concatenate([p - targets[:, :3, 3], self.dynamics.choices.length * turn], axis=-1)
+        error = R @ targets[:, :3, :3].swapaxes(-1, -2)
+        rotation = 0.5 * np.stack([error[:, k, j] - error[:, j, k] for j, k in ((1, 2), (2, 0), (0, 1))], axis=-1)
+        whole = np.concatenate([p - targets[:, :3, 3], self.dynamics.choices.length * rotation], axis=-1)
         return np.asarray(whole[:, self.held])
 
     def targets(self, coordinates: Array) -> Array:
-        """Poses of the point, (N, 4, 4), from its place and the turn from the start's orientation."""
+        """Poses of the point, (N, 4, 4), from its position and rotation vector."""
         poses = np.tile(np.eye(4), (len(coordinates), 1, 1))
         poses[:, :3, :3] = _rotations(coordinates[:, 3:]) @ self.orientation
         poses[:, :3, 3] = coordinates[:, :3]
         return poses
 
     def reach(self, q: Array, targets: Array) -> Array:
-        """Poses at the targets by Newton steps from q, rows of both; nan where that leads nowhere or far away."""
+        """Configurations at the targets by Newton steps from q, (N, nq); NaN if they fail or change the branch."""
         model, choices = self.dynamics.model, self.dynamics.choices
         at, left = q.copy(), np.arange(len(q))
         found = np.full(q.shape, np.nan)
         for _ in range(_STEPS):
             residual = np.concatenate(
-                [self.dynamics.constraint_violation(at[left]), self._off(at[left], targets[left])], axis=-1
+                [self.dynamics.constraint_violation(at[left]), self._residual(at[left], targets[left])], axis=-1
             )
             done = np.max(np.abs(residual), axis=-1) < CLOSED * choices.length
             found[left[done]] = at[left[done]]
@@ -230,24 +231,25 @@ class _Place:
         return found
 
     def _is_same_branch(self, start: Array, end: Array) -> NDArray[np.bool_]:
-        """True for short ways between poses of one branch.
+        """True for small displacements within one branch.
 
-        On the way to another one the link's motions N become dependent: det(J_x N) changes its sign.
+        Between branches the orientation of the null-space basis N changes: det(J_x N) changes its sign.
         """
         (N, before), (M, after) = self._link_motions(start), self._link_motions(end)
         signs = [np.linalg.det(x) for x in (before, after, M.swapaxes(-1, -2) @ N)]
         model = self.dynamics.model
-        way = np.reshape(model.difference(start, end), (len(end), model.nv)) / self.dynamics.choices.units
-        return np.asarray((np.prod(np.sign(signs), axis=0) > 0.0) & (np.max(np.abs(way), axis=-1, initial=0.0) < _JUMP))
+        displacement = np.reshape(model.difference(start, end), (len(end), model.nv)) / self.dynamics.choices.units
+        is_near = np.max(np.abs(displacement), axis=-1, initial=0.0) < _MAX_DISPLACEMENT
+        return np.asarray((np.prod(np.sign(signs), axis=0) > 0.0) & is_near)
 
     def _link_motions(self, q: Array) -> tuple[Array, Array]:
-        """N, and J_x N of the rows that move."""
+        """Null-space basis N, and J_x N of the nonzero rows."""
         choices = self.dynamics.choices
         N = motions(self.dynamics.constraint_jacobian(q), choices.mobility).basis()
         return N, (self._jacobian(q) @ N)[..., self.moving, :]
 
     def is_border(self, q: Array) -> NDArray[np.bool_]:
-        """True for poses so near to a singular one of the link that the branch is uncertain."""
+        """True for configurations so close to a serial singular configuration that the branch is ambiguous."""
         s = np.linalg.svd(self._link_motions(q)[1], compute_uv=False)
         return np.asarray(s[..., -1] < SINGULAR * self.dynamics.choices.length)
 
@@ -259,43 +261,43 @@ def _rotations(vectors: Array) -> Array:
 
 
 def _damped(A: Array, residual: Array) -> Array:
-    """Levenberg-Marquardt steps, no longer than `_LONGEST`."""
+    """Levenberg-Marquardt steps of limited length."""
     H = A.swapaxes(-1, -2) @ A
     damping = np.sum(residual**2, axis=-1) + _LEAST_DAMPING * np.trace(H, axis1=-2, axis2=-1)
     H = H + damping[:, None, None] * np.eye(H.shape[-1])
     step = -np.linalg.solve(H, A.swapaxes(-1, -2) @ residual[..., None])[..., 0]
     longest = np.max(np.abs(step), axis=-1, keepdims=True)
-    return np.asarray(step * np.minimum(1.0, _LONGEST / np.maximum(longest, 1e-300)))
+    return np.asarray(step * np.minimum(1.0, _MAX_STEP / np.maximum(longest, 1e-300)))
 
 
 class _Grid:
-    """Places in a grid, reached from neighbour to neighbour."""
+    """Grid points, solved from neighbour to neighbour."""
 
-    def __init__(self, place: _Place, axes: Sequence[int], values: Sequence[Array]) -> None:
-        self.place, self.axes = place, list(axes)
+    def __init__(self, target: _PoseTarget, axes: Sequence[int], values: Sequence[Array]) -> None:
+        self.target, self.axes = target, list(axes)
         self.shape = tuple(map(len, values))
-        self.coordinates = np.tile(place.origin, (*self.shape, 1))
+        self.coordinates = np.tile(target.origin, (*self.shape, 1))
         for k, mesh in zip(axes, np.meshgrid(*values, indexing="ij"), strict=True):
             self.coordinates[..., k] = mesh
         self.spacing = [float(np.min(np.diff(x))) if len(x) > 1 else np.inf for x in values]
 
     def filled(self) -> Array:
-        """Poses at all places."""
-        poses = np.full((*self.shape, self.place.dynamics.model.nq), np.nan)
+        """Configurations at all grid points."""
+        poses = np.full((*self.shape, self.target.dynamics.model.nq), np.nan)
         seed = self._nearest()
-        poses[seed] = self._led_to(self.coordinates[seed])
+        poses[seed] = self._moved_to(self.coordinates[seed])
         front = np.array([seed])
         while len(front):
-            source, target = self._ways(front, poses)
-            found = self.place.reach(poses[tuple(source.T)], self.place.targets(self.coordinates[tuple(target.T)]))
+            source, target = self._neighbours(front, poses)
+            found = self.target.reach(poses[tuple(source.T)], self.target.targets(self.coordinates[tuple(target.T)]))
             reached = np.isfinite(found).all(axis=-1)
             poses[tuple(target[reached].T)] = found[reached]
-            inside = np.flatnonzero(reached)[~self.place.is_border(found[reached])]
+            inside = np.flatnonzero(reached)[~self.target.is_border(found[reached])]
             front = np.unique(target[inside], axis=0)
         return poses
 
-    def _ways(self, front: NDArray[np.intp], poses: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Places on the front, and neighbours of theirs that have not been reached, one row for each pair."""
+    def _neighbours(self, front: NDArray[np.intp], poses: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Points on the front and their unreached neighbours, one row for each pair."""
         steps = np.concatenate([np.eye(len(self.shape), dtype=np.intp), -np.eye(len(self.shape), dtype=np.intp)])
         source = np.repeat(front, len(steps), axis=0)
         target = source + np.tile(steps, (len(front), 1))
@@ -305,23 +307,23 @@ class _Grid:
         return source[new], target[new]
 
     def _nearest(self) -> tuple[int, ...]:
-        """The place nearest to the start."""
-        apart = np.linalg.norm(self.coordinates - self.place.origin, axis=-1)
+        """Grid point nearest to the start."""
+        apart = np.linalg.norm(self.coordinates - self.target.origin, axis=-1)
         return tuple(int(i) for i in np.unravel_index(np.argmin(apart), self.shape))
 
-    def _led_to(self, end: Array) -> Array:
-        """The start, moved straight to a place."""
-        origin, q = self.place.origin, self.place.start[None, :]
-        way = (end - origin)[self.axes]
-        count = max(1, *(int(np.ceil(abs(w) / s)) for w, s in zip(way, self.spacing, strict=True)))
+    def _moved_to(self, end: Array) -> Array:
+        """Configuration moved from the start straight to a grid point."""
+        origin, q = self.target.origin, self.target.start[None, :]
+        displacement = (end - origin)[self.axes]
+        count = max(1, *(int(np.ceil(abs(w) / s)) for w, s in zip(displacement, self.spacing, strict=True)))
         for share in np.arange(1, count + 1) / count:
-            q = self.place.reach(q, self.place.targets((origin + share * (end - origin))[None, :]))
+            q = self.target.reach(q, self.target.targets((origin + share * (end - origin))[None, :]))
             if not np.isfinite(q).all():
                 raise InputError(
-                    f"link {self.place.link!r} of model {self.place.dynamics.model.name!r} does not get from its pose "
-                    f"to the grid: it stops on the way from {origin.round(4).tolist()} to {end.round(4).tolist()} "
-                    "(x, y, z, turn). Choose axes nearer to the pose, or a pose within them.",
-                    link=self.place.link,
+                    f"link {self.target.link!r} of model {self.target.dynamics.model.name!r} cannot reach the grid: it "
+                    f"stops between {origin.round(4).tolist()} and {end.round(4).tolist()} (x, y, z, rotation vector). "
+                    "Choose axes closer to the configuration, or a configuration within them.",
+                    link=self.target.link,
                     field="axes",
                     value=end,
                 )

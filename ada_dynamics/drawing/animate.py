@@ -15,7 +15,7 @@ from typing import IO, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics.analysis.motion import Motion, dynamics_of
+from ada_dynamics.analysis.motion import StateTrajectory, dynamics_of
 from ada_dynamics.arrays import Array
 from ada_dynamics.display import NotebookDisplay
 from ada_dynamics.drawing.drawing import Figurine, Pose, draw, goes_far, look_at, prepare, reach, view_of
@@ -50,7 +50,7 @@ class Film(NotebookDisplay):
 
 
 def animate(
-    log: Motion,
+    log: StateTrajectory,
     path: str | os.PathLike[str],
     *,
     fps: float = 25.0,
@@ -104,7 +104,7 @@ def animate(
 class _Film:
     """Frames of a motion, on one figure that is drawn anew."""
 
-    def __init__(self, log: Motion, plane: str | None, size: tuple[float, float], dpi: int) -> None:
+    def __init__(self, log: StateTrajectory, plane: str | None, size: tuple[float, float], dpi: int) -> None:
         self.log, self.size, self.dpi = log, size, dpi
         self.figurine = Figurine(dynamics_of(log))
         some = np.unique(np.linspace(0, len(log.t) - 1, min(_FRAMED, len(log.t))).astype(int))

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.analysis.balance import balance_of
-from ada_dynamics.analysis.momentum import mass_of
-from ada_dynamics.analysis.motion import dynamics_of, energy_of
+from ada_dynamics.analysis.motion import dynamics_of, energy_of, mass_of
 from ada_dynamics.analysis.power import power_balance
-from ada_dynamics.analysis.singularity import closing_condition, loop_measure
+from ada_dynamics.analysis.singularity import constraint_conditioning, loop_singularity_measure
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel, Series, panel
 
@@ -129,7 +128,7 @@ def singularity(motion: Any) -> list[Panel]:
     loops = motion.model.loop_names
     if not loops:
         return []
-    curves = {loop: loop_measure(dynamics_of(motion), loop, motion.q) for loop in loops}
+    curves = {loop: loop_singularity_measure(dynamics_of(motion), loop, motion.q) for loop in loops}
     shown = curves if len(loops) > 1 else {"": curves[loops[0]]}
     return [Panel.of("Determinant $JJ^T$", "det($JJ^T$)", motion.t, shown)]
 
@@ -140,7 +139,7 @@ def conditioning(motion: Any) -> list[Panel]:
     if not motion.model.loops:
         return []
     rows = _some(len(motion.t))
-    curves = {"": np.maximum(closing_condition(dynamics_of(motion), motion.q[rows]), SMALLEST)}
+    curves = {"": np.maximum(constraint_conditioning(dynamics_of(motion), motion.q[rows]), SMALLEST)}
     return [Panel.of("Condition of the closing solve", "σ [-]", motion.t[rows], curves, is_logarithmic=True)]
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ada_dynamics.analysis.closing_joints import ClosingJoint, turning_loops
-from ada_dynamics.analysis.motion import dynamics_of, rows_of
+from ada_dynamics.analysis.loop_joint_motion import LoopJointMotion, revolute_loops
+from ada_dynamics.analysis.motion import dynamics_of, motion_array
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel, Series, panel
 from ada_dynamics.model.model import Model
@@ -73,18 +73,18 @@ def velocities(motion: Any) -> list[Panel]:
 @panel("acceleration")
 def accelerations(motion: Any) -> list[Panel]:
     """Joint accelerations."""
-    rows = rows_of(motion, "a", "accelerations")
+    rows = motion_array(motion, "a", "accelerations")
     found = _rates(motion, rows, "acceleration", "s²")
     return _with_loops(motion, found, lambda joint: joint.acceleration(motion.q, motion.v, rows))
 
 
-def _with_loops(motion: Any, panels: list[Panel], curve: Callable[[ClosingJoint], Array]) -> list[Panel]:
+def _with_loops(motion: Any, panels: list[Panel], curve: Callable[[LoopJointMotion], Array]) -> list[Panel]:
     """Panels of which the first one, where it is of angles, has the joints that close loops as well."""
-    loops = turning_loops(motion.model)
+    loops = revolute_loops(motion.model)
     if not loops or not any(_columns(motion.model, "rad")):
         return panels
     dynamics = dynamics_of(motion)
-    more = [Series(name, motion.t, curve(ClosingJoint(dynamics, name)), joint=name) for name in loops]
+    more = [Series(name, motion.t, curve(LoopJointMotion(dynamics, name)), joint=name) for name in loops]
     return [replace(panels[0], series=(*panels[0].series, *more)), *panels[1:]]
 
 
@@ -96,7 +96,7 @@ def _rates(motion: Any, rows: Array, what: str, per: str) -> list[Panel]:
 @panel("effort")
 def efforts(motion: Any) -> list[Panel]:
     """Joint torques and forces."""
-    rows = rows_of(motion, "tau", "joint efforts")
+    rows = motion_array(motion, "tau", "joint efforts")
     return [*_joints(motion, rows, "rad", "Joint torque", "N m"), *_joints(motion, rows, "m", "Joint force", "N")]
 
 
@@ -165,7 +165,7 @@ def base_orientation_rate(motion: Any) -> list[Panel]:
 def _base_rates(motion: Any, name: str) -> list[Panel]:
     """A panel of `_BASE`."""
     attribute, what, offset, title, unit = _BASE[name]
-    rows, base = rows_of(motion, attribute, what), base_of(motion.model)
+    rows, base = motion_array(motion, attribute, what), base_of(motion.model)
     if not base:
         return []
     labels = _EULER if offset and _has_angles(motion.model) else _XYZ

@@ -60,7 +60,7 @@ def plot_map(
 
 def _panel(figure: Any, panel: Any, found: SingularityMap, name: str) -> None:
     first, second = found.workspace.values
-    values = np.array(getattr(found.nearness, name))
+    values = np.array(getattr(found.distance, name))
     if name == "condition":
         values = 1.0 / values
     shades = panel.pcolormesh(first, second, values.T, cmap="viridis", shading="nearest", vmin=0.0, rasterized=True)

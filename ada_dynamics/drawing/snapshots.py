@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.analysis.motion import Motion, dynamics_of
+from ada_dynamics.analysis.motion import StateTrajectory, dynamics_of
 from ada_dynamics.drawing.drawing import (
     SPACE,
     VIEWS,
@@ -35,7 +35,7 @@ FAINTEST = 0.12
 
 
 def plot_snapshots(
-    log: Motion,
+    log: StateTrajectory,
     path: str | os.PathLike[str] | None = None,
     *,
     times: ArrayLike | None = None,
@@ -126,7 +126,7 @@ def _size(poses: Sequence[Pose], plane: str, side: float) -> tuple[float, float]
     return side * shape + around, side + around
 
 
-def _rows(log: Motion, times: ArrayLike | None, count: int) -> list[int]:
+def _rows(log: StateTrajectory, times: ArrayLike | None, count: int) -> list[int]:
     if not len(log.t):
         raise InputError(f"the log of model {log.model.name!r} has no rows to draw.")
     if times is None:

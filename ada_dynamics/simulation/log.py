@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.analysis.quadrature import hermite
+from ada_dynamics.analysis.sampled_signals import hermite
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.wrenches import ContactFrame
 from ada_dynamics.display import NotebookDisplay
@@ -67,7 +67,7 @@ class Log(NotebookDisplay, LogQuantities):
         contact_frames: by contact, where its origin is.
         events: what happened, in the order of time.
         singular: times of steps so near to a singular pose that the rate of the loop conditions decided [s];
-            `analysis.singularity` finds all passings.
+            `analysis.singularity` finds all of them.
         signals: of a controller, by name, a row for each time of `signal_times`; not kept in files.
         signal_times: when the controller was called [s].
         info: how it was made (integrator, step, ...), fit for JSON; `complete` is False where a recording was cut

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics.analysis.between_rows import fastest
+from ada_dynamics.analysis.unknown_work import velocity_scale
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import UnexplainedMotionWarning, UnknownWorkWarning
 
@@ -72,7 +72,7 @@ def unexplained(log: Log) -> Unexplained | None:
     if log.info.get("efforts") != "continuous":
         off[_of_changing_efforts(log.tau[:rows])] = 0.0
     total = off.sum(axis=0)
-    share = total / fastest(v)
+    share = total / velocity_scale(v)
     worst = int(np.argmax(share))
     if not share[worst] > NOTICED or not share[worst] > BY_GAP * float(np.max(log.loop_gap, initial=0.0)):
         return None

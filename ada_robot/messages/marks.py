@@ -134,7 +134,7 @@ class Marks:
         moment = SimpleNamespace(
             model=self._model, dynamics=self._dynamics, q=state.q[None, :], contact_wrenches=rows
         )  # one state in the form of a motion
-        balance = balance_of(moment, places=self._frames, height=height)
+        balance = balance_of(moment, contact_frames=self._frames, height=height)
         if sum(float(force[0]) for force in balance.forces.values()) > _PRESSING * self._weight:
             yield from self._sphere("zmp", 0, balance.zmp[0], _POINT, _ZMP)
         ring = balance.polygon(0) @ plane_axes(UP) + height * np.array(UP)

@@ -107,7 +107,7 @@ def _energy(log: Log, usable: bool) -> dict[str, Any]:
     try:
         if usable:
             found = log.balance
-            return {"energy_drift": found.worst, "energy": found.account, "energy_words": found.in_words()}
+            return {"energy_drift": found.worst, "energy": found.account, "energy_words": found.summary()}
         reason = "no rows, or rows that are not finite"
     except InputError as problem:
         reason = str(problem)

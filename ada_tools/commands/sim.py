@@ -295,7 +295,7 @@ def _print_summary(log: Log, elapsed: float) -> None:
     steps, span = log.info["steps"], log.t[-1] - log.t[0]
     print(
         f"{log.model.name}: {span:g} s in {steps} steps ({log.info['integrator']}), {elapsed:.2f} s of computing "
-        f"({span / elapsed:.1f} x real time); {log.balance.in_words()}."
+        f"({span / elapsed:.1f} x real time); {log.balance.summary()}."
     )
     if log.info.get("stops") is None:
         over = sorted(limit_violations(log.model, log.q).items(), key=lambda one: -one[1])

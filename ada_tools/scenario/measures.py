@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ada_dynamics.analysis.closing_joints import ClosingJoint, turning_loops
+from ada_dynamics.analysis.loop_joint_motion import LoopJointMotion, revolute_loops
 from ada_dynamics.analysis.motion import dynamics_of
-from ada_dynamics.analysis.singularity import loop_measure, passings
+from ada_dynamics.analysis.singularity import loop_singularity_measure, singularity_times
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.joints import Floating
@@ -184,8 +184,8 @@ def parallelogram_error(scenario: Scenario, log: Log) -> float:
 def closing_angle(scenario: Scenario, log: Log) -> float:
     """Angle of the joint that closes the loop, at the start; fig. 3.9: of rod 3 about its own pivot on the ground."""
     _three_joints(log)
-    (name,) = turning_loops(log.model)
-    return float(np.degrees(ClosingJoint(dynamics_of(log), name).angle(log.q[:1])[0]))
+    (name,) = revolute_loops(log.model)
+    return float(np.degrees(LoopJointMotion(dynamics_of(log), name).angle(log.q[:1])[0]))
 
 
 @measure("determinant_passings")
@@ -194,7 +194,7 @@ def determinant_passings(scenario: Scenario, log: Log) -> float:
     if not log.model.loops:
         raise InputError(f"model {log.model.name!r} has no loops whose singular poses could be counted.", field="loops")
     dynamics = dynamics_of(log)
-    found = [passings(log.t, loop_measure(dynamics, loop, log.q)) for loop in log.model.loops]
+    found = [singularity_times(log.t, loop_singularity_measure(dynamics, loop, log.q)) for loop in log.model.loops]
     return float(sum(len(times) for times in found))
 
 

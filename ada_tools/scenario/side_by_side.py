@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ada_dynamics.analysis.power import loses_energy, worst_share
+from ada_dynamics.analysis.power import loses_energy, relative_residual
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.simulation.log import Log
@@ -82,7 +82,7 @@ class SideBySide:
                 "Leave that out, measure something else, or leave device out of the sweep."
             )
         total = self.total_energy
-        return worst_share(total - total[:, :1], *self.energy)
+        return relative_residual(total - total[:, :1], *self.energy)
 
     def _why_energy_changes(self) -> str:
         acting, motion = self._simulation.acting, self._simulation.motion

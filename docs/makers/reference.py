@@ -97,13 +97,13 @@ PAGES = (
                 f"ada_dynamics.analysis.{name}": "*"
                 for name in (
                     "power",
-                    "momentum",
+                    "motion",
                     "balance",
                     "fixed_feet",
                     "singularity",
                     "workspace",
                     "stiffness",
-                    "differences",
+                    "sampled_signals",
                 )
             },
             "ada_dynamics.drawing.plots": "plot_log figure_of",

@@ -11,7 +11,7 @@ from mechanism_oracle import Case
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
-from ada_dynamics.analysis.momentum import momentum_rate
+from ada_dynamics.analysis.motion import momentum_rate
 from ada_dynamics.engines.mujoco_model import MujocoModel
 from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.robots import mechanisms

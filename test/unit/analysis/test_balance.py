@@ -19,7 +19,7 @@ from ada_dynamics.analysis.balance import (
     zmp_of_wrenches,
 )
 from ada_dynamics.analysis.fixed_feet import fixed_feet_of
-from ada_dynamics.analysis.momentum import momentum_rate
+from ada_dynamics.analysis.motion import momentum_rate
 from ada_dynamics.analysis.polygon import area, convex_hull, margin
 from ada_dynamics.errors import InputError
 from ada_dynamics.model import chain_3d

@@ -8,7 +8,7 @@ import pytest
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.analysis.singularity import nearness
+from ada_dynamics.analysis.singularity import singularity_distance
 from ada_dynamics.analysis.stiffness import link_stiffness
 from ada_dynamics.analysis.workspace import singularity_map, workspace
 from ada_dynamics.model.edit.parts import Parts
@@ -40,13 +40,13 @@ def two_arms():
 
 
 def kinds_of(dynamics, link, q, **options):
-    return nearness(dynamics, link, q, **options).kinds(1e-6)
+    return singularity_distance(dynamics, link, q, **options).kinds(1e-6)
 
 
 def test_a_five_bar_is_singular_in_parallel_where_its_rods_lie_on_one_line():
     dynamics, q = five_bar((0.15, np.sqrt(LINK**2 - 0.2**2)))
     assert kinds_of(dynamics, q=q, **TIP) == ["parallel"]
-    assert np.isinf(nearness(dynamics, q=q, **TIP).condition)
+    assert np.isinf(singularity_distance(dynamics, q=q, **TIP).condition)
 
 
 def test_a_five_bar_is_singular_in_series_where_an_arm_is_stretched():
@@ -74,7 +74,7 @@ def test_the_motor_s_share_of_a_slider_crank_is_its_closed_form(angle):
     of_rod = -crank * np.sin(angle) / (rod * np.sin(t))  # dt/dθ
     motion = np.array([1.0, of_rod - 1.0, -of_rod])
     slide = crank * np.cos(angle) + rod * np.cos(t) * of_rod
-    found = nearness(dynamics, "slider", q, rows="linear")
+    found = singularity_distance(dynamics, "slider", q, rows="linear")
     assert found.parallel == pytest.approx(1.0 / np.linalg.norm(motion), rel=1e-12)
     assert found.serial == pytest.approx(abs(slide) / dynamics.choices.length / np.linalg.norm(motion), rel=1e-12)
     assert found.condition == pytest.approx(1.0)
@@ -83,7 +83,7 @@ def test_the_motor_s_share_of_a_slider_crank_is_its_closed_form(angle):
 def test_a_link_that_nothing_moves_is_refused(two_arms):
     dynamics, q = two_arms
     with refused(ada.InputError, link="base"):
-        nearness(dynamics, "base", q)
+        singularity_distance(dynamics, "base", q)
 
 
 X, Z = np.linspace(-0.65, 0.95, 28), np.linspace(-0.74, 0.76, 31)
@@ -100,7 +100,7 @@ def test_the_workspace_of_a_five_bar_is_where_both_arms_reach(whole):
     room = 2.0 * LINK - np.maximum(np.hypot(x, z), np.hypot(x - WIDTH, z))
     np.testing.assert_array_equal(whole.workspace.is_reached, room > 0.0)
     assert np.min(np.abs(room)) > 1e-3  # no place is on the border
-    for part in whole.nearness:
+    for part in whole.distance:
         np.testing.assert_array_equal(np.isfinite(part), room > 0.0)
 
 

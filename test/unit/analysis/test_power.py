@@ -131,9 +131,9 @@ def test_contacts_do_force_times_the_way_of_their_point():
 def test_unknown_places_and_efforts_are_refused():
     log, _ = caught()
     log.contact_frames.clear()
-    with refused(InputError, field="places", value="sole"):
+    with refused(InputError, field="contact_frames", value="sole"):
         power_balance(log)
-    assert power_balance(log, places={"sole": ("box", (0.0, 0.0, -0.1))}).worst < 1e-12
+    assert power_balance(log, contact_frames={"sole": ("box", (0.0, 0.0, -0.1))}).worst < 1e-12
     log.tau[3] = np.nan
     with refused(InputError, field="tau", value=(101, 6)):
         power_balance(log)

@@ -10,15 +10,15 @@ from tiers import nightly
 
 import ada_dynamics as ada
 from ada_dynamics import Builder, Dynamics, Simulation, close_loops
-from ada_dynamics.analysis.closing_joints import ClosingJoint, turning_loops
+from ada_dynamics.analysis.loop_joint_motion import LoopJointMotion, revolute_loops
 from ada_dynamics.analysis.power import power_balance
 from ada_dynamics.analysis.singularity import (
-    closing_condition,
+    constraint_conditioning,
     gram_determinant,
     loop_jacobian,
-    loop_measure,
-    passings,
+    loop_singularity_measure,
     singularity_measure,
+    singularity_times,
 )
 from ada_dynamics.errors import InputError
 from ada_dynamics.model import planar_chain
@@ -52,7 +52,7 @@ def test_the_measure_of_a_two_link_arm_is_its_closed_form(arm):
 def test_the_rhombus_has_the_sum_of_its_four_triangles(rhombus):
     crank = np.linspace(-3.0, 3.0, 61)
     np.testing.assert_allclose(
-        loop_measure(rhombus, "closing", rhombus_poses(crank)), 4.0 * np.cos(crank) ** 2, atol=1e-13
+        loop_singularity_measure(rhombus, "closing", rhombus_poses(crank)), 4.0 * np.cos(crank) ** 2, atol=1e-13
     )
 
 
@@ -82,7 +82,7 @@ def test_what_a_loop_joint_lets_a_body_do_is_within_its_own_columns(kind):
 def test_the_paper_s_fall_passes_five_singular_poses_and_loses_no_energy():
     model, _ = four_bar()
     log = Simulation(model, q=np.radians([60.0, 30.0, 150.0])).run(3.0)
-    found = passings(log.t, loop_measure(log.dynamics, "closing", log.q))
+    found = singularity_times(log.t, loop_singularity_measure(log.dynamics, "closing", log.q))
     assert len(found) == 5
     cranks = [log.at(t)[0][0] for t in found]
     np.testing.assert_allclose(np.degrees(cranks), [90.0, 270.0, 270.0, 90.0, 90.0], atol=1e-3)
@@ -91,9 +91,9 @@ def test_the_paper_s_fall_passes_five_singular_poses_and_loses_no_energy():
 
 def test_minima_away_from_zero_and_ends_are_no_passings():
     t = np.linspace(0.0, 1.0, 1001)
-    assert len(passings(t, 1.01 + np.cos(20.0 * t))) == 0
-    assert len(passings(t, t**2)) == 0
-    assert len(passings([0.0, 1.0], [0.0, 1.0])) == 0
+    assert len(singularity_times(t, 1.01 + np.cos(20.0 * t))) == 0
+    assert len(singularity_times(t, t**2)) == 0
+    assert len(singularity_times([0.0, 1.0], [0.0, 1.0])) == 0
 
 
 @pytest.mark.parametrize(
@@ -106,10 +106,10 @@ def test_minima_away_from_zero_and_ends_are_no_passings():
         ),
         (lambda arm: singularity_measure(arm, "link_2", np.zeros(2), rows=[7]), {"field": "rows", "value": (7,)}),
         (lambda arm: singularity_measure(arm, "base", np.zeros(2)), {"field": "J", "value": 0.0}),
-        (lambda arm: loop_measure(arm, "closing", np.zeros(2)), {"loop": "closing"}),
-        (lambda arm: closing_condition(arm, np.zeros(2), every=0), {"field": "every", "value": 0}),
+        (lambda arm: loop_singularity_measure(arm, "closing", np.zeros(2)), {"loop": "closing"}),
+        (lambda arm: constraint_conditioning(arm, np.zeros(2), every=0), {"field": "every", "value": 0}),
         (lambda arm: gram_determinant(np.zeros(3)), {"field": "J", "value": (3,)}),
-        (lambda arm: passings([0.0, 1.0], [0.0]), {"field": "times", "value": (2,)}),
+        (lambda arm: singularity_times([0.0, 1.0], [0.0]), {"field": "times", "value": (2,)}),
     ],
 )
 def test_questions_without_an_answer_are_refused(arm, call, facts):
@@ -123,15 +123,15 @@ STEP = 1e-5  # [s]; central differences: 1e-10 of truncation, 1e-11 of rounding
 @pytest.mark.parametrize("degrees", [(135.0, -45.0, 225.0, 135.0), (60.0, 30.0, 150.0, 60.0)])
 def test_the_fourth_angle_is_the_one_that_the_thesis_prints(degrees: tuple[float, ...]) -> None:
     model = ada.load("closed_4r")
-    angle = ClosingJoint(Dynamics(model), "joint_4").angle(np.radians([degrees[:3]]))
+    angle = LoopJointMotion(Dynamics(model), "joint_4").angle(np.radians([degrees[:3]]))
     assert np.degrees(angle[0]) == pytest.approx(degrees[3])
 
 
 def test_in_space_velocity_and_acceleration_are_the_angles_rates() -> None:
     model, q = mechanisms.bennett()
     dynamics = Dynamics(model, q0=q)
-    (name,) = turning_loops(model)
-    joint = ClosingJoint(dynamics, name)
+    (name,) = revolute_loops(model)
+    joint = LoopJointMotion(dynamics, name)
     _, v = dynamics.project_to_constraints(q, np.ones(model.nv))
     a = dynamics.forward(q, v, np.zeros(model.nv))
     times = np.array([-STEP, 0.0, STEP])[:, None]
@@ -146,4 +146,4 @@ def test_in_space_velocity_and_acceleration_are_the_angles_rates() -> None:
 
 def test_other_joints_are_refused_by_name() -> None:
     with refused(InputError, field="revolute joint that closes a loop", value="joint_1"):
-        ClosingJoint(Dynamics(ada.load("closed_4r")), "joint_1")
+        LoopJointMotion(Dynamics(ada.load("closed_4r")), "joint_1")

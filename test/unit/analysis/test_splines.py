@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from refused import refused
 
-from ada_dynamics.analysis.differences import central_differences, forward_differences
-from ada_dynamics.analysis.quadrature import cumulative
+from ada_dynamics.analysis.sampled_signals import central_differences, cumulative_integral, forward_differences
 from ada_dynamics.errors import InputError
 from ada_robot.trajectory.splines import QuinticSpline
 
@@ -88,7 +87,7 @@ def test_samples_without_derivatives_are_refused(rule, samples, step, facts):
 def test_integrals_are_of_fourth_order():
     def error(n):
         t = np.linspace(0.0, 2.0, n + 1)
-        return np.max(np.abs(cumulative(t, np.cos(3.0 * t)) - np.sin(3.0 * t) / 3.0))
+        return np.max(np.abs(cumulative_integral(t, np.cos(3.0 * t)) - np.sin(3.0 * t) / 3.0))
 
     assert error(200) < 1e-8
     assert error(100) / error(200) == pytest.approx(16.0, rel=0.15)
@@ -96,4 +95,4 @@ def test_integrals_are_of_fourth_order():
 
 def test_times_that_stand_still_have_no_integral():
     with refused(InputError, field="times", value=2):
-        cumulative([0.0, 1.0, 1.0], [1.0, 1.0, 1.0])
+        cumulative_integral([0.0, 1.0, 1.0], [1.0, 1.0, 1.0])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motion of a joint that closes a loop and turns about one axis (θ4 of figs. 3.11 and 3.17, Takahashi 2012).
+"""Motion of a revolute loop joint (θ4 of figs. 3.11 and 3.17, Takahashi 2012).
 
-It has no coordinates of its own; where it stands follows from the two links that it joins.
+A loop joint has no coordinates; its angle follows from the poses of the two links that it joins.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from ada_dynamics.model.model import Model
 TURNING = "revolute"
 
 
-def turning_loops(model: Model) -> list[str]:
-    """Names of the joints that close loops and turn about one axis."""
+def revolute_loops(model: Model) -> list[str]:
+    """Names of the revolute loop joints."""
     return [name for name in model.loop_names if model.loops[name].kind == TURNING]
 
 
-class ClosingJoint:
-    """One of them; q, v and a are rows of a motion: (N, nq), (N, nv), (N, nv)."""
+class LoopJointMotion:
+    """Angle, velocity and acceleration of a revolute loop joint for configurations (N, nq) and velocities (N, nv)."""
 
     def __init__(self, dynamics: Dynamics, name: str) -> None:
-        """Args: the robot's dynamics, and the joint.
+        """Initialize with the dynamics of the robot and the name of the joint.
 
         Raises:
-            InputError: there is no such joint.
+            InputError: no revolute loop joint has that name.
         """
-        if name not in turning_loops(dynamics.model):
-            raise unknown_name("revolute joint that closes a loop", name, turning_loops(dynamics.model))
+        if name not in revolute_loops(dynamics.model):
+            raise unknown_name("revolute joint that closes a loop", name, revolute_loops(dynamics.model))
         self._dynamics, self._loop = dynamics, dynamics.model.loops[name]
 
     def angle(self, q: Array) -> Array:
-        """Its angle, on over whole turns, the first one within (-π, π] [rad]."""
+        """Angle, continuous over full turns, the first one within (-π, π], (N,) [rad]."""
         loop = self._loop
         parent = self._turned(loop.parent, q) @ loop.parent_rotation
         R = np.swapaxes(parent, 1, 2) @ self._turned(loop.child, q) @ loop.child_rotation
@@ -46,11 +46,11 @@ class ClosingJoint:
         return np.asarray(np.unwrap(np.arctan2(twice @ loop.axis, np.trace(R, axis1=1, axis2=2) - 1.0)))
 
     def rate(self, q: Array, v: Array) -> Array:
-        """Its velocity [rad/s]."""
+        """Velocity, (N,) [rad/s]."""
         return self._along(q, lambda link: self._dynamics.velocity(link, q, v))
 
     def acceleration(self, q: Array, v: Array, a: Array) -> Array:
-        """Its acceleration [rad/s²]; the axis is at rest in both links, so that no other term has a part along it."""
+        """Acceleration, (N,) [rad/s²]. The axis is fixed in both links, so no other term has a component along it."""
         return self._along(q, lambda link: self._dynamics.acceleration(link, q, v, a))
 
     def _turned(self, link: str, q: Array) -> Array:
@@ -59,7 +59,7 @@ class ClosingJoint:
         return np.asarray(self._dynamics.pose(link, q)[:, :3, :3])
 
     def _along(self, q: Array, of_link: Callable[[str], Array]) -> Array:
-        """The angular part of a motion of the child relative to the parent, along the axis."""
+        """Component along the axis of the relative angular motion of child and parent."""
         loop = self._loop
         axis = self._turned(loop.parent, q) @ loop.parent_rotation @ loop.axis
         parts = [0.0 if link == WORLD_LINK else of_link(link)[:, 3:] for link in (loop.parent, loop.child)]
