@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spatial algebra over generic scalars (Takahashi 2012, appendix A). Knows nothing of robots."""
+"""Spatial algebra over generic scalars (Takahashi 2012, appendix A)."""

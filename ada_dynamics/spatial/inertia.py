@@ -45,12 +45,12 @@ class RigidInertia(NamedTuple):
         return RigidInertia(*(s * a for a in self))
 
     def __matmul__(self, m: Motion) -> Force:
-        """I V: the momentum of the body (eqs. A.24, A.25)."""
+        """I V: momentum of the body (eqs. A.24, A.25)."""
         h, (w, v) = self.first_moment, m
         return Force(self.about_origin @ w + cross(h, v), self.mass * v - cross(h, w))
 
     def in_parent(self, X: Transform) -> RigidInertia:
-        """The same body seen from the parent frame A of X = ᴬT_B (eq. A.37)."""
+        """Inertia in the parent frame A of X = ᴬT_B (eq. A.37)."""
         h = X.rotation.to_parent(self.first_moment)
         turned = X.rotation.conjugate_symmetric(self.about_origin)
         p, m = X.position, self.mass
@@ -93,7 +93,7 @@ class ArticulatedInertia(NamedTuple):
 
     @classmethod
     def of_rigid(cls, body: RigidInertia) -> ArticulatedInertia:
-        """A rigid body as an articulated body without joints."""
+        """Inertia of a single rigid body."""
         m = body.mass
         return cls(body.about_origin, skew(body.first_moment).T, diagonal(m, m, m))
 
@@ -101,19 +101,19 @@ class ArticulatedInertia(NamedTuple):
         return ArticulatedInertia(self.H + other.H, self.B + other.B, self.A + other.A)
 
     def __matmul__(self, m: Motion) -> Force:
-        """I^A V̇."""
+        """I^A V̇: the force for an acceleration."""
         w, v = m
         return Force(self.H @ w + self.B.T @ v, self.B @ w + self.A @ v)
 
     def less_outer(self, U: Force, scaled: Force) -> ArticulatedInertia:
-        """I^A - U Uᵀ/D, given U and U/D: what is left of the operator once one joint axis is free (eq. 2.32)."""
+        """I^A - U Uᵀ/D for given U and U/D: the operator after one joint velocity is freed (eq. 2.32)."""
         (un, uf), (sn, sf) = U, scaled
         H = symmetric(lambda i, j: self.H[i][j] - un[i] * sn[j])
         A = symmetric(lambda i, j: self.A[i][j] - uf[i] * sf[j])
         return ArticulatedInertia(H, self.B - Mat3(*(x * sn for x in uf)), A)
 
     def in_parent(self, X: Transform) -> ArticulatedInertia:
-        """The operator seen from the parent frame A of X = ᴬT_B (eq. A.37)."""
+        """The operator in the parent frame A of X = ᴬT_B (eq. A.37)."""
         R = X.rotation
         A, B, H = R.conjugate_symmetric(self.A), R.conjugate(self.B), R.conjugate_symmetric(self.H)
         P = skew(X.position)
@@ -125,9 +125,10 @@ class ArticulatedInertia(NamedTuple):
 
 @algebra
 class CrossInertia(NamedTuple):
-    """6x6 operator in blocks: n = na α + nl a, f = fa α + fl a, from the accelerations of one body to another's force.
+    """Cross inertia of two bodies: the force on one per acceleration of the other.
 
-    Three rows of moments and three of forces; the six rows are wrenches in the frame of the body that accelerates.
+    A 6x6 operator in blocks: n = na α + nl a, f = fa α + fl a. Its rows are wrenches in the frame of the accelerating
+    body.
     """
 
     na: Mat3
@@ -139,29 +140,29 @@ class CrossInertia(NamedTuple):
         return CrossInertia(*(a + b for a, b in zip(self, other, strict=True)))
 
     def __matmul__(self, m: Motion) -> Force:
-        """The wrench that an acceleration of the other body needs here."""
+        """The force for an acceleration of the other body."""
         w, v = m
         return Force(self.na @ w + self.nl @ v, self.fa @ w + self.fl @ v)
 
     @property
     def T(self) -> CrossInertia:
-        """The same seen from the other body."""
+        """The transpose: the cross inertia with the two bodies exchanged."""
         na, nl, fa, fl = self
         return CrossInertia(na.T, fa.T, nl.T, fl.T)
 
     def less_outer(self, here: Force, there: Force) -> CrossInertia:
-        """The operator less here thereᵀ."""
+        """The operator minus the outer product here thereᵀ."""
         (n, f), (m, g) = here, there
         return CrossInertia(_less(self.na, n, m), _less(self.nl, n, g), _less(self.fa, f, m), _less(self.fl, f, g))
 
     def from_parent(self, X: Transform) -> CrossInertia:
-        """For the acceleration of the other body's parent A, where X = ᴬT_B and B stands still in A (eq. A.17)."""
+        """The operator for accelerations of the parent frame A, X = ᴬT_B, of a body B at rest in A (eq. A.17)."""
         rows = [X.to_parent(Force(a, b)) for a, b in zip((*self.na, *self.fa), (*self.nl, *self.fl), strict=True)]
         moments, forces = [r.moment for r in rows], [r.force for r in rows]
         return CrossInertia(Mat3(*moments[:3]), Mat3(*forces[:3]), Mat3(*moments[3:]), Mat3(*forces[3:]))
 
     def with_transposed(self) -> ArticulatedInertia:
-        """K + Kᵀ: what both are worth together once the two bodies are one."""
+        """K + Kᵀ: the inertia that the coupling adds when the two bodies are joined rigidly."""
         both = self + self.T
         return ArticulatedInertia(both.na, both.fa, both.fl)
 

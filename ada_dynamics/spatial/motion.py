@@ -19,7 +19,7 @@ class Motion(NamedTuple):
 
     @classmethod
     def linear_first(cls, x: Sequence[Scalar]) -> Motion:
-        """From [linear; angular], as it is in public vectors."""
+        """From [linear; angular], the order of public vectors."""
         return cls(Vec3(*x[3:6]), Vec3(*x[0:3]))
 
     def __add__(self, other: Motion) -> Motion:  # type: ignore[override]
@@ -35,11 +35,11 @@ class Motion(NamedTuple):
         return Motion(s * self.angular, s * self.linear)
 
     def __matmul__(self, f: Force) -> Scalar:
-        """V . F, the work per time of a force on this motion (after eq. A.2)."""
+        """V . F, the power of a force on this motion (after eq. A.2)."""
         return self.angular @ f.moment + self.linear @ f.force
 
     def at(self, d: Vec3) -> Motion:
-        """The same motion seen at the point d away from the reference point (eq. A.3, A.10)."""
+        """The motion at the point d away from the reference point (eqs. A.3, A.10)."""
         return Motion(self.angular, self.linear + cross(self.angular, d))
 
     def in_child(self, X: Transform) -> Motion:
@@ -67,7 +67,7 @@ class Force(NamedTuple):
 
     @classmethod
     def force_first(cls, x: Sequence[Scalar]) -> Force:
-        """From [force; moment], as it is in public vectors."""
+        """From [force; moment], the order of public vectors."""
         return cls(Vec3(*x[3:6]), Vec3(*x[0:3]))
 
     def __add__(self, other: Force) -> Force:  # type: ignore[override]
@@ -83,7 +83,7 @@ class Force(NamedTuple):
         return Force(s * self.moment, s * self.force)
 
     def at(self, d: Vec3) -> Force:
-        """The same force with its moment taken about the point d away (eq. A.6, A.13)."""
+        """The force with its moment about the point d away from the reference point (eqs. A.6, A.13)."""
         return Force(self.moment - cross(d, self.force), self.force)
 
     def in_child(self, X: Transform) -> Force:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotation matrices to roll-pitch-yaw and to quaternions, and poses (4x4) from either; the only place that does so."""
+"""Conversion of rotation matrices to roll-pitch-yaw and to quaternions, and 4x4 poses from either."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ada_dynamics.spatial.vector import Mat3, Scalar
 
 
 def pose_of(xyz: ArrayLike, rpy: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
-    """A frame at a place, turned by roll, pitch and yaw, as a 4x4 matrix."""
+    """Pose as a 4x4 matrix from a position and roll, pitch and yaw [rad]."""
     pose = np.eye(4)
     pose[:3, :3] = from_rpy(*np.asarray(rpy, dtype=np.float64).tolist())
     pose[:3, 3] = xyz
@@ -21,7 +21,7 @@ def pose_of(xyz: ArrayLike, rpy: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
 
 
 def pose_by_quaternion(xyz: ArrayLike, quaternion: ArrayLike) -> Array:
-    """A frame at a place, turned by a quaternion x, y, z, w of any length but zero, as a 4x4 matrix."""
+    """Pose as a 4x4 matrix from a position and a quaternion x, y, z, w of any nonzero length."""
     pose = np.eye(4)
     pose[:3, :3] = from_quaternion(*np.asarray(quaternion, dtype=np.float64).tolist())
     pose[:3, 3] = xyz
@@ -29,9 +29,10 @@ def pose_by_quaternion(xyz: ArrayLike, quaternion: ArrayLike) -> Array:
 
 
 def rpy_of(R: Mat3) -> tuple[Scalar, Scalar, Scalar]:
-    """Roll, pitch and yaw of R = Rz(yaw) Ry(pitch) Rx(roll), over generic scalars, accurate at pitch = ±90 deg too.
+    """Roll, pitch and yaw [rad] of R = Rz(yaw) Ry(pitch) Rx(roll), over generic scalars.
 
-    Roll is poorly determined there; yaw is taken from what is left of R after that roll, so their errors cancel.
+    At pitch = ±90 deg roll is poorly determined. Yaw is computed from R Rx(-roll), so their errors cancel and the
+    result remains accurate.
     """
     roll = expr.atan2(R[2][1], R[2][2])
     c, s = expr.cos(roll), expr.sin(roll)
@@ -42,7 +43,7 @@ def rpy_of(R: Mat3) -> tuple[Scalar, Scalar, Scalar]:
 
 
 def to_rpy(R: Array) -> tuple[float, float, float]:
-    """Roll, pitch and yaw of a rotation matrix of numbers."""
+    """Roll, pitch and yaw [rad] of a rotation matrix of numbers."""
     roll, pitch, yaw = rpy_of(Mat3.of(R.tolist()))
     return float(roll), float(pitch), float(yaw)
 
@@ -54,14 +55,14 @@ def to_quaternion(R: Array) -> tuple[float, float, float, float]:
 
 
 def upper_quaternion(R: Array) -> Array:
-    """Unit quaternion x, y, z, w of a rotation matrix, w not negative."""
+    """Unit quaternion x, y, z, w of a rotation matrix, with w >= 0."""
     w, x, y, z = to_quaternion(R)
     p = np.array([x, y, z, w])
     return p if w >= 0.0 else -p
 
 
 def _outer_of_entries() -> tuple[Array, Array]:
-    """The map from the 9 entries of R to the 16 of 4 p pᵀ, p being its quaternion: a matrix, and what is added."""
+    """Matrix and constant of the affine map from the 9 entries of R to the 16 entries of 4 p pᵀ, p its quaternion."""
     of_entries, constant = np.zeros((3, 3, 4, 4)), np.diag(np.ones(4))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         of_entries[i, i] += np.diag([1.0, *(1.0 if axis == i else -1.0 for axis in range(3))])
@@ -79,7 +80,7 @@ _ONES = np.ones(4)
 
 
 def quaternions(R: Array) -> Array:
-    """Unit quaternions w, x, y, z of rotation matrices (n, 3, 3), each from its largest entry (Shepperd's method)."""
+    """Unit quaternions w, x, y, z of rotation matrices (n, 3, 3), each from its largest component (Shepperd)."""
     outer = R.reshape(-1, 9) @ _OF_ENTRIES + _CONSTANT
     largest = outer[:, ::5].argmax(axis=1)  # of the diagonal
     rows = outer.reshape(-1, 4).take(np.arange(0, 4 * len(R), 4) + largest, axis=0)

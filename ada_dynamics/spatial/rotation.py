@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations over generic scalars: about a coordinate axis, general, from an axis and angle, a quaternion or RPY.
+"""Rotations over generic scalars: about a coordinate axis, general, from axis and angle, quaternion or roll-pitch-yaw.
 
-A rotation R maps the coordinates of a frame B, the child, to those of a frame A, its parent, written ᴬR_B.
+A rotation R maps coordinates in a child frame B to coordinates in its parent frame A, written ᴬR_B.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Rotation(Protocol):
         ...
 
     def conjugate_symmetric(self, A: Mat3) -> Mat3:
-        """R A Rᵀ for symmetric A, at lower cost."""
+        """R A Rᵀ of a symmetric A, at lower cost."""
         ...
 
     def inverse(self) -> Rotation:
-        """R⁻¹, as cheap to apply as R."""
+        """R⁻¹, at the same cost per application."""
         ...
 
     def matrix(self) -> Mat3:
@@ -80,7 +80,7 @@ class AxisRotation:
         return Mat3.of(out)
 
     def conjugate_symmetric(self, A: Mat3) -> Mat3:
-        """R A Rᵀ for symmetric A.
+        """R A Rᵀ of a symmetric A.
 
         With d = A_aa - A_bb, u = s d + 2 c A_ab: A'_aa = A_aa - s u, A'_bb = A_bb + s u, A'_ab = c u - A_ab.
         """
@@ -123,7 +123,7 @@ class MatrixRotation:
         return self.R @ A @ self.Rt
 
     def conjugate_symmetric(self, A: Mat3) -> Mat3:
-        """R A Rᵀ for symmetric A: only the upper triangle is computed."""
+        """R A Rᵀ of a symmetric A; only the upper triangle is computed."""
         R, T = self.R, self.R @ A
         return symmetric(lambda i, j: T[i] @ R[j])
 
@@ -137,7 +137,7 @@ class MatrixRotation:
 
 
 class Product:
-    """The rotation R₁ R₂, kept as its two factors so that each works at its own (low) cost."""
+    """The rotation R₁ R₂, stored as two factors, each applied at its own (low) cost."""
 
     def __init__(self, outer: Rotation, inner: Rotation) -> None:
         self.outer, self.inner = outer, inner
@@ -199,12 +199,12 @@ IDENTITY = NoRotation()
 
 
 def constant_rotation(R: Mat3) -> Rotation:
-    """The cheapest form of a rotation matrix of constants: none, about one coordinate axis, or general."""
+    """The cheapest form of a constant rotation matrix: identity, about one coordinate axis, or general."""
     if R == UNIT3:
         return IDENTITY
     for k in range(3):
         a, b = (k + 1) % 3, (k + 2) % 3
-        # The zeros count too: 1 - ε²/2 is rounded to one long before the angle ε is.
+        # The zeros are checked, too: 1 - ε²/2 rounds to one at angles ε that are not negligible.
         on_axis = R[k][k] == 1.0 and R[k][a] == R[k][b] == R[a][k] == R[b][k] == 0.0
         if on_axis and R[a][a] == R[b][b] and R[a][b] == -R[b][a]:
             return AxisRotation(k, R[a][a], R[b][a])
@@ -221,7 +221,7 @@ def from_axis_angle(axis: Vec3, angle: Scalar) -> Mat3:
 def from_quaternion(x: Scalar, y: Scalar, z: Scalar, w: Scalar) -> Mat3:
     """Rotation of the quaternion (x, y, z, w), scaled by its norm (transpose of Takahashi 2012, eq. 3.33, there ᵇR₀).
 
-    Dividing by the squared norm makes a quaternion that is off by rounding give a proper rotation all the same.
+    Division by the squared norm gives a proper rotation even if the norm is not exactly one.
     """
     k = 2.0 / (x * x + y * y + z * z + w * w)
     xs, ys, zs = k * x, k * y, k * z

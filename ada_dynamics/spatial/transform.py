@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses of frames, and what they make of all that is given in one frame and wanted in the other."""
+"""Poses of frames, and the transformation of spatial quantities between two frames."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Seen = TypeVar("Seen")
 
 
 class InParent(Protocol):
-    """Something that a parent frame sees, too."""
+    """A quantity that can be transformed to the parent frame."""
 
     def in_parent(self: Seen, X: Transform) -> Seen:
-        """The same in frame A of X = ᴬT_B."""
+        """The same quantity in frame A of X = ᴬT_B."""
         ...
 
 
 class InChild(Protocol):
-    """Something that a child frame sees, too."""
+    """A quantity that can be transformed to the child frame."""
 
     def in_child(self: Seen, X: Transform) -> Seen:
-        """The same in frame B of X = ᴬT_B."""
+        """The same quantity in frame B of X = ᴬT_B."""
         ...
 
 
@@ -40,11 +40,11 @@ class Transform:
     position: Vec3 = ZERO3
 
     def to_parent(self, x: SeenUp) -> SeenUp:
-        """A motion, force or inertia given in B at B's origin, in A at A's origin (eqs. A.16, A.17, A.37)."""
+        """Transform a motion, force or inertia from B at B's origin to A at A's origin (eqs. A.16, A.17, A.37)."""
         return x.in_parent(self)
 
     def to_child(self, x: SeenDown) -> SeenDown:
-        """A motion or force given in A at A's origin, in B at B's origin (eqs. A.14, A.15)."""
+        """Transform a motion or force from A at A's origin to B at B's origin (eqs. A.14, A.15)."""
         return x.in_child(self)
 
     def point(self, x: Vec3) -> Vec3:
@@ -56,9 +56,9 @@ class Transform:
         return Transform(Product(self.rotation, inner.rotation), self.point(inner.position))
 
     def inverse(self) -> Transform:
-        """ᴮT_A, as cheap to apply as ᴬT_B."""
+        """ᴮT_A, at the same cost per application."""
         return Transform(self.rotation.inverse(), -self.rotation.to_child(self.position))
 
     def flat(self) -> Transform:
-        """The same pose with its rotations multiplied out."""
+        """The same pose with a single rotation matrix."""
         return Transform(MatrixRotation(self.rotation.matrix()), self.position)

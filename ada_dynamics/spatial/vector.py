@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three-vectors and 3x3 matrices of generic scalars (Takahashi 2012, eqs. A.4, A.7, A.11).
+"""Vectors and 3x3 matrices of generic scalars (Takahashi 2012, eqs. A.4, A.7, A.11).
 
-A constant zero costs nothing: expression graphs fold it, and `ZERO` remains zero with every other type of scalar.
+A constant zero has no cost: expression graphs fold it, and `ZERO` absorbs products with every other type of scalar.
 """
 
 from __future__ import annotations
@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, overload
 
-# The algorithms use + - * / and the functions of `ada_dynamics.expr` on these and nothing else, so a Protocol
-# would say no more than Any does; the alias carries the meaning.
+# The algorithms apply only + - * / and the functions of `ada_dynamics.expr`, so a Protocol would add no information.
 Scalar: TypeAlias = Any
 
 
 class Zero(float):
-    """The constant zero: what is multiplied by it vanishes, what is added to it stays itself, whatever its type.
+    """The constant zero of any scalar type: 0 * x is 0, and 0 + x is x.
 
-    Expression graphs fold the float 0.0 by themselves; arrays of states and wide floats would keep it as a term.
+    Expression graphs fold the float 0.0; arrays of states and extended-precision floats would carry it as a term.
     """
 
     __slots__ = ()
-    # numpy leaves the operation to the methods below, instead of making an array of zeros.
+    # numpy defers to the methods below instead of making an array of zeros.
     __array_ufunc__ = None
 
     def __add__(self, other: Scalar) -> Scalar:
@@ -34,7 +33,7 @@ class Zero(float):
         return other
 
     def __mul__(self, other: Scalar) -> Scalar:
-        # A vector multiplies its components by itself.
+        # Vec3.__rmul__ handles the product with a vector.
         return NotImplemented if isinstance(other, tuple) else self
 
     def __neg__(self) -> Zero:
@@ -48,7 +47,7 @@ ZERO: Final = Zero(0.0)
 
 
 def is_zero(x: Scalar) -> bool:
-    """True if x is the constant zero (not: a variable that happens to be zero)."""
+    """Return True if x is the constant zero (and not a variable whose value is zero)."""
     return (type(x) is float or type(x) is Zero) and x == 0.0
 
 
@@ -56,7 +55,7 @@ Tuple = TypeVar("Tuple", bound=type[tuple[Any, ...]])
 
 
 def algebra(cls: Tuple) -> Tuple:
-    """A named tuple whose + and * are its own: it is neither joined nor repeated, and numpy makes no array of it."""
+    """Class decorator of named tuples with arithmetic: removes concatenation, repetition and conversion by numpy."""
     for name, value in (("__radd__", _refused), ("__mul__", _refused), ("__array_ufunc__", None)):
         setattr(cls, name, value)
     return cls
@@ -64,10 +63,12 @@ def algebra(cls: Tuple) -> Tuple:
 
 def _refused(self: object, other: object) -> Scalar:
     kind = type(self).__name__
-    raise TypeError(f"{other!r} with a {kind}: one {kind} is added to another, and a number stands before it: s * a")
+    raise TypeError(
+        f"cannot combine {other!r} and {kind}: add two of type {kind}, or write a number first, as in s * a"
+    )
 
 
-_new = tuple.__new__  # what Vec3(x, y, z) comes to, in half of the time
+_new = tuple.__new__  # takes half the time of Vec3(x, y, z)
 
 
 @algebra
@@ -107,7 +108,7 @@ class Mat3(NamedTuple):
 
     @classmethod
     def of(cls, rows: Iterable[Iterable[Scalar]]) -> Mat3:
-        """From three rows of three."""
+        """From three rows of three elements."""
         x, y, z = rows
         return _new(cls, (Vec3(*x), Vec3(*y), Vec3(*z)))
 
@@ -160,12 +161,12 @@ def diagonal(a: Scalar, b: Scalar, c: Scalar) -> Mat3:
 
 
 def matrix(entry: Callable[[int, int], Scalar]) -> Mat3:
-    """The matrix with these entries."""
+    """The matrix with the given entries."""
     return Mat3.of((entry(i, 0), entry(i, 1), entry(i, 2)) for i in range(3))
 
 
 def symmetric(entry: Callable[[int, int], Scalar]) -> Mat3:
-    """The symmetric matrix with these entries on and above the diagonal; the others are not asked for.
+    """The symmetric matrix with the given entries on and above the diagonal.
 
     Equal entries are one value, not two.
     """
@@ -173,7 +174,7 @@ def symmetric(entry: Callable[[int, int], Scalar]) -> Mat3:
 
 
 def symmetric_of(x: Sequence[Scalar]) -> Mat3:
-    """The symmetric matrix with these six entries on and above the diagonal, row by row."""
+    """The symmetric matrix with the given six entries on and above the diagonal, row by row."""
     xx, xy, xz, yy, yz, zz = x
     return Mat3(Vec3(xx, xy, xz), Vec3(xy, yy, yz), Vec3(xz, yz, zz))
 
