@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML and JSON read strictly: values know their lines, and every mistake is named with its place."""
+"""Strict reading of YAML and JSON: values have line numbers, and every error names file, line and key."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files into bytes and into nodes, with every way in which that fails reported by name."""
+"""Reading of files as bytes and as nodes; every failure names the file."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
-    """Content of a regular file of bounded size.
+    """Content of a regular file of limited size.
 
     Raises:
-        ModelError: there is no such file, it is a directory or a device, it may not be read, or it is too big.
+        ModelError: the file is missing, not readable, too large, a directory or a device.
     """
     try:
         file = Path(path)
         status = file.stat()
     except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such file (looked from {Path.cwd()}).") from None
+        raise ModelError(f"{path}: no such file (current directory: {Path.cwd()}).") from None
     except (OSError, ValueError) as problem:
         raise ModelError(f"{_shown(path)}: it cannot be opened ({_reason(problem)}).") from None
     if stat.S_ISDIR(status.st_mode):
@@ -42,7 +42,7 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
 
 
 def has_longer_line(data: bytes, most: int) -> bool:
-    """True if a line of a text has more than some bytes."""
+    """Return True if a text has a line of more than `most` bytes."""
     at = 0
     while len(data) - at > most:
         end = data.rfind(b"\n", at, at + most + 1)
@@ -53,10 +53,10 @@ def has_longer_line(data: bytes, most: int) -> bool:
 
 
 def parsed(path: Path) -> Node:
-    """The content of a YAML or JSON file.
+    """Content of a YAML or JSON file.
 
     Raises:
-        ModelError: it cannot be read, or is no UTF-8 text, YAML or JSON; the message names the file and the line.
+        ModelError: the file is not readable, or is not valid UTF-8, YAML or JSON; the message names file and line.
     """
     data = read_file(path)
     try:
@@ -77,7 +77,7 @@ def _reason(problem: OSError | ValueError) -> str:
 
 
 def _inside(directory: Path) -> str:
-    """The descriptions in a directory, as a hint."""
+    """Descriptions in a directory, as a hint in messages."""
     try:
         found = sorted(p.name for p in directory.iterdir() if p.suffix in {".urdf", ".xacro"})
     except OSError:

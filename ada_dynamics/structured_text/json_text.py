@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON into nodes with line numbers."""
+"""JSON parser that returns nodes with line numbers."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _WORD = re.compile(r"[-+.\w]+")
 
 
 def parse_json(text: str, file: str) -> Node:
-    """The value in a JSON text.
+    """Parse a JSON text.
 
     Raises:
-        ModelError: it is no JSON, has repeated keys, or is too big or too deeply nested.
+        ModelError: the text is not valid JSON, has repeated keys, or is too large or too deeply nested.
     """
     return _Parser(text, file).parse()
 
 
 class _Parser:
-    """One run over a text."""
+    """Recursive-descent parser of one text."""
 
     def __init__(self, text: str, file: str) -> None:
         self._text, self._file = text, file
@@ -36,7 +36,7 @@ class _Parser:
         node = self._value(0)
         self._skip()
         if self._at < len(self._text):
-            raise self._error("something follows after the end")
+            raise self._error("unexpected text after the end of the value")
         return node
 
     def _line(self, at: int) -> int:
@@ -98,7 +98,7 @@ class _Parser:
             line = self._line(self._at)
             key = self._string()
             if key in entries:
-                raise self._error(f"the key {shortened(key)!r} is there twice (lines {entries[key][0]}, {line})")
+                raise self._error(f"the key {shortened(key)!r} is repeated (lines {entries[key][0]}, {line})")
             if self._skip() != ":":
                 raise self._error(f"a colon is expected after the key {shortened(key)!r}")
             self._at += 1
@@ -107,7 +107,7 @@ class _Parser:
                 return entries
 
     def _separator(self, end: str) -> bool:
-        """Past a comma or the end, whichever comes; whether it was the end."""
+        """Consume a comma or the closing bracket; return True for the closing bracket."""
         sign = self._skip()
         if sign not in (",", end) or not sign:
             raise self._error(f"a comma or {end!r} is expected" + (f", not {sign!r}" if sign else ""))

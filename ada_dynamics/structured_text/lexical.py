@@ -15,18 +15,18 @@ _LARGEST = 1e30  # beyond anything physical in SI units, and its powers stay wit
 
 
 class BadNumber(ValueError):
-    """A text that is not a usable number; says why."""
+    """A text is not a usable number; the message gives the reason."""
 
 
 def to_float(text: str, *, unbounded: bool = False) -> float:
-    """A finite number as C++ and Python both write it.
+    """Parse a finite number in the common notation of C++ and Python.
 
     Args:
-        text: the number; spaces around it are ignored.
-        unbounded: also accept inf and -inf, and take what is beyond 1e30 as such.
+        text: the number; surrounding spaces are ignored.
+        unbounded: also accept inf and -inf, and replace numbers beyond 1e30 by them.
 
     Raises:
-        BadNumber: it is something else.
+        BadNumber: the text is no such number.
     """
     stripped = text.strip()
     if len(stripped) > LONGEST:
@@ -56,16 +56,16 @@ def _why_not(text: str) -> str:
 
 
 def near(name: str, known: Sequence[str]) -> str:
-    """A question after the nearest known name, such as "Did you mean 'axis'? ", or nothing."""
+    """A suggestion of the nearest known name, such as "Did you mean 'axis'? ", or an empty string."""
     found = difflib.get_close_matches(name.lower()[:100], known, n=1, cutoff=0.6)
     return f"Did you mean {found[0]!r}? " if found else ""
 
 
 def slip(name: str, known: Collection[str]) -> str | None:
-    """The known name of which another one is a slip of a letter or two; None for a word of its own."""
+    """The known name of which a name is probably a misspelling; None for other names."""
     if name in known or ":" in name or len(name) > 40:
         return None
     swapped = [k for k in sorted(known) if sorted(k) == sorted(name.lower())]
     found = swapped or difflib.get_close_matches(name.lower(), sorted(known), n=1, cutoff=0.75)
-    # A word more is a vendor's own name (gear_velocity), a letter or two are a slip.
+    # One or two different letters are a misspelling; a longer difference is a vendor's name (gear_velocity).
     return found[0] if found and abs(len(found[0]) - len(name)) <= 2 else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The common form of YAML, JSON and Python objects: texts, numbers, lists and mappings that know their lines."""
+"""Common representation of YAML, JSON and Python data: scalars, lists and mappings with line numbers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MAX_NODES = 400_000  # a hundred thousand numbers are ten thousand loops
 
 @dataclass(frozen=True)
 class Node:
-    """A value and its line; none where it comes from a Python object."""
+    """A value and its line number; None for Python objects."""
 
     line: int | None
 
 
 @dataclass(frozen=True)
 class Scalar(Node):
-    """A single value as it is written; `is_text` where it is quoted, so that it is no number."""
+    """A single value in its textual form; `is_text` if it is quoted, and therefore not a number."""
 
     text: str
     is_text: bool
@@ -38,13 +38,13 @@ class Listing(Node):
 
 @dataclass(frozen=True)
 class Table(Node):
-    """Values by key, with the keys' lines."""
+    """Values by key, with line numbers of the keys."""
 
     entries: dict[str, tuple[int | None, Node]]
 
 
 def kind_of(node: Node) -> str:
-    """The kind of a node, in words."""
+    """Description of a node for messages."""
     if isinstance(node, Listing):
         return f"a list of {len(node.items)}"
     if isinstance(node, Table):
@@ -55,37 +55,40 @@ def kind_of(node: Node) -> str:
 
 
 def is_empty(node: Node | None) -> bool:
-    """True if a value is missing, or written as nothing or null."""
+    """Return True if a value is missing, empty or null."""
     return node is None or (isinstance(node, Scalar) and not node.is_text and node.text.strip() in {"", "~", "null"})
 
 
 def shortened(text: str) -> str:
-    """A text that fits into a message."""
+    """A text truncated for messages."""
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 class Counter:
-    """Keeps the number of nodes within bounds, so that no input can fill the memory."""
+    """Limit on the number of nodes, so that no input exhausts memory."""
 
     def __init__(self, where: str) -> None:
-        """Args: name of the source, for the message."""
+        """Args: name of the source, for messages."""
         self._where, self._left = where, MAX_NODES
 
     def count(self, amount: int = 1) -> None:
-        """Account for more nodes."""
+        """Count further nodes.
+
+        Raises:
+            ModelError: the limit is exceeded.
+        """
         self._left -= amount
         if self._left < 0:
             raise ModelError(
-                f"{self._where}: it holds more than {MAX_NODES} values, the most that is read; what an alias repeats "
-                "counts each time."
+                f"{self._where}: more than {MAX_NODES} values; values repeated by an alias are counted each time."
             )
 
 
 def from_object(value: object, where: str) -> Node:
-    """Python dicts, lists, numbers and texts (numpy ones, too) as nodes.
+    """Convert Python dicts, lists, numbers and strings (also of numpy) to nodes.
 
     Raises:
-        InputError: something else is among them, or they are nested too deeply.
+        InputError: another type occurs, or the nesting is too deep.
     """
     return _converted(value, where, 0, Counter(where))
 

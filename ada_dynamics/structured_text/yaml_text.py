@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML into nodes with line numbers, by the package PyYAML (an optional extra); nothing in it is ever run.
+"""YAML parser that returns nodes with line numbers, based on the events of PyYAML (an optional dependency).
 
-Built from PyYAML's events, without its constructors: no tags, bounded depth and size; an alias costs what it repeats.
+Constructors of PyYAML are not used: tags are refused, depth and size are limited, and an alias is counted with all
+nodes that it repeats.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ _PLAIN_TAGS = {None, "!", *(f"tag:yaml.org,2002:{name}" for name in ("str", "int
 
 
 def parse_yaml(text: str, file: str) -> Node:
-    """The only document in a YAML text.
+    """Parse a YAML text with a single document.
 
     Raises:
-        InputError: the package PyYAML is not installed.
-        ModelError: the text is no YAML, or too big, or has tags, repeated keys or more than one document.
+        InputError: PyYAML is not installed.
+        ModelError: the text is not valid YAML, too large, or has tags, repeated keys or several documents.
     """
     yaml = _package()
     if len(text) > MAX_CHARACTERS:
@@ -33,7 +34,7 @@ def parse_yaml(text: str, file: str) -> Node:
             builder.take(event)
     except yaml.YAMLError as problem:
         reason = _reason(problem)
-        if "nesting depth" in reason:  # PyYAML's own bound, which its scanner meets before it tells of ours
+        if "nesting depth" in reason:  # the scanner of PyYAML has a limit, too
             reason = f"it is nested more than {MAX_DEPTH} deep"
         else:
             reason = f"it is not well-formed YAML: {reason}"
@@ -66,7 +67,7 @@ def _reason(problem: Any) -> str:
 
 
 class _Open:
-    """A list or mapping that is being read."""
+    """An unfinished list or mapping."""
 
     def __init__(self, line: int, anchor: str | None, is_table: bool) -> None:
         self.line, self.anchor, self.is_table = line, anchor, is_table
@@ -77,17 +78,17 @@ class _Open:
 
 
 class _Builder:
-    """Takes events one by one."""
+    """Builds nodes from events."""
 
     def __init__(self, file: str) -> None:
         self._file = file
         self._counter = Counter(file)
         self._open: list[_Open] = []
         self._documents: list[Node] = []
-        self._anchors: dict[str, tuple[Node, int] | None] = {}  # none while it is being read
+        self._anchors: dict[str, tuple[Node, int] | None] = {}  # None while its node is unfinished
 
     def take(self, event: Any) -> None:
-        """One event."""
+        """Process one event."""
         kind = type(event).__name__
         if kind == "ScalarEvent":
             self._check_tag(event)
@@ -107,8 +108,8 @@ class _Builder:
     def document(self) -> Node:
         """The only document."""
         if len(self._documents) != 1:
-            many = f"it holds {len(self._documents)} documents" if self._documents else "it is empty"
-            raise ModelError(f"{self._file}: {many}; it must hold one mapping, such as loops: [...].")
+            many = f"it has {len(self._documents)} documents" if self._documents else "it is empty"
+            raise ModelError(f"{self._file}: {many}; it must have one mapping, such as loops: [...].")
         return self._documents[0]
 
     def _line(self, event: Any) -> int:
@@ -136,7 +137,7 @@ class _Builder:
             raise self._refuse(event, f"the alias *{event.anchor} has no anchor &{event.anchor} before it.")
         found = self._anchors[event.anchor]
         if found is None:
-            raise self._refuse(event, f"the alias *{event.anchor} stands inside of what it repeats.")
+            raise self._refuse(event, f"the alias *{event.anchor} is inside the node that it repeats.")
         self._counter.count(found[1])
         self._add(found[0], found[1], None)
 
@@ -162,7 +163,7 @@ class _Builder:
         if node.text in table.entries:
             first = table.entries[node.text][0]
             raise ModelError(
-                f"{self._file}, line {node.line}: the key {shortened(node.text)!r} is there twice (lines {first}, "
+                f"{self._file}, line {node.line}: the key {shortened(node.text)!r} is repeated (lines {first}, "
                 f"{node.line}): remove one."
             )
         return node

@@ -283,7 +283,7 @@ MISTAKES = {
     "actuated_twice": ("[ja]", "[ja, ja]", 7, "'ja' is there twice"),
     "actuated_not_list": ("[ja]", "ja", 7, "'ja' and not a list of names"),
     "loops_not_list": (GOOD, "loops: {name: closing}", 1, "loops", "a mapping with name and not a list"),
-    "key_twice": ("    type: revolute\n", "    type: revolute\n    type: fixed\n", 4, "'type' is there twice", "lines 3, 4"),
+    "key_twice": ("    type: revolute\n", "    type: revolute\n    type: fixed\n", 4, "'type' is repeated", "lines 3, 4"),
     "syntax": ("[0, 2, 0]", "[0, 2, 0", 5, "not well-formed YAML"),
     "tag": ("[0, 2, 0]", "!!python/tuple [0, 2, 0]", 4, "tag", "remove it"),
     "merge": ("    axis: [0, 2, 0]\n", "    <<: {axis: [0, 2, 0]}\n", 4, "'<<'"),
@@ -293,9 +293,9 @@ MISTAKES = {
 
 JSON_MISTAKES = {
     "syntax": ('"closing",', '"closing"', 5, "a comma or '}' is expected"),
-    "key_twice": ('"name"', '"type"', 5, "'type' is there twice (lines 4, 5)"),
+    "key_twice": ('"name"', '"type"', 5, "'type' is repeated (lines 4, 5)"),
     "ragged": ("0,\n    2,", "0,", 6, "loop 'closing', axis", "a list of 2"),
-    "after_the_end": ("\n}", "\n} 1", 43, "something follows after the end"),
+    "after_the_end": ("\n}", "\n} 1", 43, "unexpected text after the end"),
     "cut_off": ('"actuated"', '"', 39, "not well-formed JSON"),
 }
 
