@@ -34,10 +34,14 @@ from ada_dynamics.expr.lanes import extract, lane_sum, lanes_of, pack
 
 
 def directional(values: Iterable[Scalar], seeds: Mapping[Expr, Scalar]) -> list[Scalar]:
-    """Derivative of each value when the variables move with the velocities `seeds` (forward mode).
+    """Derivatives of values for given velocities of the variables (forward mode).
 
-    A `select` has the derivative of the branch that is taken. Where seeds have lanes (a direction each), so have the
-    derivatives; lanes of the values themselves are kept where seeds have none.
+    The derivative of a `select` is that of the branch taken. If seeds have lanes (one direction each), the derivatives
+    have them, too; otherwise lanes of the values are kept.
+
+    Args:
+        values: expressions or floats.
+        seeds: velocity of each variable that moves.
     """
     values = plain_values(values) if any(lanes_of(seed) > 1 for seed in seeds.values()) else list(values)
     tangents: dict[int, Scalar] = {}
@@ -53,7 +57,7 @@ def directional(values: Iterable[Scalar], seeds: Mapping[Expr, Scalar]) -> list[
 
 
 def _plain(node: Expr) -> Scalar:
-    """A constant operand as the float that it is."""
+    """A constant operand as a float."""
     return node.value if node.op is CONST else node
 
 
@@ -84,14 +88,14 @@ def _tangent(node: Expr, tangents: Sequence[Scalar]) -> Scalar:
 
 
 def _arctangent_slopes(node: Expr) -> tuple[Scalar, Scalar]:
-    """d atan2(y, x) / dy and / dx."""
+    """∂ atan2(y, x)/∂y and ∂/∂x."""
     y, x = (_plain(arg) for arg in node.args)
     square = x * x + y * y
     return x / square, -(y / square)
 
 
 def _slope(node: Expr) -> Scalar:
-    """d node / d operand of a function of one operand."""
+    """Derivative of a function of one operand."""
     (x,) = node.args
     if node.op is REC:
         return -(node * node)
@@ -109,8 +113,8 @@ def jvp(function: Function, wrt: Sequence[str] | None = None, keep_values: bool 
 
     Args:
         function: f(q, v, ...).
-        wrt: inputs that move (all where not given); each adds an input "d_<name>", its velocity.
-        keep_values: keep the outputs of `function` beside the derivatives "d_<output>".
+        wrt: inputs that move (default: all); each adds an input "d_<name>", its velocity.
+        keep_values: also return the outputs of `function`, in addition to the derivatives "d_<output>".
     """
     function = expand(function)
     moving = list(function.inputs) if wrt is None else list(wrt)
@@ -131,28 +135,28 @@ def jvp(function: Function, wrt: Sequence[str] | None = None, keep_values: bool 
 
 
 def jacobian(values: Sequence[Scalar], variables: Sequence[Expr]) -> tuple[tuple[Scalar, ...], ...]:
-    """Rows d value / d variable (forward mode: one sweep for each variable)."""
+    """Rows ∂ value / ∂ variable (forward mode, one sweep per variable)."""
     columns = [directional(values, {variable: 1.0}) for variable in variables]
     return tuple(zip(*columns, strict=True))
 
 
 @dataclass
 class _Adjoint:
-    """How much the result changes with a node, as a sum over all that is made of the node."""
+    """Derivative of the result with respect to a node: a sum over all nodes that use it."""
 
     own: Scalar = 0.0
     spread: dict[int, Scalar] = field(default_factory=dict)  # of a scalar used in lanes, by number of lanes
     single: dict[int, Scalar] = field(default_factory=dict)  # of single lanes, by lane
 
     def add(self, share: Scalar, lanes: int, lanes_of_share: int) -> None:
-        """A share, which has as many lanes as what was made of the node."""
+        """Add a share with as many lanes as the node that uses this one."""
         if lanes == lanes_of_share:
             self.own = self.own + share
         else:
             self.spread[lanes_of_share] = self.spread.get(lanes_of_share, 0.0) + share
 
     def total(self, lanes: int) -> Scalar:
-        """The sum, for a node with so many lanes."""
+        """The sum, for a node with the given number of lanes."""
         total = self.own
         for count, shares in self.spread.items():
             total = total + lane_sum(shares, count)
@@ -160,7 +164,11 @@ class _Adjoint:
 
 
 def gradient(scalar: Scalar, variables: Sequence[Expr]) -> tuple[Scalar, ...]:
-    """d scalar / d variable for every variable in one reverse sweep, on lanes where the scalar is made of lanes."""
+    """∂ scalar / ∂ variable for every variable, by one reverse sweep; lanes are supported.
+
+    Raises:
+        InputError: one of `variables` is no variable.
+    """
     for variable in variables:
         if variable.op is not VAR:
             raise InputError(
@@ -186,7 +194,7 @@ def gradient(scalar: Scalar, variables: Sequence[Expr]) -> tuple[Scalar, ...]:
 
 
 def _shares(node: Expr, adjoint: Scalar) -> list[tuple[Expr, Scalar]]:
-    """Each operand's share of a node's adjoint."""
+    """Contribution of a node's adjoint to each of its operands."""
     op, args = node.op, node.args
     if op is PACK:
         return [(arg, extract(adjoint, lane)) for lane, arg in enumerate(args)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation of functions on numbers, and their expansion into plain scalars.
+"""Evaluation of functions on values of any kind, and their expansion into plain scalars.
 
-Loops over columns and lanes exist in native code only; everything else works on the expanded function.
+Column loops and lanes exist in native code only; all other consumers use the expanded function.
 """
 
 from __future__ import annotations
@@ -30,7 +30,15 @@ from ada_dynamics.expr.per_lane import lane_of
 
 
 def evaluate_nodes(nodes: Sequence[Expr], inputs: Mapping[str, Sequence[Any]]) -> dict[int, Any]:
-    """Value of each node (operands first) by its index."""
+    """Evaluate nodes in order on numbers, arrays or expressions of another graph.
+
+    Args:
+        nodes: operands first.
+        inputs: elements of each input vector.
+
+    Returns:
+        Value of each node by its index.
+    """
     known: dict[int, Any] = {}
     for node in nodes:
         if node.op is VAR:
@@ -54,7 +62,7 @@ def _value(node: Expr, operands: Sequence[Any]) -> Any:
 
 
 def written_out(function: Function) -> Function:
-    """The same function, with all elements of the outputs that are columns."""
+    """The same function with explicit elements of all outputs that are columns."""
     if not function.columns:
         return function
     outputs = {**function.outputs, **{columns.output: _elements(columns) for columns in function.columns}}
@@ -73,7 +81,7 @@ def _elements(columns: Columns) -> tuple[Scalar, ...]:
 
 
 def expand(function: Function) -> Function:
-    """The same function without columns and lanes: each is computed on its own, with its own constants folded."""
+    """The same function without columns and lanes; each lane is folded with its own constants."""
     return without_lanes(written_out(function))
 
 
@@ -95,7 +103,7 @@ def without_lanes(function: Function) -> Function:
 
 
 def plain_values(values: Iterable[Scalar]) -> list[Scalar]:
-    """The same scalars without lanes in what they are made of."""
+    """The same scalars, computed without lanes."""
     values = list(values)
     if not _have_lanes(values):
         return values
@@ -109,7 +117,7 @@ def _have_lanes(values: Iterable[Scalar]) -> bool:
 
 
 def _scalars(values: Iterable[Scalar]) -> dict[int, tuple[Scalar, ...]]:
-    """For each node that the values need: an expression, in the same graph, for each of its lanes."""
+    """For each node in use, one expression of the same graph for each of its lanes."""
     known: dict[int, tuple[Scalar, ...]] = {}
     for node in live_nodes(values):
         known[node.index] = _lanes(node, [known[arg.index] for arg in node.args])
@@ -134,7 +142,7 @@ def _lanes(node: Expr, operands: list[tuple[Scalar, ...]]) -> tuple[Scalar, ...]
 
 
 def _sum_by_halves(lanes: Sequence[Scalar]) -> Scalar:
-    """In the order in which vectors are summed."""
+    """Sum in the order of the vector instructions."""
     width = 1 << (len(lanes) - 1).bit_length()
     values = [*lanes, *[0.0] * (width - len(lanes))]
     while len(values) > 1:
@@ -144,7 +152,11 @@ def _sum_by_halves(lanes: Sequence[Scalar]) -> Scalar:
 
 
 def evaluate(function: Function, /, **inputs: Sequence[Any]) -> dict[str, np.ndarray[Any, Any]]:
-    """Outputs of a function for numbers of any kind (floats, numpy.longdouble, arrays of them)."""
+    """Outputs of a function for inputs of any number type (float, numpy.longdouble, arrays of them).
+
+    Raises:
+        InputError: an input is missing, unknown or of wrong size.
+    """
     if set(inputs) != set(function.inputs):
         raise InputError(
             f"function {function.name} takes {list(function.inputs)}, not {sorted(inputs)}",

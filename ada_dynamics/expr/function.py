@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A traced function: named input vectors, named outputs of any shape, and conditions that must hold at run time."""
+"""Traced functions: named input vectors, named outputs of any shape, and guards that must hold at run time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ada_dynamics.expr.per_lane import lane_count, lane_of
 
 
 class Traced(NamedTuple):
-    """Return value of a body, instead of a bare mapping: outputs, guards that must be >= 0 at run time, and columns."""
+    """Result of a traced body with guards (each must be >= 0 at run time) or columns, instead of a bare mapping."""
 
     outputs: Mapping[str, Any]
     guards: Sequence[Scalar] = ()
@@ -28,9 +28,9 @@ SHARED, COLUMN = "shared", "column"
 
 @dataclass(frozen=True)
 class Columns:
-    """An output that is a matrix, whose columns are the same function: of what all share, and of a column each.
+    """A matrix output whose columns are the same function of shared values and of one column each.
 
-    Written out, n columns are n times the nodes; as columns they are a loop of native code, on several side by side.
+    Expanded, n columns have n times as many nodes; as columns they are a vectorized loop of native code.
     """
 
     output: str
@@ -40,21 +40,21 @@ class Columns:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the output."""
+        """Shape of the output."""
         (result,) = self.each.outputs.values()
         return len(result), len(self.rows[0])
 
     @property
     def values(self) -> list[Scalar]:
-        """Everything that the columns are computed from."""
+        """All values from which the columns are computed."""
         return [*self.shared, *(x for row in self.rows for x in row)]
 
 
 @dataclass(frozen=True)
 class Function:
-    """Expressions with names: `outputs[name]` are the elements in C order of an array of `shapes[name]`.
+    """Named expressions: `outputs[name]` are the elements in C order of an array of `shapes[name]`.
 
-    An output of `columns` has a shape, and no elements of its own.
+    An output that is one of `columns` has a shape but no elements.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Function:
         for name in (self.name, *self.inputs, *self.outputs):
             if not name.isidentifier() or keyword.iskeyword(name):
                 raise InputError(
-                    f"{name!r} cannot name a function, an input or an output: use an identifier",
+                    f"{name!r} is not a valid name of a function, an input or an output: use an identifier",
                     field="name",
                     value=name,
                     allowed="an identifier",
@@ -82,12 +82,12 @@ class Function:
 
     @property
     def values(self) -> list[Scalar]:
-        """Every output element, everything that columns need, then every guard."""
+        """All output elements, values needed by columns, and guards, in this order."""
         of_columns = (x for columns in self.columns for x in columns.values)
         return [*(x for elements in self.outputs.values() for x in elements), *of_columns, *self.guards]
 
     def variables(self, name: str) -> tuple[Expr, ...]:
-        """The nodes of input vector `name`."""
+        """The nodes of an input vector."""
         if name not in self.inputs:
             raise InputError(
                 f"function {self.name} has no input {name!r}; its inputs are {list(self.inputs)}",
@@ -98,7 +98,7 @@ class Function:
         return self.graph.vector(name, self.inputs[name])
 
     def nodes(self) -> list[Expr]:
-        """Nodes that the outputs and guards need, operands first."""
+        """Nodes on which outputs and guards depend, operands first."""
         return live_nodes(self.values)
 
 
@@ -130,14 +130,27 @@ def make_function(
     order: Sequence[str] | None = None,
     columns: Sequence[Columns] = (),
 ) -> Function:
-    """A Function from nested outputs; `order` gives the order of the outputs where it differs from the mapping's."""
+    """Make a function from nested outputs.
+
+    Args:
+        name: an identifier.
+        graph: owner of all nodes.
+        inputs: size of each input vector, in calling order.
+        outputs: nested tuples, lists or arrays of scalars by name.
+        guards: scalars that must be >= 0 at run time.
+        order: order of the outputs (default: that of the mapping, then columns).
+        columns: outputs that are computed column by column.
+
+    Raises:
+        InputError: an output is ragged, empty or not numeric, or a constant guard fails.
+    """
     flat: dict[str, tuple[Scalar, ...]] = {}
     shapes: dict[str, tuple[int, ...]] = {}
     by_columns = {one.output: one for one in columns}
     names = [*outputs, *by_columns]
     if order is not None and sorted(order) != sorted(names):
         raise InputError(
-            f"function {name}: the outputs are {sorted(names)}, the wanted order is {list(order)}",
+            f"function {name}: the order {list(order)} does not match the outputs {sorted(names)}",
             field="order",
             value=tuple(order),
             allowed=tuple(sorted(names)),
@@ -158,7 +171,7 @@ def _scalar(element: Any, function: str, output: str) -> Scalar:
     if isinstance(element, Expr):
         if element.lanes > 1:
             raise InputError(
-                f"function {function}: output {output!r} holds a value of {element.lanes} lanes; extract or sum them",
+                f"function {function}: output {output!r} has a value of {element.lanes} lanes; extract or sum them",
                 field=output,
                 value=element.lanes,
                 allowed=1,
@@ -167,12 +180,12 @@ def _scalar(element: Any, function: str, output: str) -> Scalar:
     try:
         return float(element)
     except (TypeError, ValueError) as error:
-        message = f"function {function}: output {output!r} holds {element!r}, which is neither a number nor an Expr"
+        message = f"function {function}: output {output!r} contains {element!r}, which is neither a number nor an Expr"
         raise InputError(message, field=output, value=element) from error
 
 
 def live_guards(function: str, guards: Iterable[Any]) -> tuple[Expr, ...]:
-    """Guards that depend on the inputs (each lane of them must hold); one that is constant is decided here."""
+    """Guards that depend on the inputs (each lane must hold); constant guards are checked here."""
     live: dict[Expr, None] = {}
     for guard in guards:
         if isinstance(guard, Expr):
@@ -192,14 +205,14 @@ def trace(
     body: Callable[..., Mapping[str, Any] | Traced],
     order: Sequence[str] | None = None,
 ) -> Function:
-    """Run `body(**vectors)` on vectors of variables and keep what it computes.
+    """Run `body(**vectors)` on vectors of variables and return its results as a function.
 
     Args:
         name: name of the function (an identifier).
         inputs: size of each input vector, in calling order.
-        body: takes one tuple of variables per input, by name; returns a mapping from output name to nested
-            tuples of scalars, or a `Traced` where there are guards.
-        order: order of the outputs; the mapping's own where it is not given.
+        body: takes one tuple of variables per input, by name; returns a mapping from output names to nested tuples of
+            scalars, or a `Traced`.
+        order: order of the outputs (default: that of the mapping).
     """
     for key, size in inputs.items():
         if size < 1:
@@ -210,7 +223,7 @@ def trace(
                 allowed="at least 1",
             )
     graph = Graph()
-    # Nodes refer to earlier nodes alone: the search for cycles finds nothing, and takes as long as all the rest.
+    # Nodes refer to earlier nodes only, so there are no cycles; their search would double the time.
     was_collecting = gc.isenabled()
     gc.disable()
     try:

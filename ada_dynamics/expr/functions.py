@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elementary functions that work on expressions, Python floats, and numpy numbers of any precision."""
+"""Elementary functions of expressions, Python floats, lanes, and numpy numbers of any precision."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def sqrt(x: S) -> S:
 
 
 def atan2(y: Any, x: Any) -> Any:
-    """Angle [rad] from -pi to pi of the point (x, y), seen from the origin; 0 there."""
+    """Angle [rad] of the point (x, y), from -pi to pi; 0 at the origin."""
     operands = (y, x)
     if any(operand.__class__ is Expr for operand in operands):
         return arctangent(*(x if x.__class__ in (Expr, PerLane) else float(x) for x in operands))
@@ -80,7 +80,7 @@ def atan2(y: Any, x: Any) -> Any:
 
 
 def select(a: Any, b: Any, x: Any, y: Any) -> Any:
-    """`x` where a < b, else `y` (also when a or b is NaN): the one way to branch inside an algorithm."""
+    """`x` where a < b, else `y` (also if a or b is NaN); the only branch in traced algorithms."""
     operands = (a, b, x, y)
     if any(operand.__class__ is Expr for operand in operands):
         return select_node(*(x if x.__class__ in (Expr, PerLane) else float(x) for x in operands))
@@ -102,17 +102,17 @@ def sign(x: S) -> S:
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """The smaller one."""
+    """The smaller of two scalars."""
     return select(a, b, a, b)
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """The larger one."""
+    """The larger of two scalars."""
     return select(b, a, a, b)
 
 
 def product_and_sum(a: Any, b: Any, c: Any) -> Any:
-    """a b + c; of expressions one node, unless the product is exact or nothing is added to it."""
+    """a b + c; for expressions a single node, unless the product is exact or c is zero."""
     graphs = [x.graph for x in (a, b, c) if isinstance(x, Expr)]
     factors = [x for x in (a, b) if not isinstance(x, Expr)]
     if not graphs or any(x == 0.0 or x == 1.0 for x in factors) or (not isinstance(c, Expr) and c == 0.0):
@@ -121,7 +121,7 @@ def product_and_sum(a: Any, b: Any, c: Any) -> Any:
 
 
 def operate(op: str, a: Any, b: Any = None, x: Any = None, y: Any = None) -> Any:
-    """Value of an arithmetic node from those of its operands, which may be scalars of any kind."""
+    """Value of an arithmetic node for operands of any scalar type."""
     if op is ADD:
         return a + b
     if op is SUB:

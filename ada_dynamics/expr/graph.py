@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hash-consed scalar expressions: equal terms are one node, and every constant is a plain Python float.
+"""Hash-consed scalar expressions: equal terms share one node, and constants are Python floats.
 
-A node may also stand for several scalars side by side (see `lanes`); its constants are then floats per lane.
+A node may represent several scalars in lanes (see `lanes`); its constants are then floats per lane.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ Scalar: TypeAlias = Union["Expr", float]
 
 
 class Graph:
-    """Owner of the nodes; asking twice for the same term gives the same `Expr` object."""
+    """Owner of the nodes; equal terms return the same `Expr` object."""
 
     __slots__ = ("has_lanes", "nodes", "table")
 
     def __init__(self) -> None:
         self.nodes: list[Expr] = []
         self.table: dict[tuple[object, ...], Expr] = {}
-        self.has_lanes = False  # true if some node stands for several scalars
+        self.has_lanes = False  # True if a node has several lanes
 
     def variable(self, name: str, position: int) -> Expr:
         """Element `position` of the input vector `name`."""
@@ -58,7 +58,7 @@ class Graph:
         return tuple(self.variable(name, position) for position in range(size))
 
     def constant(self, value: float | PerLane) -> Expr:
-        """A constant as a node: only ever an operand of another node, never a result handed to a caller."""
+        """A constant as a node: an operand of other nodes, never returned to a caller."""
         key = (CONST, value)
         found = self.table.get(key)
         if found is None:
@@ -75,16 +75,16 @@ class Expr:
 
     Attributes:
         graph: its owner.
-        index: its place in the order of creation, in which operands come before what is made of them.
-        op: what it does to its operands.
-        args: the operands.
-        lanes: number of scalars that it stands for; an operand of one lane counts for all lanes of the others.
-        value: of a constant: a float, or a `PerLane` of them; of an `EXTRACT`: which lane. Else not set.
-        variable: of a variable: name of the input and position. Else not set.
+        index: position in the order of creation; operands precede the nodes that use them.
+        op: operation on the operands.
+        args: operands.
+        lanes: number of scalars; an operand with one lane is broadcast to the lanes of the others.
+        value: of a constant: a float or a `PerLane`; of an `EXTRACT`: the lane. Otherwise unset.
+        variable: of a variable: input name and position. Otherwise unset.
     """
 
     __slots__ = ("args", "graph", "index", "lanes", "op", "value", "variable")
-    # numpy must not swallow an Expr into an object array: with None it defers to the operators below.
+    # With None, numpy defers to the operators below instead of making an object array.
     __array_ufunc__ = None
 
     graph: Graph
@@ -182,10 +182,10 @@ class Expr:
 
 
 def _constant(value: object) -> Any:
-    """A plain Python float for anything that is a real number, constants per lane as they are, None for the rest."""
+    """A real number as a float, constants per lane unchanged, None for any other type."""
     if isinstance(value, (float, int)):
         return float(value)
-    if isinstance(value, tuple):  # a vector, which multiplies its components by itself; Real would be slow to tell
+    if isinstance(value, tuple):  # a vector, which implements the product itself; the test for Real is slow
         return None
     if isinstance(value, Real):
         return float(value)
@@ -273,7 +273,7 @@ def _sub(a: Expr, b: Expr) -> Scalar:
 
 def _mul(a: Expr, b: Expr) -> Scalar:
     if a.op is NEG:
-        # A sign moves outwards, where an addition takes it for nothing.
+        # A sign moves outwards, where an addition absorbs it at no cost.
         if b.op is NEG:
             return _mul(a.args[0], b.args[0])
         return -_mul(a.args[0], b)
@@ -283,7 +283,7 @@ def _mul(a: Expr, b: Expr) -> Scalar:
         a, b = b, a
     if b.op is REC and b.args[0] is a:
         return 1.0
-    if b.op is MUL:  # a (x / a) = x: what an elimination leaves of its own pivot row
+    if b.op is MUL:  # a (x / a) = x, which occurs in the pivot row of an elimination
         x, y = b.args
         if x.op is REC and x.args[0] is a:
             return _plain(y)
@@ -293,7 +293,7 @@ def _mul(a: Expr, b: Expr) -> Scalar:
 
 
 def _plain(a: Expr) -> Scalar:
-    """A constant operand as the float that it is."""
+    """A constant operand as a float."""
     return a.value if a.op is CONST else a
 
 
@@ -314,14 +314,14 @@ def _mul_constant(constant: Any, a: Expr) -> Scalar:
 
 
 def _is_negative(constant: Any) -> bool:
-    """True if a sign can move outwards; of constants per lane the first one that is not zero decides."""
+    """Return True if a sign can move outwards; for constants per lane the first nonzero one decides."""
     if type(constant) is PerLane:
         return bool(next(x for x in constant.values if x != 0.0) < 0.0)
     return bool(constant < 0.0)
 
 
 def _merges(a: Any, b: Any) -> bool:
-    """True if the product of two constants neither over- nor underflows, which would be more than rounding."""
+    """Return True if the product of two constants neither overflows nor underflows."""
     pairs = [(lane_of(a, lane), lane_of(b, lane)) for lane in range(max(lane_count(a), lane_count(b)))]
     return all(x == 0.0 or y == 0.0 or 1e-290 < abs(x * y) < 1e290 for x, y in pairs)
 
@@ -345,7 +345,7 @@ def _power(a: Expr, exponent: int) -> Scalar:
 
 
 def multiply_add(a: Expr, b: Expr, c: Expr) -> Expr:
-    """a b + c, rounded once where the processor can: made of what was traced, see `jit.fused`."""
+    """a b + c with a single rounding where the processor supports it; see `jit.fused`."""
     if a.index > b.index:
         a, b = b, a
     key = (FMA, a.index, b.index, c.index)
@@ -356,7 +356,7 @@ def multiply_add(a: Expr, b: Expr, c: Expr) -> Expr:
 
 
 def negative(a: Expr) -> Expr:
-    """-a by its sign alone, whatever it is made of."""
+    """-a, without rewriting the terms of a."""
     if a.op is CONST:
         return a.graph.constant(-a.value)
     return a.args[0] if a.op is NEG else _unary(NEG, a)
@@ -378,7 +378,7 @@ def square_root(a: Expr) -> Expr:
 
 
 def arctangent(y: Any, x: Any) -> Expr:
-    """atan2(y, x) of which one at least is an Expr, the other may be a constant; atan2(-y, x) = -atan2(y, x)."""
+    """atan2(y, x) of expressions or constants, at least one of them an Expr; atan2(-y, x) = -atan2(y, x)."""
     graph = (y if isinstance(y, Expr) else x).graph
     # There is one constant zero in a graph, so it has no sign.
     a, b = (operand if isinstance(operand, Expr) else graph.constant(operand + 0.0) for operand in (y, x))
@@ -407,7 +407,7 @@ def select_node(a: Any, b: Any, x: Any, y: Any) -> Any:
 
 
 def live_nodes(values: Iterable[Scalar]) -> list[Expr]:
-    """Nodes that the given expressions need, in creation order (operands always come first)."""
+    """Nodes on which the given expressions depend, in creation order (operands first)."""
     wanted = [value for value in values if isinstance(value, Expr)]
     if not wanted:
         return []

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lanes: several scalars as one node, so that equal sub-chains of one state are computed side by side.
+"""Lanes: several scalars in one node, so that equal sub-chains are computed by vector instructions.
 
-`pack` makes a lane value of scalars, `extract` and `lane_sum` make scalars of it; in between, all operations and
-functions work on it as on any scalar. Only the native code for one state has lanes; everything else expands them first.
+`pack` makes a lane value from scalars, `extract` and `lane_sum` convert it to scalars; all operations and functions
+apply to lane values. Only native code for one state uses lanes; all other consumers expand them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from ada_dynamics.expr.per_lane import lane_count, lane_of, per_lane
 
 
 def pack(values: Sequence[Any]) -> Any:
-    """Generic scalars side by side; a plain scalar where it is the same one in all lanes.
+    """Generic scalars in lanes; a plain scalar if all lanes have the same one.
 
-    Floats become constants per lane, expressions a node; other numbers stay side by side as they are.
+    Floats become constants per lane, expressions a node; other numbers become a `PerLane`.
+
+    Raises:
+        InputError: a value has lanes already, or expressions belong to different graphs.
     """
     for value in values:
         if lanes_of(value) > 1:
@@ -40,7 +43,7 @@ def pack(values: Sequence[Any]) -> Any:
 
 
 def _is_unpacked(values: Sequence[Any], source: Expr) -> bool:
-    """True if the values are the lanes of `source`, in order."""
+    """Return True if the values are the lanes of `source`, in order."""
     return len(values) == source.lanes and all(
         type(x) is Expr and x.op is EXTRACT and x.args[0] is source and x.value == lane for lane, x in enumerate(values)
     )
@@ -57,21 +60,25 @@ def _packed(graph: Graph, args: tuple[Expr, ...]) -> Expr:
 
 
 def lanes_of(x: Any) -> int:
-    """Number of lanes of a generic scalar; 1 where it is the same in all of them."""
+    """Number of lanes of a generic scalar; 1 if all lanes are equal."""
     if type(x) is Expr:
         return x.lanes
     return lane_count(x)
 
 
 def extract(x: Any, lane: int) -> Any:
-    """The scalar in one lane."""
+    """The scalar in one lane.
+
+    Raises:
+        InputError: the lane does not exist.
+    """
     if type(x) is not Expr:
         return lane_of(x, lane)
     if x.lanes == 1:
         return x
     if not 0 <= lane < x.lanes:
         raise InputError(
-            f"there is no lane {lane} among {x.lanes}", field="lane", value=lane, allowed=tuple(range(x.lanes))
+            f"lane {lane} is not one of the {x.lanes} lanes", field="lane", value=lane, allowed=tuple(range(x.lanes))
         )
     if x.op is NEG:
         return -extract(x.args[0], lane)
@@ -86,7 +93,11 @@ def extract(x: Any, lane: int) -> Any:
 
 
 def lane_sum(x: Any, count: int) -> Any:
-    """Sum over `count` lanes: count * x for what is the same in all of them."""
+    """Sum over `count` lanes; count * x for a scalar without lanes.
+
+    Raises:
+        InputError: x has another number of lanes.
+    """
     lanes = lanes_of(x)
     if lanes == 1:
         return count * x

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of a function: operations, and the longest dependent chain."""
+"""Cost of a function: number of operations and critical path."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from ada_dynamics.expr.graph import (
 LATENCY: Mapping[str, int] = MappingProxyType(
     {ADD: 3, SUB: 3, MUL: 3, NEG: 0, REC: 13, SQRT: 18, SIN: 45, COS: 45, ATAN2: 80, SELECT: 2}
 )
-# Operations in one evaluation of our own sine and cosine pair.
+# Operations of one sine-cosine pair in generated code.
 SINCOS_FLOPS = 36
-# Operations in one of our own arctangents of two numbers, with its division.
+# Operations of one arctangent in generated code, division included.
 ATAN2_FLOPS = 40
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Operations of one evaluation, each lane counted; a sign costs nothing, a pair is sine and cosine of one angle."""
+    """Operations of one evaluation, each lane counted; signs have no cost, a pair is sine and cosine of one angle."""
 
     additions: int
     multiplications: int
@@ -55,12 +55,12 @@ class Cost:
 
     @property
     def work(self) -> int:
-        """Flops with those of the sine and cosine pairs and of the arctangents."""
+        """Flops including those of sine-cosine pairs and arctangents."""
         return self.flops + SINCOS_FLOPS * self.sincos_pairs + ATAN2_FLOPS * self.arctangents
 
 
 def cost(values: Function | Iterable[Scalar], latency: Mapping[str, int] = LATENCY) -> Cost:
-    """Operations and critical path [cycles] of a function or of some expressions."""
+    """Operations and critical path [cycles] of a function or of expressions."""
     values = values.values if isinstance(values, Function) else list(values)
     nodes = live_nodes(values)
     counts: dict[str, int] = {}
@@ -81,7 +81,7 @@ def cost(values: Function | Iterable[Scalar], latency: Mapping[str, int] = LATEN
 
 
 def critical_path(nodes: Iterable[Expr], latency: Mapping[str, int] = LATENCY) -> int:
-    """Cycles of the longest chain of dependent operations; `nodes` have their operands first."""
+    """Cycles of the longest chain of dependent operations; operands precede their users in `nodes`."""
     ready: dict[int, int] = {}
     for node in nodes:
         start = max((ready[arg.index] for arg in node.args), default=0)

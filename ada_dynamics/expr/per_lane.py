@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One generic scalar for each lane: what differs between equal sub-chains that are computed side by side."""
+"""Values with one generic scalar per lane."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ada_dynamics.errors import InputError
 
 
 class PerLane:
-    """Scalars side by side, with + - * / lane by lane; a single scalar counts for every lane.
+    """Scalars in lanes with element-wise + - * /; a single scalar is broadcast to all lanes.
 
-    Lanes of floats are the constants of lane expressions, as floats are those of plain ones; lanes of floats, wider
-    floats or arrays also carry an algorithm through its reference run on numbers.
+    Lanes of floats are the constants of lane expressions. Lanes of floats, extended-precision floats or arrays are used
+    by the reference evaluation of an algorithm on numbers.
     """
 
     __slots__ = ("values",)
-    # As for `Expr`: numpy defers to the operators below.
+    # With None, numpy defers to the operators below.
     __array_ufunc__ = None
 
     def __init__(self, values: Sequence[Any]) -> None:
-        """Use `per_lane`, which knows when lanes are one plain float."""
+        """Args: one scalar per lane. `per_lane` returns a float if all lanes have the same one."""
         self.values = tuple(values)
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class PerLane:
         return self
 
     def __eq__(self, other: object) -> bool:
-        """True if these are the same numbers; lanes are never equal to a plain float, see `per_lane`."""
+        """Return True if all lanes are equal; never equal to a float, see `per_lane`."""
         return isinstance(other, PerLane) and self.values == other.values
 
     def __hash__(self) -> int:
@@ -76,7 +76,7 @@ class PerLane:
 
     def _no_truth(self, *_: object) -> NoReturn:
         raise TypeError(
-            "a comparison has no single answer for several lanes; choose lane by lane with expr.select(a, b, x, y), "
+            "a comparison of several lanes has no truth value; choose lane by lane with expr.select(a, b, x, y), "
             "which is x where a < b and y elsewhere"
         )
 
@@ -84,12 +84,12 @@ class PerLane:
 
     @property
     def is_constant(self) -> bool:
-        """True if every lane is a plain number, so that this can be an operand in an expression."""
+        """Return True if every lane is a number, so that the value can be an operand of an expression."""
         return all(isinstance(x, (float, int)) for x in self.values)
 
 
 def per_lane(values: Sequence[Any]) -> Any:
-    """One scalar for each lane; the same float in all lanes is that float, so that it folds as any other."""
+    """One scalar per lane; a float if all lanes have the same one, so that it can be folded."""
     first = values[0]
     if isinstance(first, (float, int)) and all(isinstance(x, (float, int)) and x == first for x in values):
         return float(first)
@@ -97,7 +97,7 @@ def per_lane(values: Sequence[Any]) -> Any:
 
 
 def lane_count(x: Any) -> int:
-    """Number of lanes of a value that is no expression."""
+    """Number of lanes of a value that is not an expression."""
     return len(x) if type(x) is PerLane else 1
 
 
@@ -107,7 +107,7 @@ def lane_of(x: Any, lane: int) -> Any:
 
 
 def lane_by_lane(function: Callable[..., Any], *operands: Any) -> Any:
-    """A function of scalars on operands of which one at least is a `PerLane`."""
+    """Apply a function of scalars to operands, at least one of them a `PerLane`."""
     count = _common_count(operands)
     return per_lane([function(*(lane_of(x, lane) for x in operands)) for lane in range(count)])
 
@@ -125,7 +125,7 @@ def _common_count(operands: Sequence[Any]) -> int:
 
 def _both(operation: Callable[[Any, Any], Any], a: object, b: object) -> Any:
     for x in (a, b):
-        # Anything else, an expression above all, knows itself what to make of lanes.
+        # Other types, such as expressions, implement the operation themselves.
         if not isinstance(x, (float, PerLane, int, Real, np.ndarray)):
             return NotImplemented
     return lane_by_lane(operation, a, b)
