@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ada_dynamics.errors import AdaError, ModelError
 from ada_dynamics.structured_text.lexical import BadNumber, near, to_float
-from ada_dynamics.structured_text.nodes import Listing, Node, Scalar, Table, is_empty, kind_of, shortened
+from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode, is_empty, kind_of, shortened
 
 
 def placed(file: str, line: int | None) -> str:
@@ -48,7 +48,7 @@ class Fields:
         self.entries: dict[str, tuple[int | None, Node]] = {}
         if node is None:
             return
-        if not isinstance(node, Table):
+        if not isinstance(node, MappingNode):
             raise self._refusal(node.line, f" is {kind_of(node)}, not a mapping.", example and f"Write {example}.")
         self.entries = node.entries
         for key, (line, _) in node.entries.items():
@@ -85,7 +85,7 @@ class Fields:
         return self.entries[key][1] if key in self.entries else None
 
     # --- values -------------------------------------------------------------------------------------------------
-    def scalar(self, key: str, expected: str, fix: str = "") -> Scalar:
+    def scalar(self, key: str, expected: str, fix: str = "") -> ScalarNode:
         """A required single value.
 
         Args:
@@ -98,7 +98,7 @@ class Fields:
             raise self.problem(key, f"it is missing; it must be {expected}.", fix)
         return self.single(key, node, expected)
 
-    def single(self, key: str, node: Node, expected: str) -> Scalar:
+    def single(self, key: str, node: Node, expected: str) -> ScalarNode:
         """A node that must be a single value.
 
         Args:
@@ -106,7 +106,7 @@ class Fields:
             node: the node.
             expected: description of allowed values, for messages.
         """
-        if not isinstance(node, Scalar) or not node.text.strip():
+        if not isinstance(node, ScalarNode) or not node.text.strip():
             raise self.problem(key, f"it is {kind_of(node)}; it must be {expected}.")
         return node
 
@@ -140,7 +140,7 @@ class Fields:
         node = self.node(key)
         if node is None or is_empty(node):
             return ()
-        if not isinstance(node, Listing):
+        if not isinstance(node, ListNode):
             raise self.problem(key, f"it is {kind_of(node)}; it must be a list.")
         return node.items
 

@@ -8,7 +8,15 @@ from bisect import bisect_right
 from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
 
 from ada_dynamics.errors import ModelError
-from ada_dynamics.structured_text.nodes import MAX_DEPTH, Counter, Listing, Node, Scalar, Table, shortened
+from ada_dynamics.structured_text.nodes import (
+    MAX_DEPTH,
+    ListNode,
+    MappingNode,
+    Node,
+    NodeCounter,
+    ScalarNode,
+    shortened,
+)
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _WORD = re.compile(r"[-+.\w]+")
@@ -29,7 +37,7 @@ class _Parser:
     def __init__(self, text: str, file: str) -> None:
         self._text, self._file = text, file
         self._ends = [match.end() for match in re.finditer("\n", text)]
-        self._counter = Counter(file)
+        self._counter = NodeCounter(file)
         self._at = 0
 
     def parse(self) -> Node:
@@ -57,16 +65,16 @@ class _Parser:
         sign = self._skip()
         line = self._line(self._at)
         if sign == "{":
-            return Table(line, self._entries(depth))
+            return MappingNode(line, self._entries(depth))
         if sign == "[":
-            return Listing(line, self._items(depth))
+            return ListNode(line, self._items(depth))
         if sign == '"':
-            return Scalar(line, self._string(), True)
+            return ScalarNode(line, self._string(), True)
         match = _WORD.match(self._text, self._at)
         if match is None:
             raise self._error(f"a value is expected, not {sign!r}" if sign else "the text ends too early")
         self._at = match.end()
-        return Scalar(line, match.group(), False)
+        return ScalarNode(line, match.group(), False)
 
     def _string(self) -> str:
         try:

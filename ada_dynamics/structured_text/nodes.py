@@ -22,7 +22,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Scalar(Node):
+class ScalarNode(Node):
     """A single value in its textual form; `is_text` if it is quoted, and therefore not a number."""
 
     text: str
@@ -30,14 +30,14 @@ class Scalar(Node):
 
 
 @dataclass(frozen=True)
-class Listing(Node):
+class ListNode(Node):
     """Values in order."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
-class Table(Node):
+class MappingNode(Node):
     """Values by key, with line numbers of the keys."""
 
     entries: dict[str, tuple[int | None, Node]]
@@ -45,9 +45,9 @@ class Table(Node):
 
 def kind_of(node: Node) -> str:
     """Description of a node for messages."""
-    if isinstance(node, Listing):
+    if isinstance(node, ListNode):
         return f"a list of {len(node.items)}"
-    if isinstance(node, Table):
+    if isinstance(node, MappingNode):
         return f"a mapping with {', '.join(list(node.entries)[:6]) or 'no keys'}"
     if is_empty(node):
         return "empty"
@@ -56,7 +56,9 @@ def kind_of(node: Node) -> str:
 
 def is_empty(node: Node | None) -> bool:
     """Return True if a value is missing, empty or null."""
-    return node is None or (isinstance(node, Scalar) and not node.is_text and node.text.strip() in {"", "~", "null"})
+    return node is None or (
+        isinstance(node, ScalarNode) and not node.is_text and node.text.strip() in {"", "~", "null"}
+    )
 
 
 def shortened(text: str) -> str:
@@ -64,7 +66,7 @@ def shortened(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-class Counter:
+class NodeCounter:
     """Limit on the number of nodes, so that no input exhausts memory."""
 
     def __init__(self, where: str) -> None:
@@ -90,32 +92,32 @@ def from_object(value: object, where: str) -> Node:
     Raises:
         InputError: another type occurs, or the nesting is too deep.
     """
-    return _converted(value, where, 0, Counter(where))
+    return _converted(value, where, 0, NodeCounter(where))
 
 
-def _converted(value: object, where: str, depth: int, counter: Counter) -> Node:
+def _converted(value: object, where: str, depth: int, counter: NodeCounter) -> Node:
     counter.count()
     if depth > MAX_DEPTH:
         raise InputError(f"{where}: it is nested more than {MAX_DEPTH} deep.")
     if isinstance(value, str):
-        return Scalar(None, value, True)
+        return ScalarNode(None, value, True)
     if value is None:
-        return Scalar(None, "", False)
+        return ScalarNode(None, "", False)
     if isinstance(value, bool | np.bool_):
-        return Scalar(None, "true" if value else "false", False)
+        return ScalarNode(None, "true" if value else "false", False)
     if isinstance(value, int | float | np.integer | np.floating):
-        return Scalar(None, repr(float(value)), False)
+        return ScalarNode(None, repr(float(value)), False)
     if isinstance(value, Mapping):
-        return Table(None, _converted_entries(value, where, depth, counter))
+        return MappingNode(None, _converted_entries(value, where, depth, counter))
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, Iterable) and not isinstance(value, bytes | bytearray):
-        return Listing(None, tuple(_converted(item, where, depth + 1, counter) for item in value))
+        return ListNode(None, tuple(_converted(item, where, depth + 1, counter) for item in value))
     raise InputError(f"{where}: {value!r} is neither a text, a number, a list nor a dict.")
 
 
 def _converted_entries(
-    value: Mapping[object, object], where: str, depth: int, counter: Counter
+    value: Mapping[object, object], where: str, depth: int, counter: NodeCounter
 ) -> dict[str, tuple[int | None, Node]]:
     entries: dict[str, tuple[int | None, Node]] = {}
     for key, item in value.items():

@@ -11,7 +11,15 @@ from types import ModuleType
 from typing import Any
 
 from ada_dynamics.errors import InputError, ModelError
-from ada_dynamics.structured_text.nodes import MAX_DEPTH, Counter, Listing, Node, Scalar, Table, shortened
+from ada_dynamics.structured_text.nodes import (
+    MAX_DEPTH,
+    ListNode,
+    MappingNode,
+    Node,
+    NodeCounter,
+    ScalarNode,
+    shortened,
+)
 
 MAX_CHARACTERS = 4 * 1024 * 1024
 
@@ -73,7 +81,7 @@ class _Open:
         self.line, self.anchor, self.is_table = line, anchor, is_table
         self.items: list[Node] = []
         self.entries: dict[str, tuple[int | None, Node]] = {}
-        self.key: Scalar | None = None
+        self.key: ScalarNode | None = None
         self.size = 1
 
 
@@ -82,7 +90,7 @@ class _Builder:
 
     def __init__(self, file: str) -> None:
         self._file = file
-        self._counter = Counter(file)
+        self._counter = NodeCounter(file)
         self._open: list[_Open] = []
         self._documents: list[Node] = []
         self._anchors: dict[str, tuple[Node, int] | None] = {}  # None while its node is unfinished
@@ -94,13 +102,13 @@ class _Builder:
             self._check_tag(event)
             is_text = event.style is not None and event.style != ""
             self._counter.count()
-            self._add(Scalar(self._line(event), event.value, is_text), 1, event.anchor)
+            self._add(ScalarNode(self._line(event), event.value, is_text), 1, event.anchor)
         elif kind in ("SequenceStartEvent", "MappingStartEvent"):
             self._start(event, kind == "MappingStartEvent")
         elif kind in ("SequenceEndEvent", "MappingEndEvent"):
             done = self._open.pop()
             self._counter.count()
-            node = Table(done.line, done.entries) if done.is_table else Listing(done.line, tuple(done.items))
+            node = MappingNode(done.line, done.entries) if done.is_table else ListNode(done.line, tuple(done.items))
             self._add(node, done.size, done.anchor)
         elif kind == "AliasEvent":
             self._alias(event)
@@ -157,8 +165,8 @@ class _Builder:
             top.entries[top.key.text] = (top.key.line, node)
             top.key = None
 
-    def _as_key(self, node: Node, table: _Open) -> Scalar:
-        if not isinstance(node, Scalar):
+    def _as_key(self, node: Node, table: _Open) -> ScalarNode:
+        if not isinstance(node, ScalarNode):
             raise ModelError(f"{self._file}, line {node.line}: a key is a list or a mapping; keys must be texts.")
         if node.text in table.entries:
             first = table.entries[node.text][0]

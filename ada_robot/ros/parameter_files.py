@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ada_dynamics.errors import AdaError
 from ada_dynamics.structured_text.files import parsed
-from ada_dynamics.structured_text.nodes import Node, Table
+from ada_dynamics.structured_text.nodes import MappingNode, Node
 
 BLOCK = "ros__parameters"
 _FILE = "--params-file"
@@ -22,7 +22,7 @@ def blocks(content: Node, above: str = "") -> Iterator[tuple[str, Node]]:
         content: of a file.
         above: the namespace that it is in.
     """
-    if not isinstance(content, Table):
+    if not isinstance(content, MappingNode):
         return
     for key, (_, inner) in content.entries.items():
         if key == BLOCK:
@@ -53,7 +53,7 @@ def wildcard_parameters(arguments: Sequence[str]) -> frozenset[str]:
 
 def _names(values: Node, above: str) -> Iterator[str]:
     """Full names: nested mappings are joined by dots."""
-    if isinstance(values, Table):
+    if isinstance(values, MappingNode):
         for key, (_, inner) in values.entries.items():
             yield from _names(inner, f"{above}{key}.")
     else:

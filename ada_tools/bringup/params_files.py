@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.structured_text.files import parsed
-from ada_dynamics.structured_text.nodes import Table, is_empty, kind_of
+from ada_dynamics.structured_text.nodes import MappingNode, is_empty, kind_of
 from ada_robot.ros.parameter_files import BLOCK, blocks
 
 
@@ -32,7 +32,7 @@ def passed_over(path: Path, nodes: Sequence[str]) -> str:
     if not found:
         raise InputError(f"params_file {path} holds no parameters: {_form(nodes)}", field="params_file")
     for name, inner in found:
-        if not is_empty(inner) and not isinstance(inner, Table):
+        if not is_empty(inner) and not isinstance(inner, MappingNode):
             text = f"params_file {path}: {name:.200}: {BLOCK} is {kind_of(inner)}; it must be a mapping."
             raise InputError(text, field="params_file")
     foreign = [name for name, _ in found if not any(_matches(name, node) for node in nodes)]

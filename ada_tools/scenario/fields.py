@@ -9,7 +9,7 @@ from typing import Any
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.structured_text.fields import Fields, placed
 from ada_dynamics.structured_text.lexical import BadNumber, near, to_float
-from ada_dynamics.structured_text.nodes import Listing, Node, Scalar, Table, is_empty, kind_of, shortened
+from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode, is_empty, kind_of, shortened
 from ada_tools.scenario.units import BadValue, Dimension, to_si
 
 _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
@@ -27,11 +27,11 @@ def refusal(file: str, field: str, problem: AdaError) -> ScenarioError:
 
 def plain(node: Node) -> Any:
     """A value as Python has it: numbers, texts, True, False, None, lists, dicts."""
-    if isinstance(node, Table):
+    if isinstance(node, MappingNode):
         return {key: plain(value) for key, (_, value) in node.entries.items()}
-    if isinstance(node, Listing):
+    if isinstance(node, ListNode):
         return [plain(item) for item in node.items]
-    assert isinstance(node, Scalar)
+    assert isinstance(node, ScalarNode)
     if node.is_text:
         return node.text
     if is_empty(node):
@@ -101,19 +101,19 @@ class Part(Fields):
     def vector(self, key: str, wanted: Sequence[Dimension]) -> tuple[float, ...]:
         """Numbers in a list, each with its dimension."""
         node = self.node(key)
-        if not isinstance(node, Listing) or len(node.items) != len(wanted):
+        if not isinstance(node, ListNode) or len(node.items) != len(wanted):
             found = "missing" if node is None else kind_of(node)
             raise self.problem(key, f"it is {found}; it must be a list of {len(wanted)} numbers.")
         return tuple(self._value(key, item, unit) for item, unit in zip(node.items, wanted, strict=True))
 
     def numbers(self, key: str, wanted: Sequence[Dimension]) -> tuple[float, ...]:
         """One number where one is wanted, else a list of them."""
-        if len(wanted) == 1 and not isinstance(self.node(key), Listing):
+        if len(wanted) == 1 and not isinstance(self.node(key), ListNode):
             return (self.quantity(key, wanted[0]),)
         return self.vector(key, wanted)
 
     def _value(self, key: str, node: Node | None, wanted: Dimension) -> float:
-        if not isinstance(node, Scalar):
+        if not isinstance(node, ScalarNode):
             raise self.problem(key, f"it is {kind_of(node) if node else 'missing'}; it must be {wanted}.")
         try:
             return to_si(node.text, wanted)

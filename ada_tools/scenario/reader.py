@@ -15,7 +15,7 @@ from ada_dynamics.simulation import profiles
 from ada_dynamics.simulation.methods import DEFAULT, METHODS
 from ada_dynamics.simulation.profiles import WrenchProfile
 from ada_dynamics.structured_text import files
-from ada_dynamics.structured_text.nodes import Node, Scalar, from_object
+from ada_dynamics.structured_text.nodes import Node, ScalarNode, from_object
 from ada_tools.scenario import units
 from ada_tools.scenario.claims import Relation
 from ada_tools.scenario.fields import Part, ScenarioError
@@ -269,7 +269,7 @@ def _control(top: Part, simulation: SimulationPart | None) -> ControlPart | None
 
 
 def _stops(part: Part) -> Stops:
-    if not part.has("stops") or isinstance(part.node("stops"), Scalar):
+    if not part.has("stops") or isinstance(part.node("stops"), ScalarNode):
         if part.choice("stops", (AUTO, NO_STOPS), AUTO) == NO_STOPS:
             return None
         return AUTO

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from ada_dynamics.simulation.profiles import WrenchProfile
-from ada_dynamics.structured_text.nodes import Listing, Node, Scalar, Table, from_object, is_empty
+from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode, from_object, is_empty
 from ada_tools.scenario.claims import Relation
 from ada_tools.scenario.fields import Part, ScenarioError, plain
 
@@ -229,30 +229,30 @@ def _replaced(node: Node, keys: list[str], value: Node, path: str, file: str) ->
         return value
     count = _pieces(node, keys, path)
     key, rest = ".".join(keys[:count]), keys[count:]
-    if isinstance(node, Listing):
+    if isinstance(node, ListNode):
         if not key.isdecimal() or int(key) >= len(node.items):
             text = f"{file}: the change of {path!r} needs a number from 0 to {len(node.items) - 1} instead of {key!r}."
             raise ScenarioError(text, file=file, field=path, value=key, allowed=range(len(node.items)))
         items = list(node.items)
         items[int(key)] = _replaced(items[int(key)], rest, value, path, file)
-        return Listing(node.line, tuple(items))
-    if isinstance(node, Table):
+        return ListNode(node.line, tuple(items))
+    if isinstance(node, MappingNode):
         entries = dict(node.entries)
     elif is_empty(node):
         entries = {}
     else:
         words = f"{file}: the change of {path!r} leads into a single value; it has no key {key!r}."
         raise ScenarioError(words, file=file, field=path, value=key)
-    line, inner = entries.get(key, (None, Table(None, {})))
+    line, inner = entries.get(key, (None, MappingNode(None, {})))
     entries[key] = (line, _replaced(inner, rest, value, path, file))
-    return Table(node.line, entries)
+    return MappingNode(node.line, entries)
 
 
 def _pieces(node: Node, keys: list[str], path: str) -> int:
     """How many pieces of a path make the next key: the longest key that is there and leads on, or a new name."""
-    if isinstance(node, Table):
+    if isinstance(node, MappingNode):
         for count in range(len(keys), 0, -1):
             _, inner = node.entries.get(".".join(keys[:count]), (None, None))
-            if inner is not None and (count == len(keys) or not isinstance(inner, Scalar)):
+            if inner is not None and (count == len(keys) or not isinstance(inner, ScalarNode)):
                 return count
     return len(keys) if path.removesuffix(".".join(keys)) in BY_NAME else 1

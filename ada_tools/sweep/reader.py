@@ -11,7 +11,7 @@ from typing import Any, cast
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.structured_text.fields import placed
 from ada_dynamics.structured_text.lexical import near
-from ada_dynamics.structured_text.nodes import Listing, Node, Scalar, Table, from_object, kind_of, shortened
+from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode, from_object, kind_of, shortened
 from ada_tools.scenario import reader as scenarios
 from ada_tools.scenario.fields import Part, plain
 from ada_tools.scenario.registry import find_measure
@@ -87,7 +87,7 @@ def _read(node: Node, file: str, folder: Path, stem: str) -> Sweep:
 def _scenario(top: Part, folder: Path) -> Scenario:
     """The scenario, by name, from a file beside the sweep, or written into it."""
     node = top.node("scenario")
-    if isinstance(node, Table):
+    if isinstance(node, MappingNode):
         scenario = scenarios.read_node(node, top.file, folder)
     else:
         name = top.text("scenario")
@@ -139,9 +139,9 @@ def _axes(top: Part) -> tuple[Axis, ...]:
 def _axis(parameters: Part, short: str, key: str) -> Axis:
     line, node = parameters.entries[short]
     place = f"{placed(parameters.file, line)}: {parameters.full(short)}"
-    if isinstance(node, Listing):
+    if isinstance(node, ListNode):
         return ListAxis(key, _listed(parameters, short), place)
-    if not isinstance(node, Table):
+    if not isinstance(node, MappingNode):
         raise parameters.problem(
             short, f"it is {kind_of(node)}; it must be a list of values, or a mapping with {', '.join(_AXIS)}."
         )
@@ -184,7 +184,7 @@ def _two(part: Part, first_key: str, second_key: str, nodes: Any) -> tuple[float
     """Two numbers with the same unit."""
     found = []
     for key, node in zip((first_key, second_key), nodes, strict=True):
-        pair = None if node is None else number_and_unit(plain(node)) if isinstance(node, Scalar) else None
+        pair = None if node is None else number_and_unit(plain(node)) if isinstance(node, ScalarNode) else None
         if pair is None:
             shown = "missing" if node is None else kind_of(node)
             raise part.problem(key, f"it is {shown}; it must be a number, alone or with a unit.")

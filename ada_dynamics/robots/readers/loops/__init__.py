@@ -23,7 +23,7 @@ from ada_dynamics.robots.readers.loops.urdf_plus import apply_coupling, is_coupl
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.files import parsed
 from ada_dynamics.structured_text.lexical import near
-from ada_dynamics.structured_text.nodes import Listing, Node, Table, from_object, kind_of
+from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, from_object, kind_of
 
 LoopSource: TypeAlias = str | os.PathLike[str] | Mapping[str, object] | Sequence[object]
 
@@ -110,7 +110,7 @@ def add_loops(robot: Description, source: LoopSource) -> None:
         ModelError: a file cannot be read; the message names the file, line and field.
     """
     node, file = _node(source)
-    if isinstance(node, Table):
+    if isinstance(node, MappingNode):
         ours = [key for key in node.entries if key in sidecar.KEYS]
         theirs = [key for key in node.entries if key in gepetto.KEYS]
         if theirs and not ours:
@@ -121,7 +121,7 @@ def add_loops(robot: Description, source: LoopSource) -> None:
             hints = "".join(near(key, known) for key in list(node.entries)[:1])
             message = f"it is {kind_of(node)}; none of these tells of loops."
             raise refuse(file, node.line, "the file", message, f"{hints}Known: {', '.join(known)}.")
-    elif not isinstance(node, Listing):
+    elif not isinstance(node, ListNode):
         raise refuse(file, node.line, "the file", f"it is {kind_of(node)}.", "Write loops: [...].")
     sidecar.read_sidecar(node, file, robot)
 

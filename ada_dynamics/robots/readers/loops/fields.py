@@ -10,7 +10,7 @@ from ada_dynamics.errors import ModelError
 from ada_dynamics.model.problems import Problem
 from ada_dynamics.structured_text.fields import Fields
 from ada_dynamics.structured_text.lexical import BadNumber, to_float
-from ada_dynamics.structured_text.nodes import Listing, Node, Scalar, kind_of, shortened
+from ada_dynamics.structured_text.nodes import ListNode, Node, ScalarNode, kind_of, shortened
 
 
 def refuse(file: str, line: int | None, where: str, message: str, fix: str = "") -> ModelError:
@@ -41,7 +41,7 @@ class LoopFields(Fields):
     def names(self, key: str) -> list[tuple[str, int | None]]:
         """A list of names with their lines."""
         listing = self.needed(key, f"{key}: [...]")
-        if not isinstance(listing, Listing):
+        if not isinstance(listing, ListNode):
             raise self.problem(key, f"it is {kind_of(listing)} and not a list of names.", f"Write {key}: [a, b].")
         return [(self.single(key, item, "a name").text, item.line) for item in listing.items]
 
@@ -51,13 +51,13 @@ class LoopFields(Fields):
         if node is None:
             return None
         allowed = "Allowed: a list of 3 finite numbers, such as [0, 0, 1]."
-        if not isinstance(node, Listing) or len(node.items) != 3:
+        if not isinstance(node, ListNode) or len(node.items) != 3:
             raise self.problem(key, f"it is {kind_of(node)} and not 3 numbers.", allowed)
         return np.array([self._entry(item, key, allowed) for item in node.items])
 
     def _entry(self, item: Node, key: str, allowed: str) -> float:
         try:
-            if not isinstance(item, Scalar):
+            if not isinstance(item, ScalarNode):
                 raise BadNumber(f"there is {kind_of(item)}")
             if item.is_text:
                 raise BadNumber(f"{shortened(item.text)!r} is a text and not a number")

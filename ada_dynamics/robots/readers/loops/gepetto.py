@@ -20,7 +20,7 @@ from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Joint, Limits, LoopJoint
 from ada_dynamics.robots.readers.loops.fields import LoopFields
 from ada_dynamics.robots.readers.loops.sidecar import set_actuated
-from ada_dynamics.structured_text.nodes import Listing, Node, kind_of
+from ada_dynamics.structured_text.nodes import ListNode, Node, kind_of
 
 KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
 KIND_OF_TYPE = {"6d": "fixed", "3d": "spherical"}
@@ -58,11 +58,11 @@ def _pairs(fields: LoopFields) -> list[tuple[str, str, int | None]]:
     if node is None:
         return []
     fix = "Write closed_loop: [[frameA, frameB], ...]."
-    if not isinstance(node, Listing):
+    if not isinstance(node, ListNode):
         raise fields.problem("closed_loop", f"it is {kind_of(node)} and not a list.", fix)
     pairs = []
     for item in node.items:
-        if not isinstance(item, Listing) or len(item.items) != 2:
+        if not isinstance(item, ListNode) or len(item.items) != 2:
             raise fields.problem("closed_loop", f"an entry is {kind_of(item)} and not two frames.", fix)
         first, second = (fields.single("closed_loop", one, "a name").text for one in item.items)
         pairs.append((first, second, item.line))

@@ -26,7 +26,7 @@ from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.loops.fields import LoopFields, refuse
 from ada_dynamics.spatial.rotation import from_rpy
 from ada_dynamics.structured_text.lexical import near
-from ada_dynamics.structured_text.nodes import Listing, Node, Table, kind_of
+from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, kind_of
 
 KEYS = ("loops", "actuated")
 
@@ -40,12 +40,12 @@ _SHORTEST = 1e-9
 
 def read_sidecar(node: Node, file: str, robot: Description) -> None:
     """Add the loops and actuated joints of a file in our own spelling to a robot."""
-    if isinstance(node, Listing):
-        node = Table(node.line, {"loops": (node.line, node)})
+    if isinstance(node, ListNode):
+        node = MappingNode(node.line, {"loops": (node.line, node)})
     top = LoopFields(node, "the file", file, KEYS, "loops: [...]")
     loops = top.node("loops")
     if loops is not None:
-        if not isinstance(loops, Listing):
+        if not isinstance(loops, ListNode):
             raise top.problem("loops", f"it is {kind_of(loops)} and not a list.", f"Write loops: [{_LOOP}].")
         robot.loops.extend(_loop(item, f"loops[{i}]", file) for i, item in enumerate(loops.items))
     if top.has("actuated"):
