@@ -344,7 +344,7 @@ ALIASES = "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in r
         ("huge.yaml", "# " + "x" * (4 * 1024 * 1024 + 1), "at most"),
         ("deep.yaml", DEEP, "nested more than"),
         ("deep.json", DEEP, "nested more than"),
-        ("circle.yaml", "loops: &a [*a]", "stands inside of what it repeats"),
+        ("circle.yaml", "loops: &a [*a]", "inside the node that it repeats"),
         ("bomb.yaml", f"a0: &a0 [0, 0, 1]\n{ALIASES}\n", f"more than {nodes.MAX_NODES} values"),
     ],
 )
