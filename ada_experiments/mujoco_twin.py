@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.engines.mujoco_model import MujocoModel
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.joints import Floating
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.writers import render
+from ada_tools.engines.mujoco_model import MujocoModel
 
 Controller = Callable[[float, Array, Array], ArrayLike]
 

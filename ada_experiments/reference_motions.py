@@ -14,11 +14,11 @@ from itertools import pairwise
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.engines.mujoco_model import MujocoModel
-from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.errors import InputError
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.model import Model
+from ada_tools.engines.mujoco_model import MujocoModel
+from ada_tools.engines.pinocchio_model import PinocchioModel
 
 Told = Callable[[float], None]  # of the share that is done
 

@@ -18,13 +18,13 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.engines.mujoco_model import mujoco_package
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit import open_loops
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.readers.mjcf.joints import KINDS
+from ada_tools.engines.mujoco_model import mujoco_package
 
 _NUMBERS: dict[tuple[str, ...], int] = {("free",): 0, ("ball",): 1, ("slide",): 2, ("hinge",): 3}  # MuJoCo's
 _WXYZ = (3, 0, 1, 2)

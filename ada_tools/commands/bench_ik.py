@@ -13,11 +13,11 @@ import numpy as np
 from ada_dynamics import ik
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.engines.pinocchio_tree import PinocchioTree
 from ada_dynamics.errors import InputError
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.model import Model
 from ada_tools.commands.common import table
+from ada_tools.engines.pinocchio_tree import PinocchioTree
 
 TOLERANCE, MOST_STEPS = 1e-6, 100
 NEAR = 0.2  # rad, or in lengths of the mechanism: how far goals of mechanisms with loops are from the start

@@ -12,8 +12,8 @@ import numpy as np
 from pin_tree import Frame, PinTree, pin
 
 import ada_dynamics as ada
-from ada_dynamics.engines.pinocchio_loops import LoopConditions
 from ada_dynamics.robots import mechanisms
+from ada_tools.engines.pinocchio_loops import LoopConditions
 
 Array = Any  # float64 or longdouble
 

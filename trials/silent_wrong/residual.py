@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.engines.pinocchio_loops import LoopConditions
-from ada_dynamics.engines.pinocchio_tree import PinocchioTree
+from ada_tools.engines.pinocchio_loops import LoopConditions
+from ada_tools.engines.pinocchio_tree import PinocchioTree
 
 EPS = float(np.finfo(float).eps)
 TINY = 1e-290

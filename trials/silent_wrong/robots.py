@@ -15,11 +15,11 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
-from ada_dynamics.engines.pinocchio_tree import PinocchioTree
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.edit import remove_loop, with_parts
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.robots import mechanisms
+from ada_tools.engines.pinocchio_tree import PinocchioTree
 from trials.silent_wrong.judge import NoJudge, TextTree
 from trials.silent_wrong.texts import Text, looped, mutated, one, sources
 

@@ -18,12 +18,12 @@ from ada_dynamics.constraints.actuation import motor_efforts
 from ada_dynamics.constraints.singular import SINGULAR, directions
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
-from ada_dynamics.engines.pinocchio_model import RANK, PinocchioModel
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.description import BASES
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.model import Model
 from ada_robot.simulated.source import algorithm_for
+from ada_tools.engines.pinocchio_model import RANK, PinocchioModel
 
 OPEN = 1e-6  # [m, rad] gap of loops past which both engines close them each in its own way
 MOVING_APART = 1e-5  # of velocities across them, relative to the largest velocity

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 import ada_dynamics as ada
 from ada_dynamics.analysis.motion import momentum_rate
-from ada_dynamics.engines.mujoco_model import MujocoModel
-from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.robots import mechanisms
+from ada_tools.engines.mujoco_model import MujocoModel
+from ada_tools.engines.pinocchio_model import PinocchioModel
 
 Array = NDArray[np.float64]
 SAME = 1e-11  # two eliminations of one mechanism, with condition numbers of some 1e2

@@ -12,9 +12,9 @@ from pin_tree import PinTree
 from random_trees import RELATIVE, Array, assert_same, random_tree, sprung_chain, states_of, two_free_bodies
 
 import ada_dynamics as ada
-from ada_dynamics.engines.mujoco_model import COVERED, MujocoModel
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.simulation.system import frictionless
+from ada_tools.engines.mujoco_model import COVERED, MujocoModel
 
 EVERY_KIND = [kind for kind in JOINT_TYPES if kind != "floating"]
 IN_MUJOCO = [kind for kind in COVERED if kind != "floating"]

@@ -16,7 +16,7 @@ from ada_dynamics.model.elements import Mimic
 
 mujoco = pytest.importorskip("mujoco")
 
-from ada_dynamics.engines.mujoco_model import COVERED, MujocoModel  # noqa: E402
+from ada_tools.engines.mujoco_model import COVERED, MujocoModel  # noqa: E402
 
 KINDS = [*(kind for kind in COVERED if kind != "floating"), "fixed"]
 

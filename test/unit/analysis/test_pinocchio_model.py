@@ -16,11 +16,11 @@ from refused import refused
 from tiers import nightly
 
 import ada_dynamics as ada
-from ada_dynamics.engines.pinocchio_model import CONSTRAINT_DYNAMICS, DENSE, PinocchioModel
 from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms import Mechanism
+from ada_tools.engines.pinocchio_model import CONSTRAINT_DYNAMICS, DENSE, PinocchioModel
 
 # Sums of some hundred products in double precision, of which 1e-14 is seen.
 ROUNDING = 1e-11

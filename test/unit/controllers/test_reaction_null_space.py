@@ -16,7 +16,7 @@ from ada_controllers import JointReference, State
 from ada_controllers.reaction_null_space import ReactionNullSpace
 from ada_controllers.support.ankle_hip_model import AnkleHipModel
 from ada_controllers.support.coupling import SupportCoupling
-from ada_dynamics.engines.pinocchio_model import PinocchioModel
+from ada_tools.engines.pinocchio_model import PinocchioModel
 
 Array = NDArray[np.float64]
 

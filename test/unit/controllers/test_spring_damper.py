@@ -13,11 +13,11 @@ from ada_controllers import JointReference, State, make
 from ada_controllers.errors import ActivationRefused
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.support.constraint_jacobian import carried_weight
-from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.robots.catalogue import start_of
 from ada_robot.trajectory.splines import QuinticSpline
+from ada_tools.engines.pinocchio_model import PinocchioModel
 
 
 @pytest.fixture(scope="module")

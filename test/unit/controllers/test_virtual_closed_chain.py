@@ -17,9 +17,9 @@ from ada_controllers.errors import ReferenceRefused
 from ada_controllers.in_simulation import InSimulation
 from ada_controllers.virtual.motions import Manifold
 from ada_controllers.virtual_closed_chain import VirtualClosedChain
-from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.errors import InputError
 from ada_dynamics.simulation import CompiledController, Simulation
+from ada_tools.engines.pinocchio_model import PinocchioModel
 
 Array = NDArray[np.float64]
 

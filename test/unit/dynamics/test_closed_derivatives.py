@@ -15,10 +15,10 @@ from random_trees import KINDS, random_tree
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.engines.pinocchio_model import PinocchioModel
 from ada_dynamics.model import edit
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
+from ada_tools.engines.pinocchio_model import PinocchioModel
 
 Array = NDArray[np.float64]
 

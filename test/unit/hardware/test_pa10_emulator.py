@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.engines.mujoco_model import MujocoModel
 from ada_dynamics.resources import find
 from ada_dynamics.settings import checked
 from ada_hardware.pa10.cyclic import (
@@ -25,6 +24,7 @@ from ada_hardware.pa10.emulator import Pa10Emulator
 from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
 from ada_hardware.pa10.packets import CONTROLLER, Packet, PacketParser, PacketType, alarm_clear_payload, encode_packet
 from ada_hardware.pa10.variants import variant
+from ada_tools.engines.mujoco_model import MujocoModel
 
 BRAKED, SERVO, TORQUE = AxisCommand(0x01), AxisCommand(0x02), AxisCommand(0x06)
 LOCKED, OFF = 0x4000, 0x8000

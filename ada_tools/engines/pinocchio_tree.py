@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.engines.pinocchio_package import pinocchio
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.rotations import align
 from ada_dynamics.robots.readers.kinds import Kinds
+from ada_tools.engines.pinocchio_package import pinocchio
 
 WORLD = "world"
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.engines.pinocchio_tree import WORLD, Frame, PinocchioTree
 from ada_dynamics.model.elements import LoopJoint
+from ada_tools.engines.pinocchio_tree import WORLD, Frame, PinocchioTree
 
 PARALLEL = 1e-12  # of unit vectors that are parallel or perpendicular but for rounding
 

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.engines.pinocchio_loops import LoopConditions, constraint
-from ada_dynamics.engines.pinocchio_tree import PinocchioTree
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
+from ada_tools.engines.pinocchio_loops import LoopConditions, constraint
+from ada_tools.engines.pinocchio_tree import PinocchioTree
 
 RANK = 1e-9  # relative: smaller singular values of the loop conditions are rounding
 # pinocchio's default is for independent conditions; in three steps this is exact to rounding for dependent ones, too.
