@@ -17,9 +17,9 @@ import numpy as np
 from ada_dynamics.drawing import colours
 from ada_dynamics.drawing.plots import drawing, save
 from ada_dynamics.dynamics import Dynamics, quantities
-from ada_dynamics.hybrid.program_cost import compiled, counted, in_turn, ratio_of
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
+from ada_tools.program_cost import compiled, counted, in_turn, ratio_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 

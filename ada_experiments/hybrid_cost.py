@@ -21,13 +21,13 @@ from ada_dynamics.dynamics.loop_programs import loop_kernel
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function, cost, trace
 from ada_dynamics.hybrid import cut_selection
-from ada_dynamics.hybrid.program_cost import Evaluate, in_turn, ratio_of
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.model import planar_chain
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
+from ada_tools.program_cost import Evaluate, in_turn, ratio_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 
 STATES = 64

@@ -24,11 +24,11 @@ from ada_dynamics.dynamics.loop_programs import loop_kernel
 from ada_dynamics.dynamics.quantities.base import position_rates
 from ada_dynamics.expr import Function, trace
 from ada_dynamics.hybrid import cut_selection
-from ada_dynamics.hybrid.program_cost import ProgramCost
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.robots.catalogue import start_of_mechanism
 from ada_tools.commands.bench import measure_pieces
+from ada_tools.program_cost import ProgramCost
 from benchmarks import machine, peers, robots
 from benchmarks.native import rows_in_turn
 from benchmarks.report import Report

@@ -33,7 +33,7 @@ def solve(
     """Compute the joint accelerations of a tree that is cut at the joints of some bodies.
 
     Args:
-        tree: the mechanism; every joint has its own coordinates.
+        tree: the mechanism; mimicking joints are refused.
         q: positions; they must close the loops.
         v: velocities; they must satisfy the loop constraints.
         tau: joint efforts.

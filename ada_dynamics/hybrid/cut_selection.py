@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where to cut a tree: candidates, what each costs, and the choice (Takahashi 2012, future work of ch. 4)."""
+"""Forward dynamics with selected cuts: candidates, cost and choice (Takahashi 2012, future work of ch. 4)."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vector import Scalar
 
-# Conditions of loops in use, by loop.
+# Constraint rows in use by loop.
 Rows: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...] | None
 
 METHODS: tuple[Method, ...] = (ByMassMatrix, ByArticulatedInertia)
-# Sizes of pieces that are tried: to trace a program takes some hundredths of a second per ten joints.
+# Candidate sizes of sub-chains; tracing a program takes some hundredths of a second per ten joints.
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16)
-# The cuts of trees up to this size are also moved one by one, in which every try is traced.
+# Cuts of trees up to this size are also changed one by one; each change is traced.
 MENDED_UP_TO = 8
 
 
 def uniform_cuts(tree: Tree, size: int) -> tuple[int, ...]:
-    """Cuts that leave at most so many links one behind the other in a piece, counted from the base."""
+    """Cuts that limit the number of links in series in a sub-chain, counted from the base."""
     links: dict[int, int] = {}
     cuts = []
     fixed = bound(tree)
@@ -42,7 +42,7 @@ def uniform_cuts(tree: Tree, size: int) -> tuple[int, ...]:
 
 
 def limb_cuts(tree: Tree) -> tuple[int, ...]:
-    """A cut wherever several limbs start from one link: equal limbs are equal pieces then."""
+    """A cut at each limb where several limbs start from one link, so that equal limbs are equal sub-chains."""
     starts: dict[int, list[int]] = {}
     for body in tree.bodies:
         starts.setdefault(body.parent, []).append(body.index)
@@ -51,13 +51,16 @@ def limb_cuts(tree: Tree) -> tuple[int, ...]:
 
 
 def grounded_cuts(tree: Tree, size: int) -> tuple[int, ...]:
-    """So many links from the base as one piece, and every link beyond by itself: what floats costs six velocities."""
+    """One sub-chain of the first `size` links from the base, and single links beyond it.
+
+    A floating sub-chain costs six more velocities.
+    """
     fixed = bound(tree)
     return tuple(b.index for b in tree.bodies if len(tree.ancestry(b.index)) > size and b.index not in fixed)
 
 
 def candidates(tree: Tree) -> list[tuple[int, ...]]:
-    """Different ways to cut a tree: not at all, at the limbs, into pieces of equal size, or all beyond the first."""
+    """Candidate cuts: none, at the limbs, sub-chains of equal size, or all joints beyond the first sub-chain."""
     depth = max(len(tree.ancestry(body.index)) for body in tree.bodies)
     limbs = limb_cuts(tree)
     found = [(), limbs]
@@ -67,9 +70,15 @@ def candidates(tree: Tree) -> list[tuple[int, ...]]:
     return list(dict.fromkeys(found))
 
 
-# --- what they cost -------------------------------------------------------------------------------------------------
+# --- cost ------------------------------------------------------------------------------------------------------------
 def traced(tree: Tree, cuts: tuple[int, ...], rows: Rows = None) -> Function:
-    """The whole program of forward dynamics for some cuts; `rows` are the conditions of the loops in use."""
+    """The traced forward dynamics for some cuts.
+
+    Args:
+        tree: the mechanism.
+        cuts: bodies at whose joints the tree is cut.
+        rows: constraint rows in use by loop; all by default.
+    """
     return _traced(tree, cuts, rows, cheapest_method(tree, cuts, rows))
 
 
@@ -88,22 +97,22 @@ def _instructions(tree: Tree, cuts: tuple[int, ...], rows: Rows, method: Method)
 
 
 def cheapest_method(tree: Tree, cuts: tuple[int, ...], rows: Rows = None) -> Method:
-    """The way to factorise the pieces that takes fewer instructions."""
+    """The factorization of the sub-chains that needs fewer instructions."""
     return min(METHODS, key=lambda method: _instructions(tree, cuts, rows, method))
 
 
 def costs(tree: Tree, choices: Iterable[tuple[int, ...]], rows: Rows = None) -> dict[tuple[int, ...], float]:
-    """Instructions, about, of the whole program for each choice of cuts."""
+    """Estimated number of instructions of the whole program for each choice of cuts."""
     return {cuts: min(_instructions(tree, cuts, rows, method) for method in METHODS) for cuts in choices}
 
 
 def cheapest_cuts(tree: Tree, rows: Mapping[str, Sequence[int]] | None = None) -> tuple[int, ...]:
-    """The cuts whose program has the fewest instructions: the best candidate, mended cut by cut on small trees."""
+    """The cuts whose program has the fewest instructions: the best candidate, improved cut by cut on small trees."""
     return _cheapest(tree, frozen(rows))
 
 
 def frozen(rows: Mapping[str, Sequence[int]] | None) -> Rows:
-    """Conditions of loops in use as something that can be looked up."""
+    """Constraint rows in use, as a hashable tuple."""
     return None if rows is None else tuple((name, tuple(rows[name])) for name in sorted(rows))
 
 
@@ -132,16 +141,10 @@ def forward_dynamics(
     cuts: Sequence[str] | str = "auto",
     rows: Mapping[str, Sequence[int]] | None = None,
 ) -> list[Scalar]:
-    """Joint accelerations.
+    """Compute the joint accelerations.
 
-    Args:
-        tree: the mechanism; every joint has its own coordinates.
-        q: positions; they must close the loops.
-        v: velocities, likewise.
-        tau: efforts.
-        external: wrench on a body about its origin, in its axes.
-        cuts: joints at which the tree is cut into pieces, or "auto": where it takes the fewest instructions.
-        rows: conditions of the loops in use (see `ada.solve`).
+    Arguments are those of `assembly.solve`. The cuts are names of joints, or "auto" for the program with the fewest
+    instructions; `rows` are the constraint rows in use by loop (see `ada.solve`).
     """
     chosen = cheapest_cuts(tree, rows) if isinstance(cuts, str) and cuts == "auto" else cut_joints(tree, cuts)
     method = cheapest_method(tree, chosen, frozen(rows))

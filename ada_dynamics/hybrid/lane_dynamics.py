@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamics with equal limbs side by side: the steps of the articulated-body algorithm and of Newton-Euler, on lanes.
+"""Forward and inverse dynamics with equal limbs in lanes, by the steps of articulated-body and Newton-Euler algorithms.
 
-Sub-chains are eliminated one by one and assembled at the body that carries them (Takahashi 2012, sec. 4.2): here all
-equal ones at once, and the assembly is a sum over their lanes.
+Sub-chains are eliminated one by one and assembled at the body that carries them (Takahashi 2012, sec. 4.2). Here equal
+sub-chains are eliminated together, and the assembly is a sum over their lanes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def forward_dynamics(
     tau: Sequence[Scalar],
     external: Mapping[int, Force] | None = None,
 ) -> list[Scalar]:
-    """Joint accelerations, as `aba.forward_dynamics` has them."""
+    """Joint accelerations, as in `aba.forward_dynamics`."""
     limbs = lane_tree(tree)
     bodies = limbs.tree.bodies
     q, v, tau = limbs.positions(q), limbs.rates(v), limbs.rates(tau)
@@ -62,7 +62,7 @@ def forward_dynamics(
 
 
 def inverse_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> list[Scalar]:
-    """Joint efforts, as `rnea.inverse_dynamics` has them."""
+    """Joint efforts, as in `rnea.inverse_dynamics`."""
     limbs = lane_tree(tree)
     q, v, a = limbs.positions(q), limbs.rates(v), limbs.rates(a)
     X = transforms(limbs.tree, q)
@@ -86,7 +86,16 @@ def _needed_wrenches(
     a: Sequence[Scalar] | None,
     external: Mapping[int, Force],
 ) -> list[Force]:
-    """Outward: wrenches that the bodies need, with joint accelerations a (None: all zero)."""
+    """Wrench of inertia and weight of each body, minus the external wrench.
+
+    Args:
+        limbs: the mechanism.
+        X: pose of every body in its parent.
+        q: positions.
+        v: velocities.
+        a: joint accelerations; None means zero.
+        external: wrenches by body of the original tree.
+    """
     moving: dict[int, Moving] = {WORLD: at_rest(-limbs.tree.gravity)}
     result = []
     for body in limbs.tree.bodies:

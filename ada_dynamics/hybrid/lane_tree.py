@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tree in which equal limbs (legs, arms, fingers) are one limb, whose constants and variables have a lane for each.
+"""Trees whose equal limbs (legs, arms, fingers) are one limb with lanes of constants and variables.
 
-The algorithms' own steps run on its bodies as on any others. What passes between a limb and what it hangs on, which may
-be different bodies for different lanes, goes through `LaneTree.seen_from_below` and `LaneTree.from_above`.
+The steps of the algorithms run unchanged on the bodies of such a tree. `LaneTree.seen_from_below` and
+`LaneTree.from_above` exchange values between a limb and its parents, which may be different bodies for different lanes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any, NamedTuple, TypeVar, cast
 from ada_dynamics.expr import extract, lane_sum, pack
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
-from ada_dynamics.spatial.rotation import IDENTITY, AxisRotation, MatrixRotation, Rotation
+from ada_dynamics.spatial.rotation import IDENTITY, AxisRotation, MatrixRotation, Rotation, is_about_axis
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import UNIT3, Mat3, Scalar
 
 T = TypeVar("T")
-MAX_LANES = 8  # more equal limbs than that are several groups
+MAX_LANES = 8  # further equal limbs form another group
 
 
 class LaneOfBody(NamedTuple):
@@ -32,13 +32,13 @@ class LaneOfBody(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LaneTree:
-    """Bodies that stand for one body each, or for one in each lane.
+    """A tree whose bodies represent one body of the original tree per lane.
 
     Attributes:
-        original: the tree that this was made of.
+        original: the original tree.
         tree: the bodies, parents first. Their `parent` is that of lane 0; q and v count lane values.
-        members: for each of them the bodies of the original tree, lane by lane.
-        parents: for each of them where it hangs, lane by lane.
+        members: bodies of the original tree, by body and lane.
+        parents: parent, by body and lane.
     """
 
     original: Tree
@@ -48,45 +48,51 @@ class LaneTree:
 
     @property
     def has_lanes(self) -> bool:
-        """True if any limbs are equal."""
+        """Return True if some limbs are equal."""
         return any(len(bodies) > 1 for bodies in self.members)
 
     # --- the model's vectors ----------------------------------------------------------------------------------------
     def positions(self, q: Sequence[Scalar]) -> list[Scalar]:
-        """q of this tree from that of the original."""
+        """q of this tree from that of the original tree."""
         bodies = self.original.bodies
         return _lanes_side_by_side([[q[bodies[i].q] for i in own] for own in self.members])
 
     def rates(self, v: Sequence[Scalar]) -> list[Scalar]:
-        """v (or accelerations, or efforts) of this tree from that of the original."""
+        """v (or accelerations, or efforts) of this tree from that of the original tree."""
         bodies = self.original.bodies
         return _lanes_side_by_side([[v[bodies[i].v] for i in own] for own in self.members])
 
     def original_rates(self, v: Sequence[Scalar]) -> list[Scalar]:
-        """v of the original from that of this tree."""
+        """v of the original tree from that of this tree."""
         result: list[Scalar] = [0.0] * self.original.nv
         for body, own in zip(self.tree.bodies, self.members, strict=True):
             for lane, i in enumerate(own):
                 result[self.original.bodies[i].v] = [extract(x, lane) for x in v[body.v]]
         return result
 
-    # --- between limbs and what they hang on ------------------------------------------------------------------------
+    # --- between limbs and their parents ----------------------------------------------------------------------------
     def of_members(self, body: int, values: Mapping[int, T], default: T) -> T:
-        """Values of the members of a body, out of a mapping by original body, as one value with lanes."""
+        """Values of the members of a body as one value with lanes.
+
+        Args:
+            body: the body.
+            values: by body of the original tree.
+            default: value of members that are missing in `values`.
+        """
         return lanes_packed([values.get(i, default) for i in self.members[body]])
 
     def from_above(self, body: int, values: Mapping[int, T]) -> T:
-        """Values of a body's parents (`WORLD` among them), as one value with the body's lanes."""
+        """Values of a body's parents (`WORLD` included) as one value with the lanes of the body."""
         places = self.parents[body]
         above = places[0].body
         if above != WORLD and places == tuple(LaneOfBody(above, lane) for lane in range(len(self.members[above]))):
             return values[above]
-        return lanes_packed([_lane(values[place.body], place.lane) for place in places])
+        return lanes_packed([on_scalars(partial(extract, lane=place.lane), values[place.body]) for place in places])
 
     def seen_from_below(self, body: int, values: Mapping[int, T]) -> list[T]:
-        """Values of a body's children, as terms with the body's own lanes whose sum is what they have together.
+        """Values of a body's children as terms with the lanes of the body; their sum is the total of all children.
 
-        Children in equal lanes are added up before the sum over their lanes is taken.
+        Children in the same lanes are added before their lanes are summed.
         """
         width = len(self.members[body])
         terms: list[T] = []
@@ -104,7 +110,7 @@ class LaneTree:
 
     @cached_property
     def children(self) -> dict[int, list[int]]:
-        """Bodies that hang on each body with some lane."""
+        """Bodies that have the given body as parent in some lane."""
         result: dict[int, list[int]] = {i: [] for i in range(WORLD, len(self.members))}
         for child, places in enumerate(self.parents):
             for parent in dict.fromkeys(place.body for place in places):
@@ -122,21 +128,17 @@ def on_scalars(function: Callable[..., Any], *values: Any) -> Any:
 
 
 def lanes_packed(values: Sequence[T]) -> T:
-    """Nested tuples of scalars, one for each lane, as one such tuple of lane values."""
+    """One value with lanes from nested tuples of scalars, one per lane."""
     return cast(T, on_scalars(lambda *lanes: pack(lanes), *values))
 
 
-def _lane(value: T, lane: int) -> T:
-    return cast(T, on_scalars(lambda x: extract(x, lane), value))
-
-
 def _lanes_side_by_side(rows: Iterable[Sequence[Sequence[Scalar]]]) -> list[Scalar]:
-    """Of each row, which has a vector for each lane, one vector with lanes; all of them in a row."""
+    """Pack the vectors of each row into one vector with lanes, and concatenate the rows."""
     return [pack(lanes) for row in rows for lanes in zip(*row, strict=True)]
 
 
 def _redistributed(own: Sequence[int | None], width: int, x: Scalar) -> Scalar:
-    """Lane i of a scalar added to lane own[i] of one with `width` lanes."""
+    """Add lane i of a scalar to lane own[i] of a scalar with `width` lanes."""
     lanes: list[Scalar] = [0.0] * width
     for source, target in enumerate(own):
         if target is not None:
@@ -146,7 +148,12 @@ def _redistributed(own: Sequence[int | None], width: int, x: Scalar) -> Scalar:
 
 # --- which limbs are equal ------------------------------------------------------------------------------------------
 def lane_tree(tree: Tree, max_lanes: int = MAX_LANES) -> LaneTree:
-    """Equal limbs of a tree in lanes, the largest limbs first; bodies that have no equal stay as they are."""
+    """Combine equal limbs of a tree in lanes, largest limbs first; all other bodies have one lane.
+
+    Args:
+        tree: the mechanism.
+        max_lanes: largest number of lanes; further equal limbs form another group.
+    """
     shape = _shapes(tree)
     children = _children(tree)
     groups: list[tuple[int, ...]] = []
@@ -175,23 +182,19 @@ def _children(tree: Tree) -> list[list[int]]:
 
 
 def _shapes(tree: Tree) -> list[int]:
-    """A number for each body, the same for two that carry equal limbs: equal joints in equal order; constants apart."""
+    """A number for each body, equal for bodies that carry limbs of equal joints in equal order."""
     children = _children(tree)
     known: dict[tuple[Any, ...], int] = {}
     shape = [0] * len(tree.bodies)
     for body in reversed(tree.bodies):
         below = tuple(sorted(shape[i] for i in children[body.index]))
-        shape[body.index] = known.setdefault((_joint_shape(body), below), len(known))
+        joint = (body.joint.moves_as, tuple(sorted(vars(body.joint).items())), body.multiplier, body.offset)
+        shape[body.index] = known.setdefault((joint, below), len(known))
     return shape
 
 
-def _joint_shape(body: Body) -> tuple[Any, ...]:
-    joint = body.joint
-    return (joint.moves_as, tuple(sorted(vars(joint).items())), body.multiplier, body.offset)
-
-
 def _limb(root: int, children: Sequence[Sequence[int]], shape: Sequence[int]) -> list[int]:
-    """Bodies of a limb, depth-first, children in the order of their shapes, so that equal limbs match."""
+    """Bodies of a limb, depth-first; children are ordered by their shapes, so that equal limbs match."""
     result, stack = [], [root]
     while stack:
         i = stack.pop()
@@ -201,7 +204,7 @@ def _limb(root: int, children: Sequence[Sequence[int]], shape: Sequence[int]) ->
 
 
 def _parents_first(tree: Tree, groups: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """The groups in an order in which parents come first, near to the order of the tree."""
+    """The groups in an order with parents first, close to the order of the tree."""
     waiting = sorted(groups)
     done: set[int] = {WORLD}
     order: list[tuple[int, ...]] = []
@@ -250,17 +253,11 @@ def _body_with_lanes(bodies: Sequence[Body]) -> Body:
 
 
 def _rotation_with_lanes(matrices: Sequence[Mat3]) -> Rotation:
-    """The cheapest rotation that is the given one in each lane."""
+    """The cheapest rotation that equals the given matrix in each lane."""
     if all(R == UNIT3 for R in matrices):
         return IDENTITY
     for k in range(3):
         a, b = (k + 1) % 3, (k + 2) % 3
-        if all(_turns_about(R, k) for R in matrices):
+        if all(is_about_axis(R, k) for R in matrices):
             return AxisRotation(k, pack([R[a][a] for R in matrices]), pack([R[b][a] for R in matrices]))
     return MatrixRotation(lanes_packed(matrices))
-
-
-def _turns_about(R: Mat3, k: int) -> bool:
-    a, b = (k + 1) % 3, (k + 2) % 3
-    on_axis = R[k][k] == 1.0 and R[k][a] == R[k][b] == R[a][k] == R[b][k] == 0.0
-    return bool(on_axis and R[a][a] == R[b][b] and R[a][b] == -R[b][a])

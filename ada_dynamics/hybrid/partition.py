@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tree cut into pieces at some joints, and the order in which the pieces are assembled (Takahashi 2012, fig. 4.4)."""
+"""Partition of a tree into sub-chains at cut joints, and their order of assembly (Takahashi 2012, fig. 4.4)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ _REGULAR = RigidInertia(1.0, ZERO3, UNIT3)
 
 
 def cut_joints(tree: Tree, names: Sequence[str]) -> tuple[int, ...]:
-    """Bodies of the joints with these names, at which a tree is to be cut."""
+    """Bodies of the joints at which a tree is to be cut.
+
+    Args:
+        tree: the mechanism.
+        names: names of the joints.
+
+    Raises:
+        InputError: a name is unknown or that of a loop joint, or the tree cannot be cut at this joint.
+    """
     if isinstance(names, str):
         raise InputError(
             f"cuts is {names!r}; give 'auto', or a list of joint names such as [{names!r}].",
@@ -31,7 +39,7 @@ def cut_joints(tree: Tree, names: Sequence[str]) -> tuple[int, ...]:
     for name in names:
         if name in loops:
             raise InputError(
-                f"joint {name!r} closes a loop, and is no part of a piece: leave it out of the cuts.",
+                f"joint {name!r} closes a loop and is not part of a sub-chain: remove it from the cuts.",
                 loop=name,
                 field="cuts",
             )
@@ -40,8 +48,8 @@ def cut_joints(tree: Tree, names: Sequence[str]) -> tuple[int, ...]:
     cuts = tuple(sorted({numbers[name] for name in names}))
     for joint in bound(tree).intersection(cuts):
         raise InputError(
-            f"the tree cannot be cut at joint {joint_name(tree, joint)!r}: a link there resists some motion only "
-            "together with its neighbours. Leave it out of the cuts, or give the links inertia about all axes.",
+            f"the tree cannot be cut at joint {joint_name(tree, joint)!r}: an adjacent link has a singular inertia. "
+            "Remove the joint from the cuts, or give the links inertia about all axes.",
             joint=joint_name(tree, joint),
             field="cuts",
         )
@@ -49,12 +57,12 @@ def cut_joints(tree: Tree, names: Sequence[str]) -> tuple[int, ...]:
 
 
 def bound(tree: Tree) -> set[int]:
-    """Joints at which no cut may be: between links that are no articulated bodies by themselves."""
+    """Joints that must not be cut, because an adjacent link has a singular inertia."""
     return {joint for group in regular(tree).groups for joint in group}
 
 
 def pieces(tree: Tree, cuts: Iterable[int]) -> list[tuple[int, ...]]:
-    """Joints inside each piece, by their bodies; a piece without any is a single link, and is left out."""
+    """Joints inside each sub-chain, by their bodies; sub-chains that are a single link are omitted."""
     cut = set(cuts)
     piece: dict[int, int] = {}  # of each body, by its first body
     inside: dict[int, list[int]] = {}
@@ -68,10 +76,10 @@ def pieces(tree: Tree, cuts: Iterable[int]) -> list[tuple[int, ...]]:
 
 @lru_cache(maxsize=256)
 def assembly_order(tree: Tree, cuts: tuple[int, ...]) -> AssemblyOrder:
-    """First every piece by itself, then the cuts from the leaves inward, each with the loops that it completes."""
+    """Assembly order: first the sub-chains, then the cut joints inward with the loops that they complete."""
     inside = pieces(tree, cuts)
     groups: list[Sequence[int]] = [*inside, *_closing(tree, inside, cuts)]
-    # which links need their neighbours is no question here: the pieces see to it
+    # all links count as regular: sub-chains do not invert the inertia of single links
     regular_links = tree.with_inertias([_REGULAR] * len(tree.bodies))
     order = in_turn(regular_links, [[joint_name(tree, j) for j in group] for group in groups])
     steps = order.steps
@@ -80,7 +88,7 @@ def assembly_order(tree: Tree, cuts: tuple[int, ...]) -> AssemblyOrder:
 
 
 class _Parts:
-    """Links that are together already, and the loops that still wait."""
+    """Connected links, and the loops that are not complete yet."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -88,18 +96,18 @@ class _Parts:
         self.waiting = set(range(len(tree.loops)))
 
     def of(self, link: int) -> int:
-        """The part that a link belongs to."""
+        """Representative link of the part to which a link belongs."""
         while self._owner[link] != link:
             link = self._owner[link]
         return link
 
     def join(self, one: int, other: int) -> None:
-        """Two links are together from now on; the world holds none together."""
+        """Connect two links; the world does not connect links."""
         if WORLD not in (one, other):
             self._owner[self.of(one)] = self.of(other)
 
     def complete(self) -> dict[int, list[int]]:
-        """Loops whose ends are together now, by part; they wait no longer."""
+        """Loops whose two links have become connected, by part; each loop is returned once."""
         found: dict[int, list[int]] = {}
         for k in sorted(self.waiting):
             loop = self.tree.loops[k]
@@ -111,7 +119,7 @@ class _Parts:
 
 
 def _closing(tree: Tree, inside: Sequence[tuple[int, ...]], cuts: Sequence[int]) -> list[list[int]]:
-    """Joints that are closed together, in turn: cuts and loops (numbered after the bodies)."""
+    """Joints that are closed together, in order: cut joints and loop joints (numbered after the bodies)."""
     parts = _Parts(tree)
     for joints in inside:
         for joint in joints:

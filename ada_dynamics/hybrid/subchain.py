@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A sub-chain as one articulated body, by its equations of motion (Takahashi 2012, eqs. 4.1-4.9, 4.12-4.33).
 
-With M v̇ = τ - h + Σ Jᵢᵀ Fᵢ for the piece alone, Φᵢⱼ = Jᵢ M⁻¹ Jⱼᵀ and Bᵢ = Jᵢ M⁻¹ (τ - h) + J̇ᵢ v (eqs. 4.7, 4.8). The
-base of the piece floats with six velocities where its inboard joint is cut, and is the world where it is not (eqs.
-4.19, 4.20). M⁻¹ is not formed: with M = Lᵀ D L, eliminated from the leaves to the base, and Zᵢ = L⁻ᵀ Jᵢᵀ,
+With M v̇ = τ - h + Σ Jᵢᵀ Fᵢ for the sub-chain, Φᵢⱼ = Jᵢ M⁻¹ Jⱼᵀ and Bᵢ = Jᵢ M⁻¹ (τ - h) + J̇ᵢ v (eqs. 4.7, 4.8). The
+base of the sub-chain floats with six velocities if its inboard joint is cut, and is the world otherwise (eqs. 4.19,
+4.20). M⁻¹ is not formed: with M = Lᵀ D L, eliminated from the leaves to the base, and Zᵢ = L⁻ᵀ Jᵢᵀ,
 
     Φᵢⱼ = Zᵢᵀ D⁻¹ Zⱼ,    Bᵢ = Zᵢᵀ D⁻¹ t + J̇ᵢ v,    t = L⁻ᵀ (τ - h),    L v̇ = D⁻¹ (t + Σ Zᵢ Fᵢ)
 
-The last one is eq. 4.9: the base comes first on the way back, and the joints follow from its acceleration.
+The last equation is eq. 4.9: the acceleration of the base is computed first, and those of the joints follow from it.
+
+M is factorized either entry by entry, at a cost that grows with the cube of the size of the sub-chain, or joint by
+joint with articulated inertias, which have the same pivots D, at a cost that grows linearly. Which of them is cheaper
+depends on the robot.
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ from ada_dynamics.spatial.vector import UNIT3, ZERO3, Scalar, Vec3
 
 
 class SubChain:
-    """A piece of a tree in a state."""
+    """A sub-chain of a tree in a given state."""
 
     def __init__(
         self,
@@ -41,14 +45,24 @@ class SubChain:
         external: Mapping[int, Force],
         method: Method,
     ) -> None:
-        """Args: the piece; q, v, efforts, angular velocities and external wrenches of the tree; how to factorise M."""
+        """Compute the bias and factorize the mass matrix.
+
+        Args:
+            part: the sub-chain.
+            q: positions of the tree.
+            v: velocities of the tree.
+            effort: joint efforts of the tree.
+            w: angular velocities of the links, in their axes.
+            external: external wrenches on the links.
+            method: factorizes the mass matrix.
+        """
         self.part = part
         tree = part.tree
         self._q = local_position(part, q)
         self._v, tau = local_motion(part, v, effort, w)
         outside = {i: external[link] for i, link in enumerate(part.links) if link in external}
         X = kinematics.transforms(tree, self._q)
-        # a piece that floats is weightless: its weight is an acceleration of the world, which it meets at its joints
+        # a floating sub-chain is weightless: weight is an acceleration of the world, which acts through its joints
         upward = ZERO3 if part.floats else -tree.gravity
         self._carried = kinematics.motions(tree, X, self._q, self._v, None, kinematics.at_rest(upward))
         state = PieceState(tree, self._q, X, self._carried, tau, outside)
@@ -56,7 +70,7 @@ class SubChain:
         self._pulled: dict[int, list[Motion]] = {}  # Z of each handle
 
     def body(self, handles: tuple[int, ...]) -> ArticulatedBody:
-        """Φ and B of eqs. 4.7 and 4.8, with handles on some links (by their numbers in the whole tree)."""
+        """Φ and B of eqs. 4.7 and 4.8, with handles on some links (given by their bodies in the whole tree)."""
         place = {link: self.part.links.index(link) for link in handles}
         self._pulled = {link: self._factors.pulled(i) for link, i in place.items()}
         eased = {
@@ -79,7 +93,7 @@ class SubChain:
     def released(self, forces: Mapping[int, Force]) -> dict[int, tuple[list[Scalar], Force]]:
         """q̈ of each joint inside (eq. 4.9), by body of the whole tree, for forces on the handles.
 
-        Wrenches are not computed: they are zero in the result.
+        Wrenches are not computed; they are zero in the result.
         """
         t = list(self._factors.t)
         for link, force in forces.items():
@@ -91,7 +105,7 @@ class SubChain:
 
 @dataclass(frozen=True)
 class PieceState:
-    """A piece in a state."""
+    """A sub-chain in a given state."""
 
     tree: Tree
     q: Sequence[Scalar]
@@ -101,7 +115,7 @@ class PieceState:
     external: Mapping[int, Force]
 
     def needed(self) -> list[Force]:
-        """Wrench that each body needs for that motion, less what acts on it from outside."""
+        """Wrench of inertia and weight of each body, minus the external wrench."""
         wrenches = [rnea.needed_force(body.inertia, m) for body, m in zip(self.tree.bodies, self.moving, strict=True)]
         for i, given in self.external.items():
             wrenches[i] = wrenches[i] - given
@@ -109,13 +123,13 @@ class PieceState:
 
 
 class Elimination(Protocol):
-    """The factors, as far as assembly and disassembly need them."""
+    """Factors of the mass matrix, as assembly and disassembly use them."""
 
     inverse: Sequence[Scalar]  # D⁻¹
     t: Sequence[Scalar]  # L⁻ᵀ (τ - h)
 
     def pulled(self, link: int) -> list[Motion]:
-        """Z = L⁻ᵀ Jᵀ of a link, a row per velocity."""
+        """Z = L⁻ᵀ Jᵀ of a link, one row per velocity."""
         ...
 
     def rates(self, y: Sequence[Scalar]) -> list[Scalar]:
@@ -124,10 +138,10 @@ class Elimination(Protocol):
 
 
 class ByMassMatrix:
-    """Composite inertias, then elimination of one velocity after the other."""
+    """Composite inertias, followed by elimination of one velocity after the other."""
 
     def __init__(self, state: PieceState) -> None:
-        """Args: the piece."""
+        """Args: the sub-chain."""
         self._state = state
         self._factors = factorise(crba.mass_matrix(state.tree, state.q))
         self.inverse: Sequence[Scalar] = self._factors.inverse
@@ -144,7 +158,7 @@ class ByMassMatrix:
         self.t: Sequence[Scalar] = x
 
     def pulled(self, link: int) -> list[Motion]:
-        """Z."""
+        """Z of a link."""
         x = link_columns(self._state.tree, self._state.X, self._state.q, link)
         for k in self._factors.order:
             for i, factor in self._factors.rows[k].items():
@@ -161,10 +175,10 @@ class ByMassMatrix:
 
 
 class ByArticulatedInertia:
-    """Eqs. 2.26-2.34 within the piece."""
+    """Elimination by articulated inertias, eqs. 2.26-2.34 within the sub-chain."""
 
     def __init__(self, state: PieceState) -> None:
-        """Args: the piece."""
+        """Args: the sub-chain."""
         self._state = state
         tree = state.tree
         inertia = [ArticulatedInertia.of_rigid(body.inertia) for body in tree.bodies]
@@ -185,7 +199,7 @@ class ByArticulatedInertia:
         self.inverse: Sequence[Scalar] = inverse
 
     def pulled(self, link: int) -> list[Motion]:
-        """Z: what six unit forces on the link leave for each velocity on their way to the base."""
+        """Z of a link: the projection of six unit forces on the joints on their path to the base."""
         tree = self._state.tree
         rows = [NO_MOTION] * tree.nv
         forces = [Force(e, ZERO3) for e in UNIT3] + [Force(ZERO3, e) for e in UNIT3]
@@ -219,7 +233,7 @@ Method: TypeAlias = Callable[[PieceState], Elimination]
 
 
 def _efforts_left(subspace: Sequence[Motion], tau: Sequence[Scalar], wrench: Force, L: Sequence[Force]) -> list[Scalar]:
-    """u of each velocity of a joint (see `aba.eliminate_joint`)."""
+    """u of each velocity of a joint; see `aba.eliminate_joint`."""
     result = []
     for s, effort, column in zip(subspace, tau, L, strict=True):
         u = effort - s @ wrench

@@ -203,12 +203,18 @@ def constant_rotation(R: Mat3) -> Rotation:
     if R == UNIT3:
         return IDENTITY
     for k in range(3):
-        a, b = (k + 1) % 3, (k + 2) % 3
-        # The zeros are checked, too: 1 - ε²/2 rounds to one at angles ε that are not negligible.
-        on_axis = R[k][k] == 1.0 and R[k][a] == R[k][b] == R[a][k] == R[b][k] == 0.0
-        if on_axis and R[a][a] == R[b][b] and R[a][b] == -R[b][a]:
+        if is_about_axis(R, k):
+            a, b = (k + 1) % 3, (k + 2) % 3
             return AxisRotation(k, R[a][a], R[b][a])
     return MatrixRotation(R)
+
+
+def is_about_axis(R: Mat3, k: int) -> bool:
+    """Return True if a rotation matrix of constants is one about coordinate axis k."""
+    a, b = (k + 1) % 3, (k + 2) % 3
+    # The zeros are checked, too: 1 - ε²/2 rounds to one at angles ε that are not negligible.
+    on_axis = R[k][k] == 1.0 and R[k][a] == R[k][b] == R[a][k] == R[b][k] == 0.0
+    return bool(on_axis and R[a][a] == R[b][b] and R[a][b] == -R[b][a])
 
 
 def from_axis_angle(axis: Vec3, angle: Scalar) -> Mat3:

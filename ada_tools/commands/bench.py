@@ -25,7 +25,6 @@ from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function, trace
 from ada_dynamics.hybrid import cut_selection
-from ada_dynamics.hybrid.program_cost import Evaluate, ProgramCost, by_size, compiled, counted, timed
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
@@ -40,6 +39,7 @@ from ada_tools.commands.common import (
     table,
 )
 from ada_tools.commands.outputs import check_files
+from ada_tools.program_cost import Evaluate, ProgramCost, by_size, compiled, counted, timed
 
 NAME = "bench"
 SUMMARY = "measure programs for the dynamics of a robot against each other"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of programs for the same thing: counted, compiled and timed in turn."""
+"""Cost of equivalent programs: operation counts, compile times and interleaved run times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ada_dynamics.jit.estimate import instructions
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.model.tree import Tree
 
-Evaluate = Callable[[int], None]  # so many times over all states
+Evaluate = Callable[[int], None]  # evaluates all states the given number of times
 
 ROUNDS = 21
 SECONDS = 0.004  # per program and round
@@ -26,18 +26,18 @@ SECONDS = 0.004  # per program and round
 
 @dataclass
 class ProgramCost:
-    """One program.
+    """Cost of one program.
 
     Attributes:
-        name: for the table.
+        name: name in tables.
         operations: additions and multiplications.
-        divisions: of the program.
-        instructions: about, see `jit.estimate`.
-        trace: seconds to write it down.
-        compile: seconds, without the cache; None where nothing can be compiled.
-        seconds: of one evaluation, native; likewise.
-        size: links behind one another in a piece, of programs with pieces of equal size.
-        joints: at which the tree is cut.
+        divisions: divisions.
+        instructions: estimated number, see `jit.estimate`.
+        trace: time of tracing [s].
+        compile: time of compilation without the cache [s]; None without a compiler.
+        seconds: time of one evaluation in native code [s]; None without a compiler.
+        size: links in series in a sub-chain, for programs with sub-chains of equal size.
+        joints: joints at which the tree is cut.
     """
 
     name: str
@@ -52,14 +52,19 @@ class ProgramCost:
 
 
 def by_size(tree: Tree, sizes: Sequence[int] = ()) -> dict[int, tuple[int, ...]]:
-    """Cuts into pieces of so many links; by default of one, two, three, ... up to the whole tree."""
+    """Cuts into sub-chains with a given number of links in series.
+
+    Args:
+        tree: the mechanism.
+        sizes: numbers of links; by default 1, 2, 3, ... up to the whole tree.
+    """
     depth = max(len(tree.ancestry(body.index)) for body in tree.bodies)
     chosen = sizes or range(1, min(depth, cut_selection.SIZES[-1]) + 1)
     return {size: cut_selection.uniform_cuts(tree, size) for size in chosen}
 
 
 def counted(name: str, make: Callable[[], Function]) -> tuple[ProgramCost, Function]:
-    """A program with its operations."""
+    """A traced program and its operation counts."""
     start = time.perf_counter()
     function = make()
     taken = time.perf_counter() - start
@@ -68,7 +73,7 @@ def counted(name: str, make: Callable[[], Function]) -> tuple[ProgramCost, Funct
 
 
 def compiled(measured: ProgramCost, function: Function, states: Sequence[Array]) -> Evaluate | None:
-    """Its code, ready to run over the states; notes how long it took to compile."""
+    """Compile a program and record the compile time; return its evaluation, or None without a compiler."""
     if reason_for_fallback() is not None:
         return None
     kernel = Kernel(Signature.of(function), lambda: function, f"measured {measured.name}", checked=False)
@@ -84,17 +89,19 @@ def compiled(measured: ProgramCost, function: Function, states: Sequence[Array])
 
 
 def timed(programs: Mapping[str, Evaluate], count: int, rounds: int = ROUNDS) -> dict[str, float]:
-    """Seconds of one evaluation of each: the least over rounds in which all of them run in turn."""
+    """Time of one evaluation of each program [s]: the least over rounds in which all programs run in turn."""
     return {name: min(times) for name, times in in_turn(programs, count, rounds).items()}
 
 
 def in_turn(programs: Mapping[str, Evaluate], count: int, rounds: int = ROUNDS) -> dict[str, list[float]]:
-    """Seconds of one evaluation of each, round by round: they run in turn, so that what slows the machine slows all.
+    """Time of one evaluation of each program [s] by round.
+
+    Programs run in turn, so that disturbances affect all of them.
 
     Args:
-        programs: by name.
-        count: of states that an evaluation goes through.
-        rounds: of timing.
+        programs: evaluations by name.
+        count: number of states of one evaluation.
+        rounds: number of rounds.
     """
     repeats = {}
     for name, evaluate in programs.items():
@@ -110,7 +117,7 @@ def in_turn(programs: Mapping[str, Evaluate], count: int, rounds: int = ROUNDS) 
 
 
 def ratio_of(one: Sequence[float], other: Sequence[float]) -> tuple[float, tuple[float, float]]:
-    """Median of the ratio of two programs' times, round by round, and the middle half of the rounds."""
+    """Median ratio of the times of two programs over the rounds, and the quartiles of the ratio."""
     ratios = np.asarray(one) / np.asarray(other)
     low, median, high = np.percentile(ratios, (25.0, 50.0, 75.0))
     return float(median), (float(low), float(high))
