@@ -36,7 +36,7 @@ def potential_of_weight(tree: Tree, q: Sequence[Scalar]) -> Scalar:
     return -(tree.gravity @ first_moment(tree, q))
 
 
-LARGEST = 4.0  # by which the kinetic energy is scaled at most, up or down
+LARGEST, LEAST = 4.0, 1e-6  # factors by which the kinetic energy is scaled at most
 _TINY = 1e-30  # [J²], for 0/0 at rest
 
 Vector = Sequence[Scalar]
@@ -66,7 +66,7 @@ def scaled_velocities(
     excess = T1 - b - (T + work + fallen + 0.5 * h * power)
     slope = 2.0 * T1 - b
     share = 1.0 - 2.0 * excess * slope / (slope * slope + b * b + _TINY)
-    factor = expr.sqrt(expr.maximum(expr.minimum(share, LARGEST), 1.0 / LARGEST))
+    factor = expr.sqrt(expr.maximum(expr.minimum(share, LARGEST), LEAST))
     return [factor * x for x in v1]
 
 
