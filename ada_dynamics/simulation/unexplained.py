@@ -87,7 +87,7 @@ def warn_if_unexplained(log: Log) -> None:
     if found is None:
         return
     steps = int(log.info.get("log_every", 1))
-    if steps > 1 and _keeps_energy(log):
+    if (steps > 1 or "tolerance" in log.info) and _keeps_energy(log):
         return
     if steps == 1:
         more = (
