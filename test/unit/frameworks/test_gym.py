@@ -10,6 +10,7 @@ from tiers import nightly
 gymnasium = pytest.importorskip("gymnasium", reason="Gymnasium is not installed")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
+import ada_dynamics as ada  # noqa: E402
 import ada_dynamics.gym as adapter  # noqa: E402
 
 IDS = ("ada/FiveBarReach-v0", nightly("ada/StewartBalance-v0"))
@@ -55,3 +56,30 @@ def test_the_linkage_reaches_goals_by_a_law_that_its_jacobian_gives():
         )
         seen, *_ = many.step((push + weight[..., 0]) / many.strongest)
     assert np.median(np.linalg.norm(seen[:, 6:8], axis=1)) < 0.01
+
+
+class Chain(adapter.Mechanisms):
+    """A passive chain of four links; its time step is so long that it gains energy."""
+
+    strongest, observed, step_length, longest = 0.0, 4, 2e-2, 1000
+
+    def made(self):
+        return ada.load("planar_4r"), np.array([1.0, 0.5, 0.3, 0.2])
+
+    def started(self, i, rng):
+        return self.home
+
+    def observe(self):
+        return self.motions.q.copy()
+
+    def judge(self, action):
+        return np.zeros(self.num_envs), np.zeros(self.num_envs, dtype=bool)
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_an_environment_that_gains_energy_raises_a_warning(number):
+    chains = Chain(number)
+    chains.reset(seed=0)
+    with pytest.warns(ada.UnexplainedMotionWarning):
+        for _ in range(200):
+            chains.step(np.zeros(chains.action_space.shape))
