@@ -36,7 +36,7 @@ class ClosedPinocchio:
         """True if its conditions depend on each other in a pose: those of planar loops always do."""
         if any(loop.kind == "revolute" for loop in self.other.ours.loops.values()):
             return True
-        J = self.other.conditions.jacobian(q)
+        J = self.other.loop_constraints.jacobian(q)
         return bool(np.linalg.matrix_rank(J) < len(J))
 
     def contenders(self, q: Array, v: Array, tau: Array) -> list[Contender]:

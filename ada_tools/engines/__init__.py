@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cross-checks against other engines: models, states and loops in pinocchio and MuJoCo."""
+"""Adapters of other dynamics engines for comparisons: pinocchio and MuJoCo (the extra `oracle`)."""

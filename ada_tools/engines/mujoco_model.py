@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model in MuJoCo, by way of our MJCF writer: state there and back, forward dynamics by another engine.
+"""Forward dynamics of a model by MuJoCo, converted by the MJCF writer.
 
     other = MujocoModel(model)
     difference = dyn.forward(q, v, tau) - other.forward(q, v, tau)
 
-MuJoCo's coordinates are ours in another order: it has the real part of a quaternion first. Its velocities are ours but
-for the linear velocity of a floating joint, which is in the world's axes there and in the child's axes here; forces go
-with them. MuJoCo is imported when the first model is made.
+MuJoCo uses another order of coordinates, and quaternions with the real part first. The linear velocity of a floating
+joint is in world axes in MuJoCo and in the axes of the child in ada_dynamics; forces accordingly. MuJoCo is imported
+with the first model.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.readers.mjcf.joints import KINDS
 from ada_dynamics.robots.writers import render
 
-LEAST_INERTIA = 1e-14  # [kg m²]; MuJoCo takes no moving body without inertia about some axis
+MIN_INERTIA = 1e-14  # [kg m²]; MuJoCo rejects moving bodies without inertia about an axis
 COVERED = tuple(kind for kind, words in KINDS.words.items() if words)
 _XYZW_TO_WXYZ = (3, 0, 1, 2)
 
 
 def mujoco_package() -> Any:
-    """The module.
+    """Import the module mujoco.
 
     Raises:
-        InputError: it is not installed.
+        InputError: MuJoCo is not installed.
     """
     try:
         import mujoco
@@ -46,36 +46,39 @@ def mujoco_package() -> Any:
 
 
 class MujocoModel:
-    """A model in MuJoCo; methods take and return our vectors unless they say otherwise.
+    """A model in MuJoCo. Vectors are in the coordinates of ada_dynamics unless stated otherwise.
 
     Attributes:
         mujoco: the module.
-        ours: our model.
-        model: MuJoCo's.
+        ours: the model of ada_dynamics.
+        model: the model of MuJoCo.
         data: its state and working memory.
     """
 
     def __init__(self, model: Model, document: str | None = None) -> None:
-        """Compile it.
+        """Compile the model.
 
         Args:
             model: the mechanism.
-            document: MJCF of it with what it has beside bodies and joints, compiled as it is; by default our writer's,
-                without contacts and limits.
+            document: MJCF of the model with additional elements, compiled without changes; by default the output of the
+                MJCF
+                writer without contacts and limits.
 
         Raises:
-            InputError: MuJoCo is not installed, does not take the model, or lacks a type of joint.
-            ModelError: our writer cannot write the model as MJCF.
+            InputError: MuJoCo is not installed or rejects the model, or a joint type is not supported.
+            ModelError: the model cannot be written as MJCF.
         """
         self.mujoco: Any = mujoco_package()
         self.ours = model
         self._refuse_others()
         self.model: Any = self._compiled(document)
         self.data: Any = self.mujoco.MjData(self.model)
-        self._own_q = np.zeros(model.nq, dtype=int)  # by coordinate there, which it is of ours
+        self._own_q = np.zeros(model.nq, dtype=int)  # index in ada_dynamics by coordinate of MuJoCo
         self._own_v = np.zeros(model.nv, dtype=int)
-        self._turns: list[tuple[int, int]] = []  # where a quaternion and its angular velocity begin there
-        self._free: list[tuple[int, int]] = []  # where the quaternion and the linear velocity of floating joints do
+        self._turns: list[tuple[int, int]] = []  # addresses of a quaternion and of its angular velocity
+        self._free: list[
+            tuple[int, int]
+        ] = []  # addresses of the quaternion and of the linear velocity of floating joints
         for name in model.joint_names:
             self._match(name)
         self._straight_q, self._straight_v = np.ones(model.nq, dtype=bool), np.ones(model.nv, dtype=bool)
@@ -88,7 +91,7 @@ class MujocoModel:
             kind = self.ours.joints[name].kind
             if kind not in COVERED:
                 raise InputError(
-                    f"{where} {name!r} is {kind}; in MuJoCo there are {', '.join(COVERED)}.",
+                    f"{where} {name!r} is {kind}; MuJoCo supports {', '.join(COVERED)}.",
                     joint=name,
                     field="kind",
                     value=kind,
@@ -97,8 +100,8 @@ class MujocoModel:
         for joint in self.ours.joints.values():
             if joint.mimic is not None:
                 raise InputError(
-                    f"{where} {joint.name!r} mimics {joint.mimic.joint!r}, which MuJoCo keeps only softly, so that the "
-                    "model has coordinates there that it lacks here. Compare it in pinocchio: PinocchioModel.",
+                    f"{where} {joint.name!r} mimics {joint.mimic.joint!r}, which is a soft constraint in MuJoCo with "
+                    "additional coordinates. Compare with pinocchio: PinocchioModel.",
                     joint=joint.name,
                     field="mimic",
                     value=joint.mimic.joint,
@@ -112,12 +115,12 @@ class MujocoModel:
                 found = mujoco.MjModel.from_xml_string(text)
             else:
                 spec = mujoco.MjSpec.from_string(text)
-                spec.compiler.boundinertia = LEAST_INERTIA
+                spec.compiler.boundinertia = MIN_INERTIA
                 spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
                 found = spec.compile()
         except ValueError as problem:
             raise InputError(
-                f"MuJoCo does not take model {self.ours.name!r}: {problem}", field="model", value=self.ours.name
+                f"MuJoCo rejects model {self.ours.name!r}: {problem}", field="model", value=self.ours.name
             ) from None
         sizes, own = (found.nq, found.nv), (self.ours.nq, self.ours.nv)
         if sizes != own:
@@ -131,7 +134,7 @@ class MujocoModel:
         return found
 
     def _match(self, name: str) -> None:
-        """Find a joint's coordinates: they are the first of its child's body there."""
+        """Find the coordinates of a joint, which are the first of the body of its child."""
         joint, own_q, own_v = self.ours.joints[name], self.ours.q_index(name), self.ours.v_index(name)
         body = self.mujoco.mj_name2id(self.model, self.mujoco.mjtObj.mjOBJ_BODY, joint.child)
         if body < 0 or self.model.body_dofnum[body] != joint.nv:
@@ -157,61 +160,61 @@ class MujocoModel:
 
     # --- coordinates ------------------------------------------------------------------------------------------------
     def position(self, q: ArrayLike) -> Array:
-        """Our positions as MuJoCo's."""
+        """Convert a configuration to MuJoCo."""
         return self.ours.as_positions(q)[self._own_q]
 
     def own_position(self, x: Array) -> Array:
-        """MuJoCo's positions as ours."""
+        """Convert a configuration from MuJoCo."""
         return _placed(x, self._own_q)
 
     def velocity(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """Our velocities at q, or efforts, as MuJoCo's."""
+        """Convert velocities at q, or efforts, to MuJoCo."""
         x, w = self.position(q), self.ours.as_velocities(v)[self._own_v]
         for turn, at in self._free:
             w[at : at + 3] = self._rotation(x[turn : turn + 4]) @ w[at : at + 3]
         return w
 
     def own_velocity(self, x: Array, w: Array) -> Array:
-        """MuJoCo's velocities at its positions x, or its efforts, as ours."""
+        """Convert velocities at the MuJoCo configuration x, or efforts, from MuJoCo."""
         w = np.array(w, dtype=np.float64)
         for turn, at in self._free:
             w[at : at + 3] = self._rotation(x[turn : turn + 4]).T @ w[at : at + 3]
         return _placed(w, self._own_v)
 
     def position_rate(self, x: Array, w: Array) -> Array:
-        """How MuJoCo's positions change with its velocities."""
-        rate, turning = np.zeros(self.ours.nq), np.zeros(4)
+        """Time derivative of the MuJoCo configuration for MuJoCo velocities."""
+        rate, quaternion_rate = np.zeros(self.ours.nq), np.zeros(4)
         rate[self._straight_q] = w[self._straight_v]
         for at, spin in self._turns:
             # ½ p ∘ (0, ω), with ω in the body's axes
-            self.mujoco.mju_mulQuat(turning, x[at : at + 4].copy(), np.array([0.0, *w[spin : spin + 3]]))
-            rate[at : at + 4] = 0.5 * turning
+            self.mujoco.mju_mulQuat(quaternion_rate, x[at : at + 4].copy(), np.array([0.0, *w[spin : spin + 3]]))
+            rate[at : at + 4] = 0.5 * quaternion_rate
         return rate
 
     # --- state ------------------------------------------------------------------------------------------------------
     def set_state(self, q: ArrayLike, v: ArrayLike) -> None:
-        """Put MuJoCo there, at t = 0, without efforts and without memory of what was before."""
+        """Set the state at t = 0 and clear efforts and warm-start memory."""
         x, w = self.position(q), self.velocity(q, v)
         self.mujoco.mj_resetData(self.model, self.data)
         self.data.qpos[:], self.data.qvel[:] = x, w
 
     def state(self) -> tuple[Array, Array]:
-        """Where it is: our positions and velocities."""
+        """Configuration and velocities of the present state."""
         return self.own_position(self.data.qpos), self.own_velocity(self.data.qpos, self.data.qvel)
 
     def set_efforts(self, tau: ArrayLike) -> None:
-        """Apply efforts in the present state; MuJoCo keeps them until others are set."""
+        """Apply efforts in the present state until they are set again."""
         tau = self.ours.as_velocities(tau, "tau")
         self.data.qfrc_applied[:] = self.velocity(self.own_position(self.data.qpos), tau)
 
     # --- dynamics ---------------------------------------------------------------------------------------------------
     def forward(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Array:
-        """Joint accelerations; for trees without dry friction, which MuJoCo has as a soft constraint, as it has loops.
+        """Joint accelerations of trees without dry friction; loops and dry friction are soft constraints in MuJoCo.
 
         Args:
-            q: positions.
-            v: velocities.
-            tau: joint efforts.
+            q: configuration, (nq,).
+            v: velocities, (nv,).
+            tau: joint efforts, (nv,).
 
         Raises:
             InputError: the model has loops or dry friction, or an argument has the wrong size.
@@ -224,13 +227,13 @@ class MujocoModel:
         _, own = self.state()
         for name in self.ours.joint_names:
             if self.ours.joints[name].kind == "floating":
-                # d/dt (R v) = R (a + ω x v) in the world's axes
+                # d/dt (R v) = R (a + ω x v) in world axes
                 at = self.ours.v_index(name).start
                 a[at : at + 3] -= np.cross(own[at + 3 : at + 6], own[at : at + 3])
         return a
 
     def mass_matrix(self, q: ArrayLike) -> Array:
-        """Mass matrix of the tree, (nv, nv), rotors included."""
+        """Mass matrix of the tree including armature, (nv, nv)."""
         self.set_state(q, np.zeros(self.ours.nv))
         self.mujoco.mj_forward(self.model, self.data)
         columns, product = np.zeros((self.ours.nv, self.ours.nv)), np.zeros(self.ours.nv)
@@ -244,8 +247,8 @@ class MujocoModel:
         what = "loops" if self.ours.loops else f"dry friction in joint {rough[0]!r}" if rough else ""
         if what:
             raise InputError(
-                f"model {self.ours.name!r} has {what}, which MuJoCo keeps only softly: its accelerations are those of "
-                "another system. Compare with PinocchioModel, or motions over time.",
+                f"model {self.ours.name!r} has {what}, a soft constraint in MuJoCo with other accelerations. Compare "
+                "with PinocchioModel, or compare motions over time.",
                 field="loops" if self.ours.loops else "friction",
                 joint=rough[0] if rough else None,
             )

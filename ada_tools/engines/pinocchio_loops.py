@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions of loop joints from poses and motions of frames in pinocchio, and its own constraints where it has them.
+"""Loop constraints from poses and motions of frames in pinocchio, and constraint models of pinocchio if available.
 
-A condition is a number that vanishes where the loop is closed. It is written in two frames alone, A in the parent and
-B in the child link, and shares nothing with the library's algorithms.
+A constraint row is a residual in two frames, A in the parent and B in the child link, that vanishes if the loop is
+closed. It shares no code with the algorithms of the library.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import LoopJoint
 from ada_tools.engines.pinocchio_tree import WORLD, Frame, PinocchioTree
 
-PARALLEL = 1e-12  # of unit vectors that are parallel or perpendicular but for rounding
+PARALLEL = 1e-12  # tolerance for parallel or perpendicular unit vectors
 
 
 @dataclass(frozen=True)
-class Row:
-    """One condition: n . (origin of B seen from A) = 0 with n fixed in A; or n . m = 0 with m fixed in B.
+class LoopConstraintRow:
+    """Constraint n · (origin of B relative to A) = 0 with n fixed in A, or n · m = 0 with m fixed in B.
 
-    With a pitch, n . (origin of B seen from A) is pitch times the angle by which B is turned about n, with any number
-    of whole turns.
+    With a pitch, n · (origin of B relative to A) equals the pitch times the angle of B about n, modulo full turns.
     """
 
     n: Array
@@ -32,8 +31,8 @@ class Row:
     pitch: float = 0.0
 
 
-class Rates(NamedTuple):
-    """A number that depends on poses, its rate, that per velocity, and the second rate at accelerations of zero."""
+class ConstraintRates(NamedTuple):
+    """Residual, its rate, its Jacobian, and its second rate at zero accelerations."""
 
     value: Any
     rate: Any
@@ -41,28 +40,28 @@ class Rates(NamedTuple):
     gamma: Any
 
 
-def rows_of(loop: LoopJoint) -> list[Row]:
-    """The conditions of a loop joint; their directions are orthonormal where the loop is closed."""
+def constraint_rows(loop: LoopJoint) -> list[LoopConstraintRow]:
+    """Constraint rows of a loop joint; their directions are orthonormal if the loop is closed."""
     e = np.eye(3)
     u = loop.axis
     across = np.linalg.svd(u[None])[2][1:]
-    all_points, points_across = [Row(n) for n in e], [Row(n) for n in across]
-    turns = [Row(e[0], e[1]), Row(e[1], e[2]), Row(e[2], e[0])]
-    tilts = [Row(n, u) for n in across]
+    all_points, points_across = [LoopConstraintRow(n) for n in e], [LoopConstraintRow(n) for n in across]
+    turns = [LoopConstraintRow(e[0], e[1]), LoopConstraintRow(e[1], e[2]), LoopConstraintRow(e[2], e[0])]
+    tilts = [LoopConstraintRow(n, u) for n in across]
     return {
         "revolute": all_points + tilts,
         "spherical": all_points,
         "prismatic": points_across + turns,
         "cylindrical": points_across + tilts,
-        "helical": [*points_across, *tilts, Row(u, pitch=loop.constants.get("pitch", 0.0))],
-        "planar": [Row(u), *tilts],
+        "helical": [*points_across, *tilts, LoopConstraintRow(u, pitch=loop.constants.get("pitch", 0.0))],
+        "planar": [LoopConstraintRow(u), *tilts],
         "fixed": all_points + turns,
-        "universal": [*all_points, Row(u, loop.axis2)],
+        "universal": [*all_points, LoopConstraintRow(u, loop.axis2)],
     }[loop.kind]
 
 
-def rates_of(row: Row, A: Frame, B: Frame) -> Rates:
-    """A condition in two frames that move."""
+def constraint_rates(row: LoopConstraintRow, A: Frame, B: Frame) -> ConstraintRates:
+    """Evaluate a constraint row in two moving frames."""
     n = A.R @ row.n
     if row.m is not None:
         return _product(n, B.R @ row.m, A, B)
@@ -73,44 +72,44 @@ def rates_of(row: Row, A: Frame, B: Frame) -> Rates:
     J = n @ (B.Jv - A.Jv) + np.cross(n, B.p - A.p) @ A.Jw
     gamma = ddn @ (B.p - A.p) + 2.0 * dn @ (B.v - A.v) + n @ (B.dv - A.dv)
     if not row.pitch:
-        return Rates(apart, rate, J, gamma)
-    turned = _turned(row.n, A, B)
+        return ConstraintRates(apart, rate, J, gamma)
+    turned = _rotation_angle(row.n, A, B)
     off = (apart / row.pitch - turned.value + np.pi) % (2.0 * np.pi) - np.pi
     J = J - row.pitch * turned.J
-    return Rates(row.pitch * off, rate - row.pitch * turned.rate, J, gamma - row.pitch * turned.gamma)
+    return ConstraintRates(row.pitch * off, rate - row.pitch * turned.rate, J, gamma - row.pitch * turned.gamma)
 
 
-def _product(n: Array, m: Array, A: Frame, B: Frame) -> Rates:
-    """n . m of a direction that is fixed in A, and one that is fixed in B."""
+def _product(n: Array, m: Array, A: Frame, B: Frame) -> ConstraintRates:
+    """n · m for a direction fixed in A and one fixed in B."""
     dn, dm = np.cross(A.w, n), np.cross(B.w, m)
     ddn, ddm = np.cross(A.dw, n) + np.cross(A.w, dn), np.cross(B.dw, m) + np.cross(B.w, dm)
-    return Rates(n @ m, dn @ m + n @ dm, np.cross(m, n) @ (B.Jw - A.Jw), ddn @ m + 2.0 * dn @ dm + n @ ddm)
+    return ConstraintRates(n @ m, dn @ m + n @ dm, np.cross(m, n) @ (B.Jw - A.Jw), ddn @ m + 2.0 * dn @ dm + n @ ddm)
 
 
-def _turned(axis: Array, A: Frame, B: Frame) -> Rates:
-    """Angle by which B is turned about an axis of A."""
+def _rotation_angle(axis: Array, A: Frame, B: Frame) -> ConstraintRates:
+    """Angle of B about an axis of A."""
     a = np.linalg.svd(axis[None])[2][1]
     b = np.cross(axis, a)
     parts = [_product(A.R @ x, B.R @ y, A, B) for x, y in ((a, a), (b, b), (b, a), (a, b))]
-    c = Rates(*(x + y for x, y in zip(parts[0], parts[1], strict=True)))
-    s = Rates(*(x - y for x, y in zip(parts[2], parts[3], strict=True)))
+    c = ConstraintRates(*(x + y for x, y in zip(parts[0], parts[1], strict=True)))
+    s = ConstraintRates(*(x - y for x, y in zip(parts[2], parts[3], strict=True)))
     size = c.value**2 + s.value**2
     rate, J, gamma = ((c.value * y - s.value * x) / size for x, y in zip(c[1:], s[1:], strict=True))
     gamma = gamma - 2.0 * rate * (c.value * c.rate + s.value * s.rate) / size
-    return Rates(float(np.arctan2(s.value, c.value)), rate, J, gamma)
+    return ConstraintRates(float(np.arctan2(s.value, c.value)), rate, J, gamma)
 
 
-class LoopConditions:
-    """All conditions of a model's loops, stacked: g(q) = 0, ġ = J v, g̈ = J v̇ + γ."""
+class LoopConstraints:
+    """All constraints of the loops of a model: g(q) = 0, ġ = J v, g̈ = J v̇ + γ."""
 
     def __init__(self, tree: PinocchioTree) -> None:
-        """Args: the model's tree."""
+        """Initialize with the tree of the model."""
         self.tree = tree
         self.loops = list(tree.ours.loops.values())
-        self.rows = [(loop, row) for loop in self.loops for row in rows_of(loop)]
+        self.rows = [(loop, row) for loop in self.loops for row in constraint_rows(loop)]
 
     def sides(self, q: Array, v: Array | None = None, a: Array | None = None) -> dict[str, tuple[Frame, Frame]]:
-        """Both frames of each loop, in motion."""
+        """Both frames of each loop at a state."""
         SE3 = self.tree.pin.SE3
         self.tree.move(q, v, a)
         return {
@@ -122,12 +121,12 @@ class LoopConditions:
         }
 
     def closing(self, q: Array) -> Array:
-        """g(q) [m] or [rad]."""
+        """Residuals g(q) [m, rad]."""
         sides = self.sides(q)
-        return np.array([rates_of(row, *sides[loop.name]).value for loop, row in self.rows])
+        return np.array([constraint_rates(row, *sides[loop.name]).value for loop, row in self.rows])
 
     def gap(self, q: Array) -> float:
-        """How far the loops are open [m] or [rad], with directions: an axis the wrong way round is open by 2."""
+        """Largest constraint violation [m, rad]; the orientation of axes is included, a reversed axis yields 2."""
         sides = self.sides(q)
         worst = float(np.max(np.abs(self.closing(q)), initial=0.0))
         for loop in self.loops:
@@ -139,34 +138,34 @@ class LoopConditions:
         return worst
 
     def jacobian(self, q: Array) -> Array:
-        """J = ∂ġ/∂v."""
+        """Constraint Jacobian J = ∂ġ/∂v, (m, nv)."""
         sides = self.sides(q)
-        rows = [rates_of(row, *sides[loop.name]).J for loop, row in self.rows]
+        rows = [constraint_rates(row, *sides[loop.name]).J for loop, row in self.rows]
         return np.array(rows).reshape(-1, self.tree.ours.nv)
 
     def gamma(self, q: Array, v: Array) -> Array:
-        """γ: g̈ at v̇ = 0."""
+        """Bias γ, which is g̈ at v̇ = 0, (m,)."""
         sides = self.sides(q, v)
-        return np.array([rates_of(row, *sides[loop.name]).gamma for loop, row in self.rows])
+        return np.array([constraint_rates(row, *sides[loop.name]).gamma for loop, row in self.rows])
 
     def frame_jacobians(self, q: Array) -> Array:
-        """Of both frames of each loop: what J is made of, and so what its zeros are rounding of."""
+        """Jacobians of both frames of each loop, the magnitude of which determines rounding errors of J."""
         stack = [np.zeros((0, self.tree.ours.nv))]
         for A, B in self.sides(q).values():
             stack += [A.Jv, A.Jw, B.Jv, B.Jw]
         return np.vstack(stack)
 
     def scale(self, q: Array) -> float:
-        """The size against which singular values of J are small or not."""
+        """Reference for singular values of J."""
         return float(np.linalg.norm(self.frame_jacobians(q), axis=1).max(initial=1e-300))
 
 
 def constraint(tree: PinocchioTree, loop: LoopJoint) -> Any:
-    """A loop joint as pinocchio's `RigidConstraintModel`, or None where it has none.
+    """`RigidConstraintModel` of pinocchio for a loop joint, or None if pinocchio has none.
 
-    Fixed joints are its CONTACT_6D, spherical ones CONTACT_3D. A revolute joint whose loop can only move in a plane
-    is a CONTACT_3D, too: the links keep its axis upright by themselves, and one of its three conditions, that across
-    the plane, is redundant. So solve it with a proximal parameter above zero.
+    Fixed joints are CONTACT_6D, spherical joints CONTACT_3D. A revolute joint of a planar loop is a CONTACT_3D, too, as
+    the links keep its axis perpendicular to the plane; one of its three rows is redundant, so the proximal parameter
+    must be positive.
     """
     pin = tree.pin
     in_plane = loop.kind == "revolute" and moves_in_plane(tree, loop)
@@ -181,7 +180,7 @@ def constraint(tree: PinocchioTree, loop: LoopJoint) -> Any:
         joint, placement = tree.frames[link]
         ends.append((joint, placement * inside))
     if ends[0][0] == 0:
-        ends.reverse()  # pinocchio 4.1's lcaba crashes where the first joint is the world
+        ends.reverse()  # pinocchio 4.1's lcaba crashes if the first joint is the world
     kind = pin.ContactType.CONTACT_6D if loop.kind == "fixed" else pin.ContactType.CONTACT_3D
     made = pin.RigidConstraintModel(kind, tree.model, *ends[0], *ends[1], pin.ReferenceFrame.LOCAL)
     made.name = loop.name
@@ -189,8 +188,8 @@ def constraint(tree: PinocchioTree, loop: LoopJoint) -> Any:
 
 
 def moves_in_plane(tree: PinocchioTree, loop: LoopJoint) -> bool:
-    """True if all joints between the two links of a loop joint leave its axis the direction that it has."""
-    tree.move(tree.ours.neutral())  # directions that no joint changes are the same in every pose
+    """Return True if all joints of a loop preserve the direction of the axis of its loop joint."""
+    tree.move(tree.ours.neutral())  # constant directions are the same at every configuration
     axis = tree.frame(loop.parent).R @ loop.parent_rotation @ loop.axis
     other = tree.frame(loop.child).R @ loop.child_rotation @ loop.axis
     if not _is_parallel(axis, other):
@@ -204,7 +203,7 @@ def moves_in_plane(tree: PinocchioTree, loop: LoopJoint) -> bool:
             links.add(link)
             link = carriers[link].parent
         above.append(links)
-    for link in above[0] ^ above[1]:  # what lies above both ends is not part of the loop
+    for link in above[0] ^ above[1]:  # common ancestors are not part of the loop
         joint = carriers[link]
         direction = tree.frame(joint.parent).R @ joint.rotation @ joint.axis
         turns_upright = joint.kind in ("revolute", "continuous", "planar") and _is_parallel(axis, direction)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model in pinocchio: forward and inverse dynamics by another engine, loops and all joint types included.
+"""Forward and inverse dynamics of a model by pinocchio, including loops and all joint types.
 
     other = PinocchioModel(model)
     difference = dyn.forward(q, v, tau) - other.forward(q, v, tau)
 
-pinocchio is imported when the first model is made. What it cannot do by itself (loop joints other than those of
-`pinocchio_loops.constraint`, joints that mimic others) is solved densely from its mass matrix, bias and frame motions.
+pinocchio is imported with the first model. Features that it lacks (loop joints other than those of
+`pinocchio_loops.constraint`, mimic joints) are solved densely from its mass matrix, bias and frame motions.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
-from ada_tools.engines.pinocchio_loops import LoopConditions, constraint
+from ada_tools.engines.pinocchio_loops import LoopConstraints, constraint
 from ada_tools.engines.pinocchio_tree import PinocchioTree
 
-RANK = 1e-9  # relative: smaller singular values of the loop conditions are rounding
-# pinocchio's default is for independent conditions; in three steps this is exact to rounding for dependent ones, too.
+RANK = 1e-9  # relative: smaller singular values of the constraint Jacobian are rounding errors
+# The default of pinocchio requires independent constraints; three steps of this value are exact for dependent ones.
 PROXIMAL = 1e-10
 STEPS = 20
-# Of what is added up: constraintDynamics is silently wrong where the joints' order is not what it expects.
+# Relative to the terms of the sums: constraintDynamics is wrong for an unexpected order of the joints.
 BALANCE = 1e-8
 
 ABA, CONSTRAINT_DYNAMICS, DENSE = "aba", "constraintDynamics", "dense"
 
 
 class Constraints(NamedTuple):
-    """Loop joints as pinocchio wants them."""
+    """Constraint models and data of pinocchio for all loop joints."""
 
     models: Any
     datas: Any
 
 
 class PinocchioModel(PinocchioTree):
-    """A model with its loops in pinocchio; methods take and return our vectors.
+    """A model with its loops in pinocchio. Vectors are in the coordinates of ada_dynamics.
 
     Attributes:
-        conditions: of the loops, from poses.
-        constraints: by loop, pinocchio's RigidConstraintModel, or None where it has none.
+        loop_constraints: constraints of the loops, from poses.
+        constraints: RigidConstraintModel of pinocchio by loop, or None.
     """
 
     def __init__(self, model: Model) -> None:
-        """Build it.
+        """Build the model.
 
         Args:
             model: the mechanism.
@@ -58,12 +58,12 @@ class PinocchioModel(PinocchioTree):
             InputError: pinocchio is not installed.
         """
         super().__init__(model)
-        self.conditions = LoopConditions(self)
+        self.loop_constraints = LoopConstraints(self)
         self.constraints = {loop.name: constraint(self, loop) for loop in model.loops.values()}
 
     @property
     def solvers(self) -> tuple[str, ...]:
-        """The solvers that `forward` can use, the default first."""
+        """Solvers available for `forward`, the default first."""
         if self.ours.has_mimics:
             return (DENSE,)
         if not self.ours.loops:
@@ -81,14 +81,14 @@ class PinocchioModel(PinocchioTree):
         """Joint accelerations.
 
         Args:
-            q: positions, which close the loops.
-            v: velocities, which keep them closed.
-            tau: joint efforts.
-            external: wrench [fx, fy, fz, nx, ny, nz] on a link, about its origin, in its axes.
-            solver: one of `solvers`; the first of them by default.
+            q: configuration with closed loops, (nq,).
+            v: velocities that satisfy the constraints, (nv,).
+            tau: joint efforts, (nv,).
+            external: wrench [fx, fy, fz, nx, ny, nz] by link, at its origin in its axes.
+            solver: one of `solvers`; the first by default.
 
         Raises:
-            InputError: an argument is unusable, or the result is not finite or does not solve the equations.
+            InputError: an argument is invalid, or the result is not finite or does not solve the equations.
         """
         q, v = self.ours.as_positions(q), self.ours.as_velocities(v)
         load = self.ours.as_velocities(tau, "tau") + self.pull(q, external)
@@ -99,8 +99,8 @@ class PinocchioModel(PinocchioTree):
         a = solve(q, v, load)
         if not np.isfinite(a).all():
             raise InputError(
-                f"pinocchio ({chosen}) gives no finite acceleration of model {self.ours.name!r} in this state: its "
-                "mass matrix is singular here, or an argument is not finite.",
+                f"pinocchio ({chosen}) returns no finite acceleration of model {self.ours.name!r} in this state: its "
+                "mass matrix is singular, or an argument is not finite.",
                 field="q",
                 value=q,
             )
@@ -109,7 +109,7 @@ class PinocchioModel(PinocchioTree):
     def inverse(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Mapping[str, ArrayLike] | None = None
     ) -> Array:
-        """Joint efforts that give the tree these accelerations while its loops carry nothing; arguments as above."""
+        """Joint efforts of the tree for given accelerations, without constraint forces; arguments as above."""
         q, v = self.ours.as_positions(q), self.ours.as_velocities(v)
         rate = self.velocity(self.ours.as_velocities(a, "a"))
         w = self.velocity(v)
@@ -117,17 +117,17 @@ class PinocchioModel(PinocchioTree):
         return self.own_effort(u) - self.pull(q, external)
 
     def new_constraints(self) -> Constraints:
-        """All loop joints, each call with working memory of its own; `data` is made ready for them.
+        """Constraint models of all loop joints with new working memory; initializes `data` for them.
 
         Raises:
-            InputError: pinocchio has no constraint for one of them.
+            InputError: pinocchio has no constraint for a loop joint.
         """
         lacking = [name for name, made in self.constraints.items() if made is None]
         if lacking:
             kind = self.ours.loops[lacking[0]].kind
             raise InputError(
                 f"pinocchio has no constraint for the loop {lacking[0]!r} of model {self.ours.name!r}, a {kind} joint; "
-                "it has fixed, spherical, and, where the loop moves in a plane, revolute ones. Use solver='dense'.",
+                "it supports fixed, spherical, and, for planar loops, revolute joints. Use solver='dense'.",
                 loop=lacking[0],
                 field="kind",
                 value=kind,
@@ -160,8 +160,8 @@ class PinocchioModel(PinocchioTree):
         if not worst < BALANCE:
             raise InputError(
                 f"pinocchio's constraintDynamics does not solve the equations of model {self.ours.name!r} in this "
-                f"state (off by {worst:.1e} of their size): the pose may be singular, or the velocities open the "
-                "loops. Close them with Dynamics.project, or use solver='dense'.",
+                f"state (relative error {worst:.1e}): the configuration may be singular, or the velocities violate the "
+                "constraints. Project them onto the constraints, or use solver='dense'.",
                 field="solver",
                 value=CONSTRAINT_DYNAMICS,
                 allowed=(DENSE,),
@@ -169,32 +169,32 @@ class PinocchioModel(PinocchioTree):
         return a
 
     def _loop_efforts(self, q: Array, models: Any, datas: Any) -> Array:
-        """Jᵀ λ of the solution just found."""
+        """Jᵀ λ of the last solution."""
         multipliers = self.data.lambda_c.copy()
         J = self.pin.getConstraintsJacobian(self.model, self.data, models, datas)
         return self.own_effort(J.T @ multipliers)
 
     def imbalance(self, q: Array, v: Array, load: Array, a: Array, loop_efforts: Array) -> float:
-        """How far M a + h = τ + Jᵀλ and J a + γ = 0 are from holding, relative to the size of their terms."""
+        """Residuals of M a + h = τ + Jᵀλ and J a + γ = 0, relative to their terms."""
         M, h = self.mass_matrix(q), self.bias(q, v)
-        J, gamma = self.conditions.jacobian(q), self.conditions.gamma(q, v)
+        J, gamma = self.loop_constraints.jacobian(q), self.loop_constraints.gamma(q, v)
         efforts = np.abs(M) @ np.abs(a) + np.abs(h) + np.abs(load) + np.abs(loop_efforts)
-        # What the efforts could do: in balance, the accelerations are rounding themselves.
+        # includes the accelerations by the efforts: in balance, accelerations are rounding errors
         accelerations = np.abs(J) @ (np.abs(a) + efforts / np.diag(M)) + np.abs(gamma)
         return max(_share(M @ a + h - load - loop_efforts, efforts), _share(J @ a + gamma, accelerations))
 
     def _dense(self, q: Array, v: Array, load: Array) -> Array:
-        """By the motions that the loops leave free: a = a₀ + N z, with J a₀ = -γ and J N = 0, so that λ drops out.
+        """Null-space method: a = a₀ + N z with J a₀ = -γ and J N = 0 eliminates λ.
 
-        The mass matrix need not be regular, only that of the free motions; dependent conditions do no harm.
+        Only the mass matrix of the free motions must be regular; redundant constraints are allowed.
         """
         M, r = self.mass_matrix(q), load - self.bias(q, v)
         if not self.ours.loops:
             return _solved(M, r)
-        U, sizes, Vt = np.linalg.svd(self.conditions.jacobian(q))
-        rank = int(np.sum(sizes > RANK * self.conditions.scale(q)))
+        U, sizes, Vt = np.linalg.svd(self.loop_constraints.jacobian(q))
+        rank = int(np.sum(sizes > RANK * self.loop_constraints.scale(q)))
         N = Vt[rank:].T
-        a0 = -Vt[:rank].T @ ((U[:, :rank].T @ self.conditions.gamma(q, v)) / sizes[:rank])
+        a0 = -Vt[:rank].T @ ((U[:, :rank].T @ self.loop_constraints.gamma(q, v)) / sizes[:rank])
         a: Array = a0 + N @ _solved(N.T @ M @ N, N.T @ (r - M @ a0))
         return a
 
@@ -204,7 +204,7 @@ def _share(difference: Array, terms: Array) -> float:
 
 
 def _solved(M: Array, r: Array) -> Array:
-    """M⁻¹ r, or nothing finite."""
+    """M⁻¹ r, or NaN for a singular matrix."""
     try:
         return np.asarray(np.linalg.solve(M, r), dtype=np.float64)
     except np.linalg.LinAlgError:

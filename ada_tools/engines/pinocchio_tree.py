@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The spanning tree of a model in pinocchio: coordinates there and back, mass matrix, bias, motions of frames."""
+"""Spanning tree of a model in pinocchio: coordinate conversion, mass matrix, bias, motions of frames."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -11,38 +12,70 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.rotations import align
 from ada_dynamics.robots.readers.kinds import Kinds
-from ada_tools.engines.pinocchio_package import pinocchio
 
 WORLD = "world"
 
 
-class PinocchioTree:
-    """The tree of a model, in pinocchio's terms; vectors of the methods are ours unless they say otherwise.
+def pinocchio() -> Any:
+    """Import the module pinocchio.
 
-    Joints of ours that pinocchio lacks are several of its joints in a row. Joints that mimic others are independent
-    there: G, which maps our velocities to its, couples them.
+    Raises:
+        InputError: it is not installed or cannot be imported, or another package has its name.
+    """
+    try:
+        import pinocchio as module
+    except Exception as problem:  # any exception: compiled for another numpy, or another package of that name
+        is_missing = isinstance(problem, ModuleNotFoundError) and problem.name == "pinocchio"
+        why = "is not installed" if is_missing else f"cannot be imported ({type(problem).__name__}: {problem})"
+        text = f"the comparison with pinocchio needs that library, which {why}. {_install_command()}"
+        raise InputError(text, field="pinocchio") from None
+    if not hasattr(module, "JointModelRevoluteUnaligned"):
+        # PyPI has a test runner of the same name.
+        where = getattr(module, "__file__", None)
+        raise InputError(
+            f"the module pinocchio in {where} is not the dynamics library but another package of that name. Remove it "
+            f"with: pip uninstall pinocchio. {_install_command()}",
+            field="pinocchio",
+            value=where,
+        )
+    return module
+
+
+def _install_command() -> str:
+    return (
+        f"Install it with: {how_to_install('oracle')}, or pip install pin 'numpy=={version('numpy')}' (the package is "
+        "named pin, and must be compiled for this numpy; pip uninstall pinocchio removes another package of that name)."
+    )
+
+
+class PinocchioTree:
+    """Tree of a model in pinocchio. Vectors are in the coordinates of ada_dynamics unless stated otherwise.
+
+    Joint types that pinocchio lacks are sequences of its joints. Mimic joints are independent in pinocchio; G maps
+    velocities of ada_dynamics to those of pinocchio and couples them.
 
     Attributes:
-        pin: pinocchio.
-        ours: our model.
-        model: pinocchio's; its joints are in depth-first order, as ours are.
-        data: pinocchio's working memory.
-        G: pinocchio's velocities are G v.
-        frames: by link, pinocchio's joint that carries it and the link's pose in that joint's frame.
-        last: by joint, the last one of its joints in pinocchio; fixed joints have none.
-        damping: viscous damping, per velocity there.
-        friction: Coulomb friction, per velocity there.
+        pin: the module pinocchio.
+        ours: the model of ada_dynamics.
+        model: the model of pinocchio, with joints in depth-first order.
+        data: working memory of pinocchio.
+        G: velocities in pinocchio are G v.
+        frames: joint of pinocchio and pose in its frame, by link.
+        last: last joint in pinocchio by joint; fixed joints have none.
+        damping: viscous damping by velocity of pinocchio.
+        friction: Coulomb friction by velocity of pinocchio.
     """
 
     def __init__(self, model: Model) -> None:
-        """Build it.
+        """Build the tree.
 
         Args:
-            model: the mechanism; its loops are not part of the tree.
+            model: the mechanism; its loops are ignored.
 
         Raises:
             InputError: pinocchio is not installed.
@@ -55,7 +88,7 @@ class PinocchioTree:
         self.last: dict[str, int] = {}
         if model.root not in {joint.child for joint in model.joints.values()}:
             self.frames[model.root] = (0, pin.SE3.Identity())
-        owners: list[tuple[Joint, int]] = []  # per velocity there: our joint, and which of its own it is
+        owners: list[tuple[Joint, int]] = []  # joint and index in it by velocity of pinocchio
         for joint in model.joints.values():
             before = self.model.nv
             self._add(joint)
@@ -83,9 +116,9 @@ class PinocchioTree:
         pin = self.pin
         parent, placement = self.frames[joint.parent]
         placement = placement * pin.SE3(joint.rotation, joint.xyz)
-        inside = pin.SE3.Identity()  # of the link in the last joint's frame
+        inside = pin.SE3.Identity()  # pose of the link in the frame of the last joint
         if joint.kind == "planar":
-            turn = pin.SE3(align(joint.axis, 2)[0], np.zeros(3))  # which directions x and y are is our convention
+            turn = pin.SE3(align(joint.axis, 2)[0], np.zeros(3))  # x and y are a convention of ada_dynamics
             placement, inside = placement * turn, turn.inverse()
         for k, kind in enumerate(_JOINTS.words[joint.kind](pin, joint)):
             parent = self.model.addJoint(parent, kind, placement, f"{joint.name}.{k}")
@@ -99,11 +132,11 @@ class PinocchioTree:
 
     # --- coordinates ------------------------------------------------------------------------------------------------
     def position(self, q: Array) -> Array:
-        """Our positions as pinocchio's: with cosine and sine for planar joints, and with those of mimic joints."""
+        """Convert a configuration to pinocchio, with cosine and sine of planar joints and with mimic joints."""
         return np.concatenate([np.zeros(0), *(own for _, own in self._positions(q))])
 
     def own_position(self, x: Array) -> Array:
-        """Pinocchio's positions as ours; the angle of a planar joint comes back within half a turn."""
+        """Convert a configuration from pinocchio; angles of planar joints are in (-π, π]."""
         q = self.ours.neutral()
         start = 0
         for joint, like in self._positions(q):
@@ -115,7 +148,7 @@ class PinocchioTree:
         return q
 
     def _positions(self, q: Array) -> Iterator[tuple[Joint, Array]]:
-        """Joints that have positions in pinocchio, with these."""
+        """Joints with coordinates in pinocchio, and their values."""
         for joint in self.ours.joints.values():
             if joint.mimic:
                 leader = q[self.ours.q_index(joint.mimic.joint)]
@@ -127,45 +160,47 @@ class PinocchioTree:
                 yield joint, own
 
     def velocity(self, v: Array) -> Array:
-        """Our velocities, or accelerations, as pinocchio's."""
+        """Convert velocities or accelerations to pinocchio."""
         return self.G @ v
 
     def own_velocity(self, w: Array) -> Array:
-        """Pinocchio's velocities, or accelerations, as ours; those of joints that mimic others are not looked at."""
+        """Convert velocities or accelerations from pinocchio; those of mimic joints are ignored."""
         return w[self._own_rows]
 
     def effort(self, tau: Array) -> Array:
-        """Our efforts as pinocchio's: one of the ways to spread them where joints mimic others."""
+        """Convert efforts to pinocchio; mimic joints get none."""
         u = np.zeros(self.model.nv)
         u[self._own_rows] = tau
         return u
 
     def own_effort(self, u: Array) -> Array:
-        """Pinocchio's efforts as ours: with the same power, whatever the velocity."""
+        """Convert efforts from pinocchio, with equal power for any velocity."""
         return self.G.T @ u
 
     # --- dynamics of the tree ---------------------------------------------------------------------------------------
     def passive(self, q: Array, w: Array) -> Array:
-        """Efforts of damping, friction and springs, by our positions and pinocchio's velocities."""
+        """Efforts of damping, friction and springs, for a configuration of ada_dynamics and velocities of pinocchio."""
         u: Array = self.damping * w + self.friction * np.sign(w)
         if self.stiffness.any():
             u += self.stiffness * self.pin.difference(self.model, self.rest, self.position(q))
         return u
 
     def mass_matrix(self, q: Array) -> Array:
-        """Joint-space mass matrix with armature."""
-        upper = np.triu(self.pin.crba(self.model, self.data, self.position(q)))  # some versions leave the rest empty
+        """Joint-space mass matrix including armature, (nv, nv)."""
+        upper = np.triu(
+            self.pin.crba(self.model, self.data, self.position(q))
+        )  # some versions leave the lower triangle empty
         M: Array = self.G.T @ (upper + np.triu(upper, 1).T) @ self.G
         return M
 
     def bias(self, q: Array, v: Array) -> Array:
-        """Efforts at zero acceleration: velocity terms, weight, damping, friction and springs."""
+        """Efforts at zero acceleration: velocity terms, gravity, damping, friction and springs."""
         w = self.velocity(v)
         h = self.pin.nonLinearEffects(self.model, self.data, self.position(q), w)
         return self.own_effort(h + self.passive(q, w))
 
     def pull(self, q: Array, external: Mapping[str, ArrayLike] | None) -> Array:
-        """Efforts with the power of wrenches [force, moment] on links, about their origins and in their axes."""
+        """Joint efforts equivalent to wrenches [force, moment] at link origins in link axes."""
         total = np.zeros(self.ours.nv)
         if external:
             self.move(q)
@@ -185,7 +220,7 @@ class PinocchioTree:
 
     # --- motions of frames ------------------------------------------------------------------------------------------
     def move(self, q: Array, v: Array | None = None, a: Array | None = None) -> None:
-        """Poses, velocities, accelerations and Jacobians for `frame`."""
+        """Compute poses, velocities, accelerations and Jacobians for `frame`."""
         w = np.zeros(self.model.nv) if v is None else self.velocity(v)
         rate = np.zeros(self.model.nv) if a is None else self.velocity(a)
         x = self.position(q)
@@ -193,11 +228,11 @@ class PinocchioTree:
         self.pin.forwardKinematics(self.model, self.data, x, w, rate)
 
     def frame(self, link: str, inside: Any = None) -> Frame:
-        """A frame that is fixed in a link, after `move`.
+        """Frame fixed in a link, after `move`.
 
         Args:
-            link: a link, or "world".
-            inside: pose in the link's frame, an SE3 of pinocchio; the link's own frame by default.
+            link: name of a link, or "world".
+            inside: pose in the link frame, an SE3 of pinocchio; identity by default.
         """
         if link not in self.frames:
             raise unknown_name("link", link, self.frames)
@@ -206,19 +241,19 @@ class PinocchioTree:
 
 
 class Frame:
-    """Pose and motion of a frame that is fixed in a link, in the world's axes.
+    """Pose and motion of a frame fixed in a link, in world axes.
 
     Attributes:
-        joint: pinocchio's joint that carries it, 0 for the world.
-        inside: its pose in that joint's frame.
-        R: its axes, as columns.
-        p: its origin [m].
+        joint: joint of pinocchio, 0 for the world.
+        inside: pose in the frame of that joint.
+        R: axes, as columns.
+        p: origin [m].
         w: angular velocity [rad/s].
         v: velocity of the origin [m/s].
         dw: angular acceleration [rad/s²].
         dv: acceleration of the origin [m/s²].
-        Jv: v per our velocities.
-        Jw: w per our velocities.
+        Jv: Jacobian of v.
+        Jw: Jacobian of w.
     """
 
     def __init__(self, tree: PinocchioTree, joint: int, inside: Any) -> None:
@@ -242,7 +277,7 @@ class Frame:
         self.Jw: Array = self.R @ J[3:]
 
 
-# Pinocchio's joints that make up one of ours.
+# Joints of pinocchio by joint type.
 _JOINTS = Kinds[Callable[[Any, Joint], list[Any]]](
     "pinocchio's joints",
     {

@@ -13,7 +13,7 @@ from pin_tree import Frame, PinTree, pin
 
 import ada_dynamics as ada
 from ada_dynamics.robots import mechanisms
-from ada_tools.engines.pinocchio_loops import LoopConditions
+from ada_tools.engines.pinocchio_loops import LoopConstraints
 
 Array = Any  # float64 or longdouble
 
@@ -89,7 +89,7 @@ class Answer:
     inconsistency: float  # what no acceleration can satisfy of J v̇ = -γ: v is not admissible
 
 
-class Oracle(LoopConditions):
+class Oracle(LoopConstraints):
     """The reference for one model; the shortest λ is that of least |force|² + |moment/length|², length in m."""
 
     def __init__(self, model: ada.Model, length: float = 1.0) -> None:

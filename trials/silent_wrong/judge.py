@@ -21,8 +21,7 @@ import yaml
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
-from ada_tools.engines.pinocchio_package import pinocchio
-from ada_tools.engines.pinocchio_tree import PinocchioTree
+from ada_tools.engines.pinocchio_tree import PinocchioTree, pinocchio
 
 
 class NoJudge(Exception):

@@ -10,7 +10,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
-from ada_tools.engines.pinocchio_loops import LoopConditions
+from ada_tools.engines.pinocchio_loops import LoopConstraints
 from trials.silent_wrong import residual
 from trials.silent_wrong.judge import NoJudge
 from trials.silent_wrong.residual import EPS, Closed, State
@@ -249,7 +249,7 @@ def _of_two_steps(robot: Robot, q: Array, v: Array, tau: Array, h: float) -> tup
     size = h * (REST + max(float(np.abs(x).max()) for x in a) + max(float(np.abs(x).max()) for x in speed))
     if float(np.abs(a[2] - 2.0 * a[1] + a[0]).max()) > 1e-4 * size / h:
         raise NoJudge("it moves too fast for its steps")
-    gap = LoopConditions(robot.tree).gap(states[2][0]) if closes else 0.0
+    gap = LoopConstraints(robot.tree).gap(states[2][0]) if closes else 0.0
     # Where a description closes no better, motions are determined no better.
     figure = float(np.abs(np.concatenate([speeds, places])).max()) / (max(STEP, GAPS * gap) * size)
     if figure > 1.0 and any(issubclass(one.category, ada.SingularConfigurationWarning) for one in said):

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_tools.engines.pinocchio_loops import LoopConditions
+from ada_tools.engines.pinocchio_loops import LoopConstraints
 from ada_tools.engines.pinocchio_tree import PinocchioTree
 
 EPS = float(np.finfo(float).eps)
@@ -137,7 +137,7 @@ class Closed(State):
     """The same with loops, where v is brought to the nearest velocity that they allow."""
 
     def __init__(self, tree: PinocchioTree, q: Array, v: Array) -> None:
-        self.conditions = LoopConditions(tree)
+        self.conditions = LoopConstraints(tree)
         self.J = self.conditions.jacobian(q)
         super().__init__(tree, q, v - np.linalg.pinv(self.J, rcond=RANK) @ (self.J @ v))
         self.gamma = self.conditions.gamma(q, self.v)

@@ -10,7 +10,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
-from ada_tools.engines.pinocchio_loops import LoopConditions
+from ada_tools.engines.pinocchio_loops import LoopConstraints
 from trials.silent_wrong.judge import NoJudge
 from trials.silent_wrong.residual import RANK
 from trials.silent_wrong.robots import Fault, Robot, library
@@ -43,7 +43,7 @@ def closed_pose(robot: Robot, rng: np.random.Generator) -> Array | None:
     q = np.asarray(pose)
     if pose.residual > CLOSED:
         return None
-    gap = LoopConditions(robot.tree).gap(q)
+    gap = LoopConstraints(robot.tree).gap(q)
     if not np.isfinite(gap):
         raise NoJudge("its numbers overflow")
     if gap > CLOSED * max(1.0, float(np.abs(q).max())):
@@ -53,7 +53,7 @@ def closed_pose(robot: Robot, rng: np.random.Generator) -> Array | None:
 
 def towards_singular(robot: Robot, q: Array, rng: np.random.Generator) -> Array:
     """A closed pose along a motion from q, as near to where conditions become dependent as a share that is drawn."""
-    conditions = LoopConditions(robot.tree)
+    conditions = LoopConstraints(robot.tree)
     sizes, way = np.linalg.svd(conditions.jacobian(q))[1:]
     rank = int(np.sum(sizes > RANK * np.max(sizes, initial=0.0)))
     if not 0 < rank < robot.model.nv:

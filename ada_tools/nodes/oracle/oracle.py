@@ -164,9 +164,9 @@ class Oracle:
         wanted = self._theirs.inverse(q, v, a)
         if not self.model.loops:
             return wanted
-        J = self._theirs.conditions.jacobian(q)
+        J = self._theirs.loop_constraints.jacobian(q)
         sizes = np.linalg.svd(J, compute_uv=False)
-        rank = int(np.sum(sizes > RANK * self._theirs.conditions.scale(q)))
+        rank = int(np.sum(sizes > RANK * self._theirs.loop_constraints.scale(q)))
         return motor_efforts(self.model, directions(J, rank), wanted)
 
     def _comparison(self, ours: Array, theirs: Array) -> Comparison:

@@ -22,7 +22,7 @@ from ada_dynamics.robots.load import load
 from ada_robot.messages.state_message import StateNumbers
 from ada_robot.ros.robot_settings import AUTO
 from ada_robot.ros.status import Level, Status
-from ada_tools.engines.pinocchio_package import pinocchio
+from ada_tools.engines.pinocchio_tree import pinocchio
 from ada_tools.nodes.oracle.oracle import Oracle, Verdict, base_of_sizes, is_described_by_joints, state_of_joints
 from ada_tools.nodes.oracle.oracle_settings import OracleSettings
 
