@@ -136,8 +136,9 @@ def own_device(device: str, count: Callable[[], int] | None = None) -> str:
         if _here.turn is None:
             _here.turn = _first_turn + next(_turns)
     if count is None:
-        from ada_dynamics.gpu.cuda_driver import count
+        from ada_dynamics.gpu import cuda_driver  # imported where a device is used
 
+        count = cuda_driver.count
     return f"cuda:{_here.turn % count()}"
 
 
