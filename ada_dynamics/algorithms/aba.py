@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forward dynamics by the articulated-body algorithm (Takahashi 2012, sec. 2.2.2, eqs. 2.23-2.34).
 
-The velocity terms are taken out first: with all joint accelerations zero, the Newton-Euler pass gives the wrench P each
-body needs. What is left is linear in the accelerations and has no velocities in it, so the articulated-body passes run
-on plain operators. Each velocity of a joint is eliminated on its own, with a scalar pivot.
+The velocity terms are separated first: with zero joint accelerations, the Newton-Euler pass gives the wrench P of each
+body. The remainder is linear in the accelerations and independent of velocities, so the articulated-body passes run on
+plain operators. Each velocity of a joint is eliminated separately, with a scalar pivot.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from ada_dynamics.spatial.vector import Scalar
 
 
 class Pivot(NamedTuple):
-    """One eliminated velocity: U/D and u/D of eqs. 2.31-2.33."""
+    """An eliminated velocity: U/D and u/D of eqs. 2.31-2.33."""
 
     U_over_D: Force
     u_over_D: Scalar
 
 
 class Eliminated(NamedTuple):
-    """A body after its joint's velocities are eliminated: what its parent sees, and what the way back needs."""
+    """A body whose joint velocities are eliminated: inertia and wrench for the parent, and factors for pass 3."""
 
     inertia: ArticulatedInertia
     wrench: Force
     pivots: tuple[Pivot, ...]
-    inverse_D: tuple[Scalar, ...]  # 1/D of each velocity, for conditions of loops
+    inverse_D: tuple[Scalar, ...]  # 1/D of each velocity, for loop constraints
 
 
 def eliminate_joint(
@@ -44,9 +44,9 @@ def eliminate_joint(
     wrench: Force,
     added_armature: Sequence[Scalar] | None = None,
 ) -> Eliminated:
-    """Pass 2, per body: free the joint (eqs. 2.26-2.34), in the body's frame.
+    """Pass 2 for one body: eliminate the velocities of its joint (eqs. 2.26-2.34), in the frame of the body.
 
-    U = I^A S, D = Sᵀ U (+ armature), u = τ - Sᵀ P; then I^A - U Uᵀ/D and P + U u/D are left.
+    U = I^A S, D = Sᵀ U (+ armature), u = τ - Sᵀ P; the parent receives I^A - U Uᵀ/D and P + U u/D.
     """
     pivots = []
     inverses = []
@@ -64,7 +64,7 @@ def eliminate_joint(
 
 
 def articulated_bodies(tree: Tree, added: Mapping[int, ArticulatedInertia] | None = None) -> list[ArticulatedInertia]:
-    """The bodies before any joint is free, with what is added to each (see `forward_dynamics`)."""
+    """Inertia of the bodies before any joint is eliminated, including `added` (see `forward_dynamics`)."""
     inertia = [ArticulatedInertia.of_rigid(body.inertia) for body in tree.bodies]
     for i, more in (added or {}).items():
         inertia[i] = inertia[i] + more
@@ -74,13 +74,19 @@ def articulated_bodies(tree: Tree, added: Mapping[int, ArticulatedInertia] | Non
 def joint_acceleration(
     body: Body, q: Sequence[Scalar], pivots: Sequence[Pivot], carried: Motion
 ) -> tuple[list[Scalar], Motion]:
-    """Pass 3, per body: joint accelerations and the body's acceleration, from that of its parent seen at the body.
+    """Pass 3 for one body: accelerations of its joint and of the body.
 
-    q̈ = u/D - (U/D) . a, a + S q̈; backwards through the joint's velocities.
+    q̈ = u/D - (U/D) . a, a + S q̈; backwards through the velocities of the joint.
+
+    Args:
+        body: the body.
+        q: positions of its joint.
+        pivots: of its joint.
+        carried: acceleration of the parent, transformed to the body.
     """
     subspace = body.joint.subspace(q)
     result: list[Scalar] = [0.0] * len(subspace)
-    # The last one eliminated knows the accelerations of none of the others.
+    # The velocity eliminated last does not depend on the other ones.
     for i in range(len(subspace) - 1, -1, -1):
         rate = pivots[i].u_over_D - carried @ pivots[i].U_over_D
         result[i] = rate
@@ -97,10 +103,10 @@ def forward_dynamics(
     added: Mapping[int, ArticulatedInertia] | None = None,
     added_armature: Sequence[Scalar] | None = None,
 ) -> list[Scalar]:
-    """Joint accelerations. Needs a model in which every joint has its own coordinates.
+    """Compute the joint accelerations; mimicking joints are not supported.
 
     With `added` (A, by body) and `added_armature` (R, by velocity) they solve (M + Σ JᵀAJ + R) a = τ - h: forces that
-    depend on the acceleration itself, as in a linearly implicit step (see `contact.contact_loads`).
+    depend on the acceleration, as in a linearly implicit step (see `contact.contact_loads`).
     """
     X = transforms(tree, q)
     effort = [t - p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]

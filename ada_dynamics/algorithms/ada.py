@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forward dynamics by the Assembly-Disassembly Algorithm (Takahashi 2012, secs. 2.2.1 and 3.1).
 
-Links are joined to articulated bodies, and these to larger ones, in any order, until nothing is left to join; on the
-way back each joint's wrench and acceleration follow. A joint stands for its constraint forces (eqs. 2.7, 2.9), so a
-joint in a loop is closed like any other, and the wrenches of all joints are there at no cost.
+Links are joined to articulated bodies, and these to larger ones, in any order, until all joints are closed. Disassembly
+then computes wrench and acceleration of each joint. A joint is represented by its constraint forces (eqs. 2.7, 2.9). A
+loop joint is therefore closed like any other joint, and the wrenches of all joints are results at no extra cost.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
 
 
 class Rate(NamedTuple):
-    """A joint velocity's q̈ = e + g.x + Σ V.F, over the unknown x and the forces on the open handles."""
+    """Acceleration of a joint velocity: q̈ = e + g.x + Σ V.F, over the unknown x and the forces on the open handles."""
 
     offset: Scalar
     weights: list[Scalar]
@@ -30,13 +30,13 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True)
 class WayBack:
-    """Joints that were closed by eliminating λ: what disassembly needs of them.
+    """Joints closed by elimination of λ: factors for disassembly.
 
     Attributes:
-        joints: what is known about each joint's x.
-        known: all x, one joint after the other, zero where they are to be found.
-        unknown: where these are.
-        factors: of the equations that were solved for them.
+        joints: known terms of each joint.
+        known: all x, joint by joint; zero where unknown.
+        unknown: indices of the unknown x.
+        factors: of the matrix of the equations for the unknown x.
         start: D⁻¹ L⁻¹ r of these equations.
         pulled: D⁻¹ L⁻¹ Vᵀ for each open handle.
         rates: one for each joint velocity.
@@ -52,7 +52,7 @@ class WayBack:
 
     @property
     def pivots(self) -> list[Scalar]:
-        """Of the conditions, joint by joint."""
+        """Pivots of the constraints, joint by joint."""
         conditions = [i for i, is_condition in enumerate(_conditions(self.joints)) if is_condition]
         return [d for i, d in zip(self.unknown, self.factors.pivots, strict=True) if i in conditions]
 
@@ -81,14 +81,14 @@ class WayBack:
 
 
 def _conditions(joints: Sequence[Terms]) -> list[bool]:
-    """For each x of some joints, whether it is a λ."""
+    """For each x of some joints, True if it is a λ."""
     return [i < terms.held for terms in joints for i in range(terms.size)]
 
 
 class System:
-    """The rows of some joints' equations that are solved for, and the x that are known before.
+    """Equations for the unknown x of some joints, and the known x.
 
-    A rotor's x is τ - armature q̈, that is q̈ + (x - τ)/armature = 0: a condition that gives.
+    The x of a rotor is τ - armature q̈, that is q̈ + (x - τ)/armature = 0: a compliant constraint.
     """
 
     def __init__(self, conditions: ClosingEquations) -> None:
@@ -120,7 +120,10 @@ class System:
         self.x += [0.0] * count
 
     def rates(self, conditions: ClosingEquations, handles: Sequence[int]) -> list[Rate]:
-        """q̈ of the joints, row by row; for a rotor its own x is written out: q̈ (1 + G armature) = ... + G τ."""
+        """q̈ of the joints, row by row.
+
+        The x of a rotor is eliminated from its row: q̈ (1 + G armature) = ... + G τ.
+        """
         found = []
         for joint, start in zip(conditions.joints, conditions.starts, strict=True):
             for i, tau in enumerate(joint.terms.efforts, start + joint.terms.held):
@@ -143,6 +146,10 @@ def close(conditions: ClosingEquations, handles: tuple[int, ...]) -> tuple[Artic
     """Close joints by their constraint forces (eqs. 2.17-2.21, 3.6, 3.7, 3.14-3.19).
 
     Y = (TᵀΦT)⁻¹ is not formed: with TᵀΦT = L D Lᵀ, Φ' = Φ - Zᵀ D⁻¹ Z and Z = L⁻¹ Tᵀ Φ.
+
+    Args:
+        conditions: equations of the joints.
+        handles: links with joints that remain open.
     """
     system = System(conditions)
     factors = factorise_dense(system.A)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrenches that act on links over time, and what they are about the origin of the body, in its axes."""
+"""Wrench profiles on links over time, and the equivalent wrenches about body origins, in body axes."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ada_dynamics.spatial.rotation import constant_rotation
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import Mat3, Scalar, Vec3
 
-PARAMETERS = 20  # of a piece of a profile: t0, ω, c0, c1, c2
+PARAMETERS = 20  # parameters of a segment of a profile: t0, ω, c0, c1, c2
 
 
 class AppliedWrench(NamedTuple):
-    """Where a wrench acts, and in which axes it is given."""
+    """Point of action of a wrench, and the axes in which it is given."""
 
-    body: int  # or WORLD, which takes any wrench
+    body: int  # or WORLD
     axes: Mat3  # orientation of the link in the body
-    point: Vec3  # where it acts, in the body's frame [m]
-    is_world: bool  # given in the world's axes, not in the link's
+    point: Vec3  # point of action in the body's frame [m]
+    is_world: bool  # in world axes, not in those of the link
 
 
 def profile_wrench(parameters: Sequence[Scalar], t: Scalar) -> tuple[Scalar, ...]:
@@ -40,12 +40,12 @@ def profile_wrench(parameters: Sequence[Scalar], t: Scalar) -> tuple[Scalar, ...
 
 
 def on_body(applied: AppliedWrench, pose: Transform, wrench: Sequence[Scalar]) -> Force:
-    """[force; moment] about the point as a wrench about the body's origin, in the body's axes.
+    """Wrench about the origin of a body in its axes, from [force; moment] about the point of action.
 
     Args:
-        applied: where.
-        pose: of the body in the world.
-        wrench: in the axes that `applied` says.
+        applied: point of action and axes.
+        pose: pose of the body in the world.
+        wrench: [force; moment] in the axes of `applied`.
     """
     rotation = pose.rotation.inverse() if applied.is_world else constant_rotation(applied.axes)
     return Transform(rotation, applied.point).to_parent(Force.force_first(wrench))
@@ -54,11 +54,11 @@ def on_body(applied: AppliedWrench, pose: Transform, wrench: Sequence[Scalar]) -
 def applied_loads(
     tree: Tree, applied: Sequence[AppliedWrench], wrenches: Sequence[Sequence[Scalar]], q: Sequence[Scalar]
 ) -> dict[int, Force]:
-    """Sums by body, as `external` of `aba.forward_dynamics`; what acts on the world is left out.
+    """Sums of wrenches by body, as `external` of `aba.forward_dynamics`; wrenches on the world are omitted.
 
     Args:
-        tree: the mechanism that the wrenches were resolved for.
-        applied: where each of them acts.
+        tree: the mechanism for which the wrenches were resolved.
+        applied: point of action of each wrench.
         wrenches: six numbers each.
         q: positions.
     """

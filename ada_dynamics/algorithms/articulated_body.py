@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Articulated bodies with any number of handles (Takahashi 2012, eqs. 2.3, 2.4): V̇ᵢ = Σⱼ Φᵢⱼ Fⱼ + Bᵢ.
 
-All handles on one link move rigidly together, so one handle per link, at its origin, stands for all of them.
-Accelerations are those of points as in `kinematics.Moving`, and weight is an acceleration of the world: a body on which
-nothing acts but weight has a centre of mass at rest.
+All handles on one link move rigidly together, so each link has one handle at its origin. Accelerations are those of
+points as in `kinematics.Moving`, and weight is an acceleration of the world: the centre of mass of a body without other
+forces is at rest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ada_dynamics.spatial.vector import (
 
 @algebra
 class Operator(NamedTuple):
-    """Φᵢⱼ in blocks: what a force at handle j does to handle i, α = aa n + al f and a = la n + ll f."""
+    """Φᵢⱼ in blocks: acceleration of handle i by a force on handle j, α = aa n + al f and a = la n + ll f."""
 
     aa: Mat3
     al: Mat3
@@ -54,13 +54,13 @@ class Operator(NamedTuple):
         return Operator(self.aa.T, self.la.T, self.al.T, self.ll.T)
 
     def force_at(self, X: Transform) -> Operator:
-        """Φ X*: with the force given in a frame B of pose X in the frame of the handle (eq. A.17)."""
+        """Φ X*: the operator for forces in a frame B, with X the pose of B in the frame of the handle (eq. A.17)."""
         rows = [X.to_child(Motion(n, f)) for n, f in zip((*self.aa, *self.la), (*self.al, *self.ll), strict=True)]
         angular, linear = [r.angular for r in rows], [r.linear for r in rows]
         return Operator(Mat3(*angular[:3]), Mat3(*linear[:3]), Mat3(*angular[3:]), Mat3(*linear[3:]))
 
     def seen_from(self, X: Transform) -> Operator:
-        """X Φ X* of a symmetric Φ, at lower cost than one side after the other."""
+        """X Φ X* of a symmetric Φ, computed for both sides at once."""
         R, P = X.rotation.inverse(), skew(X.position)
         # with p the position: n = n' + p x f', a' = a - p x α
         la = self.la - P @ self.aa
@@ -90,7 +90,7 @@ NO_OPERATOR = Operator(ZERO33, ZERO33, ZERO33, ZERO33)
 
 @dataclass(frozen=True)
 class FreeBody:
-    """A rigid body that nothing holds, by what its acceleration depends on."""
+    """A rigid body without constraints, by the terms of its acceleration."""
 
     operator: Operator  # Φ = I⁻¹ (eq. A.34)
     com: Vec3
@@ -111,14 +111,17 @@ class FreeBody:
         return cls(Operator(K, DK.T, DK, ll), c, J, K)
 
     def acceleration(self, w: Vec3) -> Motion:
-        """Of its origin while it turns with w and no force acts: J ẇ = -w x J w about its centre of mass, at rest."""
+        """Acceleration of the origin of a body that rotates with w without external forces.
+
+        J ẇ = -w x J w about the centre of mass, which is at rest.
+        """
         wd = -(self.inverse_about_com @ cross(w, self.about_com @ w))
         return Motion(wd, -(spin_matrix(w, wd) @ self.com))
 
 
 @dataclass(frozen=True)
 class ArticulatedBody:
-    """Links held together by joints, as seen from its handles."""
+    """Links connected by joints, represented by their handles."""
 
     handles: tuple[int, ...]  # links
     operators: Mapping[tuple[int, int], Operator]  # Φᵢⱼ for i <= j
@@ -126,7 +129,7 @@ class ArticulatedBody:
 
     @classmethod
     def of_rigid(cls, link: int, operator: Operator, bias: Motion) -> ArticulatedBody:
-        """One link."""
+        """Articulated body of a single link."""
         return cls((link,), {(link, link): operator}, {link: bias})
 
     def operator(self, i: int, j: int) -> Operator:

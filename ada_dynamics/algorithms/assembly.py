@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assembly and disassembly (Takahashi 2012, fig. 2.3), whichever way the joints are closed."""
+"""Assembly and disassembly (Takahashi 2012, fig. 2.3), shared by ADA, DCA and hybrid modelling."""
 
 from __future__ import annotations
 
@@ -40,26 +40,30 @@ class Solution(NamedTuple):
     """Result of forward dynamics."""
 
     accelerations: list[Scalar]  # q̈
-    multipliers: list[Scalar]  # λ of the loops' conditions in use, loop by loop: on the child
+    multipliers: list[Scalar]  # λ of the loop constraints in use, loop by loop: on the child
     wrenches: list[Force]  # of each tree joint onto its body, about its origin, in its axes (eq. 2.15)
     loop_wrenches: list[Force]  # of each loop joint onto its child, at frame B, in its axes
-    pivots: dict[str, list[Scalar]]  # of all conditions, by the first joint of those that were closed together
+    pivots: dict[str, list[Scalar]]  # of all constraints, by the first joint of those that were closed together
 
 
 @dataclass(frozen=True)
 class ConstraintSelection:
-    """Which conditions of the loops are in use (see `ada.solve`)."""
+    """Constraint rows of the loops in use (see `ada.solve`)."""
 
     rows: Mapping[str, Sequence[int]] | None = None
 
     def used(self, loop: Loop) -> tuple[int, ...]:
-        """Conditions of a loop that are in use."""
+        """Constraint rows of a loop in use."""
         if self.rows is None:
             return tuple(range(len(row_kinds(loop))))
         return tuple(self.rows.get(loop.name, ()))
 
     def check(self, tree: Tree) -> None:
-        """Refuse names and numbers that do not fit."""
+        """Check names and indices.
+
+        Raises:
+            InputError: a loop or a row does not exist.
+        """
         names = [loop.name for loop in tree.loops]
         for name in self.rows or {}:
             if name not in names:
@@ -68,7 +72,7 @@ class ConstraintSelection:
             most = len(row_kinds(loop))
             if not set(self.used(loop)) <= set(range(most)):
                 raise InputError(
-                    f"loop {loop.name!r} has the conditions 0 to {most - 1}, not {list(self.used(loop))}.",
+                    f"loop {loop.name!r} has the constraint rows 0 to {most - 1}, not {list(self.used(loop))}.",
                     loop=loop.name,
                     field="conditions",
                     value=tuple(self.used(loop)),
@@ -76,7 +80,13 @@ class ConstraintSelection:
                 )
 
     def joint(self, state: State, index: int, moving: Mapping[int, Moving]) -> LoopJointEquations:
-        """A loop joint, for the motions that its two links would have without it."""
+        """Equations of a loop joint.
+
+        Args:
+            state: the mechanism in its state.
+            index: index of the loop.
+            moving: motion that its two links would have without it.
+        """
         tree = state.tree
         loop = tree.loops[index]
         rows = loop_rows(tree, state.X, state.q, state.v, moving, loop, self.used(loop))
@@ -84,17 +94,12 @@ class ConstraintSelection:
 
 
 class State:
-    """A mechanism in a state."""
+    """A mechanism in a given state."""
 
     def __init__(
-        self,
-        tree: Tree,
-        q: Sequence[Scalar],
-        v: Sequence[Scalar],
-        tau: Sequence[Scalar],
-        external: Mapping[int, Force],
+        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], external: Mapping[int, Force]
     ) -> None:
-        """Args as for `ada.solve`."""
+        """Args: as for `ada.solve`."""
         self.tree = tree
         self.q, self.v, self.external = q, v, external
         self.effort = [t - p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
@@ -104,18 +109,18 @@ class State:
             own = body.joint.relative_velocity(body.positions(q), body.velocities(v)).angular
             self.w[body.index] = X.rotation.to_child(self.w[body.parent]) + own
         self.upward = Motion(ZERO3, -tree.gravity)
-        self.alone: dict[int, Operator] = {}  # of links and groups of links, as assembly starts from them
+        self.alone: dict[int, Operator] = {}  # of links and link groups from which assembly starts
 
     def moving(self, link: int, bias: Mapping[int, Motion]) -> Moving:
-        """How a link moves with an acceleration out of `bias`; the world accelerates upward for all weight."""
+        """Motion of a link with an acceleration of `bias`; the world accelerates upward to account for weight."""
         return moving_of(self.w[link], self.upward if link == WORLD else bias[link])
 
     def mobility(self, wrenches: Mapping[int, Force]) -> Scalar:
-        """How fast a pair of wrenches makes its two links give way along itself, if nothing else held them."""
+        """Acceleration of two links along a pair of unit wrenches, if no joint held them."""
         return sum((self.alone[link] @ wrench @ wrench for link, wrench in wrenches.items()), ZERO)
 
     def link(self, index: int) -> ArticulatedBody:
-        """A link by itself."""
+        """A single link as an articulated body."""
         free = FreeBody.of(self.tree.bodies[index].inertia)
         bias = free.acceleration(self.w[index])
         if index in self.external:
@@ -124,16 +129,16 @@ class State:
         return ArticulatedBody.of_rigid(index, free.operator, bias)
 
     def group(self, joints: Sequence[int]) -> JointSpaceBody:
-        """Links that have to be taken together, by the joints inside."""
+        """Links that have no regular inertia separately, given by the joints inside."""
         part = sub_tree(self.tree, joints)
         return JointSpaceBody(part, self.q, self.v, self.effort, self.w, self.external)
 
     def joint(
         self, loops: ConstraintSelection, number: int, bias: Mapping[int, Motion], handles: Sequence[int]
     ) -> ClosingJoint:
-        """A joint by its number, for the accelerations that its two links would have without it.
+        """Equations of a joint by its number, for the accelerations that its two links would have without it.
 
-        Its equations stand where the operators of the link that keeps its handle need not be turned.
+        The equations refer to the frame in which the operators of the link with a remaining handle are not rotated.
         """
         n = len(self.tree.bodies)
         if number < n:
@@ -152,7 +157,7 @@ class State:
 
 
 class Release(NamedTuple):
-    """Accelerations of the joints of a step, and the forces through them onto the parts of the step."""
+    """Accelerations of the joints of a step, and their forces on the parts of the step."""
 
     outcomes: dict[int, tuple[Outcome, Force]]  # by joint, with its wrench
     forces: dict[int, Force]  # by link
@@ -160,14 +165,14 @@ class Release(NamedTuple):
 
 @dataclass(frozen=True)
 class ClosedStep:
-    """A step of assembly on the way back."""
+    """A step of assembly, ready for disassembly."""
 
     numbers: Sequence[int]  # of the joints
     joints: Sequence[ClosingJoint]
     closed: ClosedJoints
 
     def release(self, outside: Mapping[int, Force]) -> Release:
-        """For forces on the handles."""
+        """Disassemble for forces on the handles."""
         outcomes = {}
         forces = dict(outside)
         for j, joint, outcome in zip(self.numbers, self.joints, self.closed.outcomes(outside), strict=True):
@@ -178,7 +183,7 @@ class ClosedStep:
 
 
 class LinkGroup(Protocol):
-    """Links that start the assembly as one articulated body, by their joint-space equations of motion."""
+    """Links from which assembly starts as one articulated body, by their joint-space equations of motion."""
 
     def body(self, handles: tuple[int, ...]) -> ArticulatedBody:
         """The articulated body with handles on these links."""
@@ -266,16 +271,20 @@ class AssemblyAlgorithm:
         order: AssemblyOrder | Nesting | str | None = None,
         rows: Mapping[str, Sequence[int]] | None = None,
     ) -> list[Scalar]:
-        """Compute the joint accelerations; for the arguments see `solve`."""
+        """Compute the joint accelerations; arguments are those of `solve`."""
         return self.solve(tree, q, v, tau, external, order, rows).accelerations
 
 
 def refuse_mimics(tree: Tree) -> None:
-    """Refuse joints that mimic others: they would be closed as if they were free."""
+    """Refuse mimicking joints, which articulated bodies cannot couple to the joints that they mimic.
+
+    Raises:
+        ModelError: a joint mimics another one.
+    """
     for body in tree.bodies:
         if not body.is_independent:
             raise ModelError(
-                f"joint {body.name!r} mimics another one, and articulated bodies cannot couple the two: use the "
+                f"joint {body.name!r} mimics another joint, which articulated bodies cannot represent: use the "
                 "algorithm 'crba', or load the model with mimic='free'.",
                 joint=body.name,
                 field="mimic",
@@ -342,7 +351,7 @@ def disassemble(
 def _original_wrenches(
     basis: Regular, state: State, accelerations: Sequence[Scalar], wrenches: list[Force]
 ) -> list[Force]:
-    """Wrenches in the tree as it was given: what a joint carries for inertia that was moved through it is taken off."""
+    """Wrenches in the original tree: inertia that was moved through a joint is subtracted from its wrench."""
     if basis.is_unchanged:
         return wrenches
     base = at_rest(-state.tree.gravity)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In which order links are assembled (Takahashi 2012, sec. 2.2.1: any order is right; some are shallow, some cheap).
+"""Order of assembly (Takahashi 2012, sec. 2.2.1): any order is valid; depth and cost differ.
 
-Articulated bodies are numbered: the links (bodies of the tree), then one per step. Joints are numbered: that of each
-body, then the loops. The world is not an articulated body: a joint to it is closed on the other body alone.
+Articulated bodies are numbered: the links (bodies of the tree), followed by one per step. Joints are numbered: that of
+each body, followed by the loop joints. The world is not an articulated body: a joint to it is closed on the other body
+only.
 """
 
 from __future__ import annotations
@@ -23,34 +24,34 @@ Nesting: TypeAlias = Sequence[Union[str, "Nesting"]]
 
 @dataclass(frozen=True)
 class Step:
-    """Joining some articulated bodies by some joints at once."""
+    """Articulated bodies joined by some joints at once."""
 
     parts: tuple[int, ...]  # articulated bodies
     joints: tuple[int, ...]
     handles: tuple[int, ...]  # links that have open joints still
-    depth: int  # steps that must be done one after the other up to this one
-    in_joint_space: bool = False  # links that are no articulated bodies by themselves (see `regular`)
+    depth: int  # length of the longest chain of dependent steps up to this one
+    in_joint_space: bool = False  # links without regular inertia (see `regular_bodies`)
 
 
 @dataclass(frozen=True)
 class AssemblyOrder:
-    """Steps, each of them after those it needs."""
+    """Steps, each after those on which it depends."""
 
     steps: tuple[Step, ...]
 
     @property
     def depth(self) -> int:
-        """Steps that must be done one after the other: the time of assembly on as many processors as can be used."""
+        """Length of the longest chain of dependent steps: the time of assembly on unlimited processors."""
         return max((step.depth for step in self.steps), default=0)
 
     @property
     def handles(self) -> int:
-        """Most handles that an articulated body has; work and memory grow with its square."""
+        """Largest number of handles of an articulated body; work and memory grow with its square."""
         return max((len(step.handles) for step in self.steps), default=0)
 
 
 class _Choice(NamedTuple):
-    """Two articulated bodies that could be joined, the better ones first in order."""
+    """Two articulated bodies that can be joined, sorted by the number of remaining handles."""
 
     handles: int  # left afterwards
     fewer_joints: int  # closed at once, with a minus
@@ -60,7 +61,7 @@ class _Choice(NamedTuple):
 
 
 class _Yard:
-    """Articulated bodies so far, and the joints that are still open."""
+    """Articulated bodies of the assembly, and open joints."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -82,7 +83,7 @@ class _Yard:
         self.grouped = {j for group in groups for j in group}
 
     def close(self, joints: Iterable[int], in_joint_space: bool = False) -> int:
-        """Close joints at once: whatever they touch becomes one articulated body, whose number is returned."""
+        """Close joints at once: the articulated bodies at their ends become one, whose number is returned."""
         now = tuple(joints)
         parts = sorted({self.owner[link] for j in now for link in self.ends[j]})
         self.open -= set(now)
@@ -100,12 +101,12 @@ class _Yard:
         return new
 
     def handles_after(self, parts: Iterable[int], joints: Sequence[int]) -> int:
-        """Handles that are left when parts are joined by joints."""
+        """Number of handles after some parts are joined by joints."""
         closing = set(joints)
         return sum(any(j not in closing for j in self.joints[link]) for part in parts for link in self.members[part])
 
     def choices(self, part: int) -> list[_Choice]:
-        """Ways to join an articulated body to what its open joints lead to; each joint to the world for itself."""
+        """Choices to join an articulated body along its open joints; each joint to the world is a separate choice."""
         found: dict[tuple[int, ...], list[int]] = {}
         for j in sorted({j for link in self.members[part] for j in self.joints[link]}):
             owners = tuple(sorted({self.owner[link] for link in self.ends[j]}))
@@ -116,14 +117,14 @@ class _Yard:
         ]
 
     def done(self) -> AssemblyOrder:
-        """The order; nothing may be left open."""
+        """The order; all joints must be closed."""
         assert not self.open, "an order leaves joints open"
         return AssemblyOrder(tuple(self.steps))
 
 
 # --- ready-made orders ----------------------------------------------------------------------------------------------
 def chain(tree: Tree) -> AssemblyOrder:
-    """Joint by joint from the leaves inward; a loop is closed with the joint that brings its links together.
+    """Joint by joint from the outermost bodies inward; a loop is closed with the joint that connects its links.
 
     One or two handles on trees, n steps deep.
     """
@@ -131,7 +132,7 @@ def chain(tree: Tree) -> AssemblyOrder:
     n = len(tree.bodies)
     waiting = set(range(n, n + len(tree.loops)))
     for body in reversed(tree.bodies):
-        # the world does not hold branches together, so loops between two of them wait for the last one
+        # the world does not connect branches, so loops between two branches are closed with the last one
         near = range(body.index, n) if body.parent == WORLD else yard.ends[body.index]
         together = {yard.owner[link] for link in near}
         closable = [j for j in sorted(waiting) if {yard.owner[link] for link in yard.ends[j]} <= together]
@@ -145,7 +146,7 @@ def chain(tree: Tree) -> AssemblyOrder:
 def balanced(tree: Tree) -> AssemblyOrder:
     """Neighbours in pairs, then pairs of pairs, ...: a serial chain of n links is log₂ n steps deep.
 
-    In each round, pairs are joined that do not add handles; only where there are none, the pair that adds the fewest.
+    In each round, pairs that add no handles are joined; if there are none, the pair that adds the fewest handles.
     """
     yard = _Yard(tree)
     while yard.open:
@@ -164,16 +165,16 @@ def balanced(tree: Tree) -> AssemblyOrder:
 
 
 def few_handles(tree: Tree) -> AssemblyOrder:
-    """One pair after the other, always the one that leaves the fewest handles: mostly the cheapest, and never shallow.
+    """One pair after the other, with the fewest remaining handles first: usually the cheapest order, and a deep one.
 
-    Ladders are swept from one end, loops to the world are closed early.
+    Ladders are processed from one end, loops to the world are closed early.
     """
     yard = _Yard(tree)
     queue = [choice for part in yard.members for choice in yard.choices(part)]
     heapify(queue)
     while yard.open:
         choice = heappop(queue)
-        # a choice is as it was for as long as its articulated bodies are there
+        # a choice is valid as long as its articulated bodies exist
         if all(p in yard.members for p in choice.parts if p >= 0):
             for new in yard.choices(yard.close(choice.joints)):
                 heappush(queue, new)
@@ -182,9 +183,12 @@ def few_handles(tree: Tree) -> AssemblyOrder:
 
 # --- orders that a user gives ---------------------------------------------------------------------------------------
 def nested(tree: Tree, nesting: Nesting) -> AssemblyOrder:
-    """Links as they are bracketed; joints are closed as soon as both their links are in one bracket.
+    """Links in nested brackets; a joint is closed when both its links are in one bracket.
 
-    Joints to the world are closed in the bracket that names "world", or at last.
+    Joints to the world are closed in the bracket that contains "world", or in the last step.
+
+    Raises:
+        InputError: a link is unknown, or a joint remains open.
     """
     yard = _Yard(tree)
     _bracket(yard, nesting)
@@ -193,7 +197,7 @@ def nested(tree: Tree, nesting: Nesting) -> AssemblyOrder:
     if missing:
         links = sorted({link for j in missing for link in yard.ends[j]})
         raise InputError(
-            f"the nesting {nesting!r} leaves joint {joint_name(tree, missing[0])!r} open: it must hold all links, also "
+            f"joint {joint_name(tree, missing[0])!r} remains open in the nesting {nesting!r}: add the links "
             f"{', '.join(repr(_link_name(tree, link)) for link in links)}.",
             joint=joint_name(tree, missing[0]),
             field="order",
@@ -205,7 +209,7 @@ def nested(tree: Tree, nesting: Nesting) -> AssemblyOrder:
 
 
 def _bracket(yard: _Yard, nesting: Nesting | str) -> tuple[set[int], bool]:
-    """Links in a bracket, and whether the world is among them; closes what is in it."""
+    """Close the joints in a bracket; return its links, and whether it contains the world."""
     if isinstance(nesting, str):
         body = WORLD if nesting == "world" else _body(yard.tree, nesting)
         return ({body}, False) if body != WORLD else (set(), True)
@@ -222,7 +226,11 @@ def _bracket(yard: _Yard, nesting: Nesting | str) -> tuple[set[int], bool]:
 
 
 def in_turn(tree: Tree, joints: Iterable[str | Sequence[str]]) -> AssemblyOrder:
-    """Joints by name, one after the other; those of an inner list at once."""
+    """Joints by name, one after the other; those of an inner list are closed at once.
+
+    Raises:
+        InputError: a joint is unknown, closed twice or left open.
+    """
     yard = _Yard(tree)
     numbers = {joint_name(tree, j): j for j in range(len(yard.ends))}
     for group in joints:
@@ -240,7 +248,7 @@ def in_turn(tree: Tree, joints: Iterable[str | Sequence[str]]) -> AssemblyOrder:
     if yard.open:
         left = [joint_name(tree, j) for j in sorted(yard.open)]
         raise InputError(
-            f"the order leaves the joints {left} open; all of them must be closed.", joint=left[0], field="order"
+            f"the joints {left} remain open; the order must close all joints.", joint=left[0], field="order"
         )
     return yard.done()
 
@@ -269,7 +277,11 @@ ORDERS: Mapping[str, Callable[[Tree], AssemblyOrder]] = {
 
 
 def assembly_order(tree: Tree, order: AssemblyOrder | Nesting | str | None = None) -> AssemblyOrder:
-    """An order from its name ("few_handles" by default), from nested link names, or as it is."""
+    """An order from its name ("few_handles" by default), from nested link names, or from an order.
+
+    Raises:
+        InputError: the order is unknown or does not fit the tree.
+    """
     if isinstance(order, AssemblyOrder):
         joints = sorted(j for step in order.steps for j in step.joints)
         if joints != list(range(len(tree.bodies) + len(tree.loops))):

@@ -14,7 +14,7 @@ from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3, cross
 
 
 def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Force:
-    """Angular and linear momentum about the centre of mass (Takahashi 2012, eqs. A.23-A.25, summed up)."""
+    """Angular and linear momentum about the centre of mass (Takahashi 2012, sum of eqs. A.23-A.25)."""
     X = transforms(tree, q)
     world = poses(tree, X)
     total = NO_FORCE
@@ -48,12 +48,12 @@ def _centre(tree: Tree, world: Sequence[Transform]) -> Vec3:
 
 
 def moving_mass(tree: Tree) -> Scalar:
-    """Mass of the bodies that can move [kg]."""
+    """Total mass of the bodies [kg]."""
     return sum((body.inertia.mass for body in tree.bodies), ZERO)
 
 
 def first_moment(tree: Tree, q: Sequence[Scalar]) -> Vec3:
-    """Σ m c in the world's axes [kg m]."""
+    """Σ m c in world axes [kg m]."""
     total: Vec3 = ZERO3
     for body, pose in zip(tree.bodies, poses(tree, transforms(tree, q)), strict=True):
         h = body.inertia.first_moment
@@ -62,19 +62,19 @@ def first_moment(tree: Tree, q: Sequence[Scalar]) -> Vec3:
 
 
 def com(tree: Tree, q: Sequence[Scalar]) -> Vec3:
-    """Position of the centre of mass in the world."""
+    """Position of the centre of mass of all bodies in the world [m]."""
     centre: Vec3 = first_moment(tree, q) / moving_mass(tree)
     return centre
 
 
 def com_jacobian(tree: Tree, q: Sequence[Scalar]) -> list[Vec3]:
-    """Velocity of the centre of mass per unit velocity of each coordinate."""
+    """Jacobian of the centre of mass, one column per velocity."""
     k = 1.0 / moving_mass(tree)
     return [k * column.force for column in momentum_columns(tree, q)]
 
 
 def total_wrench(wrenches: Iterable[tuple[Vec3, Force]]) -> Force:
-    """Sum about the origin of wrenches that act at points."""
+    """Sum about the origin of wrenches at points."""
     total = NO_FORCE
     for point, wrench in wrenches:
         total = total + wrench.at(-point)

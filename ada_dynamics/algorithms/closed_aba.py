@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward dynamics with loops by articulated bodies that carry the conditions of loops along.
+"""Forward dynamics with loops by articulated bodies with constraint columns.
 
-Beside its inertia I^A and wrench P^A, a body holds a column K_c for each condition it feels: the wrench that the
-condition's multiplier puts on it. Freeing a joint reduces the columns as it reduces the inertia, and couples the
-conditions among each other through A. A condition that is solved for leaves the bodies that it touches coupled by
-cross inertias X. On one body alone it leaves none, so most wait until they touch no more; where many would wait for
-each other, as along two rails with rungs, some go before, which keeps the work linear in the length of the mechanism.
-With x = -λ, per body and condition
+In addition to its inertia I^A and wrench P^A, a body has a column K_c for each constraint that acts on it: the wrench
+of the constraint's multiplier. Elimination of a joint reduces the columns in the same way as the inertia, and couples
+the constraints with each other through A. Elimination of a multiplier couples the bodies on which it acts by cross
+inertias X. If it acts on one body only, there are none; most multipliers are therefore eliminated when one body is
+left. Where this would couple many constraints, as along two rails with rungs, some are eliminated earlier, which keeps
+the cost linear in the length of the mechanism. With x = -λ, per body and constraint
 
     I^A a + Σ X_b a_b + P^A + Σ K_c x_c = F,    Σ K_c . a + Σ A_cd x_d = r_c.
 """
@@ -29,9 +29,9 @@ from ada_dynamics.spatial.vector import Scalar, is_zero
 
 
 class FreedJoint(NamedTuple):
-    """A joint, as saved for back-substitution.
+    """An eliminated joint, for back-substitution.
 
-    Its pivots, and per velocity K_c . S / D of the conditions it felt and X_b S / D of the bodies coupled to its own.
+    Its pivots, and per velocity K_c . S / D of the constraints on its body and X_b S / D of the bodies coupled to it.
     """
 
     body: Body
@@ -41,16 +41,16 @@ class FreedJoint(NamedTuple):
 
 
 class SolvedCondition(NamedTuple):
-    """A condition, as saved for back-substitution: x_c = constant - Σ column . a(body) - Σ shares x_d."""
+    """An eliminated multiplier, for back-substitution: x_c = constant - Σ column . a(body) - Σ shares x_d."""
 
     condition: int
-    columns: dict[int, Force]  # by body that it still touched
+    columns: dict[int, Force]  # by body on which it acts
     constant: Scalar
     shares: dict[int, Scalar]
 
 
 class Sweep:
-    """The inward pass: what is known of bodies and conditions between two eliminations."""
+    """The inward pass: current terms of bodies and constraints."""
 
     def __init__(
         self,
@@ -61,16 +61,23 @@ class Sweep:
         added: Mapping[int, ArticulatedInertia] | None = None,
         added_armature: Sequence[Scalar] | None = None,
     ) -> None:
-        """Args: mechanism, pose of every body in its parent, positions, plan, and what `aba.forward_dynamics` adds."""
+        """Initialize bodies and constraints.
+
+        Args:
+            tree: the mechanism.
+            X: pose of every body in its parent.
+            q: positions.
+            plan: order of elimination.
+            added: inertia added to bodies, see `aba.forward_dynamics`.
+            added_armature: armature added to velocities.
+        """
         self.tree, self.X, self.q = tree, X, q
         self.inertia = articulated_bodies(tree, added)
         self.added_armature = added_armature
         self.wrench: list[Force] = [NO_FORCE] * len(tree.bodies)
         self.columns: list[dict[int, Force]] = [{} for _ in tree.bodies]
         self.cross: list[dict[int, CrossInertia]] = [{} for _ in tree.bodies]  # wrench here per acceleration there
-        self.touched: list[set[int]] = [
-            set() for _ in range(plan.conditions)
-        ]  # bodies that hold a column, by condition
+        self.touched: list[set[int]] = [set() for _ in range(plan.conditions)]  # bodies with a column, by constraint
         self.coupling = _Coupling(plan.conditions)
         self.right: dict[int, Scalar] = {}
         self.pivots: dict[int, Scalar] = {}
@@ -79,7 +86,7 @@ class Sweep:
 
     # --- joints -------------------------------------------------------------------------------------------------
     def free_joint(self, body: Body, effort: Sequence[Scalar]) -> None:
-        """Eliminate a joint's accelerations and hand what is left to its parent."""
+        """Eliminate the accelerations of a joint and add the reduced terms to its parent."""
         i, own = body.index, body.positions(self.q)
         rotors = None if self.added_armature is None else self.added_armature[body.v]
         free = eliminate_joint(body, own, effort, self.inertia[i], self.wrench[i], rotors)
@@ -105,7 +112,7 @@ class Sweep:
                 self._couple(b, p, inertia.from_parent(X))
 
     def add_column(self, i: int, c: int, column: Force) -> None:
-        """Add a wrench that the multiplier of condition c puts on body i."""
+        """Add a wrench of the multiplier of constraint c on body i."""
         self.columns[i][c] = self.columns[i].get(c, NO_FORCE) + column
         self.touched[c].add(i)
 
@@ -131,7 +138,7 @@ class Sweep:
 
     # --- cross inertias -----------------------------------------------------------------------------------------
     def _couple(self, b: int, d: int, more: CrossInertia) -> None:
-        """Add to the wrench on b per acceleration of d, and the other way round."""
+        """Add to the wrench on b per acceleration of d, and to its transpose."""
         self.cross[b][d] = self.cross[b].get(d, NO_CROSS_INERTIA) + more
         self.cross[d][b] = self.cross[b][d].T
 
@@ -141,7 +148,7 @@ class Sweep:
         self.cross[d][b] = self.cross[b][d].T
 
     def _uncoupled(self, i: int) -> dict[int, CrossInertia]:
-        """The wrenches on other bodies per acceleration of this one, which leaves."""
+        """Remove and return the wrenches on other bodies per acceleration of body i."""
         leaving = {b: self.cross[b].pop(i) for b in self.cross[i]}
         self.cross[i] = {}
         return leaving
@@ -149,7 +156,7 @@ class Sweep:
     def _reduce_coupled(
         self, i: int, s: Motion, pivot: Pivot, inverse_D: Scalar, along: Mapping[int, Scalar]
     ) -> dict[int, Force]:
-        """Free one velocity of body i in the bodies b coupled to it: U_b = X_b S goes the way of U."""
+        """Eliminate one velocity of body i in the bodies b coupled to it, with U_b = X_b S in place of U."""
         felt = {b: self.cross[b][i] @ s for b in sorted(self.cross[i])}
         scaled = {b: inverse_D * U for b, U in felt.items()}
         for b, U in felt.items():
@@ -165,7 +172,7 @@ class Sweep:
 
     # --- conditions ---------------------------------------------------------------------------------------------
     def solve_condition(self, c: int) -> None:
-        """Eliminate a multiplier; bodies that it touches are coupled afterwards."""
+        """Eliminate a multiplier; the bodies on which it acts are coupled afterwards."""
         columns = {b: self.columns[b].pop(c) for b in sorted(self.touched[c])}
         pivot, others = self.coupling.take(c)
         self.pivots[c] = -pivot
@@ -192,7 +199,7 @@ class Sweep:
 
 
 class _Coupling:
-    """A: what the conditions have in common."""
+    """A: coupling of the constraints."""
 
     def __init__(self, conditions: int) -> None:
         self._rows: list[dict[int, Scalar]] = [{} for _ in range(conditions)]
@@ -208,11 +215,11 @@ class _Coupling:
         return self._rows[c].get(c, 0.0)
 
     def count(self, c: int) -> int:
-        """Number of conditions in row c."""
+        """Number of constraints in row c."""
         return len(self._rows[c])
 
     def take(self, c: int) -> tuple[Scalar, dict[int, Scalar]]:
-        """A_cc and the rest of row c, which leave the matrix."""
+        """Remove row c; return A_cc and the other entries."""
         row = self._rows[c]
         self._rows[c] = {}
         for d in row:
@@ -233,10 +240,10 @@ def forward_dynamics(
     rates: Sequence[Scalar] | None = None,
     weights: Sequence[Scalar] = (),
 ) -> ConstrainedSolution:
-    """Accelerations and multipliers; for models in which every joint has its own coordinates.
+    """Compute accelerations and multipliers; mimicking joints are not supported.
 
-    The plan's order must free the velocities of one joint together, children before parents. `added` and
-    `added_armature` are those of `aba.forward_dynamics`; `rates` and `weights` those of `kkt.forward_dynamics`.
+    The order of the plan must eliminate the velocities of one joint together, children before parents. `added` and
+    `added_armature` are those of `aba.forward_dynamics`, `rates` and `weights` those of `kkt.forward_dynamics`.
     """
     X = transforms(tree, q)
     moving = world_and_bodies(tree, X, q, v)
@@ -255,7 +262,7 @@ def forward_dynamics(
 
 
 def _run(sweep: Sweep, plan: Plan, effort: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
-    """Both passes: eliminate in the plan's order, and go back."""
+    """Eliminate in the order of the plan, then substitute backwards."""
     tree = sweep.tree
     owner = {body.v.start: body for body in tree.bodies}
     freed: set[int] = set()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions of loop joints: gap, rows of J with J v = 0, and what their rate adds to the accelerations.
+"""Constraint rows of loop joints: closure error, rows of J with J v = 0, and their bias γ = J̇ v.
 
-A row is a column of the loop joint's T (Takahashi 2012, eqs. 2.7-2.9): a force or a moment that it can carry, and at
-the same time a direction in which its two frames A and B cannot move apart. Rows have the axes of frame A. Directions
-are carried down the branches and points up, which needs fewer operations than carrying wrenches, and only joints below
-the nearest common ancestor of the two bodies take part.
+A row is a column of the loop joint's T (Takahashi 2012, eqs. 2.7-2.9): a force or moment that the joint transmits, and
+a direction in which its two frames A and B have no relative motion. Rows have the axes of frame A. Directions are
+transformed outward along the branches and points inward, which needs fewer operations than the transformation of
+wrenches, and only joints below the nearest common ancestor of the two bodies are involved.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def row_kinds(loop: Loop) -> tuple[RowKind, ...]:
 
 @dataclass(frozen=True)
 class ConstraintRow:
-    """One condition J a + γ = 0, and the wrenches that its multiplier λ = 1 puts on the two bodies."""
+    """A constraint J a + γ = 0, and the wrenches of its multiplier λ = 1 on the two bodies."""
 
     columns: dict[int, Scalar]  # J: by index in v
-    rate: Scalar  # γ = J̇ v, with the accelerations that weight has in it taken out
+    rate: Scalar  # γ = J̇ v, without the accelerations of weight
     wrenches: dict[int, Force]  # by body, about its origin in its axes; none for the world
     own: Force  # on the description's child, about the origin of its frame, in that frame's axes
 
 
 def combined(weights: Sequence[Scalar], rows: Sequence[ConstraintRow]) -> ConstraintRow:
-    """The condition Σ w (J a + γ) = 0."""
+    """The constraint Σ w (J a + γ) = 0."""
     columns: dict[int, Scalar] = {}
     wrenches: dict[int, Force] = {}
     own, rate = NO_FORCE, sum((w * row.rate for w, row in zip(weights, rows, strict=True)), ZERO)
@@ -51,7 +51,7 @@ def combined(weights: Sequence[Scalar], rows: Sequence[ConstraintRow]) -> Constr
 
 
 class Branches:
-    """The two ways from a loop joint to the nearest common ancestor of its bodies, and vectors carried along."""
+    """The branches from the nearest common ancestor to the bodies of a loop joint, and transformations along them."""
 
     def __init__(self, tree: Tree, X: Sequence[Transform], loop: Loop) -> None:
         """Args: mechanism, pose of every body in its parent, the loop."""
@@ -66,13 +66,13 @@ class Branches:
         self.parent_side, self.child_side = sides[0][::-1], sides[1][::-1]  # inner bodies first
 
     def up(self, x: Vec3, side: Sequence[int]) -> Vec3:
-        """A direction at the end of a side, in the axes of the top body."""
+        """A direction at the end of a branch, in the axes of the common ancestor."""
         for i in reversed(side):
             x = self.X[i].rotation.to_parent(x)
         return x
 
     def direction(self, x: Vec3) -> dict[int, Vec3]:
-        """A direction in frame A's axes, in the axes of every body on both sides."""
+        """A direction in the axes of frame A, in the axes of every body on both branches."""
         return self._from_parent_side(self.loop.parent_pose.rotation.to_parent(x))
 
     def _from_parent_side(self, x: Vec3) -> dict[int, Vec3]:
@@ -83,17 +83,18 @@ class Branches:
         return self.downward(x, self.child_side, found)
 
     def downward(self, x: Vec3, side: Sequence[int], found: dict[int, Vec3]) -> dict[int, Vec3]:
-        """A direction in the top body's axes, in those of every body on a side."""
+        """A direction in the axes of the common ancestor, in the axes of every body on a branch."""
         for i in side:
             x = self.X[i].rotation.to_child(x)
             found[i] = x
         return found
 
     def points(self) -> tuple[dict[int, Vec3], dict[int, Vec3]]:
-        """Where the joint stands, in the frame of every body of the parent's and of the child's side.
+        """Position of the joint in the frame of every body of the parent's branch and of the child's branch.
 
-        Both sides take the same point, the origin of B: then the two wrenches balance even where the loop is not quite
-        closed. Only towards the world, which takes any couple, may each side take its own, which is shorter.
+        Both branches use the same point, the origin of B: the two wrenches then balance although the loop is not
+        exactly closed. If the common ancestor is the world, which balances any couple, each branch may use the origin
+        of its frame, which is cheaper.
         """
         outer = self._points_up(self.loop.child_pose.position, self.loop.child, self.child_side)
         if self.top == WORLD and not self.loop.moves_origin:
@@ -114,7 +115,7 @@ class Branches:
 
 # --- position -------------------------------------------------------------------------------------------------------
 def gap(tree: Tree, X: Sequence[Transform], loop: Loop, rows: Sequence[int] | None = None) -> list[Scalar]:
-    """How far the loop is from closed, row by row [m, rad]; its rate is J v where it is closed."""
+    """Closure error of a loop, row by row [m, rad]; its rate is J v if the loop is closed."""
     ways = Branches(tree, X, loop)
     A, B = loop.parent_pose.rotation, loop.child_pose.rotation
     a_axes = [ways.up(A.to_parent(UNIT3[k]), ways.parent_side) for k in range(3)]
@@ -137,7 +138,7 @@ def gap(tree: Tree, X: Sequence[Transform], loop: Loop, rows: Sequence[int] | No
 
 
 def _screw_gap(a: Sequence[Vec3], b: Sequence[Vec3], apart: Vec3, k: int, pitch: float) -> Scalar:
-    """How far a screw is off its thread, along axis k; nothing is said about the number of its turns."""
+    """Closure error of a screw joint along axis k, modulo full turns."""
     i, j = (k + 1) % 3, (k + 2) % 3
     cosine, sine = a[i] @ b[i] + a[j] @ b[j], a[j] @ b[i] - a[i] @ b[j]  # times two
     wanted = a[k] @ apart / pitch  # angle
@@ -146,7 +147,7 @@ def _screw_gap(a: Sequence[Vec3], b: Sequence[Vec3], apart: Vec3, k: int, pitch:
 
 
 def _turned(loop: Loop, a_axes: Sequence[Vec3], b_axes: Sequence[Vec3]) -> Vec3:
-    """Sine of the turn from A's axes, or its joint's axis, to B's: Σ a x b, halved where all three must agree."""
+    """Sine of the rotation from A's axes, or its joint axis, to B's: Σ a x b, halved if all three axes must agree."""
     kept = loop.kept_axes
     crossed: Vec3 = ZERO3
     for k in kept:
@@ -155,7 +156,7 @@ def _turned(loop: Loop, a_axes: Sequence[Vec3], b_axes: Sequence[Vec3]) -> Vec3:
 
 
 def agreement(tree: Tree, X: Sequence[Transform], loop: Loop) -> Scalar:
-    """Negative where the gap can vanish with an axis, or a frame, the wrong way round."""
+    """Negative if the closure error can vanish although an axis, or a frame, has the opposite direction."""
     kept = loop.kept_axes
     if not kept:
         return 1.0
@@ -177,16 +178,16 @@ def loop_rows(
     loop: Loop,
     rows: Sequence[int] | None = None,
 ) -> list[ConstraintRow]:
-    """Rows of a loop.
+    """Constraint rows of a loop.
 
     Args:
         tree: the mechanism.
         X: pose of every body in its parent.
         q: positions.
         v: velocities.
-        moving: motion of every body, and of the world, with all joint accelerations zero.
+        moving: motion of every body, and of the world, with zero joint accelerations.
         loop: the loop.
-        rows: which ones, as indices into `row_kinds`; all by default.
+        rows: indices into `row_kinds`; all by default.
     """
     ways = Branches(tree, X, loop)
     kinds = row_kinds(loop)
@@ -222,7 +223,7 @@ def _wrench(kind: RowKind, e: Vec3, r: Vec3) -> Force:
 
 
 def _own_wrench(kind: RowKind, loop: Loop, e: Mapping[int, Vec3], inner: Mapping[int, Vec3]) -> Force:
-    """A row's unit wrench on the description's child, which is the parent where the loop is turned round."""
+    """Unit wrench of a row on the child of the description, which is the parent if the loop is reversed."""
     if not loop.is_turned:
         along = loop.child_pose.rotation.to_child(e[loop.child])
         return Force(ZERO3, along) if kind.is_force else Force(along, ZERO3)
@@ -240,7 +241,7 @@ def _add_columns(
 
 
 def _normal(ways: Branches) -> dict[int, Vec3]:
-    """u x w of a universal joint, in the axes of every body on both sides."""
+    """u x w of a universal joint, in the axes of every body on both branches."""
     u, w = _universal_axes(ways)
     n = cross(u, w)
     found = {ways.top: n}
@@ -254,7 +255,7 @@ def _universal_axes(ways: Branches) -> tuple[Vec3, Vec3]:
 
 
 class _Rates:
-    """γ of the rows, in the axes of the top body.
+    """γ of the rows, in the axes of the common ancestor.
 
     A force row n fixed in A: n.(a_B - a_A) - 2 n.(w_A x v_BA); a moment row: n.(ẇ_B - ẇ_A) + (w_A x n).(w_B - w_A).
     """
@@ -299,7 +300,7 @@ class _Rates:
 def _point_velocity(
     ways: Branches, q: Sequence[Scalar], v: Sequence[Scalar], side: Sequence[int], points: Mapping[int, Vec3]
 ) -> Vec3:
-    """Velocity of a side's last body at its point, seen from the top body, in its axes."""
+    """Velocity of a branch's last body at its point, relative to the common ancestor, in its axes."""
     total: Vec3 = ZERO3
     for i in reversed(side):
         body = ways.tree.bodies[i]

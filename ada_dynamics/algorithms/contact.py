@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compliant contact: of points and spheres with the ground, and with simple shapes on other bodies.
+"""Compliant contact of points and spheres with the ground, and with simple shapes on other bodies.
 
-Along the normal, the law of Hunt and Crossley (1975): f = k δ^p (1 + 3/2 e δ̇), never less than zero, with the depth δ,
-p = 1 or 3/2, and e, the loss of restitution per impact speed: 1 - e v for small e v. It is continuous at both ends of a
-contact and does not pull. Across it, Coulomb's friction with a slip speed v_s: f = -μ f_n v_t / √(|v_t|² + v_s²).
+Normal force of Hunt and Crossley (1975): f = k δ^p (1 + 3/2 e δ̇), not less than zero, with depth δ, p = 1 or 3/2, and
+e, the loss of restitution per impact speed: 1 - e v for small e v. It is continuous at both ends of a contact and has
+no adhesion. Coulomb friction with a slip speed v_s: f = -μ f_n v_t / √(|v_t|² + v_s²).
 
-A time step h makes the law linearly implicit. To first order in h the force at the end of a step with the acceleration
-a is f + h K δ̇ - A a with A = h D + h² K along the normal (K = ∂f/∂δ, D = ∂f/∂δ̇) and A = h c across it, where c is the
-secant μ f_n / √(|v_t|² + v_s²). A is symmetric and not negative, so (M + Σ JᵀAJ) a = τ - h + Jᵀ(f + h K δ̇) can be
-solved as it stands, whatever the stiffness.
+With a time step h the law is linearly implicit. To first order in h, the force at the end of a step with the
+acceleration a is f + h K δ̇ - A a with A = h D + h² K along the normal (K = ∂f/∂δ, D = ∂f/∂δ̇) and A = h c in
+tangential directions, where c is the secant μ f_n / √(|v_t|² + v_s²). A is symmetric and positive semidefinite, so (M +
+Σ JᵀAJ) a = τ - h + Jᵀ(f + h K δ̇) can be solved for any stiffness.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Law(NamedTuple):
 
 
 class GroundContact(NamedTuple):
-    """A sphere (a point, with radius zero) on a moving body, and the ground."""
+    """Contact of a sphere (or a point, with radius zero) on a moving body with the ground."""
 
     body: int
     point: Vec3  # its centre in the body's frame
@@ -51,7 +51,7 @@ class GroundContact(NamedTuple):
 
 
 class PairContact(NamedTuple):
-    """A sphere (a point, with radius zero) on a body, and a shape on another body; one of both may be the world."""
+    """Contact of a sphere (or a point, with radius zero) with a shape on another body; either body may be the world."""
 
     body: int
     point: Vec3
@@ -74,7 +74,7 @@ class Load(NamedTuple):
 
 
 class NormalForce(NamedTuple):
-    """f(δ, δ̇) and its slopes."""
+    """f(δ, δ̇) and its partial derivatives."""
 
     force: Scalar
     by_depth: Scalar  # K = ∂f/∂δ
@@ -82,28 +82,24 @@ class NormalForce(NamedTuple):
 
 
 def normal_force(law: Law, depth: Scalar, rate: Scalar) -> NormalForce:
-    """Hunt and Crossley's law with the depth clipped at zero, as well as the factor that would pull."""
+    """Hunt-Crossley force; the depth and the velocity factor are clipped at zero."""
     inside = expr.maximum(depth, 0.0)
     power = expr.sqrt(inside) if law.exponent == 1.5 else 1.0
     loss = 1.5 * law.dissipation
     grip = expr.maximum(1.0 + loss * rate, 0.0)
     spring = law.stiffness * (power * inside)
     slope = law.exponent * (law.stiffness * (power * grip))
-    return NormalForce(
-        spring * grip,
-        expr.select(0.0, depth, slope, 0.0),
-        expr.select(0.0, grip, loss * spring, 0.0),
-    )
+    return NormalForce(spring * grip, expr.select(0.0, depth, slope, 0.0), expr.select(0.0, grip, loss * spring, 0.0))
 
 
 def slip_resistance(law: Law, normal: Scalar, slip: Vec3) -> Scalar:
-    """c = μ f_n / √(|v_t|² + v_s²), so that the friction is -c v_t."""
+    """c = μ f_n / √(|v_t|² + v_s²); the friction force is -c v_t."""
     square = slip @ slip + law.slip_speed * law.slip_speed
     return law.friction * normal * (1.0 / expr.sqrt(square))
 
 
 class _Push(NamedTuple):
-    """A contact in some axes: the law's force, the force to apply, and the implicit part, at the point of contact."""
+    """Forces of a contact: the law's force, the applied force, and the implicit part, at the point of contact."""
 
     law: Vec3
     applied: Vec3
@@ -111,7 +107,15 @@ class _Push(NamedTuple):
 
 
 def _push(law: Law, depth: Scalar, n: Vec3, velocity: Vec3, step: Scalar | None) -> _Push:
-    """Of a point that moves with `velocity` against what it touches, whose normal n points at it."""
+    """Forces on a point.
+
+    Args:
+        law: the contact law.
+        depth: penetration depth [m].
+        n: normal of the touched surface, towards the point.
+        velocity: of the point relative to the surface [m/s].
+        step: h of the linearly implicit law [s]; None for the law itself.
+    """
     leaving = n @ velocity
     slip = velocity - leaving * n
     normal = normal_force(law, depth, -leaving)
@@ -120,7 +124,7 @@ def _push(law: Law, depth: Scalar, n: Vec3, velocity: Vec3, step: Scalar | None)
     of_law = normal.force * n - friction
     if step is None:
         return _Push(of_law, of_law, None)
-    # where the contact would end within the step there is nothing to be stiff, and nothing may pull
+    # a contact that ends within the step has neither stiffness nor adhesion
     coming = normal.force - step * (normal.by_depth * leaving)
     along = step * (normal.by_rate + step * normal.by_depth)
     along = expr.select(0.0, coming, along, 0.0)
@@ -136,16 +140,12 @@ def _along_and_across(along: Scalar, across: Scalar, n: Vec3) -> Mat3:
 
 
 def contact_loads(
-    tree: Tree,
-    contacts: Sequence[ContactData],
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    step: Scalar | None = None,
+    tree: Tree, contacts: Sequence[ContactData], q: Sequence[Scalar], v: Sequence[Scalar], step: Scalar | None = None
 ) -> list[Load]:
-    """Loads of all contacts: one of each with the ground, one or two of each pair (on the world where it is the first).
+    """Loads of all contacts: one per contact with the ground, one or two per pair of bodies.
 
     Args:
-        tree: the mechanism that the contacts were resolved for.
+        tree: the mechanism for which the contacts were resolved.
         contacts: the contacts.
         q: positions.
         v: velocities.
@@ -174,12 +174,12 @@ def step_wrenches(
     """Loads of the contacts during a linearly implicit step, as `Load.world`: applied - added · (ẋ⁺ - ẋ) / h.
 
     Args:
-        tree: the mechanism that the contacts were resolved for.
+        tree: the mechanism for which the contacts were resolved.
         contacts: the contacts.
         q: positions before the step.
-        v: velocities before it.
-        after: velocities after it.
-        step: its length h [s].
+        v: velocities before the step.
+        after: velocities after the step.
+        step: time step h [s].
     """
     X = transforms(tree, q)
     world = poses(tree, X)
@@ -207,7 +207,7 @@ class _Touch(NamedTuple):
 
 
 def _touch(contact: GroundContact, pose: Transform, moving: Motion, step: Scalar | None) -> _Touch:
-    """Where the arms are constants; a sphere touches with its lowest point."""
+    """Contact in body axes, in which arms are constant; a sphere touches with its lowest point."""
     n = pose.rotation.to_child(contact.normal)
     arm = -contact.radius * n
     x = contact.point + arm
@@ -228,7 +228,7 @@ def _in_world(pose: Transform, force: Vec3, arm: Vec3) -> tuple[Scalar, ...]:
 
 
 def _pair_loads(index: int, contact: PairContact, world: Sequence[Transform], moving: Sequence[Motion]) -> list[Load]:
-    """In the world's axes; both bodies are pushed at one point, so that no momentum comes from nowhere."""
+    """Loads in world axes; both bodies have opposite forces at one point, so momentum is conserved."""
     other = contact.other
     mine, theirs = (Transform() if body == WORLD else world[body] for body in (contact.body, other.body))
     centre = mine.point(contact.point)
@@ -238,18 +238,15 @@ def _pair_loads(index: int, contact: PairContact, world: Sequence[Transform], mo
     relative = _velocity_at(contact.body, x, world, moving) - _velocity_at(other.body, x, world, moving)
     push = _push(contact.law, contact.radius - near.distance, near.outward, relative, None)
     loads: list[Load] = []
-    for body, frame, force, origin in (
-        (contact.body, mine, push.law, centre),
-        (other.body, theirs, -push.law, x),
-    ):
-        if body != WORLD or not loads:  # the first one tells the contact's force, whoever feels it
+    for body, frame, force, origin in ((contact.body, mine, push.law, centre), (other.body, theirs, -push.law, x)):
+        if body != WORLD or not loads:  # the first load reports the force of the contact, also on the world
             local = frame.to_child(Force(cross(x, force), force))
             loads.append(Load(index, body, local, (*force, *cross(x - origin, force)), None))
     return loads
 
 
 def _velocity_at(body: int, x: Vec3, world: Sequence[Transform], moving: Sequence[Motion]) -> Vec3:
-    """Velocity of the matter of a body at a point of the world, world's axes."""
+    """Velocity of a body at a point in the world, in world axes."""
     if body == WORLD:
         return NO_MOTION.linear
     pose = world[body]
@@ -257,10 +254,8 @@ def _velocity_at(body: int, x: Vec3, world: Sequence[Transform], moving: Sequenc
     return pose.rotation.to_parent(moving[body].at(local).linear)
 
 
-def gather(
-    loads: Sequence[Load],
-) -> tuple[dict[int, Force], dict[int, ArticulatedInertia]]:
-    """Sums by body: `external` and `added` of `aba.forward_dynamics`; the world needs none."""
+def gather(loads: Sequence[Load]) -> tuple[dict[int, Force], dict[int, ArticulatedInertia]]:
+    """Sums by body, as `external` and `added` of `aba.forward_dynamics`; loads on the world are omitted."""
     external: dict[int, Force] = {}
     added: dict[int, ArticulatedInertia] = {}
     for load in loads:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simple shapes fixed to bodies that a sphere or a point can touch: how far a point is outside, and which way is out.
+"""Simple collision shapes on bodies: distance of a point, and outward normal.
 
-Constants are plain numbers in the axes of the body, so that they fold. All is free of branches: `expr.select` alone.
+Constants are numbers in body axes, so that they are folded. The only branches are `expr.select`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import NamedTuple, TypeAlias
 from ada_dynamics import expr
 from ada_dynamics.spatial.vector import ZERO, Mat3, Scalar, Vec3
 
-TINY = 1e-24  # [m²], squared distance under which a direction is no longer determined
+TINY = 1e-24  # [m²], squared distance below which a direction is undetermined
 
 
 class Nearest(NamedTuple):
-    """Where a point stands to a shape: distance from its surface (negative inside), and the way out of it."""
+    """Signed distance of a point from a surface (negative inside), and the outward direction."""
 
     distance: Scalar
-    outward: Vec3  # unit vector; zero where there is none, as in the centre of a sphere
+    outward: Vec3  # unit vector; zero if undetermined, as in the centre of a sphere
 
 
 class Ball(NamedTuple):
@@ -29,12 +29,12 @@ class Ball(NamedTuple):
     radius: Scalar
 
     def nearest(self, x: Vec3) -> Nearest:
-        """Of a point in the body's axes."""
+        """Signed distance of a point in body axes."""
         return _from_centre(x - self.centre, self.radius)
 
 
 class Capsule(NamedTuple):
-    """All within a radius of a line between two points."""
+    """All points within a radius of a line segment."""
 
     body: int
     start: Vec3
@@ -42,7 +42,7 @@ class Capsule(NamedTuple):
     radius: Scalar
 
     def nearest(self, x: Vec3) -> Nearest:
-        """Of a point in the body's axes."""
+        """Signed distance of a point in body axes."""
         line, arm = self.end - self.start, x - self.start
         share = arm @ line * (1.0 / (line @ line))
         kept = expr.minimum(expr.maximum(share, 0.0), 1.0)
@@ -50,14 +50,14 @@ class Capsule(NamedTuple):
 
 
 class HalfSpace(NamedTuple):
-    """All behind a plane."""
+    """All points behind a plane."""
 
     body: int
     point: Vec3
-    normal: Vec3  # out of the matter, unit length
+    normal: Vec3  # outward, unit length
 
     def nearest(self, x: Vec3) -> Nearest:
-        """Of a point in the body's axes."""
+        """Signed distance of a point in body axes."""
         return Nearest(self.normal @ (x - self.point), self.normal)
 
 
@@ -70,7 +70,7 @@ class Box(NamedTuple):
     half: Vec3  # half of its edges
 
     def nearest(self, x: Vec3) -> Nearest:
-        """Of a point in the body's axes; inside, the face that is the least deep decides."""
+        """Signed distance of a point in body axes; inside, that from the nearest face."""
         own = self.axes.T @ (x - self.centre)
         side = [expr.select(c, 0.0, -1.0, 1.0) for c in own]
         over = [s * c - h for s, c, h in zip(side, own, self.half, strict=True)]
@@ -97,6 +97,6 @@ def _from_centre(arm: Vec3, radius: Scalar) -> Nearest:
 
 
 def middle(x: Vec3, nearest: Nearest, radius: Scalar) -> Vec3:
-    """Half way between the surface of a shape and that of a sphere at x: where the two push each other."""
+    """Midpoint between the surface of a shape and that of a sphere at x, where the contact forces act."""
     back: Vec3 = (0.5 * (nearest.distance + radius)) * nearest.outward
     return x - back

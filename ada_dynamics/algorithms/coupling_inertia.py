@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coupling inertia between a support link and the joints (Takahashi 2012, eqs. 6.1-6.4), over generic scalars.
 
-The support link f is any link of a robot whose base floats, or a link at rest of one whose base is fixed. Everything is
-about its origin in its axes. With the velocity and the acceleration of f as V_f and A_f, its row of the equations of
-motion (eq. 6.2) without weight is
+The support link f is any link of a robot with a floating base, or a link at rest of a robot with a fixed base. All
+quantities refer to its origin and axes. With velocity V_f and acceleration A_f of f, its row of the equations of motion
+(eq. 6.2) without weight is
 
     M_f A_f + M_fl θ̈ + b = F,
 
-F the wrench on f from outside. With f at rest b is Ṁ_fl θ̇ (eq. 6.3), and M_fl θ̇ the momentum of the robot.
+where F is the external wrench on f. With f at rest, b is Ṁ_fl θ̇ (eq. 6.3), and M_fl θ̇ is the momentum of the robot.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from ada_dynamics.spatial.vector import Scalar
 
 
 class Coupling(NamedTuple):
-    """Of a support link with the joints, about its origin in its axes.
+    """Coupling of a support link with the joints, about its origin in its axes.
 
     Attributes:
         inertia: M_f, of the whole robot.
-        columns: M_fl, one for each velocity of the joints, those of the base left out.
-        bias: b: the wrench that keeps f from accelerating while no joint does; Ṁ_fl θ̇ where f is at rest.
-        motions: Jacobian of f by the joints, seen from the base.
-        acceleration: of f while neither base nor joints accelerate.
+        columns: M_fl, one column per joint velocity, without those of the base.
+        bias: b: wrench for zero accelerations of f and of the joints; Ṁ_fl θ̇ if f is at rest.
+        motions: Jacobian of f relative to the base, one column per joint velocity.
+        acceleration: acceleration of f for zero accelerations of base and joints.
         place: pose of f in the base.
     """
 
@@ -47,7 +47,7 @@ class Coupling(NamedTuple):
 
 
 def floating_base(tree: Tree) -> bool:
-    """True if the first body is a base that floats."""
+    """Return True if the first body is a floating base."""
     return bool(tree.bodies) and tree.bodies[0].joint.kind == Floating.kind
 
 
@@ -55,7 +55,7 @@ def coupling(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], support: str)
     """M_f, M_fl and b of eq. 6.2.
 
     Args:
-        tree: the robot; its base floats, or the support link does not move.
+        tree: the robot; its base floats, or the support link is at rest.
         q: positions.
         v: velocities.
         support: name of the link f.
@@ -77,7 +77,7 @@ def coupling(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], support: str)
             seen = to_f.to_child(places[body.index].to_parent(composite[body.index] @ s))
             if body.index in carried:
                 move = to_f.to_child(places[body.index].to_parent(s))
-                # f stays where it is: what the joint moves f by, the whole robot moves back
+                # f does not move: the whole robot moves by the opposite of the motion of f
                 seen = seen - whole @ move
                 moves[j] = moves[j] + body.multiplier * move
             columns[j] = columns[j] + body.multiplier * seen
@@ -97,7 +97,7 @@ def coupling(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], support: str)
 
 
 def wrench_on_support(found: Coupling, joints: Sequence[Scalar], support: Motion = NO_MOTION) -> Force:
-    """F of eq. 6.2 without weight, for accelerations of the joints and of f."""
+    """F of eq. 6.2 without weight, for given accelerations of joints and f."""
     wrench = found.bias + found.inertia @ support
     for column, a in zip(found.columns, joints, strict=True):
         wrench = wrench + a * column
@@ -112,9 +112,9 @@ def efforts_of_joints(
     joints: Sequence[Scalar],
     support: Motion = NO_MOTION,
 ) -> list[Scalar]:
-    """Joint efforts for accelerations of the joints and of f, weight and friction included; the world holds f.
+    """Joint efforts for given accelerations of joints and f, including weight and friction; the world supports f.
 
-    Where f is free and its acceleration is what the joints' one leaves it, the world holds nothing but weight.
+    If f is free and its acceleration results from those of the joints, the world supports only its weight.
     """
     if not floating_base(tree):
         return inverse_dynamics(tree, q, v, joints)

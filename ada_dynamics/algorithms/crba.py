@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint-space mass matrix by the composite-rigid-body method (CRB note; Walker and Orin 1982), and its dynamics.
+"""Joint-space mass matrix by the composite-rigid-body method (CRB note; Walker and Orin 1982), and forward dynamics.
 
-All that a joint carries moves as one rigid body when only that joint accelerates; the wrench that needs, projected on
-the joint and on its ancestors, is a block column of the matrix.
+If only one joint accelerates, all bodies that it carries move as one rigid body. The wrench of this motion, projected
+on the joint and its ancestors, is a block column of the matrix. Two slower methods of the CRB note serve as references.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ada_dynamics.spatial.vector import Scalar, is_zero
 
 
 def composite_inertias(tree: Tree, X: Sequence[Transform]) -> list[RigidInertia]:
-    """Inertia of each body with all that it carries, in the body's frame."""
+    """Inertia of each body and of all bodies that it carries, in the frame of the body."""
     return inward_sums(tree, X, [body.inertia for body in tree.bodies])
 
 
@@ -32,7 +32,7 @@ def mass_matrix(
     added: Mapping[int, ArticulatedInertia] | None = None,
     added_armature: Sequence[Scalar] | None = None,
 ) -> SymmetricMatrix:
-    """The matrix with its armature; entries of joints on different branches are absent.
+    """The mass matrix including armature; entries of joints on different branches are absent.
 
     With `added` and `added_armature`, M + Σ JᵀAJ + R as in `aba.forward_dynamics`.
     """
@@ -48,7 +48,7 @@ def mass_matrix(
         for j, s in enumerate(S):
             wrench = composite[body.index] @ s
             for k in range(j, len(S)):
-                # twice on the diagonal of a mimicked pair comes out right: H_ij adds to both (i, j) and (j, i)
+                # a mimicking joint shares the coordinate, so H_ij is added for both (i, j) and (j, i)
                 M.add(body.v.start + j, body.v.start + k, body.multiplier**2 * (S[k] @ wrench))
             M.add(body.v.start + j, body.v.start + j, body.multiplier**2 * body.armature)
             _project_on_ancestors(tree, X, q, M, body.index, j, wrench)
@@ -56,13 +56,7 @@ def mass_matrix(
 
 
 def _project_on_ancestors(
-    tree: Tree,
-    X: Sequence[Transform],
-    q: Sequence[Scalar],
-    M: SymmetricMatrix,
-    index: int,
-    column: int,
-    wrench: Force,
+    tree: Tree, X: Sequence[Transform], q: Sequence[Scalar], M: SymmetricMatrix, index: int, column: int, wrench: Force
 ) -> None:
     body = tree.bodies[index]
     i = body.v.start + column
@@ -73,7 +67,7 @@ def _project_on_ancestors(
             factor = body.multiplier * tree.bodies[index].multiplier
             entry = factor * (s @ wrench)
             if not is_zero(entry):
-                # A joint and one that mimics it share a coordinate: their coupling counts in both triangles.
+                # a joint and one that mimics it share a coordinate: their coupling is in both triangles
                 M.add(i, j, 2.0 * entry if i == j else entry)
 
 
@@ -108,7 +102,7 @@ def equations_of_motion(
 
 
 def mass_matrix_by_jacobians(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
-    """The matrix with its armature, body by body."""
+    """The mass matrix including armature from its definition, Σ m J_Gᵀ J_G + J_Aᵀ I J_A (CRB note)."""
     world = poses(tree, transforms(tree, q))
     n = tree.nv
     M: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
@@ -131,7 +125,10 @@ def mass_matrix_by_jacobians(tree: Tree, q: Sequence[Scalar]) -> list[list[Scala
 
 
 def mass_matrix_by_unit_vectors(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
-    """The matrix with its armature, one inverse dynamics per column."""
+    """The mass matrix including armature by the unit-vector method (CRB note).
+
+    Column j is the joint effort for unit acceleration of velocity j and zero accelerations of all other ones.
+    """
     columns = []
     for j in range(tree.nv):
         a = [1.0 if i == j else 0.0 for i in range(tree.nv)]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forward dynamics by the Divide-and-Conquer Algorithm (Takahashi 2012, sec. 2.2.3, eqs. 2.35-2.46).
 
-Like ADA, with each joint standing for its motion S q̈ (eqs. 2.35, 2.36) instead of its constraint forces: the full
-Y = (Φᴬ + Φᴮ)⁻¹ is needed, and SᵀYS of the size of q̈. In a loop that inverse need not exist; a term that changes nothing
-but the inverse helps (see `JointMotion`).
+In contrast to ADA, a joint is represented by its motion S q̈ (eqs. 2.35, 2.36) instead of its constraint forces: the
+full Y = (Φᴬ + Φᴮ)⁻¹ is needed, and SᵀYS of the size of q̈. In a loop this inverse may not exist; a term that changes
+only the inverse regularizes it (see `JointMotion`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ada_dynamics.spatial.vector import UNIT3, ZERO, ZERO3, Scalar, Vec3, cross,
 
 
 class ClosedByMotion:
-    """Joints that were closed by solving for q̈."""
+    """Joints closed by solving for q̈."""
 
     def __init__(
         self,
@@ -35,12 +35,20 @@ class ClosedByMotion:
         pulled: Mapping[int, Sequence[Motion]],
         motion: JointMotion,
     ) -> None:
-        """Args: the joints, factors of Y⁻¹, L⁻¹ d, L⁻¹ Vᵀ of each open handle, and the equation of q̈."""
+        """Store the factors for disassembly.
+
+        Args:
+            conditions: equations of the joints.
+            Y: factors of Y⁻¹.
+            s: L⁻¹ d.
+            pulled: L⁻¹ Vᵀ of each open handle.
+            motion: equation of q̈.
+        """
         self._conditions, self._Y, self._s, self._pulled, self._motion = conditions, Y, s, pulled, motion
 
     @property
     def pivots(self) -> list[Scalar]:
-        """Of Y⁻¹."""
+        """Pivots of Y⁻¹."""
         return list(self._Y.pivots)
 
     def outcomes(self, forces: Mapping[int, Force]) -> list[Outcome]:
@@ -61,7 +69,7 @@ class ClosedByMotion:
 
 
 class FreeDirection(NamedTuple):
-    """A column of S: its row among the joints' equations, τ, armature and κ (see `JointMotion`)."""
+    """A column of S: its row among the equations of the joints, τ, armature and κ (see `JointMotion`)."""
 
     row: int
     effort: Scalar
@@ -76,10 +84,11 @@ class FreeDirection(NamedTuple):
 
 
 class JointMotion:
-    """SᵀYS q̈ = τ - armature q̈ + SᵀY (d + VᵀF), eq. 2.40; in the basis [T T_a] S has columns of the unit matrix.
+    """SᵀYS q̈ = τ - armature q̈ + SᵀY (d + VᵀF), eq. 2.40.
 
-    In a loop Y need not exist. SᵀF is known, so Y⁻¹ + S κ Sᵀ and q̈' = q̈ + κ SᵀF are as good as Y⁻¹ and q̈, for any κ;
-    with κ > 0 the inverse exists wherever the joints' constraints are independent.
+    In the basis [T T_a], S has columns of the unit matrix. In a loop Y may not exist. Since SᵀF is known, Y⁻¹ + S κ Sᵀ
+    and q̈' = q̈ + κ SᵀF can replace Y⁻¹ and q̈ for any κ; with κ > 0 the inverse exists if the joint constraints are
+    independent.
     """
 
     def __init__(self, free: Sequence[FreeDirection], size: int, Y: DenseFactors) -> None:
@@ -139,7 +148,7 @@ def _sum(weights: Sequence[Scalar], motions: Sequence[Motion]) -> Motion:
 def close(conditions: ClosingEquations, handles: tuple[int, ...]) -> tuple[ArticulatedBody, ClosedByMotion]:
     """Close joints by their motion (eqs. 2.37-2.46).
 
-    W = Y - Y S (SᵀYS)⁻¹ SᵀY of eq. 2.42 is applied as its two parts: Φ' = Φ - V Y Vᵀ + (V Y S)(SᵀYS)⁻¹(V Y S)ᵀ.
+    W = Y - Y S (SᵀYS)⁻¹ SᵀY of eq. 2.42 is applied in two parts: Φ' = Φ - V Y Vᵀ + (V Y S)(SᵀYS)⁻¹(V Y S)ᵀ.
     """
     inverse_Y, d, free = equations(conditions)
     Y = factorise_dense(inverse_Y)
@@ -159,36 +168,31 @@ def close(conditions: ClosingEquations, handles: tuple[int, ...]) -> tuple[Artic
         by_rate = [_sum(column, pulled[handle]) for column in motion.divided]
         bias[handle] = own + _sum(stretched, by_rate)
         freed = motion.factors.forward(by_rate)
-        y[handle] = [
-            *Y.divided(pulled[handle]),
-            *(-m for m in motion.factors.divided(freed)),
-        ]
+        y[handle] = [*Y.divided(pulled[handle]), *(-m for m in motion.factors.divided(freed))]
         z[handle] = [*pulled[handle], *freed]
     return joined(conditions, handles, y, z, bias), ClosedByMotion(conditions, Y, s, pulled, motion)
 
 
 class AllDirections(ConstraintSelection):
-    """Loops whose joints are given with their motions, too: all six directions of each."""
+    """Constraint selection of loops whose joints are represented by constraints and motions: six directions each."""
 
     def joint(self, state: State, index: int, moving: Mapping[int, Moving]) -> LoopJointEquations:
-        """A loop joint: the conditions in use, then the directions in which it is free, or counts as free."""
+        """Equations of a loop joint: the constraints in use, followed by its free directions."""
         held = super().joint(state, index, moving)
         loop = state.tree.loops[index]
         unused = sorted(set(range(len(row_kinds(loop)))) - set(self.used(loop)))
         free = loop_rows(state.tree, state.X, state.q, state.v, moving, loop, unused)
         free += free_rows(Branches(state.tree, state.X, loop))
         terms = replace(
-            held.terms,
-            efforts=(0.0,) * len(free),
-            mobility=tuple(state.mobility(row.wrenches) for row in free),
+            held.terms, efforts=(0.0,) * len(free), mobility=tuple(state.mobility(row.wrenches) for row in free)
         )
         return LoopJointEquations([*held.rows, *free], terms)
 
 
 def free_rows(ways: Branches) -> list[ConstraintRow]:
-    """Wrenches that a loop joint cannot carry: its S as wrenches, in the form of the rows of `closure`.
+    """Free directions of a loop joint as wrenches that it cannot transmit, in the form of the rows of `closure`.
 
-    No force acts along them, and how fast the joint gives there is not asked for: their bias is left out.
+    No force acts along them, and the velocity of the joint along them is not needed: their bias is zero.
     """
     loop = ways.loop
     ends = [(loop.parent, -1.0), (loop.child, 1.0)]
@@ -207,7 +211,7 @@ def free_rows(ways: Branches) -> list[ConstraintRow]:
 
 
 def child_direction(ways: Branches, x: Vec3) -> dict[int, Vec3]:
-    """A direction in frame B's axes, in the axes of every body on both sides."""
+    """A direction in the axes of frame B, in the axes of every body on both branches."""
     at_top = ways.up(ways.loop.child_pose.rotation.to_parent(x), ways.child_side)
     found = {ways.top: at_top}
     ways.downward(at_top, ways.parent_side, found)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Least efforts of the motors of a mechanism with loops that do what efforts on all joints of its tree would.
+"""Distribution of joint efforts to the actuated joints of a mechanism with loops.
 
-Loops pass efforts on: all τ = wanted - Jᵀ λ do the same. The least one without efforts on passive joints is E y, with
+All τ = τ₀ - Jᵀ λ have the same effect. The smallest one without efforts on passive joints is E y, with
 
-    [ E + Jᵀ J  Jᵀ ] [ y ]   [ wanted ]
-    [ J         0  ] [ λ ] = [ 0      ]
+    [ E + Jᵀ J  Jᵀ ] [ y ]   [ τ₀ ]
+    [ J         0  ] [ λ ] = [ 0  ]
 
-where E has a one for each motor: Jᵀ (J y) is nothing, but makes the pivots of passive joints regular where the motors
-drive all motions y that the loops allow.
+where E is one for each actuated velocity. The term Jᵀ (J y) is zero, but makes the pivots of passive joints regular if
+the actuated joints determine all motions y that the loops allow.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ada_dynamics.spatial.vector import Scalar
 
 
 class Sharing(NamedTuple):
-    """How efforts are shared.
+    """Constraints and actuated velocities of a distribution of efforts.
 
     Attributes:
-        plan: the conditions in use, and the order of elimination.
-        units: of the conditions: J is divided by them, to be about one.
-        motors: velocities of joints that have motors.
-        softness: how far conditions that depend on each other give way (`kkt.softened`); none where they do not.
+        plan: constraints in use, and the order of elimination.
+        units: divisors of the rows of J, which scale them to about one.
+        motors: actuated velocities.
+        softness: compliance of redundant constraints (`kkt.softened`); empty if constraints are independent.
     """
 
     plan: Plan
@@ -40,8 +40,8 @@ class Sharing(NamedTuple):
     softness: Sequence[float] = ()
 
 
-def system(tree: Tree, q: Sequence[Scalar], wanted: Sequence[Scalar], sharing: Sharing) -> LinearSystem:
-    """The equations above, in y and λ."""
+def system(tree: Tree, q: Sequence[Scalar], effort: Sequence[Scalar], sharing: Sharing) -> LinearSystem:
+    """The system of equations of this module, in y and λ, for efforts τ₀ on all joints."""
     plan, nv, rest = sharing.plan, tree.nv, no_velocity(tree)
     X = transforms(tree, q)
     rows = planned_rows(tree, X, q, rest, standing_still(tree), plan)
@@ -54,14 +54,14 @@ def system(tree: Tree, q: Sequence[Scalar], wanted: Sequence[Scalar], sharing: S
             matrix.add(nv + c, k, x)
             for j, y in scaled[: at + 1]:
                 matrix.add(k, j, x * y)
-    return matrix, [*wanted, *[0.0] * plan.conditions]
+    return matrix, [*effort, *[0.0] * plan.conditions]
 
 
 def solve(
-    tree: Tree, q: Sequence[Scalar], wanted: Sequence[Scalar], sharing: Sharing
+    tree: Tree, q: Sequence[Scalar], effort: Sequence[Scalar], sharing: Sharing
 ) -> tuple[list[Scalar], ConstrainedSolution]:
-    """Efforts of all joints, and the solution in y and λ, whose pivots tell how good it is."""
-    equations = system(tree, q, wanted, sharing)
+    """Efforts of all joints, and the solution in y and λ with its pivots."""
+    equations = system(tree, q, effort, sharing)
     if sharing.softness:
         found = softened(tree.nv, sharing.plan, equations, sharing.softness)
     else:

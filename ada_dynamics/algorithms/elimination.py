@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which conditions of the loops are in use, and in which order velocities and multipliers are eliminated.
+"""Loop constraints in use, and the order in which velocities and multipliers are eliminated.
 
-Every way to close loops is an order, or a choice of blocks, of elimination in one sparse symmetric system:
+Every algorithm for loops is an order, or a choice of blocks, of elimination in one sparse symmetric system:
 
     [ M  Jᵀ ] [ a  ]   [ τ - h ]
     [ J  0  ] [ -λ ] = [  -γ   ]
 
-The constraints in use must be independent. Where those of a loop depend on each other, and the dependent ones change
-with the configuration (a Bennett linkage), combinations of them take their place: a plan gives their number, and the
-integrator updates their weights as the mechanism moves (`constraints.combinations`). Where a state violates the
-constraints, as in the stages of an integrator, dependent constraints contradict each other; fixed combinations do not.
+The constraints in use must be independent. If those of a loop are dependent, and the dependent ones change with the
+configuration (a Bennett linkage), linear combinations replace them: a plan has their number, and their weights are
+inputs that are updated during a simulation (`constraints.combinations`). Off the loop constraints, as in the
+stages of an integrator, dependent constraints are inconsistent; fixed combinations remain consistent.
 
-A plan is made once per model, on numbers; the algorithms follow it over any scalars.
+A plan is made once per model, on numbers; the algorithms use it with any scalars.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Plan:
-    """How to close the loops of a mechanism.
+    """Elimination plan for the loops of a mechanism.
 
-    Unknowns are numbered: the velocities, then one multiplier per condition or combination in use, loop by loop.
+    Unknowns are numbered: the velocities, followed by one multiplier per constraint or combination in use, loop by
+    loop.
     """
 
     rows: Mapping[str, tuple[int, ...]]  # conditions in use by loop, as indices into `closure.row_kinds`
@@ -42,7 +43,7 @@ class Plan:
 
     @property
     def conditions(self) -> int:
-        """Number of conditions, or combinations, in use."""
+        """Number of constraints, or combinations, in use."""
         return sum(self.combinations.get(name, len(rows)) for name, rows in self.rows.items())
 
     @property
@@ -57,13 +58,13 @@ class Plan:
         of_loop: Callable[[Loop, tuple[int, ...]], Sequence[Item]],
         combine: Callable[[Sequence[Scalar], Sequence[Item]], Item],
     ) -> list[Item]:
-        """Something of each condition, or of each combination.
+        """One item for each constraint or combination in use.
 
         Args:
             tree: the mechanism.
-            weights: of the combinations, loop by loop, row by row.
-            of_loop: gives it for the conditions of a loop.
-            combine: makes one of several, by their weights.
+            weights: weights of the combinations, loop by loop, row by row.
+            of_loop: returns the items of the constraint rows of a loop.
+            combine: combines several items by weights.
         """
         left = iter(weights)
         found: list[Item] = []
@@ -76,7 +77,7 @@ class Plan:
 
 
 class ConstrainedSolution(NamedTuple):
-    """Accelerations of a mechanism with loops, and how its loops are held."""
+    """Accelerations and multipliers of a mechanism with loops, and their pivots."""
 
     accelerations: list[Scalar]
     multipliers: list[Scalar]  # λ: force or moment of each condition on the loop joint's child
@@ -93,5 +94,5 @@ def planned_rows(
     plan: Plan,
     weights: Sequence[Scalar] = (),
 ) -> list[ConstraintRow]:
-    """The conditions in use, in the order of their multipliers."""
+    """The constraint rows in use, in the order of their multipliers."""
     return plan.in_use(tree, weights, lambda loop, rows: loop_rows(tree, X, q, v, moving, loop, rows), combined)

@@ -21,22 +21,22 @@ def kinetic_of_links(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Sc
 
 
 def kinetic(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
-    """The links' kinetic energy and that of the rotors, ½ Σ armature v² [J]."""
+    """Kinetic energy of links and rotors, ½ Σ V . I V + ½ Σ armature v² [J]."""
     rotors = sum((r * x for r, x in zip(rotor_efforts(tree, v), v, strict=True)), ZERO)
     return kinetic_of_links(tree, q, v) + 0.5 * rotors
 
 
 def potential(tree: Tree, q: Sequence[Scalar]) -> Scalar:
-    """That of the weight and that of the joints' springs [J]."""
+    """Potential energy of weight and springs [J]."""
     return potential_of_weight(tree, q) + stored_energy(tree, q)
 
 
 def potential_of_weight(tree: Tree, q: Sequence[Scalar]) -> Scalar:
-    """-g . Σ m c, zero at the world's origin [J]."""
+    """-g . Σ m c, zero at the origin of the world [J]."""
     return -(tree.gravity @ first_moment(tree, q))
 
 
-LARGEST, LEAST = 4.0, 1e-6  # factors by which the kinetic energy is scaled at most
+LARGEST, LEAST = 4.0, 1e-6  # largest and smallest factor of the kinetic energy
 _TINY = 1e-30  # [J²], for 0/0 at rest
 
 Vector = Sequence[Scalar]
@@ -45,15 +45,23 @@ Vector = Sequence[Scalar]
 def scaled_velocities(
     tree: Tree, before: tuple[Vector, Vector], a: Vector, held: Scalar, h: Scalar, after: tuple[Vector, Vector]
 ) -> list[Scalar]:
-    """s v⁺.
+    """Velocities s v⁺ after a first-order step, scaled so that the energy changes by the work of the forces only.
+
+    After v⁺ = v + h a and q⁺ = q + h q̇(v⁺), projected onto the loop constraints, the kinetic energy T has grown by
+    about ½ h² aᵀ M a where velocities change direction: along loops and by Coriolis forces. Scaled by s,
+
+        s² T(q⁺, v⁺) = T(q, v) + W,   W = h v̄ᵀ (M a + C v + g - Jᵀ λ) + [U - ½ h P]⁺ - [U - ½ h P],   v̄ = ½ (v + v⁺),
+
+    where U is the work of weight, U̇ = P = -gᵀ v. The bracket retains the bounded error of a semi-implicit step of a
+    robot with constant M, for which s = 1: T - U + ½ h P of a passive mechanism is constant.
 
     Args:
         tree: the mechanism.
         before: q and v.
         a: accelerations of the step.
         held: λᵀ J(q) v⁺; J v is zero.
-        h: length of the step [s].
-        after: q⁺ and v⁺, on the loops.
+        h: time step [s].
+        after: q⁺ and v⁺, on the loop constraints.
     """
     (q, v), (q1, v1) = before, after
     inward = gather_efforts(tree, q, joint_wrenches(tree, q, v, a))
@@ -71,7 +79,7 @@ def scaled_velocities(
 
 
 def _linear_momentum(tree: Tree, q: Vector, v: Vector) -> Vec3:
-    """Of all bodies, in the world's axes [kg m/s]."""
+    """Linear momentum of all bodies, in world axes [kg m/s]."""
     X = transforms(tree, q)
     total: Vec3 = ZERO3
     for body, pose, V in zip(tree.bodies, poses(tree, X), velocities(tree, X, q, v), strict=True):

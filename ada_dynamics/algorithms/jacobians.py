@@ -14,7 +14,7 @@ from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3, is_zero
 
 
 def columns_at(tree: Tree, q: Sequence[Scalar], world: Sequence[Transform], body: int, point: Vec3) -> list[Motion]:
-    """Jacobian of a body at a point of the world, world's axes: one motion per velocity of the model (eq. A.1)."""
+    """Jacobian of a body at a point in the world, in world axes: one motion per velocity of the model (eq. A.1)."""
     columns = [NO_MOTION] * tree.nv
     for i in tree.ancestry(body):
         joint, pose = tree.bodies[i], world[i]
@@ -55,12 +55,17 @@ SparseRow = dict[int, Scalar]
 def tangent_map(
     rows: Sequence[Mapping[int, Scalar]], pivots: Sequence[tuple[int, int]], chosen: Sequence[int]
 ) -> tuple[dict[int, SparseRow], list[Scalar]]:
-    """T by rows, and the pivots that were divided by.
+    """T of v = T y with J v = 0, by elimination with given pivots.
+
+    The rows of J are independent constraints, as many as dependent velocities.
 
     Args:
-        rows: of J, by velocity.
-        pivots: row and velocity of each, in the order of elimination.
-        chosen: velocities y, in the order of T's columns.
+        rows: rows of J, by velocity.
+        pivots: row and velocity of each pivot, in the order of elimination.
+        chosen: independent velocities y, in the order of T's columns.
+
+    Returns:
+        Rows of T by velocity, and the values of the pivots.
     """
     left: list[SparseRow] = [{k: x for k, x in row.items() if not is_zero(x)} for row in rows]
     found = []

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions where articulated bodies are joined by joints (Takahashi 2012, eqs. 2.14-2.17, 3.12-3.16).
+"""Equations of joints between articulated bodies (Takahashi 2012, eqs. 2.14-2.17, 3.12-3.16).
 
-The wrench of a joint is N x: a basis N of wrenches, the columns of T and then of T_a, and as many numbers x, which are
-λ and τ (eq. 2.15). Nᵀ of the relative acceleration is linear in x and in the forces on the handles that stay open:
+The wrench of a joint is N x: a basis N of wrenches, the columns of T followed by those of T_a, and coefficients x,
+which are λ and τ (eq. 2.15). Nᵀ of the relative acceleration is linear in x and in the forces on the open handles:
 
     Nᵀ(V̇ᴮ - V̇ᴬ) = G x + d + Σₚ VₚᵀFₚ,     G = Nᵀ(Φᴬ + Φᴮ)N,     Vₚ = Φₚ N
 
-The rows of T must vanish, those of T_a are q̈ (eqs. 2.9, 2.22). G and V are gathered here, where a joint's frame makes
-them cheap: for a joint about a coordinate axis TᵀΦT is a part of Φ. The ways to solve them are ADA's and DCA's.
+The rows of T must vanish, those of T_a are q̈ (eqs. 2.9, 2.22). G and V are computed here in the frame of a joint,
+where they are cheap: for a joint about a coordinate axis, TᵀΦT is a submatrix of Φ. ADA and DCA solve these equations.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ Block = list[list[Scalar]]
 
 @dataclass(frozen=True)
 class Terms:
-    """Known terms of the numbers x of a joint's wrench."""
+    """Known terms of the coefficients x of a joint's wrench."""
 
-    held: int  # so many of them are λ, the first ones
-    efforts: tuple[Scalar, ...] = ()  # τ, for the others
-    armature: Scalar = 0.0  # of these others: they are τ - armature q̈
-    mobility: tuple[Scalar, ...] = ()  # what each of the others does to single links along itself; for DCA in loops
+    held: int  # number of λ, which come first
+    efforts: tuple[Scalar, ...] = ()  # τ of the remaining coefficients
+    armature: Scalar = 0.0  # the remaining coefficients are τ - armature q̈
+    mobility: tuple[Scalar, ...] = ()  # acceleration of single links along each of them; for DCA in loops
 
     @property
     def size(self) -> int:
-        """How many x there are."""
+        """Number of coefficients."""
         return self.held + len(self.efforts)
 
 
 class ClosingJoint(Protocol):
-    """A joint that is about to be closed."""
+    """A joint to be closed."""
 
     @property
     def ends(self) -> tuple[int, ...]:
-        """The links that it joins, without the world."""
+        """The links that it connects, without the world."""
         ...
 
     @property
@@ -57,7 +57,7 @@ class ClosingJoint(Protocol):
 
     @property
     def bias(self) -> Sequence[Scalar]:
-        """d: Nᵀ of the relative acceleration while no handle is pulled."""
+        """d: Nᵀ of the relative acceleration without forces on the handles."""
         ...
 
     def columns(self, operator: Callable[[int], Operator | None]) -> list[Motion]:
@@ -69,7 +69,7 @@ class ClosingJoint(Protocol):
         ...
 
     def own_block(self, operator: Callable[[int, int], Operator | None]) -> Block | None:
-        """Its part of G, where there is a short way to it; `operator(i, j)` is Φ between two ends."""
+        """Its block of G, if it can be computed directly; `operator(i, j)` is Φ between two ends."""
         ...
 
     def wrench(self, x: Sequence[Scalar]) -> Force:
@@ -82,14 +82,14 @@ class ClosingJoint(Protocol):
 
 
 def moving_of(w: Vec3, acceleration: Motion) -> Moving:
-    """A link's motion from its velocity and acceleration."""
+    """Motion of a link from angular velocity and acceleration."""
     return Moving(w, acceleration.angular, acceleration.linear, spin_matrix(w, acceleration.angular))
 
 
 class JointFrame(NamedTuple):
-    """Where the equations of a joint stand: the child's frame, or the one that it has before the joint moves.
+    """Frame of the equations of a joint: that of the child, or that of the child at the zero position of the joint.
 
-    What is seen from the second one is not turned with the joint on the parent's side, but on the child's.
+    Terms of the parent in the second frame need no rotation by the joint, those of the child do.
     """
 
     in_parent: Transform
@@ -97,26 +97,34 @@ class JointFrame(NamedTuple):
 
     @classmethod
     def of(cls, body: Body, q: Sequence[Scalar], before: bool) -> JointFrame:
-        """The child's frame; with `before` the other one, if [T T_a] is the same there."""
+        """The frame of the child; with `before` the one at the zero position, if [T T_a] is the same there."""
         pose = body.joint.pose(q)
         if before and body.joint.is_even:
             return cls(body.placement, pose.inverse())
         return cls(body.placement @ pose, None)
 
     def to_child(self, motion: Motion) -> Motion:
-        """A motion in the child's frame as seen here."""
+        """Transform a motion in the frame of the child to this frame."""
         return motion if self.in_child is None else self.in_child.to_child(motion)
 
     def to_parent(self, force: Force) -> Force:
-        """A force in the child's frame."""
+        """Transform a force in this frame to the frame of the child."""
         return force if self.in_child is None else self.in_child.to_parent(force)
 
 
 class TreeJointEquations:
-    """A joint of the tree."""
+    """Equations of a joint of the tree."""
 
     def __init__(self, body: Body, q: Sequence[Scalar], frame: JointFrame, between: Motion, terms: Terms) -> None:
-        """Args: the body that it carries, positions, where its equations stand, `bias_between`, terms."""
+        """Set up the basis and the bias.
+
+        Args:
+            body: the body that the joint carries.
+            q: positions of the joint.
+            frame: frame of the equations.
+            between: see `bias_between`.
+            terms: known terms.
+        """
         self.body, self.frame, self.terms = body, frame, terms
         self.basis = (*body.joint.constraint(q), *body.joint.active(q))
         seen = frame.to_child(between)
@@ -154,7 +162,7 @@ class TreeJointEquations:
         return [between @ n for n in self.basis]
 
     def own_block(self, operator: Callable[[int, int], Operator | None]) -> Block | None:
-        """Nᵀ(Φᴬ + Φᴮ)N, if the two links are in two articulated bodies."""
+        """Nᵀ(Φᴬ + Φᴮ)N, if the two links belong to two articulated bodies."""
         i, p = self.body.index, self.body.parent
         total = operator(i, i) or NO_OPERATOR
         if self.frame.in_child is not None:
@@ -170,7 +178,7 @@ class TreeJointEquations:
         return self.frame.to_parent(combined(self.basis, x))
 
     def pulls(self, x: Sequence[Scalar]) -> dict[int, Force]:
-        """On the child, and its reaction on the parent."""
+        """Forces on the child and on the parent."""
         wrench = combined(self.basis, x)
         found = {self.body.index: self.frame.to_parent(wrench)}
         if self.body.parent != WORLD:
@@ -179,9 +187,9 @@ class TreeJointEquations:
 
 
 def bias_between(body: Body, q: Sequence[Scalar], v: Sequence[Scalar], own: Motion, parent: Moving) -> Motion:
-    """Bᴮ - Bᴬ - Ṡq̇ in the child's frame, from the biases of both links and the parent's velocity.
+    """Bᴮ - Bᴬ - Ṡq̇ in the frame of the child, from the biases of both links and the velocity of the parent.
 
-    With q̈ = 0 the parent would take the body along with the acceleration that is taken off here.
+    The subtracted term is the acceleration of the body with q̈ = 0.
     """
     taken = moving_outward(body, body.transform(q), q, v, None, parent)
     return own - Motion(taken.wd, taken.a)
@@ -206,10 +214,10 @@ def combined(wrenches: Sequence[Force], x: Sequence[Scalar]) -> Force:
 
 
 class LoopJointEquations:
-    """A joint that closes a loop, by its rows (see `closure`): N holds wrenches on both bodies, in their frames."""
+    """Equations of a loop joint from its rows (see `closure`): N has wrenches on both bodies, in their frames."""
 
     def __init__(self, rows: Sequence[ConstraintRow], terms: Terms) -> None:
-        """Args: rows, made from the biases of the two ends; what is known about their multipliers."""
+        """Args: rows for the biases of the two ends; known terms of their multipliers."""
         self.rows, self.terms = rows, terms
         self.ends = tuple(rows[0].wrenches) if rows else ()
         self.bias = [row.rate for row in rows]
@@ -232,7 +240,7 @@ class LoopJointEquations:
         return result
 
     def own_block(self, operator: Callable[[int, int], Operator | None]) -> Block | None:
-        """No short way."""
+        """None: there is no direct computation."""
         return None
 
     def wrench(self, x: Sequence[Scalar]) -> Force:
@@ -240,15 +248,15 @@ class LoopJointEquations:
         return combined([row.own for row in self.rows], x)
 
     def pulls(self, x: Sequence[Scalar]) -> dict[int, Force]:
-        """On both ends."""
+        """Forces on both ends."""
         return {end: combined([row.wrenches[end] for row in self.rows], x) for end in self.ends}
 
 
 class ClosingEquations:
-    """G, d and V of joints that are closed at once; each part is an articulated body, no two of them share a link."""
+    """G, d and V of joints that are closed at once; the parts are articulated bodies without common links."""
 
     def __init__(self, parts: Sequence[ArticulatedBody], joints: Sequence[ClosingJoint]) -> None:
-        """Args: the articulated bodies that are joined, the joints."""
+        """Args: the articulated bodies to be joined, the joints."""
         self.parts, self.joints = parts, joints
         self._part = {link: part for part in parts for link in part.handles}
         self._columns: dict[tuple[int, int], list[Motion]] = {}
@@ -300,14 +308,14 @@ class ClosingEquations:
 
 
 class Outcome(NamedTuple):
-    """Wrench and acceleration of a joint, once the forces on the open handles are known."""
+    """Wrench and acceleration of a joint for given forces on the open handles."""
 
     x: list[Scalar]  # λ, then the efforts that reach the links
     rates: list[Scalar]  # q̈
 
 
 class ClosedJoints(Protocol):
-    """Joints that have been closed: how they give when the handles that stayed open are pulled."""
+    """Closed joints: their motion and wrenches for given forces on the open handles."""
 
     def outcomes(self, forces: Mapping[int, Force]) -> list[Outcome]:
         """Per joint, for forces on the open handles."""
@@ -315,7 +323,7 @@ class ClosedJoints(Protocol):
 
     @property
     def pivots(self) -> list[Scalar]:
-        """Of the conditions, in the order of the joints; positive where these are independent."""
+        """Pivots of the constraints, in the order of the joints; positive if these are independent."""
         ...
 
 
@@ -329,7 +337,7 @@ def joined(
     z: Mapping[int, Sequence[Motion]],
     bias: Mapping[int, Motion],
 ) -> ArticulatedBody:
-    """The articulated body with Φ'ₚᵣ = Φₚᵣ - Σ yₚ zᵣᵀ (eqs. 2.21, 3.7, 3.17) that keeps these handles."""
+    """The articulated body with Φ'ₚᵣ = Φₚᵣ - Σ yₚ zᵣᵀ (eqs. 2.21, 3.7, 3.17) and the given handles."""
     operators = {}
     for p in handles:
         for r in handles:
@@ -340,5 +348,5 @@ def joined(
 
 
 def has_rotor(terms: Terms) -> bool:
-    """True if a joint's motors have inertia of their own."""
+    """Return True if a joint has armature."""
     return not is_zero(terms.armature)

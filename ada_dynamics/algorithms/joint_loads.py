@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efforts of joints themselves in a simulation: soft stops at their limits, and friction that can hold.
+"""Joint efforts in a simulation: soft stops at limits, friction that can hold, and servos.
 
-A stop pushes back with k δ (1 + d δ̇), never less than zero, at the depth δ behind the limit: continuous at its onset,
-and it does not pull. Limits on the angles of a spherical joint (`model.turns`) push along the slopes of these angles.
-Coulomb friction is -f v / √(v² + v_s²): a resting joint creeps under a load that it can hold.
+A stop has the effort k δ (1 + d δ̇), not less than zero, at the depth δ beyond the limit: continuous at its onset, and
+without adhesion. Limits on the angles of a spherical joint (`model.turns`) act along the gradients of these angles.
+Coulomb friction is -f v / √(v² + v_s²): under a load below its limit a joint creeps.
 
-With a time step h the efforts are linearly implicit, as those of `algorithms.contact`: h D + h² K is added to the
-joint's armature. The viscous damping of joints, which stays in `algorithms.passive`, adds h times its constant; a
-spring of stiffness k, which stays in `algorithms.passive`, pulls h k v less and adds h² k.
+With a time step h the efforts are linearly implicit, like those of `algorithms.contact`: h D + h² K is added to the
+armature of the joint. The viscous damping of joints, which remains in `algorithms.passive`, adds h times its constant;
+a spring of stiffness k, which also remains there, reduces its effort by h k v and adds h² k.
+
+The effort of a servo is τ = τ_ff + k (q* - q) + d (v* - v), limited to that of the motor. With a time step h, τ at the
+end of the step is τ - h k v - (h d + h² k) a to first order, whose last term is an armature. A saturated motor has no
+armature of this kind.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
 
 
 class Stop(NamedTuple):
-    """Soft stops at the bound of one quantity of a joint."""
+    """Soft stops at the bounds of one quantity of a joint."""
 
     body: int
     bound: Bound
@@ -34,7 +38,7 @@ class Stop(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """An effort and what it adds to the armature in a linearly implicit step."""
+    """An effort, and the armature that it adds in a linearly implicit step."""
 
     effort: Scalar
     armature: Scalar
@@ -48,7 +52,7 @@ NO_EFFORT = Effort(0.0, 0.0)
 
 
 def stop_effort(stop: Stop, q: Scalar, v: Scalar, step: Scalar | None) -> Effort:
-    """Of both limits, on the bounded quantity and its rate."""
+    """Effort of both limits on the bounded quantity, for its value and rate."""
     total = NO_EFFORT
     # Hunt and Crossley's factor is 1 + 3/2 e δ̇
     law = Law(stop.stiffness, 1.0, stop.damping * (1.0 / 1.5), 0.0, 1.0)
@@ -77,7 +81,7 @@ def friction_effort(body: Body, rate: Scalar, friction_speed: Scalar, step: Scal
 
 
 def _ahead(body: Body, rate: Scalar, step: Scalar) -> Effort:
-    """How damping and spring of a joint change within a step, beside what they are at its start."""
+    """Change of damping and spring efforts of a joint within a step, relative to its start."""
     pull = step * body.stiffness
     return Effort(-(pull * rate), step * (body.damping + pull))
 
@@ -90,14 +94,14 @@ def joint_loads(
     v: Sequence[Scalar],
     step: Scalar | None = None,
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """Efforts on all joints, to add to τ, and what to add to their armature (zeros without a step).
+    """Efforts on all joints, to be added to τ, and additional armature (zeros without a step).
 
-    The equations of motion must then be those of `without_friction(tree)`, which leaves the friction to this function.
+    The equations of motion must use `without_friction(tree)`, since friction is included here.
 
     Args:
         tree: the mechanism, with its friction.
         stops: at bounds of joints.
-        friction_speed: v_s, under which friction is as good as viscous [rad/s] or [m/s].
+        friction_speed: v_s, below which friction is close to viscous [rad/s] or [m/s].
         q: positions.
         v: velocities.
         step: h of the linearly implicit law [s]; None for the law itself.
@@ -106,12 +110,12 @@ def joint_loads(
     armature: list[Scalar] = [0.0] * tree.nv
 
     def put(i: int, body: Body, own: Effort) -> None:
-        # a joint that mimics another gives its effort to that one's coordinate
+        # the effort of a mimicking joint acts on the coordinate of the joint that it mimics
         efforts[i] = efforts[i] + body.multiplier * own.effort
         armature[i] = armature[i] + body.multiplier**2 * own.armature
 
     def put_along(body: Body, directions: Sequence[Scalar], own: Effort) -> None:
-        # m d dᵀ of the armature along a direction d is at most diag(m |dᵢ| Σ|d|): just as stable, and alone on each
+        # m d dᵀ of the armature along a direction d is at most diag(m |dᵢ| Σ|d|), which is as stable and diagonal
         size = sum((expr.absolute(d) for d in directions), ZERO)
         for i, d in zip(range(body.v.start, body.v.stop), directions, strict=True):
             put(i, body, Effort(d * own.effort, expr.absolute(d) * (size * own.armature)))
@@ -130,7 +134,7 @@ def joint_loads(
 
 
 def without_friction(tree: Tree) -> Tree:
-    """The same tree without the Coulomb friction of its joints; their viscous damping stays."""
+    """The same tree without Coulomb friction of its joints; viscous damping remains."""
     return replace(tree, bodies=tuple(replace(body, friction=0.0) for body in tree.bodies))
 
 
@@ -155,7 +159,7 @@ COMMAND_SIZE = len(ServoCommand._fields)
 
 
 def servo_effort(limit: float, command: ServoCommand, q: Scalar, v: Scalar, step: Scalar | None = None) -> Effort:
-    """Of one servo, on the joint's own position and velocity; without a step the law itself, and no armature."""
+    """Effort of one servo for position and velocity of its joint; without a step the law itself, and no armature."""
     wanted = command.effort + (command.stiffness * (command.position - q) + command.damping * (command.velocity - v))
     armature: Scalar = 0.0
     if step is not None:
@@ -177,12 +181,12 @@ def servo_efforts(
     v: Sequence[Scalar],
     step: Scalar | None = None,
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """Efforts on all joints, to add to τ, and what to add to their armature (zeros without a step).
+    """Efforts on all joints, to be added to τ, and additional armature (zeros without a step).
 
     Args:
         tree: the mechanism.
         servos: of its joints.
-        commands: `ServoCommand`s of all, one after another.
+        commands: `ServoCommand`s of all servos, concatenated.
         q: positions.
         v: velocities.
         step: h of the linearly implicit law [s]; None for the law itself.
@@ -194,7 +198,7 @@ def servo_efforts(
         (position,), (rate,) = body.positions(q), body.velocities(v)
         command = ServoCommand(*commands[COMMAND_SIZE * i : COMMAND_SIZE * (i + 1)])
         own = servo_effort(servo.limit, command, position, rate, step)
-        # of a joint that mimics another, that one's coordinate gets the effort
+        # the effort of a mimicking joint acts on the coordinate of the joint that it mimics
         efforts[body.v.start] = efforts[body.v.start] + body.multiplier * own.effort
         armature[body.v.start] = armature[body.v.start] + body.multiplier**2 * own.armature
     return efforts, armature

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several links as one articulated body, by their joint-space equations of motion (Takahashi 2012, eqs. 4.4-4.9).
 
-With M v̇ = τ - h + Σ JᵢᵀFᵢ for the group, whose base floats unless a joint to the world is part of it: Φᵢⱼ = Jᵢ M⁻¹ Jⱼᵀ.
-No link needs a regular inertia for this, only the group.
+With M v̇ = τ - h + Σ JᵢᵀFᵢ for the group, whose base floats unless a joint to the world belongs to it: Φᵢⱼ = Jᵢ M⁻¹
+Jⱼᵀ. Only the group needs a regular inertia, not its links.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ AT_ORIGIN = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class SubTree:
-    """Some links of a tree as a tree of their own; a base that floats is at the origin, not turned."""
+    """Some links of a tree as a separate tree; a floating base is at the origin, without rotation."""
 
     tree: Tree
     joints: tuple[int, ...]  # bodies of the whole tree whose joints are inside
@@ -33,12 +33,12 @@ class SubTree:
 
     @property
     def floats(self) -> bool:
-        """True if no joint to the world is inside."""
+        """Return True if the group contains no joint to the world."""
         return len(self.links) > len(self.joints)
 
 
 def sub_tree(tree: Tree, joints: Sequence[int]) -> SubTree:
-    """The links that some joints of a tree (by their bodies) hold together."""
+    """The links connected by some joints of a tree (given by their bodies)."""
     inner = sorted(joints)
     links = sorted({link for j in inner for link in (j, tree.bodies[j].parent)} - {WORLD})
     place = {link: i for i, link in enumerate(links)}
@@ -57,7 +57,7 @@ def sub_tree(tree: Tree, joints: Sequence[int]) -> SubTree:
 
 
 def local_position(part: SubTree, q: Sequence[Scalar]) -> list[Scalar]:
-    """The part's positions out of the whole tree's."""
+    """Positions of the sub-tree from those of the whole tree."""
     result: list[Scalar] = []
     for link in part.links:
         result += q[part.source.bodies[link].q] if link in part.joints else AT_ORIGIN
@@ -67,12 +67,12 @@ def local_position(part: SubTree, q: Sequence[Scalar]) -> list[Scalar]:
 def local_motion(
     part: SubTree, v: Sequence[Scalar], effort: Sequence[Scalar], w: Mapping[int, Vec3]
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """The part's velocities and efforts, out of the whole tree's and of the angular velocities of its links."""
+    """Velocities and efforts of the sub-tree, from those of the whole tree and the angular velocities of its links."""
     speeds: list[Scalar] = []
     efforts: list[Scalar] = []
     for link in part.links:
         inner, own = link in part.joints, part.source.bodies[link].v
-        # what a part does depends on how fast its base turns, not on how fast it moves along
+        # the dynamics depend on the angular velocity of the base, not on its linear velocity
         speeds += v[own] if inner else (*ZERO3, *w[link])
         efforts += effort[own] if inner else (0.0,) * 6
     return speeds, efforts
@@ -89,7 +89,7 @@ def link_columns(tree: Tree, X: Sequence[Transform], q: Sequence[Scalar], link: 
 
 
 class JointSpaceBody:
-    """A group of links in a state."""
+    """A group of links in a given state."""
 
     def __init__(
         self,
@@ -100,7 +100,16 @@ class JointSpaceBody:
         w: Mapping[int, Vec3],
         external: Mapping[int, Force],
     ) -> None:
-        """Args: the links; q, v and efforts of the whole tree; angular velocities of the links; external wrenches."""
+        """Factorize the mass matrix of the group.
+
+        Args:
+            part: the links.
+            q: positions of the whole tree.
+            v: velocities of the whole tree.
+            effort: joint efforts of the whole tree.
+            w: angular velocities of the links, in their axes.
+            external: external wrenches on the links.
+        """
         self.part = part
         tree = part.tree
         self._q = local_position(part, q)

@@ -18,9 +18,9 @@ Carried = TypeVar("Carried", Force, RigidInertia, ArticulatedInertia)
 
 
 class Moving(NamedTuple):
-    """How a body moves, in its own axes: w, ẇ, the acceleration of its origin, and Ψ = [ẇ×] + [w×]².
+    """Motion of a body in its axes: w, ẇ, the acceleration of its origin, and Ψ = [ẇ×] + [w×]².
 
-    The acceleration of a point at r from the origin is a + Ψ r, that of any first moment likewise.
+    The acceleration of a point r is a + Ψ r; that of a first moment likewise has the form m a + Ψ h.
     """
 
     w: Vec3
@@ -30,7 +30,7 @@ class Moving(NamedTuple):
 
 
 def at_rest(a: Vec3 = ZERO3) -> Moving:
-    """A frame that only accelerates: the world, with a = -gravity where weight is wanted."""
+    """Motion of a frame that only accelerates, such as the world with a = -gravity to account for weight."""
     return Moving(ZERO3, ZERO3, a, ZERO33)
 
 
@@ -47,17 +47,20 @@ def spin_matrix(w: Vec3, wd: Vec3) -> Mat3:
 
 
 def moving_outward(
-    body: Body,
-    X: Transform,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    a: Sequence[Scalar] | None,
-    parent: Moving,
+    body: Body, X: Transform, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar] | None, parent: Moving
 ) -> Moving:
-    """Motion of a body from its parent's, joint variables q, v and accelerations a (None: all zero).
+    """Motion of a body from that of its parent.
 
-    w = Rᵀw_p + w_J,  ẇ = Rᵀẇ_p + Rᵀw_p x w_J + ẇ_J,  a = Rᵀ(a_p + Ψ_p r) + 2 Rᵀw_p x v_J + a_J,
-    with w_J, v_J = S v and ẇ_J, a_J = Ṡ v + S v̇ seen from the parent.
+    w = Rᵀw_p + w_J,  ẇ = Rᵀẇ_p + Rᵀw_p x w_J + ẇ_J,  a = Rᵀ(a_p + Ψ_p r) + 2 Rᵀw_p x v_J + a_J, with w_J, v_J = S v and
+    ẇ_J, a_J = Ṡ v + S v̇ relative to the parent.
+
+    Args:
+        body: the body.
+        X: its pose in the parent.
+        q: positions of its joint.
+        v: velocities of its joint.
+        a: accelerations of its joint; None means zero.
+        parent: motion of the parent.
     """
     relative = body.joint.relative_velocity(q, v)
     rate = body.joint.bias(q, v)
@@ -78,7 +81,7 @@ def transforms(tree: Tree, q: Sequence[Scalar]) -> list[Transform]:
 
 
 def poses(tree: Tree, X: Sequence[Transform]) -> list[Transform]:
-    """Pose of every body in the world, rotations multiplied out."""
+    """Pose of every body in the world, with a single rotation matrix each."""
     result: list[Transform] = []
     for body, x in zip(tree.bodies, X, strict=True):
         result.append((x if body.parent == WORLD else result[body.parent] @ x).flat())
@@ -86,7 +89,7 @@ def poses(tree: Tree, X: Sequence[Transform]) -> list[Transform]:
 
 
 def velocities(tree: Tree, X: Sequence[Transform], q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Motion]:
-    """Velocity of every body in its own frame (Takahashi 2012, eq. 2.5)."""
+    """Velocity of every body in the frame of the body (Takahashi 2012, eq. 2.5)."""
     result: list[Motion] = []
     for body, x in zip(tree.bodies, X, strict=True):
         own = body.joint.relative_velocity(body.positions(q), body.velocities(v))
@@ -102,7 +105,7 @@ def motions(
     a: Sequence[Scalar] | None,
     base: Moving,
 ) -> list[Moving]:
-    """`moving_outward` over the whole tree."""
+    """Motion of every body by `moving_outward`; `base` is the motion of the world."""
     result: list[Moving] = []
     for body, x in zip(tree.bodies, X, strict=True):
         parent = base if body.parent == WORLD else result[body.parent]
@@ -114,7 +117,7 @@ def motions(
 def world_and_bodies(
     tree: Tree, X: Sequence[Transform], q: Sequence[Scalar], v: Sequence[Scalar], gravity: bool = True
 ) -> dict[int, Moving]:
-    """`motions` with zero joint accelerations by body, the world's among them; weight as an acceleration upward."""
+    """Motion of the world and of every body with zero joint accelerations; weight is an upward acceleration."""
     base = at_rest(-tree.gravity if gravity else ZERO3)
     return {WORLD: base, **dict(enumerate(motions(tree, X, q, v, None, base)))}
 
@@ -135,7 +138,7 @@ def inward_sums(tree: Tree, X: Sequence[Transform], own: Sequence[Carried]) -> l
 
 
 def standing_still(tree: Tree) -> dict[int, Moving]:
-    """The same without velocities and without weight."""
+    """Motion of the world and of every body at rest and without weight, by body."""
     return dict.fromkeys((WORLD, *range(len(tree.bodies))), at_rest())
 
 
@@ -161,7 +164,7 @@ def all_link_poses(tree: Tree, q: Sequence[Scalar]) -> dict[str, Transform]:
 
 
 def link_velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], link: str) -> Motion:
-    """Velocity of a link at its origin, in the world's axes."""
+    """Velocity of a link at its origin, in world axes."""
     frame = tree.frames[link]
     if frame.body == WORLD:
         return Motion(ZERO3, ZERO3)
@@ -172,13 +175,13 @@ def link_velocity(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], link: st
 
 
 def link_acceleration(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], link: str) -> Motion:
-    """Angular acceleration of a link and acceleration of its origin, in the world's axes."""
+    """Angular acceleration of a link and acceleration of its origin, in world axes."""
     frame = tree.frames[link]
     if frame.body == WORLD:
         return Motion(ZERO3, ZERO3)
     body = motions(tree, transforms(tree, q), q, v, a, at_rest())[frame.body]
     point = body.a + body.spin @ frame.pose.position
-    # The link's axes need not be the body's, whose joint axis was brought onto a coordinate axis.
+    # The axes of the link may differ from those of the body, whose joint axis is a coordinate axis.
     local = frame.pose.rotation
     R = link_pose(tree, q, link).rotation
     return Motion(R.to_parent(local.to_child(body.wd)), R.to_parent(local.to_child(point)))
@@ -188,18 +191,25 @@ _JOINT = SphericalEuler()
 
 
 class ConsistentRates(NamedTuple):
-    """Of one joint, by the parameter s."""
+    """Rates of Euler angles with respect to the parameter s."""
 
     angles: tuple[Scalar, Scalar, Scalar]  # dθ/ds
     time: Scalar  # dt/ds, never negative
 
 
 def consistent_rates(q: Sequence[Scalar], w: Sequence[Scalar]) -> ConsistentRates:
-    """Rates of z-y-z Euler angles at an angular velocity.
+    """Rates of z-y-z Euler angles by the singularity-consistent method (Takahashi 2012, sec. 3.4.2).
+
+    θ̇ = S⁻¹ ω divides by det S, which vanishes in gimbal lock. The method (Nenchev et al. 2000) parametrizes the same
+    path by s,
+
+        dθ/ds = adj(S) ω,    dt/ds = det S,
+
+    without a division: near gimbal lock the rate of time decreases to zero, and the rates of the angles remain finite.
 
     Args:
-        q: the angles.
-        w: angular velocity in the child's frame.
+        q: the angles [rad].
+        w: angular velocity in the child's frame [rad/s].
     """
     a, b, c = (column.angular for column in _JOINT.subspace(q))
     turning = Vec3(*w)

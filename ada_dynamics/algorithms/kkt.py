@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward dynamics with loops in joint space: mass matrix, conditions, and one sparse symmetric elimination.
+"""Forward dynamics with loops in joint space: mass matrix, constraints, and one sparse symmetric elimination.
 
-With M and h from Lagrange's method these are his equations with multipliers (Takahashi 2012, sec. 2.3).
-
-Conditions that depend on each other are all kept where each gives way a little to its multiplier: `softened`.
+With M and h from Lagrange's method these are his equations with multipliers (Takahashi 2012, sec. 2.3). Redundant
+constraints can all be used if each is slightly compliant: see `softened`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from ada_dynamics.spatial.vector import Scalar
 
 LinearSystem = tuple[SymmetricMatrix, list[Scalar]]
 
-REFINEMENTS = 2  # of what soft conditions leave
+REFINEMENTS = 2  # of compliant constraints
 
 
 def system(
@@ -38,7 +37,7 @@ def system(
     rates: Sequence[Scalar] | None = None,
     weights: Sequence[Scalar] = (),
 ) -> LinearSystem:
-    """[M Jᵀ; J 0] and [τ - h; -γ], in the unknowns [a; -λ]; other right sides than γ where `rates` are given."""
+    """[M Jᵀ; J 0] and [τ - h; -γ], in the unknowns [a; -λ]; `rates` replace γ."""
     nv = tree.nv
     X = transforms(tree, q)
     M, rest = equations(tree, q, v, tau, external) if external else equations(tree, q, v, tau)
@@ -67,9 +66,10 @@ def forward_dynamics(
     rates: Sequence[Scalar] | None = None,
     weights: Sequence[Scalar] = (),
 ) -> ConstrainedSolution:
-    """Accelerations and multipliers; what is added as in `aba.forward_dynamics`, by the default equations only.
+    """Compute accelerations and multipliers.
 
-    With `rates` in place of γ the conditions are J a = -rates; `weights` are those of the plan's combinations.
+    `added` and `added_armature` are those of `aba.forward_dynamics`, for the default equations only. With `rates` in
+    place of γ, the constraints are J a = -rates; `weights` are those of the combinations of the plan.
     """
     if added is not None or added_armature is not None:
         equations = partial(equations, added=added, added_armature=added_armature)
@@ -84,14 +84,14 @@ def solved(nv: int, plan: Plan, equations: LinearSystem) -> tuple[ConstrainedSol
 
 
 def softened(nv: int, plan: Plan, equations: LinearSystem, softness: Sequence[Scalar]) -> ConstrainedSolution:
-    """The solution of a `system` whose conditions may depend on each other: J a - E (-λ) = -γ instead of J a = -γ.
+    """The solution of a `system` with redundant constraints: J a - E (-λ) = -γ instead of J a = -γ.
 
-    Each refinement solves for what the conditions still leave, E (-λ): along a singular value σ of L⁻¹ Jᵀ the error is
-    (e / (σ² + e))³ in the end. The multipliers are the least ones in the norm of E.
+    Each refinement solves for the residual E (-λ) of the constraints: along a singular value σ of L⁻¹ Jᵀ the final
+    error is (e / (σ² + e))³. The multipliers have the least norm with respect to E.
 
     Args:
         nv: number of velocities.
-        plan: of all conditions that act, multipliers last.
+        plan: of all constraints, multipliers last.
         equations: the system.
         softness: diagonal of E.
     """
@@ -121,7 +121,11 @@ def residual(
     multipliers: Sequence[Scalar] = (),
     weights: Sequence[Scalar] = (),
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """M a + h - Jᵀλ and J a + γ."""
+    """M a + h - Jᵀλ and J a + γ: the residual of the equations of motion with multipliers, plus τ.
+
+    Its first derivatives are those of forward and inverse dynamics, with and without loops: with the factors of [M Jᵀ;
+    J 0], the derivative of [a; -λ] is minus the solution for the derivative of the residual.
+    """
     X = transforms(tree, q)
     base = at_rest(-tree.gravity)
     moving = motions(tree, X, q, v, a, base)

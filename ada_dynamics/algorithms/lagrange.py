@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Symbolic equations of motion by Lagrange's method: M q̈ + c + g = τ (Takahashi 2012, sec. 4.2.1, eqs. 4.10, 4.11).
 
-Kinetic energy T and potential energy V are written as expressions and differentiated; this algorithm therefore runs on
-expression nodes only. Where velocities are not rates of coordinates (quaternions), it is the equation of Euler and
-Poincaré: d/dt ∂T/∂v + [v, ∂T/∂v] - Eᵀ ∂(T - V)/∂q = τ with q̇ = E v.
+Kinetic energy T and potential energy V are expressions that are differentiated; this algorithm therefore runs on
+expression nodes only. Where velocities are not rates of coordinates (quaternions), it is the Euler-Poincaré equation:
+d/dt ∂T/∂v + [v, ∂T/∂v] - Eᵀ ∂(T - V)/∂q = τ with q̇ = E v.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def equations_of_motion(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) ->
 def mass_and_rest(
     tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]
 ) -> tuple[SymmetricMatrix, list[Scalar]]:
-    """M, and τ - c - g without damping, friction and springs."""
+    """M, and τ - c - g minus passive joint efforts."""
     M, c, g = equations_of_motion(tree, q, v)
     passive = passive_efforts(tree, q, v)
     return M, [t - p - x - y for t, p, x, y in zip(tau, passive, c, g, strict=True)]
@@ -71,7 +71,7 @@ def _position_rates(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> lis
 
 
 def _generalized(tree: Tree, q: Sequence[Scalar], slope: Sequence[Scalar]) -> list[Scalar]:
-    """Eᵀ ∂/∂q: a slope over positions as one over velocities."""
+    """Eᵀ ∂/∂q: converts a gradient with respect to positions to one with respect to velocities."""
     result: list[Scalar] = [0.0] * tree.nv
     for body in tree.bodies:
         n = body.joint.nv

@@ -10,7 +10,7 @@ from ada_dynamics.spatial.vector import Scalar, is_zero
 
 
 class SymmetricMatrix:
-    """A symmetric matrix that stores the entries that are not constant zeros."""
+    """A symmetric matrix that stores all entries except constant zeros."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -37,7 +37,7 @@ class SymmetricMatrix:
 
 
 class Factors(NamedTuple):
-    """A = Lᵀ D L in the order of elimination: the pivots D, their inverses, and L's entries behind each of them."""
+    """A = Lᵀ D L in the order of elimination: pivots D, their inverses, and the entries of L after each pivot."""
 
     pivots: list[Scalar]
     inverse: list[Scalar]
@@ -46,7 +46,10 @@ class Factors(NamedTuple):
 
 
 def factorise(matrix: SymmetricMatrix, order: Sequence[int] | None = None) -> Factors:
-    """Eliminate one coordinate after the other.
+    """Factorize A = Lᵀ D L by elimination of one coordinate after the other, with scalar pivots.
+
+    In the default order, on a mass matrix in depth-first order, leaves are eliminated first and there is no fill-in.
+    Other orders serve mechanisms with loops.
 
     Args:
         matrix: its pivots must not vanish in this order.
@@ -104,14 +107,14 @@ def solve_factorised(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
 
 
 class DenseFactors(NamedTuple):
-    """Factors of a matrix; `lower[k]` are the entries of row k of L before the diagonal, which is one."""
+    """A = L D Lᵀ; `lower[k]` are the entries of row k of L before the diagonal, which is one."""
 
     lower: tuple[tuple[Scalar, ...], ...]
     pivots: tuple[Scalar, ...]
     inverse: tuple[Scalar, ...]  # of the pivots
 
     def forward(self, b: Sequence[Any]) -> list[Any]:
-        """L⁻¹ b, with a scalar or a motion in each row."""
+        """L⁻¹ b for scalars or motions."""
         x: list[Any] = []
         for value, row in zip(b, self.lower, strict=True):
             for factor, before in zip(row, x, strict=True):
@@ -120,7 +123,7 @@ class DenseFactors(NamedTuple):
         return x
 
     def divided(self, b: Sequence[Any]) -> list[Any]:
-        """D⁻¹ b, likewise."""
+        """D⁻¹ b for scalars or motions."""
         return [k * x for k, x in zip(self.inverse, b, strict=True)]
 
     def backward(self, b: Sequence[Scalar]) -> list[Scalar]:
@@ -133,7 +136,7 @@ class DenseFactors(NamedTuple):
 
 
 def factorise_dense(A: Sequence[Sequence[Scalar]]) -> DenseFactors:
-    """Factors of a matrix whose upper triangle is given; its pivots must not vanish."""
+    """Factors of a matrix with a given upper triangle and nonzero pivots."""
     n = len(A)
     rest = [list(row) for row in A]
     lower: list[list[Scalar]] = [[0.0] * i for i in range(n)]

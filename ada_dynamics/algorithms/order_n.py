@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward dynamics by the order-n algorithm after Rosenthal and Kane (Tarao et al., eqs. 1-7, sec. 3.3).
+"""Forward dynamics by the order-n algorithm of Rosenthal and Kane (Tarao et al., eqs. 1-7, sec. 3.3).
 
-State of a body: acceleration of its centre of mass and angular acceleration, split into a part S that is linear in the
-accelerations u̇ and a remainder (a_t, α_t) of velocities (eq. 4). Every equation is written at centres of mass.
+The state of a body is the acceleration of its centre of mass and its angular acceleration, separated into a part S that
+is linear in the accelerations u̇ and a remainder (a_t, α_t) of velocities (eq. 4). All equations refer to centres of
+mass.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def forward_dynamics(
     tau: Sequence[Scalar],
     external: Mapping[int, Force] | None = None,
 ) -> list[Scalar]:
-    """Joint accelerations. Needs a model in which every joint has its own coordinates."""
+    """Compute the joint accelerations; mimicking joints are not supported."""
     X = transforms(tree, q)
     effort = [t - p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
     centres = [_centre(b.inertia) for b in tree.bodies]
@@ -87,7 +88,7 @@ def _about_centre(inertia: RigidInertia, c: Vec3) -> Mat3:
 
 
 def _between_centres(body: Body, X: Transform, centres: Sequence[Vec3]) -> Transform:
-    """Pose of the frame at the body's centre in that at its parent's."""
+    """Pose of the frame at the centre of mass of a body in the frame at that of its parent."""
     own = X.position + X.rotation.to_parent(centres[body.index])
     return Transform(X.rotation, own if body.parent == WORLD else own - centres[body.parent])
 

@@ -14,7 +14,7 @@ from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, is_zero
 def lost_effort(body: Body, rate: Scalar) -> Scalar:
     """damping v + friction sign(v) of one velocity of a joint; sign(0) = 0.
 
-    A resting joint is not held: sticking is a matter of the simulator, which sees time.
+    Static friction is modelled by the simulation.
     """
     effort = body.damping * rate
     if is_zero(body.friction) or is_zero(rate):
@@ -23,7 +23,7 @@ def lost_effort(body: Body, rate: Scalar) -> Scalar:
 
 
 def lost_efforts(tree: Tree, v: Sequence[Scalar]) -> list[Scalar]:
-    """`lost_effort` of all joints in the model's order."""
+    """`lost_effort` of all joints in the order of the model."""
     result: list[Scalar] = [0.0] * tree.nv
     for body in tree.bodies:
         for i, rate in zip(range(body.v.start, body.v.stop), body.velocities(v), strict=True):
@@ -32,7 +32,11 @@ def lost_efforts(tree: Tree, v: Sequence[Scalar]) -> list[Scalar]:
 
 
 def spring_effort(body: Body, q: Sequence[Scalar]) -> list[Scalar]:
-    """Efforts of one joint against its spring, for the joint's own positions."""
+    """Effort of the spring of a joint, for its positions.
+
+    A joint with one position has the effort k (q - rest). A spherical joint rests at its zero position and has the
+    effort k φ along its rotation vector φ, in the child's axes: the gradient of ½ k |φ|².
+    """
     if is_zero(body.stiffness):
         return [0.0] * body.joint.nv
     return [body.stiffness * x for x in body.joint.deflection(q, body.rest)]
@@ -46,13 +50,13 @@ def stored_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
 
 
 def unloaded(tree: Tree) -> Tree:
-    """The same tree without weight and springs: at rest nothing acts on it."""
+    """The same tree without weight and springs, which is in equilibrium at rest."""
     bodies = tuple(body if is_zero(body.stiffness) else replace(body, stiffness=0.0) for body in tree.bodies)
     return replace(tree, bodies=bodies, gravity=ZERO3)
 
 
 def joint_passive_efforts(body: Body, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-    """Of one joint, on its own positions and velocities."""
+    """Passive efforts of one joint, for its positions and velocities."""
     efforts = [lost_effort(body, rate) + pull for rate, pull in zip(v, spring_effort(body, q), strict=True)]
     if is_zero(body.armature) or not body.joint.leaves_free():
         return efforts
@@ -62,7 +66,7 @@ def joint_passive_efforts(body: Body, q: Sequence[Scalar], v: Sequence[Scalar]) 
 
 
 def passive_efforts(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-    """Of all joints in the model's order."""
+    """Passive efforts of all joints in the order of the model."""
     result: list[Scalar] = [0.0] * tree.nv
     for body in tree.bodies:
         own = joint_passive_efforts(body, body.positions(q), body.velocities(v))

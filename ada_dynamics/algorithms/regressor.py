@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse dynamics as they depend on masses, losses, rotors and springs, which is linearly: τ = Y(q, v, a) π.
+"""Regressor of inverse dynamics: efforts are linear in masses, losses, rotors and springs, τ = Y(q, v, a) π.
 
-(Atkeson, An and Hollerbach 1986.) Each column is Newton-Euler's way of one parameter: its unit makes a wrench on its
-body, which the joints below carry.
+(Atkeson, An and Hollerbach 1986.) A column is the result of the Newton-Euler algorithm for one parameter: one unit of
+it causes a wrench on its body, which the joints towards the base carry.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import NO_FORCE
 from ada_dynamics.spatial.vector import Mat3, Scalar, Vec3
 
-# Of a body, about the origin and in the axes of the link that its joint carries: mass, first moments, inertias.
+# Inertial parameters of a body about the origin and in the axes of the link that its joint carries.
 INERTIAL = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 OF_JOINT = ("damping", "friction", "armature")  # and stiffness, where the type of joint has springs
-_TOGETHER = (INERTIAL[:8], INERTIAL[8:])  # the lanes of one sweep
+_TOGETHER = (INERTIAL[:8], INERTIAL[8:])  # lanes of one sweep
 
 
 def parameters(tree: Tree, links: Sequence[str]) -> dict[str, float]:
@@ -32,7 +32,7 @@ def parameters(tree: Tree, links: Sequence[str]) -> dict[str, float]:
 
     Args:
         tree: the mechanism, with numbers.
-        links: the link that each body's joint carries; what is fixed to it counts as part of it.
+        links: the link that each body's joint carries; links fixed to it are included.
     """
     found: dict[str, float] = {}
     for body, link in zip(tree.bodies, links, strict=True):
@@ -44,7 +44,7 @@ def parameters(tree: Tree, links: Sequence[str]) -> dict[str, float]:
 
 
 def changed(tree: Tree, links: Sequence[str], changes: Mapping[str, Scalar]) -> Tree:
-    """The tree with these parameters changed by so much; see `parameters`."""
+    """The tree with changed parameters (see `parameters`); `changes` are added to their values."""
     bodies = []
     for body, link in zip(tree.bodies, links, strict=True):
         inertia = body.inertia
@@ -59,7 +59,7 @@ def changed(tree: Tree, links: Sequence[str], changes: Mapping[str, Scalar]) -> 
 def regressor(
     tree: Tree, links: Sequence[str], q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]
 ) -> list[list[Scalar]]:
-    """Y, a row for each velocity."""
+    """Y, one row per velocity."""
     X = transforms(tree, q)
     moving = motions(tree, X, q, v, a, at_rest(-tree.gravity))
     columns: list[list[Scalar]] = []
@@ -74,7 +74,7 @@ def regressor(
 
 
 def _unit(names: Sequence[str]) -> RigidInertia:
-    """One of each of these parameters, side by side, and nothing of the others."""
+    """Inertia with one unit of each of these parameters, in lanes, and zero of all other ones."""
 
     def lanes(name: str) -> Scalar:
         result: Scalar = per_lane([float(own == name) for own in names])

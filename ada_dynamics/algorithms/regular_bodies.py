@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bodies that assembly starts from: links that all resist every motion, or groups of links that do so together.
+"""Bodies from which assembly starts: links with regular inertia, or groups of links that have one together.
 
-Links that do not (thin rods, massless links) get inertia from around them, where there is a way that nobody feels
-(`model.spread`). Where there is none, they are taken together with their neighbours, as few as possible, in joint
-space; then their resistance depends on the pose, and is as good as that of the mechanism.
+Links with singular inertia (thin rods, massless links) receive inertia of adjacent links, if the motion is not affected
+(`model.spread`). Otherwise the smallest possible groups of links are represented in joint space; their inertia then
+depends on the configuration, and is regular wherever that of the mechanism is.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from ada_dynamics.model.inertia_regularization import is_thin, regularize_inerti
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 
-# A group resists a motion where it has this share of what its single entries of the mass matrix promise.
+# Smallest eigenvalue of the mass matrix of a group, scaled to a unit diagonal.
 LEAST = 1e-6
 POSES = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Regular:
-    """A tree to assemble."""
+    """A tree ready for assembly."""
 
     tree: Tree
     moved: tuple[RigidInertia | None, ...]  # through each joint from the parent to the body, in the body's frame
@@ -36,13 +36,17 @@ class Regular:
 
     @property
     def is_unchanged(self) -> bool:
-        """True if no inertia had to be moved."""
+        """Return True if no inertia was moved."""
         return all(m is None for m in self.moved)
 
 
 @lru_cache(maxsize=32)
 def regular(tree: Tree) -> Regular:
-    """The tree with regular inertias or groups; an error names a link that nothing helps."""
+    """The tree with regular inertias or groups.
+
+    Raises:
+        ModelError: a link has a singular inertia in any group.
+    """
     nothing = (None,) * len(tree.bodies)
     if not any(is_thin(body.inertia) for body in tree.bodies):
         return Regular(tree, nothing)
@@ -54,7 +58,7 @@ def regular(tree: Tree) -> Regular:
 
 
 def _groups(tree: Tree) -> tuple[tuple[int, ...], ...]:
-    """Joints of groups that are regular: around each thin link, one neighbour after the other."""
+    """Joints of groups with regular inertia, each grown from a link with singular inertia by adding neighbours."""
     rng = np.random.default_rng(20120302)
     poses = [_random_position(tree, rng) for _ in range(POSES)]
     inside: set[int] = set()
@@ -66,7 +70,7 @@ def _groups(tree: Tree) -> tuple[tuple[int, ...], ...]:
                 raise _impossible(tree, body.index)
             larger = {j: _group_of(tree, body.index, inside | {j}) for j in choices}
             helpful = [j for j in choices if _is_regular(tree, body.index, larger[j], poses)]
-            # where nothing near helps, what the link carries is more likely to than what carries it
+            # if no single neighbour suffices, an outer one is more likely to help than an inner one
             chosen = min(helpful, key=lambda j: len(larger[j])) if helpful else choices[-1]
             inside.add(chosen)
             group = larger[chosen]
@@ -75,7 +79,7 @@ def _groups(tree: Tree) -> tuple[tuple[int, ...], ...]:
 
 
 def _group_of(tree: Tree, body: int, inside: set[int]) -> set[int]:
-    """Joints that hold a group together, from one of its bodies; groups on the world keep apart from each other."""
+    """Joints of the group that contains a body; groups on the world remain separate."""
     links, joints = {body}, set[int]()
     while True:
         more = {j for j in inside - joints if j in links or tree.bodies[j].parent in links}
@@ -86,14 +90,14 @@ def _group_of(tree: Tree, body: int, inside: set[int]) -> set[int]:
 
 
 def _neighbours(tree: Tree, body: int, group: set[int]) -> list[int]:
-    """Joints that lead out of a group, that to its parent first."""
+    """Joints at the border of a group, those towards the base first."""
     links = {body} | group | {tree.bodies[j].parent for j in group} - {WORLD}
     upward = [j for j in sorted(links) if j not in group]
     return upward + [b.index for b in tree.bodies if b.parent in links and b.index not in group]
 
 
 def _is_regular(tree: Tree, body: int, group: set[int], poses: Sequence[Sequence[float]]) -> bool:
-    """True if a group resists all its motions in general."""
+    """Return True if a group has a regular mass matrix in all sample configurations."""
     if not group:
         return not is_thin(tree.bodies[body].inertia)
     part = sub_tree(tree, sorted(group))
@@ -116,9 +120,8 @@ def _random_position(tree: Tree, rng: np.random.Generator) -> list[float]:
 def _impossible(tree: Tree, body: int) -> ModelError:
     link = next((f.link for f in tree.frames.values() if f.body == body), tree.bodies[body].name)
     return ModelError(
-        f"nothing resists some motion of link {link!r}, which joint {tree.bodies[body].name!r} carries, in any "
-        "position: give it, or the links around it, mass and inertia about all axes, give their joints armature, or "
-        "make them fixed.",
+        f"link {link!r} at joint {tree.bodies[body].name!r} has a singular inertia in every configuration: give it, or "
+        "adjacent links, mass and inertia about all axes, give their joints armature, or make them fixed.",
         link=link,
         joint=tree.bodies[body].name,
         field="inertia",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse dynamics by the recursive Newton-Euler algorithm, on accelerations of points.
 
-Weight enters as an acceleration of the base, external wrenches body by body.
+Weight is an acceleration of the base; external wrenches act on bodies.
 """
 
 from __future__ import annotations
@@ -17,31 +17,27 @@ from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3, cross, diagonal
 
 
 def needed_force(inertia: RigidInertia, moving: Moving) -> Force:
-    """The wrench that makes a body move so (Takahashi 2012, eq. 2.1: I V̇ + P), about its origin.
+    """Wrench about the origin that gives a body its motion (Takahashi 2012, eq. 2.1: I V̇ + P).
 
-    f = m a + Ψ h and n = I ẇ + w x I w + h x a. The first two terms of n are the axial part of Ψ E with
-    E = ½ tr(I) 1 - I: nᵢ = (ΨE)_kj - (ΨE)_jk for cyclic i, j, k, which reuses the products in Ψ.
+    f = m a + Ψ h and n = I ẇ + w x I w + h x a. The first two terms of n are the axial part of Ψ E with E = ½ tr(I) 1 -
+    I: nᵢ = (ΨE)_kj - (ΨE)_jk for cyclic i, j, k, which reuses the products in Ψ.
     """
     m, h, about = inertia
     f = m * moving.a + moving.spin @ h
     half_trace = 0.5 * (about[0][0] + about[1][1] + about[2][2])
     E = diagonal(half_trace, half_trace, half_trace) - about
     P = moving.spin
-    turn = Vec3(
-        P[2] @ E[1] - P[1] @ E[2],
-        P[0] @ E[2] - P[2] @ E[0],
-        P[1] @ E[0] - P[0] @ E[1],
-    )
+    turn = Vec3(P[2] @ E[1] - P[1] @ E[2], P[0] @ E[2] - P[2] @ E[0], P[1] @ E[0] - P[0] @ E[1])
     return Force(turn + cross(h, moving.a), f)
 
 
 def joint_efforts(body: Body, q: Sequence[Scalar], wrench: Force) -> list[Scalar]:
-    """Sᵀ F: the part of a joint's wrench that the joint's motors must give (eq. 2.10)."""
+    """Sᵀ F: the efforts of a joint whose wrench is F (eq. 2.10)."""
     return [s @ wrench for s in body.joint.subspace(q)]
 
 
 def gather_efforts(tree: Tree, q: Sequence[Scalar], wrenches: Sequence[Force]) -> list[Scalar]:
-    """Joint efforts of all joints in the model's order."""
+    """Efforts of all joints in the order of the model."""
     tau: list[Scalar] = [0.0] * tree.nv
     for body in tree.bodies:
         efforts = joint_efforts(body, body.positions(q), wrenches[body.index])
@@ -58,7 +54,7 @@ def joint_wrenches(
     external: Mapping[int, Force] | None = None,
     gravity: bool = True,
 ) -> list[Force]:
-    """Wrench through every joint onto its body, in the body's frame.
+    """Wrench of every joint on its body, in the frame of the body.
 
     Args:
         tree: the mechanism.
@@ -84,7 +80,10 @@ def inverse_dynamics(
     external: Mapping[int, Force] | None = None,
     gravity: bool = True,
 ) -> list[Scalar]:
-    """Joint efforts for given accelerations, with armature, damping, friction and springs."""
+    """Joint efforts for given accelerations, including armature, damping, friction and springs.
+
+    Arguments are those of `joint_wrenches`.
+    """
     tau = gather_efforts(tree, q, joint_wrenches(tree, q, v, a, external, gravity))
     tau = [t + p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
     return tau if a is None else [t + r for t, r in zip(tau, rotor_efforts(tree, a), strict=True)]
@@ -101,10 +100,10 @@ def rotor_efforts(tree: Tree, a: Sequence[Scalar]) -> list[Scalar]:
 
 
 def no_velocity(tree: Tree) -> tuple[float, ...]:
-    """A velocity vector of constant zeros, which the algorithms fold away."""
+    """A velocity vector of constant zeros, which are folded."""
     return (0.0,) * tree.nv
 
 
 def gravity_efforts(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
-    """Efforts that hold the mechanism still against its weight and its springs."""
+    """Joint efforts that balance weight and springs at rest."""
     return inverse_dynamics(tree, q, no_velocity(tree), None)

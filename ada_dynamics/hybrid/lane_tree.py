@@ -87,8 +87,7 @@ class LaneTree:
         above = places[0].body
         if above != WORLD and places == tuple(LaneOfBody(above, lane) for lane in range(len(self.members[above]))):
             return values[above]
-        above_lanes = [cast(T, on_scalars(partial(extract, lane=place.lane), values[place.body])) for place in places]
-        return lanes_packed(above_lanes)
+        return lanes_packed([cast(T, on_scalars(partial(extract, lane=lane), values[i])) for i, lane in places])
 
     def seen_from_below(self, body: int, values: Mapping[int, T]) -> list[T]:
         """Values of a body's children as terms with the lanes of the body; their sum is the total of all children.
