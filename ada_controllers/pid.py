@@ -22,7 +22,7 @@ from ada_controllers.state import JointReference, State
 from ada_dynamics import expr
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.constraint_set import LoopNumbers
+from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.constraints.tangent_map import velocity_units
 from ada_dynamics.jit.compiled import Vector, compiled
@@ -132,7 +132,7 @@ def apparent_inertias(model: Model, q: Array, places: NDArray[np.intp]) -> Array
     M = np.array(mass_matrix(model.tree, q.tolist()).dense(), dtype=np.float64)
     motions = np.eye(model.nv)
     if model.loops:
-        numbers = LoopNumbers(model)
+        numbers = ConstraintSet(model)
         units = velocity_units(model, numbers.length)
         _, s, Vt = np.linalg.svd(numbers.jacobian(q) / numbers.weights[:, None] * units)
         motions = units[:, None] * Vt[int(np.sum(s > SINGULAR * s[0])) :].T

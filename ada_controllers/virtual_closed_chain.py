@@ -189,8 +189,8 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         gap = self.mechanism.gap(state.q)
         largest = float(np.max(np.abs(gap), initial=0.0))
         if largest > self.settings.largest_gap:
-            conditions = self.mechanism.study.numbers.conditions
-            loop, _, kind = conditions[self.mechanism.plans.conditions[int(np.argmax(np.abs(gap)))]]
+            conditions = self.mechanism.analysis.constraints.rows
+            loop, _, kind = conditions[self.mechanism.plans.nontrivial[int(np.argmax(np.abs(gap)))]]
             unit = "m" if kind.is_force else "rad"
             raise StateRefused(
                 f"{self.NAME}: loop {loop!r} is open by {largest:.3g} {unit}; it begins up to "

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import study
+from ada_dynamics.constraints.analysis import analyse
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms.parts import Mechanism
 
@@ -25,7 +25,7 @@ def platform_jacobian(table: Mechanism, platform: str) -> Array:
         InputError: the motors do not determine how the plate moves.
     """
     model = table.model
-    conditions = study(model, table.q).numbers.jacobian(table.q)
+    conditions = analyse(model, table.q).constraints.jacobian(table.q)
     motors = np.concatenate([np.arange(model.nv)[model.v_index(name)] for name in model.actuated])
     others = np.setdiff1d(np.arange(model.nv), motors)
     values = np.linalg.svd(conditions[:, others], compute_uv=False)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import ada_dynamics as ada
 from ada_dynamics.algorithms.articulated_body import FreeBody
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.constraint_set import LoopNumbers
+from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.tree import WORLD, Body, Loop
 from ada_dynamics.robots import mechanisms
@@ -69,10 +69,10 @@ def on_chain(n: int) -> Start:
 def on_ring(n: int) -> Start:
     """A ring of n moving links of 0.1 m and the ground, in a state that keeps it closed."""
     model = mechanisms.ring(n + 1, radius=0.05 * (n + 1) / np.pi, mass=n + 1.0).model
-    numbers, rng = LoopNumbers(model), np.random.default_rng(n)
+    numbers, rng = ConstraintSet(model), np.random.default_rng(n)
     q = rng.normal(size=n, scale=BENT / n)
     for _ in range(CLOSING_STEPS):
-        q -= np.linalg.pinv(numbers.jacobian(q)) @ numbers.gap(q)
+        q -= np.linalg.pinv(numbers.jacobian(q)) @ numbers.violation(q)
     J = numbers.jacobian(q)
     v = rng.normal(size=n)
     return Start(model, q, v - np.linalg.pinv(J) @ (J @ v), rng.normal(size=n))

@@ -34,7 +34,8 @@ class Branch:
         self.manifold = Manifold(mechanism)
         self.forget()
         rest = np.zeros(mechanism.robot.nv)
-        self.acceleration(mechanism.study.poses[0], rest, rest, True, np.zeros(2), 0.0)  # compiles what is needed
+        start = mechanism.analysis.configurations[0]
+        self.acceleration(start, rest, rest, True, np.zeros(2), 0.0)  # compiles the kernels
         self.forget()
 
     def forget(self) -> None:

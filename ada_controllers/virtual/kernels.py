@@ -52,7 +52,7 @@ class Law:
 
     def _parts(self, nv: int) -> dict[str, slice]:
         """Where in the row of signals each part is."""
-        sizes = {"gap": len(self.equations.mechanism.plans.conditions)}
+        sizes = {"gap": len(self.equations.mechanism.plans.nontrivial)}
         if self.feedback == FORCE:
             sizes["virtual_effort"] = nv
             if self.equations.link is not None:

@@ -196,14 +196,14 @@ class Equations:
             if wanted is not None:
                 left = left + rate + sum((j * x for j, x in zip(row, wanted, strict=True)), ZERO)
             residuals.append(left)
-        return self.solver.correct(q, [residuals[c] for c in mechanism.plans.used])
+        return self.solver.correct(q, [residuals[c] for c in mechanism.plans.independent])
 
     def gap(self, q: Vector) -> list[Scalar]:
         """Gaps of the conditions in use [m, rad]."""
         gaps = closed.gap(self.mechanism.tree).body
         assert gaps is not None
         whole = gaps(q=q).outputs["gap"]
-        return [whole[c] for c in self.mechanism.plans.conditions]
+        return [whole[c] for c in self.mechanism.plans.nontrivial]
 
     def _guards(self, found: ConstrainedSolution) -> list[Scalar]:
         return [g for g in self.solver.guards(found) if not isinstance(g, float)]

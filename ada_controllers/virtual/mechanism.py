@@ -10,8 +10,8 @@ import numpy as np
 
 from ada_dynamics import resources
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import Study
-from ada_dynamics.constraints.plans import Plans
+from ada_dynamics.constraints.analysis import ConstraintAnalysis
+from ada_dynamics.constraints.plans import EliminationPlans
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.errors import InputError, unknown_name
@@ -52,23 +52,23 @@ class VirtualMechanism:
         return self._closed.tree
 
     @property
-    def plans(self) -> Plans:
+    def plans(self) -> EliminationPlans:
         """How the loops are eliminated."""
         return self._closed.plans
 
     @property
-    def study(self) -> Study:
-        """Study of the loops."""
-        return self._closed.study
+    def analysis(self) -> ConstraintAnalysis:
+        """Analysis of the loop constraints."""
+        return self._closed.analysis
 
     @property
     def weights(self) -> Array:
         """Factors that turn the conditions in use into lengths."""
-        return np.asarray(self.study.numbers.weights[list(self.plans.conditions)], dtype=np.float64)
+        return np.asarray(self.analysis.constraints.weights[list(self.plans.nontrivial)], dtype=np.float64)
 
     def gap(self, q: Array) -> Array:
         """Gaps of the conditions in use [m, rad]."""
-        return np.asarray(self._closed.gaps(q)[list(self.plans.conditions)], dtype=np.float64)
+        return np.asarray(self._closed.gaps(q)[list(self.plans.nontrivial)], dtype=np.float64)
 
     @property
     def _closed(self) -> ClosedDynamics:
@@ -123,7 +123,7 @@ def virtual_mechanism(
         )
     virtual = virtual if weight else with_gravity(virtual, (0.0, 0.0, 0.0))
     made = VirtualMechanism(robot, carrier, virtual, joints, base, Dynamics(carrier), Dynamics(virtual))
-    if made.study.mobility == 0:
+    if made.analysis.mobility == 0:
         raise InputError(
             f"{law}: the loops ({', '.join(virtual.loop_names)}) leave robot {robot.name!r} no motion. Check their "
             "types and axes with `ada info`.",
@@ -192,9 +192,9 @@ def _refuse_other_robot(law: str, robot: Model, virtual: Model) -> None:
 
 def _refuse_too_few_motors(law: str, made: VirtualMechanism) -> None:
     """Refuse motors that do not drive all motions of the robot, except the fall and flight of a free base."""
-    robot, numbers = made.robot, made.study.numbers
-    q = made.study.poses[0]
-    own = [i for i, (loop, _, _) in enumerate(numbers.conditions) if loop in made.carrier.loops]
+    robot, numbers = made.robot, made.analysis.constraints
+    q = made.analysis.configurations[0]
+    own = [i for i, (loop, _, _) in enumerate(numbers.rows) if loop in made.carrier.loops]
     J = numbers.jacobian(q) / numbers.weights[:, None]
     motors = [robot.v_index(name).start for name in made.joints]
     motions = _null_space(J[own]) if own else np.eye(robot.nv)

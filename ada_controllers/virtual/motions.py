@@ -83,7 +83,7 @@ class Manifold:
                 "r": found["r"],
                 "J": [[k * x for x in row] for k, row in zip(scales, found["J"], strict=True)],
                 "rate": [k * x for k, x in zip(scales, found["rate"], strict=True)],
-                "gap": [k * gap[c] for k, c in zip(scales, plans.conditions, strict=True)],
+                "gap": [k * gap[c] for k, c in zip(scales, plans.nontrivial, strict=True)],
             }
 
         sizes = {"q": tree.nq, "v": tree.nv, "effort": tree.nv}
@@ -109,7 +109,7 @@ class Manifold:
         return q
 
     def _last(self, s: Array) -> int:
-        return max(min(self.mechanism.study.rank, len(s)) - 1, 0)
+        return max(min(self.mechanism.analysis.rank, len(s)) - 1, 0)
 
     def motions(self, q: Array, before: Array | None = None) -> Motions:
         """Motions that the loops allow in a pose.
@@ -121,7 +121,7 @@ class Manifold:
         here = self.at(q)
         L = np.linalg.cholesky(here.M)
         U, s, Vt = np.linalg.svd(np.linalg.solve(L, here.J.T), full_matrices=True)
-        rank = self.mechanism.study.rank
+        rank = self.mechanism.analysis.rank
         shares = np.zeros(U.shape[1])
         shares[: len(s)] = s / max(float(np.max(s, initial=0.0)), 1e-300)
         sigma = float(shares[rank - 1]) if rank else 1.0

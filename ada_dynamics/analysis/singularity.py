@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import Coordinates
 from ada_dynamics.constraints.singular import SINGULAR
-from ada_dynamics.constraints.tangent_map import RANK, Motions, least_share, motions
+from ada_dynamics.constraints.tangent_map import RANK, NullSpace, least_share, null_space
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.description import WORLD_LINK
@@ -231,13 +231,13 @@ def singularity_distance(
     several = np.atleast_2d(poses)
     parts = []
     for i in range(0, len(several), _MATRIX_CHUNK):
-        found = motions(dynamics.constraint_jacobian(several[i : i + _MATRIX_CHUNK]), choices.mobility)
+        found = null_space(dynamics.constraint_jacobian(several[i : i + _MATRIX_CHUNK]), choices.mobility)
         parts.append(_distances(found, moved(several[i : i + _MATRIX_CHUNK]), list(choices.motors), rank))
     whole = [np.concatenate(values) for values in zip(*parts, strict=True)] if parts else [np.zeros(0)] * 4
     return SingularityDistance(*(x if poses.ndim == 2 else np.asarray(x[0]) for x in whole))
 
 
-def _distances(found: Motions, J: Array, motors: list[int], rank: int) -> SingularityDistance:
+def _distances(found: NullSpace, J: Array, motors: list[int], rank: int) -> SingularityDistance:
     serial, parallel, condition = (np.empty(len(J)) for _ in range(3))
     for lost in np.unique(found.lost):
         own = found.lost == lost
@@ -256,8 +256,8 @@ def _rank_of_link(dynamics: Dynamics, link: str, moved: Callable[[Array], Array]
     """Generic rank of the Jacobian of the link."""
     choices = dynamics.choices
     poses = [dynamics.model.random_state(np.random.default_rng(i))[0] for i in range(len(choices.samples))]
-    if choices.study is not None:
-        poses = list(choices.study.poses)
+    if choices.analysis is not None:
+        poses = list(choices.analysis.configurations)
     sizes = [np.linalg.svd(moved(q) @ N, compute_uv=False) for q, N in zip(poses, choices.samples, strict=True)]
     rank = max(int(np.sum(s > RANK)) for s in sizes)
     if not rank:

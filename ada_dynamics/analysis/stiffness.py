@@ -21,7 +21,7 @@ from ada_dynamics.analysis.singularity import point_jacobian, row_indices
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import velocities_of
 from ada_dynamics.constraints.singular import SINGULAR
-from ada_dynamics.constraints.tangent_map import least_share, motions
+from ada_dynamics.constraints.tangent_map import least_share, null_space
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
@@ -74,10 +74,10 @@ def link_stiffness(
     holding = np.flatnonzero(k).tolist()
     choices.refuse_missing(holding, "joints with stiffness")
     poses = np.asarray(q, dtype=np.float64)
-    found = motions(dynamics.constraint_jacobian(poses), choices.mobility)
+    found = null_space(dynamics.constraint_jacobian(poses), choices.mobility)
     held = (least_share(found.basis(), holding) >= SINGULAR) & (found.sigma >= SINGULAR)
     for i in map(tuple, np.argwhere(~held)):
-        at = motions(dynamics.constraint_jacobian(poses[i]), choices.mobility)
+        at = null_space(dynamics.constraint_jacobian(poses[i]), choices.mobility)
         choices.refuse_singular(at, holding, int(i[0]) if i else None)
     N = choices.units[:, None] * found.basis()
     chosen = row_indices(rows)

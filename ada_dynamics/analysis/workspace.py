@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.analysis.singularity import SingularityDistance, point_jacobian, row_indices, singularity_distance
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.singular import SINGULAR
-from ada_dynamics.constraints.tangent_map import RANK, motions
+from ada_dynamics.constraints.tangent_map import RANK, null_space
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.poses import rotated
 from ada_dynamics.errors import InputError, unknown_name
@@ -245,7 +245,7 @@ class _PoseTarget:
     def _link_motions(self, q: Array) -> tuple[Array, Array]:
         """Null-space basis N, and J_x N of the nonzero rows."""
         choices = self.dynamics.choices
-        N = motions(self.dynamics.constraint_jacobian(q), choices.mobility).basis()
+        N = null_space(self.dynamics.constraint_jacobian(q), choices.mobility).basis()
         return N, (self._jacobian(q) @ N)[..., self.moving, :]
 
     def is_border(self, q: Array) -> NDArray[np.bool_]:

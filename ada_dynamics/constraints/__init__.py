@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mechanism's loops on numbers: poses that close them, their rank, how to eliminate them."""
+"""Loop constraints: closure, rank and mobility, elimination orders, singular configurations, tangent maps."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efforts of the motors of a mechanism with loops: the least ones that do what is wanted, none on passive joints."""
+"""Least-norm efforts of the actuators of a mechanism with loops that are equivalent to given joint efforts."""
 
 from __future__ import annotations
 
@@ -10,24 +10,22 @@ from ada_dynamics.constraints.coordinates import velocities_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 
-_RESIDUE = 1e-8  # of the efforts wanted, that the motors may leave undone
-_RANK = 1e-9  # share of the motors in a motion of unit length: less is rounding
+_RESIDUE = 1e-8  # relative generalized force that the actuators may not produce
+_RANK = 1e-9  # singular value of the actuated rows of N below which it is rounding
 
 
 def motor_efforts(model: Model, N: Array, wanted: Array) -> Array:
-    """Least efforts of the motors that act on the mechanism as the wanted efforts of all joints would.
+    """Least-norm efforts of the actuators with the same generalized force Nᵀ τ as the given efforts of all joints.
 
-    Loops pass efforts on: any τ with Nᵀ τ = Nᵀ wanted does the same. A floating base that counts as actuated gets no
-    more than what the motors leave undone, as in inverse dynamics of a tree: nothing where loops to the world let them
-    do it all.
+    An actuated floating base takes the part that the actuators cannot produce, as in inverse dynamics of a tree.
 
     Args:
-        model: whose `actuated` joints have motors.
-        N: the motions that the loops allow in a state, as orthonormal columns (see `constraints.singular`).
-        wanted: efforts on all joints of the tree.
+        model: with `actuated` joints.
+        N: orthonormal basis of the admissible velocities.
+        wanted: efforts of all joints of the tree.
 
     Raises:
-        InputError: the motors cannot do it; the message names the joints that nothing drives.
+        InputError: the actuators cannot produce the generalized force; the message names the undriven joints.
     """
     motors = list(velocities_of(model, [name for name in model.actuated if name != model.floating_joint]))
     base = list(velocities_of(model, [name for name in model.actuated if name == model.floating_joint]))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank of the loops' conditions: mobility, redundant conditions, the ones to use, and which joint forces are unique.
+"""Analysis of the loop constraints: rank, mobility, independent, redundant and trivial constraints, unique reactions.
 
-What holds in general is distinguished from what holds in one pose by looking at several poses that close the loops.
+Several sample configurations that close the loops distinguish the general rank from that of one configuration.
 """
 
 from __future__ import annotations
@@ -13,123 +13,138 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.closure import CLOSED, assembled, close, flipped
-from ada_dynamics.constraints.constraint_set import LoopNumbers
-from ada_dynamics.constraints.rank import ROUNDED_GAP, STEP, Rows, direction, rank_at, stepped
+from ada_dynamics.constraints.closure import CLOSED, closed_near, gauss_newton, reversed_loops
+from ada_dynamics.constraints.constraint_set import ConstraintSet
+from ada_dynamics.constraints.rank import ROUNDED_GAP, STEP, ConstraintSubset, direction, rank_at, stepped
 from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.model import Model
 
-NEAR_SINGULAR = 0.05  # of the median relative singular value of the sample poses
-POSES = 6
+NEAR_SINGULAR = 0.05  # of the median relative singular value of the sample configurations
+SAMPLES = 6
 RANK = 1e-8  # of orthonormal motions: smaller singular values of some of their joints count as zero
-# Of the largest row of J: smaller ones, in every pose, act on nothing. Descriptions with rounded numbers leave some
-# 1e-9 where a planar loop is meant; taken at its word, such a row would be a condition as hard as any other.
-IDLE = 1e-7
-# Likewise, as long as the rank is the same without them: what is meant may be rounded to four decimals.
+# Rows of J below this share of the largest row, in every configuration, are trivial constraints. Descriptions with
+# rounded numbers leave some 1e-9 in planar loops; such a row would otherwise count as an independent constraint.
+TRIVIAL = 1e-7
+# Share that is trivial if the rank is the same without these rows: the description may be rounded to four decimals.
 ROUNDED_ROW = 5e-3
-AWAY = 0.3  # [rad, m] of poses that need not close the loops
-_LOOKED_AT = 3  # such poses, and the start, where conditions that never act are looked for
-_REACH = 3.0 * STEP  # of the steps from one sample pose to the next, at first
+AWAY = 0.3  # [rad, m] of configurations that need not close the loops
+_LOOKED_AT = 3  # such configurations, and the start, in which trivial constraints are looked for
+_REACH = 3.0 * STEP  # of the first steps between sample configurations
 
 
 @dataclass(frozen=True)
-class Study:
-    """Findings about a model's loops."""
+class ConstraintAnalysis:
+    """Rank and classes of the constraints of a model, found in sample configurations.
 
-    numbers: LoopNumbers
-    poses: tuple[Array, ...]  # that close all loops
-    rank: int  # of all conditions, in general poses
-    used: tuple[int, ...]  # conditions to use
-    idle: tuple[int, ...]  # conditions that never act
-    spare: tuple[int, ...]  # conditions that follow from the used ones, but act
+    Attributes:
+        constraints: all constraints of all loops.
+        configurations: samples that close all loops.
+        rank: of all constraints in general configurations.
+        independent: a set of independent constraints.
+        trivial: constraints that no motion of the tree violates.
+        redundant: non-trivial constraints that depend on the independent ones.
+    """
+
+    constraints: ConstraintSet
+    configurations: tuple[Array, ...]
+    rank: int
+    independent: tuple[int, ...]
+    trivial: tuple[int, ...]
+    redundant: tuple[int, ...]
 
     @property
     def mobility(self) -> int:
-        """Degrees of freedom that the loops leave."""
-        return self.numbers.model.nv - self.rank
+        """Degrees of freedom of the mechanism."""
+        return self.constraints.model.nv - self.rank
 
     @property
     def is_redundant(self) -> bool:
-        """True if conditions that act depend on each other, so that all of them have to be kept."""
-        return bool(self.spare)
+        """True if non-trivial constraints depend on each other."""
+        return bool(self.redundant)
 
-    def rows(self, conditions: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-        """Conditions by loop, as indices into `closure.row_kinds`."""
-        chosen: dict[str, tuple[int, ...]] = dict.fromkeys(self.numbers.model.loop_names, ())
-        for c in sorted(conditions):
-            loop, i, _ = self.numbers.conditions[c]
+    @property
+    def nontrivial(self) -> tuple[int, ...]:
+        """Independent and redundant constraints, sorted."""
+        return tuple(sorted((*self.independent, *self.redundant)))
+
+    def by_loop(self, constraints: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+        """Constraints by loop, as indices into `closure.row_kinds`."""
+        chosen: dict[str, tuple[int, ...]] = dict.fromkeys(self.constraints.model.loop_names, ())
+        for c in sorted(constraints):
+            loop, i, _ = self.constraints.rows[c]
             chosen[loop] = (*chosen[loop], i)
         return chosen
 
     def redundant_names(self) -> list[str]:
-        """The redundant conditions in words, loop by loop."""
+        """Trivial and redundant constraints in words, loop by loop."""
         found = []
-        for name in self.numbers.model.loop_names:
-            idle = [str(kind) for c in self.idle for loop, _, kind in [self.numbers.conditions[c]] if loop == name]
-            if idle:
-                found.append(f"{name}: {', '.join(idle)} (never carries anything the mechanism feels)")
-        if self.spare:
-            loops = sorted({self.numbers.conditions[c][0] for c in (*self.used, *self.spare)})
-            surplus = len(self.used) + len(self.spare) - self.rank
-            found.append(f"{', '.join(loops)}: {surplus} of the conditions that act follow from the others")
+        for name in self.constraints.model.loop_names:
+            trivial = [str(kind) for c in self.trivial for loop, _, kind in [self.constraints.rows[c]] if loop == name]
+            if trivial:
+                found.append(f"{name}: {', '.join(trivial)} (trivial: no motion of the tree violates it)")
+        if self.redundant:
+            loops = sorted({self.constraints.rows[c][0] for c in (*self.independent, *self.redundant)})
+            surplus = len(self.nontrivial) - self.rank
+            found.append(f"{', '.join(loops)}: {surplus} of the non-trivial constraints depend on the others")
         return found
 
 
-def study(model: Model, pose: Array | None = None) -> Study:
-    """Look at the loops of a model.
+def analyse(model: Model, q: Array | None = None) -> ConstraintAnalysis:
+    """Analyse the loop constraints of a model.
 
     Args:
         model: a model with loops.
-        pose: one that closes all loops, of the way of assembly to be used; found by itself by default.
+        q: configuration near one that closes all loops, in the assembly mode to be used; the model's home by default.
     """
-    numbers = LoopNumbers(model)
-    refuse_open(numbers)
-    start = assembled(model, numbers, model.home() if pose is None else pose)
-    return _study_at(numbers, sample_poses(numbers, start))
+    constraints = ConstraintSet(model)
+    refuse_open(constraints)
+    start = closed_near(model, constraints, model.home() if q is None else q)
+    return _analyse_at(constraints, sample_configurations(constraints, start))
 
 
-def turned_study(found: Study) -> Study:
-    """The study of the same constraints, with the axes of the other sides of the loop joints."""
-    return _study_at(LoopNumbers(found.numbers.model, turned=True), list(found.poses))
+def analyse_turned(analysis: ConstraintAnalysis) -> ConstraintAnalysis:
+    """Analyse the same constraints with the axes of the other sides of the loop joints."""
+    constraints = ConstraintSet(analysis.constraints.model, turned=True)
+    return _analyse_at(constraints, list(analysis.configurations))
 
 
-def _study_at(numbers: LoopNumbers, poses: list[Array]) -> Study:
-    """Study the constraints in configurations that close the loops."""
-    jacobians = [numbers.jacobian(q) / numbers.weights[:, None] for q in poses]
+def _analyse_at(constraints: ConstraintSet, samples: list[Array]) -> ConstraintAnalysis:
+    """Analyse the constraints in configurations that close the loops."""
+    jacobians = [constraints.jacobian(q) / constraints.weights[:, None] for q in samples]
     largest = np.max([np.max(np.abs(J), axis=1, initial=0.0) for J in jacobians], axis=0)
-    acts, strong = (largest > share * np.max(largest, initial=0.0) for share in (IDLE, ROUNDED_ROW))
-    rank = _general_rank(Rows(numbers, np.flatnonzero(acts)), poses)
-    if strong.any() and _general_rank(Rows(numbers, np.flatnonzero(strong)), poses) == rank:
+    acts, strong = (largest > share * np.max(largest, initial=0.0) for share in (TRIVIAL, ROUNDED_ROW))
+    rank = _general_rank(ConstraintSubset(constraints, np.flatnonzero(acts)), samples)
+    if strong.any() and _general_rank(ConstraintSubset(constraints, np.flatnonzero(strong)), samples) == rank:
         acts = strong
-    idle, acting = np.flatnonzero(~acts), np.flatnonzero(acts)
-    whitened = [numbers.whitened(q)[:, acting] for q in poses]
+    trivial, nontrivial = np.flatnonzero(~acts), np.flatnonzero(acts)
+    whitened = [constraints.whitened(q)[:, nontrivial] for q in samples]
     regular = _regular(whitened, rank)
-    poses, whitened = [poses[i] for i in regular], [whitened[i] for i in regular]
-    used = independent_columns([W / np.maximum(np.linalg.norm(W, axis=0), 1e-300) for W in whitened], rank)
-    chosen = tuple(int(acting[i]) for i in used)
-    spare = tuple(int(c) for c in acting if int(c) not in chosen)
-    return Study(numbers, tuple(poses), rank, chosen, tuple(int(c) for c in idle), spare)
+    samples, whitened = [samples[i] for i in regular], [whitened[i] for i in regular]
+    columns = independent_columns([W / np.maximum(np.linalg.norm(W, axis=0), 1e-300) for W in whitened], rank)
+    independent = tuple(int(nontrivial[i]) for i in columns)
+    redundant = tuple(int(c) for c in nontrivial if int(c) not in independent)
+    return ConstraintAnalysis(constraints, tuple(samples), rank, independent, tuple(trivial.tolist()), redundant)
 
 
-def acting_somewhere(numbers: LoopNumbers, q: Array) -> list[int]:
-    """Conditions that some motion of the tree feels, in this pose or in others."""
+def nontrivial_constraints(constraints: ConstraintSet, q: Array) -> list[int]:
+    """Constraints that some velocity of the tree violates, in q or in random configurations near it."""
     rng = np.random.default_rng(20120304)
-    largest = np.zeros(len(numbers.conditions))
+    largest = np.zeros(len(constraints.rows))
     for i in range(_LOOKED_AT):
-        at = q if i == 0 else numbers.model.integrate(q, AWAY * rng.normal(size=numbers.model.nv))
-        sizes = [max((abs(x) for x in row.columns.values()), default=0.0) for row in numbers.rows(at)]
+        at = q if i == 0 else constraints.model.integrate(q, AWAY * rng.normal(size=constraints.model.nv))
+        sizes = [max((abs(x) for x in row.columns.values()), default=0.0) for row in constraints.closure_rows(at)]
         largest = np.maximum(largest, sizes)
-    return [int(c) for c in np.flatnonzero(largest > IDLE * np.max(largest, initial=0.0))]
+    return [int(c) for c in np.flatnonzero(largest > TRIVIAL * np.max(largest, initial=0.0))]
 
 
-def sample_poses(numbers: LoopNumbers, start: Array, count: int = POSES) -> list[Array]:
-    """The start, and poses that motions lead to from there; the same for the same model.
+def sample_configurations(constraints: ConstraintSet, start: Array, count: int = SAMPLES) -> list[Array]:
+    """The start and configurations reached from it by motions that keep the loops closed; deterministic.
 
-    Poses that are closed anyhow would not do: they can belong to another way of assembly, with another mobility, as a
-    parallelogram with a third crank has them.
+    Any closed configurations would not do, as they can belong to another assembly mode with another mobility; a
+    parallelogram with a third crank is an example.
     """
-    rows = Rows(numbers, np.array(acting_somewhere(numbers, start), dtype=np.intp))
+    rows = ConstraintSubset(constraints, np.array(nontrivial_constraints(constraints, start), dtype=np.intp))
     rng = np.random.default_rng(20120302)
     allowed = max(1e-11, min(ROUNDED_GAP, 10.0 * rows.size(start)))
     found, ranks = [start], [rank_at(rows, start)]
@@ -141,33 +156,33 @@ def sample_poses(numbers: LoopNumbers, start: Array, count: int = POSES) -> list
         if not len(N):
             break
         moved = _moved(rows, found[i], ranks[i], _REACH * 0.6 ** (attempt // count) * direction(rng, N))
-        if moved is not None and rows.size(moved) <= allowed and not flipped(numbers.model.tree, moved):
+        if moved is not None and rows.size(moved) <= allowed and not reversed_loops(constraints.model.tree, moved):
             found.append(moved)
             ranks.append(rank_at(rows, moved))
     return found
 
 
-def _moved(rows: Rows, q: Array, rank: int, step: Array) -> Array | None:
-    """Where a step leads; from a singular pose onto one of its branches, which no straight step follows."""
+def _moved(rows: ConstraintSubset, q: Array, rank: int, step: Array) -> Array | None:
+    """Closed configuration after a step; from a singular configuration on one of its branches."""
     straight = stepped(rows, q, rank, step)
     if straight is not None and rows.size(straight) <= max(1e-11, 10.0 * rows.size(q)):
         return straight
-    model = rows.numbers.model
+    model = rows.constraints.model
     aim = model.integrate(q, step)
-    found = close(rows.numbers, aim, steps=25).q
+    found = gauss_newton(rows.constraints, aim, steps=25).q
     size = float(np.max(np.abs(step)))
     short, aside = (float(np.max(np.abs(model.difference(at, found)), initial=0.0)) for at in (q, aim))
     return found if short > 0.25 * size and aside < size else None
 
 
-def _general_rank(rows: Rows, poses: list[Array]) -> int:
-    """The rank in most of the poses; a start that motions lead away from may be singular, and does not count."""
-    ranks = [rank_at(rows, q) for q in (poses[1:] or poses)]
+def _general_rank(rows: ConstraintSubset, samples: list[Array]) -> int:
+    """Most frequent rank of the samples; the start, which may be singular, does not count if there are others."""
+    ranks = [rank_at(rows, q) for q in (samples[1:] or samples)]
     return max(ranks, key=lambda rank: (ranks.count(rank), rank))
 
 
 def _regular(whitened: list[Array], rank: int) -> list[int]:
-    """The poses that are not much nearer to a singular one than most: a start may be in one, and tells nothing then."""
+    """Indices of the samples that are not much nearer to a singular configuration than the median."""
     if rank == 0:
         return list(range(len(whitened)))
     sizes = [np.linalg.svd(W, compute_uv=False) for W in whitened]
@@ -176,7 +191,7 @@ def _regular(whitened: list[Array], rank: int) -> list[int]:
 
 
 def independent_columns(matrices: Sequence[Array], count: int) -> list[int]:
-    """So many columns that stay far from dependent in the worst of the poses: pivoted Gram-Schmidt."""
+    """Indices of `count` columns that are best conditioned in the worst sample, by pivoted Gram-Schmidt."""
     remaining = list(matrices)
     chosen: list[int] = []
     for _ in range(count):
@@ -196,13 +211,13 @@ def _without(R: Array, k: int) -> Array:
     return R if size < 1e-24 else R - np.outer(column, column @ R) / size
 
 
-def refuse_open(numbers: LoopNumbers) -> None:
-    """Raise for an open loop between links that are fixed to each other: it holds in every pose or in none."""
-    model = numbers.model
-    gaps = numbers.gap(model.neutral())
+def refuse_open(constraints: ConstraintSet) -> None:
+    """Raise for a violated constraint between links that are fixed to each other, which no motion can satisfy."""
+    model = constraints.model
+    violation = constraints.violation(model.neutral())
     for loop in model.tree.loops:
-        own = [abs(g) for g, (name, _, _) in zip(gaps, numbers.conditions, strict=True) if name == loop.name]
-        if loop.parent == loop.child and max(own, default=0.0) > CLOSED * max(1.0, numbers.length):
+        own = [abs(x) for x, (name, _, _) in zip(violation, constraints.rows, strict=True) if name == loop.name]
+        if loop.parent == loop.child and max(own, default=0.0) > CLOSED * max(1.0, constraints.length):
             sides = model.loops[loop.name]
             raise ModelError(
                 f"model {model.name!r}: loop {loop.name!r} joins links {sides.parent!r} and {sides.child!r}, which are "
@@ -213,82 +228,77 @@ def refuse_open(numbers: LoopNumbers) -> None:
             )
 
 
-# --- one state --------------------------------------------------------------------------------------------------------
+# --- constraint state -------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class LoopState:
-    """The loops in one state.
+class ConstraintState:
+    """Constraint violation and conditioning in one state.
 
     Attributes:
-        gap: by loop, how far each of its conditions is from holding [m, rad].
-        drift: by loop, how fast [m/s, rad/s]; zero without a velocity.
-        sigma: smallest singular value of the conditions, weighted by the mass matrix, by the largest: 0 in a singular
-            pose, where the loops lose rank.
-        mobility: degrees of freedom in this pose.
+        violation: violation of each constraint, by loop [m, rad].
+        rate: time derivative of the violation, J v, by loop [m/s, rad/s]; zero without a velocity.
+        sigma: ratio of the smallest to the largest singular value of the constraint Jacobian in the metric of the mass
+            matrix; 0 in a singular configuration.
+        mobility: degrees of freedom in this configuration.
     """
 
-    gap: dict[str, Array]
-    drift: dict[str, Array]
+    violation: dict[str, Array]
+    rate: dict[str, Array]
     sigma: float
     mobility: int
 
     @property
-    def worst_gap(self) -> float:
-        """The largest one."""
-        return max((float(np.max(np.abs(g), initial=0.0)) for g in self.gap.values()), default=0.0)
+    def largest_violation(self) -> float:
+        """Largest violation of all constraints [m, rad]."""
+        return max((float(np.max(np.abs(x), initial=0.0)) for x in self.violation.values()), default=0.0)
 
     @property
     def is_singular(self) -> bool:
-        """True if the pose counts as singular."""
+        """True if the configuration counts as singular."""
         return self.sigma < SINGULAR
 
 
-def loop_state(study: Study, q: Array, v: Array | None) -> LoopState:
-    """Look at one state.
-
-    Args:
-        study: of the model.
-        q: positions.
-        v: velocities, or None.
-    """
-    numbers = study.numbers
-    gaps = numbers.gap(q)
-    drifts = np.zeros(len(gaps)) if v is None else numbers.jacobian(q) @ v
-    names = np.array([loop for loop, _, _ in numbers.conditions])
-    acting = sorted((*study.used, *study.spare))
-    s = np.linalg.svd(numbers.whitened(q)[:, acting], compute_uv=False)
-    kept = min(int(np.sum(s > SINGULAR * np.max(s, initial=0.0))), study.rank)
-    return LoopState(
-        {name: gaps[names == name] for name in numbers.model.loop_names},
-        {name: drifts[names == name] for name in numbers.model.loop_names},
-        float(s[study.rank - 1] / s[0]) if study.rank else 1.0,
-        numbers.model.nv - kept,
+def constraint_state(analysis: ConstraintAnalysis, q: Array, v: Array | None) -> ConstraintState:
+    """Constraint violation, its rate, and the singular values of the constraint Jacobian in a state."""
+    constraints = analysis.constraints
+    violation = constraints.violation(q)
+    rate = np.zeros(len(violation)) if v is None else constraints.jacobian(q) @ v
+    names = np.array([loop for loop, _, _ in constraints.rows])
+    s = np.linalg.svd(constraints.whitened(q)[:, list(analysis.nontrivial)], compute_uv=False)
+    kept = min(int(np.sum(s > SINGULAR * np.max(s, initial=0.0))), analysis.rank)
+    return ConstraintState(
+        {name: violation[names == name] for name in constraints.model.loop_names},
+        {name: rate[names == name] for name in constraints.model.loop_names},
+        float(s[analysis.rank - 1] / s[0]) if analysis.rank else 1.0,
+        constraints.model.nv - kept,
     )
 
 
 # --- uniqueness of joint forces ---------------------------------------------------------------------------------------
-Flags = dict[str, NDArray[np.bool_]]  # six flags per joint, [force, moment]
+# Multipliers n with Jᵀ n = 0 are internal forces: they press the parts of the mechanism against each other. A component
+# of a joint's wrench is uniquely determined if no such n contributes to it.
+UniqueComponents = dict[str, NDArray[np.bool_]]  # six flags per joint, [force, moment]
 
-REACHED = 1e-9  # share of a unit multiplier in a component
-
-
-def in_general(study: Study) -> Flags:
-    """Components that are unique in general poses."""
-    return common([at_pose(study.numbers, q, study.rank) for q in study.poses])
+CONTRIBUTES = 1e-9  # share of a unit multiplier in a component
 
 
-def at_pose(numbers: LoopNumbers, q: Array, rank: int) -> Flags:
-    """Components that are unique in a pose where the conditions have the given rank."""
-    J = numbers.jacobian(q) / numbers.weights[:, None]
+def unique_in_general(analysis: ConstraintAnalysis) -> UniqueComponents:
+    """Components of the joint wrenches that are uniquely determined in all sample configurations."""
+    return unique_in_all([unique_at(analysis.constraints, q, analysis.rank) for q in analysis.configurations])
+
+
+def unique_at(constraints: ConstraintSet, q: Array, rank: int) -> UniqueComponents:
+    """Components that are uniquely determined in a configuration where J has the given rank."""
+    J = constraints.jacobian(q) / constraints.weights[:, None]
     U = np.linalg.svd(J, full_matrices=True)[0]
     reached: dict[str, Array] = {}
-    for wrenches in numbers.wrenches(q, U[:, rank:].T / numbers.weights):
+    for wrenches in constraints.wrenches(q, U[:, rank:].T / constraints.weights):
         for name, wrench in wrenches.items():
-            reached[name] = np.maximum(reached.get(name, np.zeros(6)), np.abs(wrench) / numbers.moment_units)
-    names = [body.name for body in numbers.model.full_tree.bodies] + numbers.model.loop_names
-    return {name: reached.get(name, np.zeros(6)) < REACHED for name in names}
+            reached[name] = np.maximum(reached.get(name, np.zeros(6)), np.abs(wrench) / constraints.moment_units)
+    names = [body.name for body in constraints.model.full_tree.bodies] + constraints.model.loop_names
+    return {name: reached.get(name, np.zeros(6)) < CONTRIBUTES for name in names}
 
 
-def common(several: Sequence[Flags]) -> Flags:
-    """Components that are unique in all of several poses."""
+def unique_in_all(several: Sequence[UniqueComponents]) -> UniqueComponents:
+    """Components that are unique in each of several cases."""
     first, *others = several
     return {name: np.logical_and.reduce([flags, *(o[name] for o in others)]) for name, flags in first.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings about a model's loops, kept on disk beside the compiled kernels: they take some 0.1 s."""
+"""Constraint analyses and elimination plans, cached on disk with the compiled kernels; they take some 0.1 s."""
 
 from __future__ import annotations
 
@@ -10,60 +10,61 @@ import numpy as np
 
 from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import Study, study, turned_study
-from ada_dynamics.constraints.constraint_set import LoopNumbers
-from ada_dynamics.constraints.plans import Plans, make_plans
-from ada_dynamics.constraints.tree_elimination import LONG, SEARCHED, RedundantError, study_long
+from ada_dynamics.constraints.analysis import ConstraintAnalysis, analyse, analyse_turned
+from ada_dynamics.constraints.constraint_set import ConstraintSet
+from ada_dynamics.constraints.plans import EliminationPlans, make_plans
+from ada_dynamics.constraints.tree_elimination import LONG, SEARCHED, RedundantConstraintsError, analyse_large
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
 from ada_dynamics.model.model import Model
 
+Found = tuple[ConstraintAnalysis, EliminationPlans]
 
-def studied(model: Model, fingerprint: str, pose: Array | None, unturned: Study | None) -> tuple[Study, Plans]:
-    """Study and plans of a model, from the disk where they are.
+
+def cached_analysis(model: Model, fingerprint: str, q: Array | None, unturned: ConstraintAnalysis | None) -> Found:
+    """Analysis and elimination plans of a model, from the cache if possible.
 
     Args:
         model: a model with loops.
         fingerprint: differs for any two models that differ.
-        pose: as for `study`.
-        unturned: the study whose constraints get the axes of the other sides of the loop joints; None for their own.
+        q: as for `analyse`.
+        unturned: analysis whose constraints get the axes of the other sides of the loop joints; None for their own.
     """
     store, turned = ObjectCache.default(), unturned is not None
-    key = digest(
-        "loops", fingerprint, repr((None if pose is None else pose.tolist(), turned)), source_hash(), np.__version__
-    )
+    key = digest("loops", fingerprint, repr((None if q is None else q.tolist(), turned)), source_hash(), np.__version__)
     entry = store.load(key)
     if entry is not None:
-        return _study_of(model, entry.metadata["study"], turned), _plans_of(entry.metadata["plans"])
-    found, plans = _study_and_plans(model, pose, unturned)
-    store.store(key, b"", {"study": _study_data(found), "plans": asdict(plans)})
-    return found, plans
+        return _analysis_of(model, entry.metadata["analysis"], turned), _plans_of(entry.metadata["plans"])
+    analysis, plans = _analysis_and_plans(model, q, unturned)
+    store.store(key, b"", {"analysis": _analysis_data(analysis), "plans": asdict(plans)})
+    return analysis, plans
 
 
-def _study_and_plans(model: Model, pose: Array | None, unturned: Study | None) -> tuple[Study, Plans]:
+def _analysis_and_plans(model: Model, q: Array | None, unturned: ConstraintAnalysis | None) -> Found:
     if unturned is None and model.nv > LONG:
         try:
-            return study_long(model, pose)
-        except RedundantError:
+            return analyse_large(model, q)
+        except RedundantConstraintsError:
             if model.nv > SEARCHED:
                 raise
-    found = study(model, pose) if unturned is None else turned_study(unturned)
+    found = analyse(model, q) if unturned is None else analyse_turned(unturned)
     return found, make_plans(model, found)
 
 
-def _study_data(found: Study) -> dict[str, Any]:
+def _analysis_data(found: ConstraintAnalysis) -> dict[str, Any]:
     return {
-        "poses": [q.tolist() for q in found.poses],
+        "configurations": [q.tolist() for q in found.configurations],
         "rank": found.rank,
-        "used": found.used,
-        "idle": found.idle,
-        "spare": found.spare,
+        "independent": found.independent,
+        "trivial": found.trivial,
+        "redundant": found.redundant,
     }
 
 
-def _study_of(model: Model, data: dict[str, Any], turned: bool) -> Study:
-    poses = tuple(np.array(q, dtype=np.float64) for q in data["poses"])
-    used, idle, spare = (tuple(data[k]) for k in ("used", "idle", "spare"))
-    return Study(LoopNumbers(model, turned), poses, data["rank"], used, idle, spare)
+def _analysis_of(model: Model, data: dict[str, Any], turned: bool) -> ConstraintAnalysis:
+    configurations = tuple(np.array(q, dtype=np.float64) for q in data["configurations"])
+    independent, trivial, redundant = (tuple(data[k]) for k in ("independent", "trivial", "redundant"))
+    constraints = ConstraintSet(model, turned)
+    return ConstraintAnalysis(constraints, configurations, data["rank"], independent, trivial, redundant)
 
 
 def _plan_of(data: dict[str, Any]) -> Plan:
@@ -71,12 +72,12 @@ def _plan_of(data: dict[str, Any]) -> Plan:
     return Plan(rows, tuple(data["order"]), dict(data["combinations"]))
 
 
-def _plans_of(data: dict[str, Any]) -> Plans:
+def _plans_of(data: dict[str, Any]) -> EliminationPlans:
     candidates = {name: _plan_of(plan) for name, plan in data["candidates"].items()}
-    return Plans(
+    return EliminationPlans(
         {name: tuple(chosen) for name, chosen in data["rows"].items()},
-        tuple(data["conditions"]),
-        tuple(data["used"]),
+        tuple(data["nontrivial"]),
+        tuple(data["independent"]),
         candidates,
         candidates.get("kkt late") or _plan_of(data["late"]),
         tuple(data["typical"]),

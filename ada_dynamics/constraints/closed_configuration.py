@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`close_loops`: a consistent pose of a mechanism with loops, and what there is to say about it."""
+"""`close_loops`: a configuration that closes all loops, with its constraint violation and mobility."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import Study, loop_state, refuse_open, study
-from ada_dynamics.constraints.closure import assembled, free_velocities, limited, start_of
-from ada_dynamics.constraints.constraint_set import LoopNumbers, typical_length
+from ada_dynamics.constraints.analysis import ConstraintAnalysis, analyse, constraint_state, refuse_open
+from ada_dynamics.constraints.closure import closed_near, free_velocities, initial_configuration, within_joint_limits
+from ada_dynamics.constraints.constraint_set import ConstraintSet, characteristic_length
 from ada_dynamics.constraints.rank import ROUNDED_GAP
 from ada_dynamics.display import NotebookDisplay
 from ada_dynamics.errors import InputError
@@ -20,63 +20,63 @@ from ada_dynamics.model.model import Model
 
 
 class ClosedConfiguration(NotebookDisplay, np.ndarray[tuple[int, ...], np.dtype[np.float64]]):
-    """Positions q that close all loops: an array like any other, which can also say what there is to know about it.
+    """Configuration q that closes all loops: an array with properties for its constraint violation and mobility.
 
-    Every answer is that of the numbers as they are. Copies can give it, too; a part of a pose says that it is one, and
-    what is computed of a pose is an array of numpy's.
+    The properties follow in-place changes of the array. Copies have them, too; slices raise an InputError, and results
+    of arithmetic are plain numpy arrays.
     """
 
     _model: Model | None
     _guess: Array | None
-    _studied: tuple[bytes, Study] | None  # for which numbers, and the findings
+    _analysed: tuple[bytes, ConstraintAnalysis] | None  # values of q and their analysis
 
     def __array_finalize__(self, other: Any) -> None:
-        """Numbers of another pose, all of them or some."""
+        """Copy the model and the guess, unless this is a slice."""
         is_whole = isinstance(other, ClosedConfiguration) and other.shape == self.shape
         self._model, self._guess = (other._model, other._guess) if is_whole else (None, None)
-        self._studied = None
+        self._analysed = None
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        """What is computed of a pose is plain numbers; in place it stays what it is."""
+        """Return plain arrays, except from operations in place."""
         return array if array is self else np.asarray(array)[()]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _pose, (np.array(self), self._model, self._guess)
+        return _closed, (np.array(self), self._model, self._guess)
 
     def _whole(self) -> tuple[Model, Array]:
-        """The model, and the numbers."""
+        """The model and q as a plain array."""
         if self._model is None:
             raise InputError(
-                f"{np.asarray(self)!s:.80} is a part of a pose, which says nothing by itself: ask the pose that "
-                "ada.close_loops returned, or a copy of it.",
-                field="pose",
+                f"{np.asarray(self)!s:.80} is a part of a configuration, which has no closure error; use the array "
+                "that ada.close_loops returned, or a copy of it.",
+                field="q",
                 value=np.asarray(self),
             )
         return self._model, np.asarray(self)
 
-    def _study(self) -> Study | None:
+    def _analysis(self) -> ConstraintAnalysis | None:
         model, q = self._whole()
         if not model.loops:
             return None
         key = q.tobytes()
-        if self._studied is None or self._studied[0] != key:
-            self._studied = key, study(model, q)
-        return self._studied[1]
+        if self._analysed is None or self._analysed[0] != key:
+            self._analysed = key, analyse(model, q)
+        return self._analysed[1]
 
     @property
-    def gaps(self) -> dict[str, Array]:
-        """Gap of each loop's conditions, by loop [m, rad]."""
+    def violation(self) -> dict[str, Array]:
+        """Violation of each constraint, by loop [m, rad]."""
         model, q = self._whole()
         if not model.loops:
             return {}
-        numbers = LoopNumbers(model)
-        names, whole = np.array([loop for loop, _, _ in numbers.conditions]), numbers.gap(q)
+        constraints = ConstraintSet(model)
+        names, whole = np.array([loop for loop, _, _ in constraints.rows]), constraints.violation(q)
         return {name: whole[names == name] for name in model.loop_names}
 
     @property
     def residual(self) -> float:
-        """Largest gap [m, rad]."""
-        return max((float(np.max(np.abs(g), initial=0.0)) for g in self.gaps.values()), default=0.0)
+        """Largest constraint violation [m, rad]."""
+        return max((float(np.max(np.abs(g), initial=0.0)) for g in self.violation.values()), default=0.0)
 
     @property
     def moved(self) -> float:
@@ -87,32 +87,32 @@ class ClosedConfiguration(NotebookDisplay, np.ndarray[tuple[int, ...], np.dtype[
 
     @property
     def mobility(self) -> int:
-        """Degrees of freedom in general poses, by rank."""
-        found = self._study()
+        """Degrees of freedom in general configurations, from the rank of the constraint Jacobian."""
+        found = self._analysis()
         return self._whole()[0].nv if found is None else found.mobility
 
     @property
     def mobility_here(self) -> int:
-        """The same in this pose; more in a singular one."""
-        found = self._study()
+        """Degrees of freedom in this configuration; more than `mobility` in a singular one."""
+        found = self._analysis()
         model, q = self._whole()
-        return model.nv if found is None else loop_state(found, q, None).mobility
+        return model.nv if found is None else constraint_state(found, q, None).mobility
 
     @property
     def redundant(self) -> list[str]:
-        """Redundant conditions in words, loop by loop."""
-        found = self._study()
+        """Trivial and redundant constraints in words, loop by loop."""
+        found = self._analysis()
         return [] if found is None else found.redundant_names()
 
     def report(self) -> str:
-        """The findings, in a few lines; of numbers that leave loops open only by how much."""
+        """Closure error, mobility and redundant constraints in a few lines."""
         model, _ = self._whole()
-        gap, way = self.residual, f"{self.moved:.3g} from the guess"
-        if gap > ROUNDED_GAP * max(1.0, typical_length(model)):
-            return f"open by {gap:.3g}, {way}: ada.close_loops(model, q) closes the loops"
-        singular = f", {self.mobility_here} in this pose, which is singular" if self.is_singular else ""
+        error, moved = self.residual, f"{self.moved:.3g} from the guess"
+        if error > ROUNDED_GAP * max(1.0, characteristic_length(model)):
+            return f"open by {error:.3g}, {moved}: ada.close_loops(model, q) closes the loops"
+        singular = f", {self.mobility_here} in this singular configuration" if self.is_singular else ""
         lines = [
-            f"closed to {gap:.1e}, {way}",
+            f"closed to {error:.1e}, {moved}",
             f"mobility {self.mobility}{singular}",
             *(f"redundant: {text}" for text in self.redundant),
         ]
@@ -120,18 +120,18 @@ class ClosedConfiguration(NotebookDisplay, np.ndarray[tuple[int, ...], np.dtype[
 
     @property
     def is_singular(self) -> bool:
-        """True if the loops lose rank in this pose."""
+        """True if the constraint Jacobian loses rank in this configuration."""
         return self.mobility_here > self.mobility
 
 
-def _pose(q: Array, model: Model | None, guess: Array | None) -> ClosedConfiguration:
-    pose = q.view(ClosedConfiguration)
-    pose._model, pose._guess = model, guess
-    return pose
+def _closed(q: Array, model: Model | None, guess: Array | None) -> ClosedConfiguration:
+    closed = q.view(ClosedConfiguration)
+    closed._model, closed._guess = model, guess
+    return closed
 
 
 def close_loops(model: Model, guess: ArrayLike | None = None, hold: str | Sequence[str] = ()) -> ClosedConfiguration:
-    """Close all loops from a rough pose.
+    """Close all loops near a configuration.
 
     Example::
 
@@ -140,17 +140,16 @@ def close_loops(model: Model, guess: ArrayLike | None = None, hold: str | Sequen
 
     Args:
         model: a model with loops.
-        guess: positions to start from; those of the model's file by default.
-        hold: joints, or the one, that stay where the guess has them, such as motors set to wanted angles.
+        guess: configuration to start from; the home configuration of the model by default.
+        hold: joint or joints that keep their position in the guess, such as motors set to given angles.
 
     Returns:
-        Positions near the guess that close all loops, with a report of what is left. A guess that closes them is kept;
-        otherwise positions within the limits of the joints are preferred, and a BeyondLimitsWarning names the joints
-        where there are none.
+        Configuration near the guess that closes all loops. A closed guess is returned unchanged; otherwise
+        configurations within the position limits are preferred, and a BeyondLimitsWarning names the joints beyond them.
 
     Raises:
-        InputError: guess or hold are unusable.
-        ModelError: no pose closes the loops; the message says which stay open, and by how much.
+        InputError: guess or hold are invalid.
+        ModelError: the loops cannot be closed; the message gives the smallest closure errors by loop.
     """
     if not isinstance(model, Model):
         raise InputError(
@@ -159,13 +158,14 @@ def close_loops(model: Model, guess: ArrayLike | None = None, hold: str | Sequen
             value=model,
             allowed=Model,
         )
-    q = start_of(model, guess)
+    q = initial_configuration(model, guess)
     start = q.copy()
     if model.loops:
-        numbers = LoopNumbers(model)
-        refuse_open(numbers)
+        constraints = ConstraintSet(model)
+        refuse_open(constraints)
         free = free_velocities(model, hold)
-        q = assembled(model, numbers, q, free)
-        is_kept = guess is not None and float(np.max(np.abs(numbers.gap(start)))) < ROUNDED_GAP * numbers.length
-        q = q if is_kept else limited(numbers, q, start, free)
-    return _pose(q, model, start)
+        q = closed_near(model, constraints, q, free)
+        error = float(np.max(np.abs(constraints.violation(start))))
+        is_kept = guess is not None and error < ROUNDED_GAP * constraints.length
+        q = q if is_kept else within_joint_limits(constraints, q, start, free)
+    return _closed(q, model, start)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find a pose that closes all loops near a rough one: Levenberg-Marquardt on the configuration manifold."""
+"""Loop closure: Levenberg-Marquardt on the configuration manifold, with and without the position limits of joints."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.algorithms import closure
 from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.constraint_set import LoopNumbers
-from ada_dynamics.constraints.rank import CERTAIN, ROUNDED_GAP, Rows, moves, rank_at
+from ada_dynamics.constraints.constraint_set import ConstraintSet
+from ada_dynamics.constraints.rank import CERTAIN, ROUNDED_GAP, ConstraintSubset, is_mobile, rank_at
 from ada_dynamics.errors import BeyondLimitsWarning, InputError, ModelError, unknown_name
 from ada_dynamics.model.bounds import bounds_of, within_limits
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
-CLOSED = 1e-11  # largest gap of a closed loop, relative to the mechanism's length
+CLOSED = 1e-11  # largest closure error of a closed loop, relative to the characteristic length
 _LONGEST_STEP = 0.6  # [rad], or in lengths of the mechanism
 _RESTARTS = 24
-_PATIENCE, _STALLED = 10, 0.9  # steps in which gaps must shrink to this share
-_CUT = 1e-9  # of the largest singular value: less is arithmetic
+_PATIENCE, _STALLED = 10, 0.9  # steps in which the closure error must shrink to this share
+_CUT = 1e-9  # share of the largest singular value that is rounding
 _DAMPINGS = (0.0, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3)  # of the largest singular value
 
 
-class Closing(NamedTuple):
-    """Where Gauss-Newton has come to."""
+class ClosureResult(NamedTuple):
+    """Result of the iteration."""
 
     q: Array
-    gap: float  # the largest one, in lengths of the mechanism
+    error: float  # largest closure error, in characteristic lengths
     steps: int
 
 
-def close(
-    numbers: LoopNumbers,
+def gauss_newton(
+    constraints: ConstraintSet,
     q: Array,
     free: NDArray[np.intp] | None = None,
     steps: int = 60,
@@ -45,24 +45,25 @@ def close(
     polish: int = 2,
     cut: float = _CUT,
     stalled: float = _STALLED,
-) -> Closing:
-    """Gauss-Newton steps by singular values, damped where they do not help.
+) -> ClosureResult:
+    """Close the loops by Gauss-Newton steps with singular values, damped if the full step does not help.
 
     Args:
-        numbers: the loops.
-        q: where to start.
+        constraints: of all loops.
+        q: initial configuration.
         free: indices of the velocities that may change; all by default.
-        steps: how many to try.
-        tolerance: a gap at which to stop, relative to the mechanism's length.
-        polish: steps that are taken from there on.
-        cut: singular values below this share of the largest are left alone.
-        stalled: share to which gaps must shrink in ten steps; else they are left, as in a minimum that is open.
+        steps: maximum number of steps.
+        tolerance: closure error at which to stop, relative to the characteristic length.
+        polish: number of steps after that.
+        cut: share of the largest singular value below which singular values are truncated.
+        stalled: share to which the closure error must shrink in ten steps; otherwise the iteration stops, as in a local
+            minimum.
     """
-    model, weights = numbers.model, 1.0 / (numbers.weights * numbers.length)
+    model, weights = constraints.model, 1.0 / (constraints.weights * constraints.length)
     moved = np.arange(model.nv) if free is None else free
 
     def error(at: Array) -> Array:
-        return numbers.gap(at) * weights
+        return constraints.violation(at) * weights
 
     g = error(q)
     taken, before = 0, np.inf
@@ -77,17 +78,17 @@ def close(
             if polish == 0 or size == 0.0:
                 break
             polish -= 1
-        J = numbers.jacobian(q)[:, moved] * weights[:, None]
-        better = _better(numbers, q, g, J, moved, error, cut)
+        J = constraints.jacobian(q)[:, moved] * weights[:, None]
+        better = _better(constraints, q, g, J, moved, error, cut)
         taken += 1
         if better is None:
             break
         q, g = better
-    return Closing(q, float(np.max(np.abs(g), initial=0.0)), taken)
+    return ClosureResult(q, float(np.max(np.abs(g), initial=0.0)), taken)
 
 
 def _better(
-    numbers: LoopNumbers,
+    constraints: ConstraintSet,
     q: Array,
     g: Array,
     J: Array,
@@ -95,109 +96,109 @@ def _better(
     error: Callable[[Array], Array],
     cut: float,
 ) -> tuple[Array, Array] | None:
-    """A pose with a smaller gap, by a step that is the more damped the less the full one helps; None at a minimum."""
+    """Configuration with a smaller closure error, by the least damped step that reduces it; None at a minimum."""
     U, s, Vt = np.linalg.svd(J, full_matrices=False)
     if not np.max(s, initial=0.0) > 0.0:
         return None
     along = U.T @ g
-    longest = _LONGEST_STEP * max(1.0, numbers.length)
+    longest = _LONGEST_STEP * max(1.0, constraints.length)
     for damping in _DAMPINGS:
         kept = np.where(s > cut * s[0], s, 0.0)
         factors = kept / np.where(kept > 0.0, s * s + (damping * s[0]) ** 2, 1.0)
-        step = np.zeros(numbers.model.nv)
+        step = np.zeros(constraints.model.nv)
         step[moved] = -Vt.T @ (factors * along)
         step *= min(1.0, longest / max(float(np.max(np.abs(step))), 1e-300))
-        candidate = numbers.model.integrate(q, step)
+        candidate = constraints.model.integrate(q, step)
         found = error(candidate)
         if float(np.linalg.norm(found)) < float(np.linalg.norm(g)) * (1.0 - 1e-12):
             return candidate, found
     return None
 
 
-# --- is it really closed --------------------------------------------------------------------------------------------
-def flipped(tree: Tree, q: Array) -> list[str]:
-    """Loops whose gap vanishes because an axis, or a frame, is the wrong way round."""
+# --- orientation of the axes -----------------------------------------------------------------------------------------
+def reversed_loops(tree: Tree, q: Array) -> list[str]:
+    """Loops that close with an axis, or a frame, in the opposite direction."""
     X = transforms(tree, q.tolist())
     return [loop.name for loop in tree.loops if float(closure.agreement(tree, X, loop)) < 0.0]
 
 
-# --- assembly -------------------------------------------------------------------------------------------------------
-def assembled(model: Model, numbers: LoopNumbers, guess: Array, free: NDArray[np.intp] | None = None) -> Array:
-    """A pose near the guess that closes all loops; raises where none is found."""
+# --- closure from a guess --------------------------------------------------------------------------------------------
+def closed_near(model: Model, constraints: ConstraintSet, guess: Array, free: NDArray[np.intp] | None = None) -> Array:
+    """Configuration near the guess that closes all loops; ModelError if none is found."""
     rng = np.random.default_rng(20120301)
-    best: Closing | None = None
-    wrong_way: list[str] = []
+    best: ClosureResult | None = None
+    opposite: list[str] = []
     for attempt in range(1 + _RESTARTS):
         start = guess
         if attempt:
             push = np.zeros(model.nv)
             push[slice(None) if free is None else free] = rng.normal(size=model.nv if free is None else len(free))
             start = model.integrate(guess, push * min(1.5, 0.1 * attempt))
-        found = close(numbers, start, free)
-        if found.gap < CLOSED:
-            turned = flipped(model.tree, found.q)
+        found = gauss_newton(constraints, start, free)
+        if found.error < CLOSED:
+            turned = reversed_loops(model.tree, found.q)
             if not turned:
                 return found.q
-            wrong_way = wrong_way or turned
+            opposite = opposite or turned
             continue
-        if best is None or found.gap < best.gap:
+        if best is None or found.error < best.error:
             best = found
-        meant = _closed_but_for_rounding(numbers, start, free) if found.gap < ROUNDED_GAP else None
-        if meant is not None:
-            return meant
+        rounded = _closed_up_to_rounding(constraints, start, free) if found.error < ROUNDED_GAP else None
+        if rounded is not None:
+            return rounded
     if best is not None:
-        best = close(numbers, best.q, free, stalled=np.inf)
-    raise _why_open(model, numbers, best, wrong_way, free is not None)
+        best = gauss_newton(constraints, best.q, free, stalled=np.inf)
+    raise _closure_error(model, constraints, best, opposite, free is not None)
 
 
-def _closed_but_for_rounding(numbers: LoopNumbers, start: Array, free: NDArray[np.intp] | None) -> Array | None:
-    """A pose of an overconstrained mechanism whose lengths and axes are rounded, so that it cannot close exactly."""
-    q = close(numbers, start, free, cut=CERTAIN).q
-    rows = Rows(numbers)
-    if rows.size(q) > ROUNDED_GAP or flipped(numbers.model.tree, q):
+def _closed_up_to_rounding(constraints: ConstraintSet, start: Array, free: NDArray[np.intp] | None) -> Array | None:
+    """Configuration of an overconstrained mechanism whose rounded lengths and axes prevent an exact closure."""
+    q = gauss_newton(constraints, start, free, cut=CERTAIN).q
+    rows = ConstraintSubset(constraints)
+    if rows.size(q) > ROUNDED_GAP or reversed_loops(constraints.model.tree, q):
         return None
     rank = rank_at(rows, q)
-    return q if rank < numbers.model.nv and moves(rows, q, rank) else None
+    return q if rank < constraints.model.nv and is_mobile(rows, q, rank) else None
 
 
-def _why_open(
-    model: Model, numbers: LoopNumbers, best: Closing | None, wrong_way: Sequence[str], some_held: bool
+def _closure_error(
+    model: Model, constraints: ConstraintSet, best: ClosureResult | None, opposite: Sequence[str], some_held: bool
 ) -> ModelError:
     where = f"model {model.name!r}"
-    held = " with the held joints where they are" if some_held else ""
+    held = " with the held joints fixed" if some_held else ""
     field = "hold" if some_held else "guess"
     if best is None:
         return ModelError(
-            f"{where}: loop {', '.join(map(repr, wrong_way))} only closes with its axes in opposite directions{held}; "
-            "turn the frame of one of its sides, or start from another pose.",
-            loop=wrong_way[0],
+            f"{where}: loop {', '.join(map(repr, opposite))} only closes with its axes in opposite directions{held}; "
+            "turn the frame of one of its sides, or start from another configuration.",
+            loop=opposite[0],
             field="axis",
         )
-    gaps = _open_by(numbers, best.q)
-    shown = "; ".join(f"{name!r} by {text}" for name, text in list(gaps.items())[:6])
+    errors = _errors_by_loop(constraints, best.q)
+    shown = "; ".join(f"{name!r} by {text}" for name, text in list(errors.items())[:6])
     return ModelError(
-        f"{where} cannot be assembled{held}: nearest to closed, these loops stay open: {shown}. Check the lengths and "
-        f"frames of the joints on them, or start from a pose nearer to the closed one ({1 + _RESTARTS} starts tried).",
-        loop=", ".join(gaps),
+        f"the loops of {where} cannot be closed{held}: the smallest closure errors found are {shown}. Check the "
+        f"lengths and frames of the joints on these loops, or start near a closed one ({1 + _RESTARTS} starts tried).",
+        loop=", ".join(errors),
         field=field,
-        value=gaps,
+        value=errors,
     )
 
 
-def _open_by(numbers: LoopNumbers, q: Array) -> dict[str, str]:
-    """How far each loop that is open is from closed, in words."""
+def _errors_by_loop(constraints: ConstraintSet, q: Array) -> dict[str, str]:
+    """Closure error of each open loop, as text."""
     squares: dict[tuple[str, bool], float] = {}
-    for size, (loop, _, kind) in zip(numbers.gap(q).tolist(), numbers.conditions, strict=True):
+    for size, (loop, _, kind) in zip(constraints.violation(q).tolist(), constraints.rows, strict=True):
         squares[loop, kind.is_force] = squares.get((loop, kind.is_force), 0.0) + size * size
     found: dict[str, list[str]] = {}
     for (loop, is_force), square in squares.items():
-        if np.sqrt(square) > CLOSED * max(1.0, numbers.length):
+        if np.sqrt(square) > CLOSED * max(1.0, constraints.length):
             found.setdefault(loop, []).append(f"{np.sqrt(square):.3g} {'m' if is_force else 'rad'}")
     return {loop: " and ".join(parts) for loop, parts in found.items()}
 
 
-def start_of(model: Model, guess: ArrayLike | None) -> Array:
-    """The guess as an array, with its quaternions made unit length; that of the model's file where there is none."""
+def initial_configuration(model: Model, guess: ArrayLike | None) -> Array:
+    """The validated guess as a new array; the home configuration of the model by default."""
     if guess is None:
         return model.home()
     q = model.as_positions(guess, "guess")
@@ -212,7 +213,7 @@ def start_of(model: Model, guess: ArrayLike | None) -> Array:
 
 
 def free_velocities(model: Model, hold: str | Sequence[str]) -> NDArray[np.intp] | None:
-    """Indices of the velocities of the joints that may move."""
+    """Indices of the velocities of the joints that are not held; None for all."""
     if not hold:
         return None
     fixed = np.zeros(model.nv, dtype=bool)
@@ -224,22 +225,22 @@ def free_velocities(model: Model, hold: str | Sequence[str]) -> NDArray[np.intp]
 
 
 # --- position limits --------------------------------------------------------------------------------------------------
-BEYOND = 1e-6  # [rad, m] that is rounding
+BEYOND = 1e-6  # [rad, m] of tolerated rounding errors
 _STARTS = 24
 _STEPS = 60
 _SHOWN = 4  # joints in a message
 
 
-def limited(numbers: LoopNumbers, q: Array, guess: Array, free: NDArray[np.intp] | None) -> Array:
-    """A closed configuration within the limits; the given one, with a warning, where none is found.
+def within_joint_limits(constraints: ConstraintSet, q: Array, guess: Array, free: NDArray[np.intp] | None) -> Array:
+    """Closed configuration within the position limits; the given one with a warning if none is found.
 
     Args:
-        numbers: the loops.
-        q: a configuration that closes them.
+        constraints: of all loops.
+        q: configuration that closes the loops.
         guess: from which it was found.
         free: indices of the velocities that may change; all by default.
     """
-    model = numbers.model
+    model = constraints.model
     moved = np.arange(model.nv) if free is None else free
     if not _excess(model, q, moved).any():
         return q
@@ -251,8 +252,8 @@ def limited(numbers: LoopNumbers, q: Array, guess: Array, free: NDArray[np.intp]
             push = np.zeros(model.nv)
             push[moved] = swung * rng.normal(size=len(moved)) * min(2.0, 0.15 * (attempt - 1))
             start = _only(model, guess, within_limits(model, model.integrate(guess, push)), moved)
-        found = close(numbers, _pressed(numbers, start, moved), free)
-        is_closed = found.gap < CLOSED and not flipped(model.tree, found.q)
+        found = gauss_newton(constraints, _pressed(constraints, start, moved), free)
+        is_closed = found.error < CLOSED and not reversed_loops(model.tree, found.q)
         if is_closed and not _excess(model, found.q, moved).any():
             return found.q
     _warn(model, q, moved)
@@ -260,32 +261,32 @@ def limited(numbers: LoopNumbers, q: Array, guess: Array, free: NDArray[np.intp]
 
 
 def _only(model: Model, q: Array, wanted: Array, moved: NDArray[np.intp]) -> Array:
-    """The first configuration with some velocities' part of the way to the second."""
-    way = np.zeros(model.nv)
-    way[moved] = model.difference(q, wanted)[moved]
-    return np.asarray(model.integrate(q, way))
+    """The first configuration with the chosen velocities moved to the second."""
+    step = np.zeros(model.nv)
+    step[moved] = model.difference(q, wanted)[moved]
+    return np.asarray(model.integrate(q, step))
 
 
 def _excess(model: Model, q: Array, moved: NDArray[np.intp]) -> Array:
-    """The way back to the limits, of the velocities that may change."""
+    """Displacement of the free velocities back to their limits."""
     back = np.asarray(model.difference(q, within_limits(model, q)))[moved]
     return np.where(np.abs(back) > BEYOND, back, 0.0)
 
 
-def _pressed(numbers: LoopNumbers, q: Array, moved: NDArray[np.intp]) -> Array:
-    """Steps that close the loops and, as far as these let them, bring joints back to their limits and hold them."""
-    model, weights = numbers.model, 1.0 / (numbers.weights * numbers.length)
+def _pressed(constraints: ConstraintSet, q: Array, moved: NDArray[np.intp]) -> Array:
+    """Iterate towards closed loops and, in the null space of J, towards the limits of the joints beyond them."""
+    model, weights = constraints.model, 1.0 / (constraints.weights * constraints.length)
     held = np.zeros(len(moved), dtype=bool)
     for _ in range(_STEPS):
-        back, gap = _excess(model, q, moved), numbers.gap(q) * weights
+        back, error = _excess(model, q, moved), constraints.violation(q) * weights
         held |= back != 0.0
-        if not back.any() and float(np.max(np.abs(gap), initial=0.0)) < CLOSED:
+        if not back.any() and float(np.max(np.abs(error), initial=0.0)) < CLOSED:
             break
-        U, s, Vt = np.linalg.svd(numbers.jacobian(q)[:, moved] * weights[:, None], full_matrices=True)
+        U, s, Vt = np.linalg.svd(constraints.jacobian(q)[:, moved] * weights[:, None], full_matrices=True)
         rank = int(np.sum(s > _CUT * np.max(s, initial=0.0)))
-        step = -Vt[:rank].T @ ((U[:, :rank].T @ gap) / s[:rank])
-        ways = Vt[rank:].T  # by which the joints move while the loops stay closed
-        step += ways @ np.linalg.lstsq(ways[held], (back - step)[held], rcond=1e-6)[0]
+        step = -Vt[:rank].T @ ((U[:, :rank].T @ error) / s[:rank])
+        N = Vt[rank:].T  # null-space basis of J
+        step += N @ np.linalg.lstsq(N[held], (back - step)[held], rcond=1e-6)[0]
         step *= min(1.0, _LONGEST_STEP / max(float(np.max(np.abs(step), initial=0.0)), 1e-300))
         whole = np.zeros(model.nv)
         whole[moved] = step
@@ -303,7 +304,7 @@ def _warn(model: Model, q: Array, moved: NDArray[np.intp]) -> None:
         for name, over in list(beyond.items())[:_SHOWN]
     )
     message = (
-        f"model {model.name!r}: no configuration was found that closes its loops within the limits of its joints; in "
-        f"the one taken these are beyond theirs [rad, m]: {shown}. Correct the limits, or start from another guess."
+        f"model {model.name!r}: no configuration was found that closes its loops within the limits of its joints; the "
+        f"result exceeds these limits [rad, m]: {shown}. Correct the limits, or start from another guess."
     )
     warnings.warn(BeyondLimitsWarning(message, loops=tuple(model.loop_names), joints=beyond), stacklevel=4)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Combinations of dependent conditions that are independent in a pose, and stay good while the mechanism moves on.
+"""Independent combinations of dependent constraints, for overconstrained linkages.
 
-Which of a Bennett linkage's conditions are independent changes with the pose; no fixed choice serves a full turn. So
-the combinations are chosen where the mechanism is, by singular values, and kept until they have lost too much of what
-made them independent. A loop adds what the loops before it leave open; one that repeats nothing needs no combinations.
+The independent constraints of a Bennett linkage change with the configuration; no fixed set serves a full turn. The
+combinations are computed by singular values in the current configuration and reused until they are ill-conditioned.
+Each loop adds the constraints that are independent of the loops before it; only loops with redundant constraints need
+combinations.
 """
 
 from __future__ import annotations
@@ -14,21 +15,21 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 
-# Of det(J M⁻¹ Jᵀ) of fresh combinations, this much must be left: the error of a stage off the loops grows with the
-# inverse of its root.
-WORN_OUT = 0.1
+# Smallest det(J M⁻¹ Jᵀ) relative to that of new combinations: the error of a stage that violates the constraints grows
+# with the inverse of its square root.
+LEAST_DETERMINANT = 0.1
 
 
-class Combinations:
-    """Which loops need combinations, and how many."""
+class ConstraintCombinations:
+    """Number and layout of the combinations of each loop."""
 
     def __init__(self, rows: Mapping[str, Sequence[int]], counts: Mapping[str, int], units: Array) -> None:
-        """Choose nothing yet.
+        """Args.
 
         Args:
-            rows: conditions that act, by loop.
-            counts: how many independent ones each loop adds to those before.
-            units: factors that make conditions in units of forces of their multiples, condition by condition.
+            rows: non-trivial constraints by loop.
+            counts: number of independent constraints that each loop adds to the loops before it.
+            units: weights of the constraints.
         """
         self.units = units
         ends = np.cumsum([0, *(len(own) for own in rows.values())])
@@ -38,10 +39,10 @@ class Combinations:
         self.by_loop = {name: counts[name] for name, own in rows.items() if counts[name] < len(own)}
 
     def matrix(self, W: Array) -> Array:
-        """Weights of all conditions in all combinations, row by row; conditions that stay as they are have a one.
+        """Weights of all constraints in all combinations, (combinations, m); unit rows for loops without redundancy.
 
         Args:
-            W: L⁻¹ Jᵀ of the conditions in units of forces, one column each; a leading axis is a batch of poses.
+            W: L⁻¹ Jᵀ of the weighted constraints, one column each; a leading axis is a batch of configurations.
         """
         n, m = W.shape[-2:]
         known = np.zeros((*W.shape[:-2], n, 0))
@@ -62,7 +63,7 @@ class Combinations:
         return total
 
     def weights(self, matrix: Array) -> Array:
-        """The weights in the order of a plan, without those of conditions that stay as they are."""
+        """The weights in the order of a plan, without those of loops that need no combinations."""
         parts, done = [np.zeros((*matrix.shape[:-2], 0))], 0
         for block, count in self._blocks:
             if count < block.stop - block.start:
@@ -73,11 +74,11 @@ class Combinations:
 
 
 def independent_counts(rows: Mapping[str, Sequence[int]], whitened: Sequence[Array], rank: int) -> dict[str, int]:
-    """How many independent conditions each loop adds to those of the loops before it.
+    """Number of independent constraints that each loop adds to the loops before it.
 
     Args:
-        rows: conditions that act, by loop.
-        whitened: W of these conditions in sample poses.
+        rows: non-trivial constraints by loop.
+        whitened: W of these constraints in sample configurations.
         rank: of all of them.
     """
     found = np.zeros(len(rows), dtype=int)
@@ -88,7 +89,7 @@ def independent_counts(rows: Mapping[str, Sequence[int]], whitened: Sequence[Arr
         ends = np.cumsum([0, *(len(own) for own in rows.values())])
         ranks = [int(np.sum(np.linalg.svd(W[:, :end], compute_uv=False) > smallest)) if end else 0 for end in ends]
         found = np.maximum(found, np.diff(ranks))
-    # in some pose a loop can say less than usual, and a later one more: what is too much goes from the last ones
+    # a loop may have a lower rank in one sample and a later loop a higher one: the surplus is taken from the last loops
     surplus = int(found.sum()) - rank
     for i in range(len(found) - 1, -1, -1):
         taken = min(surplus, int(found[i]))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gap, conditions and mass matrix of a mechanism as numpy arrays, from the algorithms run on numbers."""
+"""Constraints of all loop joints of a model: rows, violation, Jacobian and bias as numpy arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,26 +24,42 @@ from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import Scalar
 
-# How often gap or J are asked for before it pays to write them down, and up to how many velocities it does.
-WRITTEN_AFTER, WRITTEN_UP_TO = 8, 120
+# Calls after which a traced Python function of violation and Jacobian pays off, and the largest nv for which it does.
+TRACED_AFTER, TRACED_UP_TO = 8, 120
 
 
-class LoopNumbers:
-    """The loops of one model, on numbers. Rows are all conditions of all loops, in the order of `conditions`."""
+class ScalarConstraint(NamedTuple):
+    """One scalar constraint of a loop joint: the loop, its row there, and the force or moment that it transmits."""
+
+    loop: str
+    row: int
+    kind: RowKind
+
+
+class ConstraintSet:
+    """The constraints of all loops of a model.
+
+    Attributes:
+        rows: one `ScalarConstraint` per scalar constraint, loop by loop.
+        length: characteristic length of the mechanism [m].
+        weights: by row, 1 for positions and 1/length for angles; multipliers times weights are forces.
+    """
 
     def __init__(self, model: Model, turned: bool = False) -> None:
-        """Args: a model with loops; whether the conditions have the axes of the other sides of its loop joints."""
+        """Args: a model with loops; whether the constraint axes are those of the other sides of its loop joints."""
         self.model = model
         self.is_turned = turned
         self.tree = model.tree.with_turned_loops() if turned else model.tree
-        self.conditions: list[tuple[str, int, RowKind]] = [
-            (loop.name, i, kind) for loop in self.tree.loops for i, kind in enumerate(closure.row_kinds(loop))
-        ]
-        self.length = typical_length(model)
-        # A moment counts as the force that it is at the mechanism's typical length, an angle as the way there.
-        self.weights = np.array([1.0 if kind.is_force else 1.0 / self.length for _, _, kind in self.conditions])
-        self.moment_units = np.repeat([1.0, self.length], 3)  # of a wrench [force, moment], likewise
-        self._asked = 0
+        self.rows = tuple(
+            ScalarConstraint(loop.name, i, kind)
+            for loop in self.tree.loops
+            for i, kind in enumerate(closure.row_kinds(loop))
+        )
+        self.length = characteristic_length(model)
+        # A moment counts as the force with the characteristic length as lever, an angle as the displacement there.
+        self.weights = np.array([1.0 if kind.is_force else 1.0 / self.length for _, _, kind in self.rows])
+        self.moment_units = np.repeat([1.0, self.length], 3)  # of a wrench [force, moment]
+        self._calls = 0
 
     @cached_property
     def full_tree(self) -> Tree:
@@ -51,88 +67,88 @@ class LoopNumbers:
         full = self.model.full_tree
         return full.with_turned_loops() if self.is_turned else full
 
-    def gap(self, q: Array) -> Array:
-        """How far each condition is from holding [m, rad]."""
-        written = self._written()
-        if written is not None:
-            return written(q)[0]
+    def violation(self, q: Array) -> Array:
+        """Closure error of each constraint [m, rad], (m,)."""
+        traced = self._traced()
+        if traced is not None:
+            return traced(q)[0]
         X = transforms(self.tree, q.tolist())
         return np.array([g for loop in self.tree.loops for g in closure.gap(self.tree, X, loop)], dtype=float)
 
-    def _written(self) -> Callable[[Array], list[Array]] | None:
-        """Gap and J as one function of plain Python, written down once they have been asked for a few times."""
-        self._asked += 1
-        is_worth_it = self._asked > WRITTEN_AFTER and self.tree.nv <= WRITTEN_UP_TO
-        return self._gap_and_jacobian if is_worth_it else None
+    def _traced(self) -> Callable[[Array], list[Array]] | None:
+        """Violation and J as one plain Python function, once they have been computed a few times."""
+        self._calls += 1
+        pays_off = self._calls > TRACED_AFTER and self.tree.nv <= TRACED_UP_TO
+        return self._violation_and_jacobian if pays_off else None
 
     @cached_property
-    def _gap_and_jacobian(self) -> Callable[[Array], list[Array]]:
+    def _violation_and_jacobian(self) -> Callable[[Array], list[Array]]:
         def body(q: Sequence[Scalar]) -> Traced:
             X = transforms(self.tree, q)
-            gap = [g for loop in self.tree.loops for g in closure.gap(self.tree, X, loop)]
-            J = [[row.columns.get(k, 0.0) for k in range(self.tree.nv)] for row in self._rows(self.tree, q)]
-            return Traced({"gap": gap, "J": [x for line in J for x in line]})
+            violation = [g for loop in self.tree.loops for g in closure.gap(self.tree, X, loop)]
+            J = [[row.columns.get(k, 0.0) for k in range(self.tree.nv)] for row in self._closure_rows(self.tree, q)]
+            return Traced({"violation": violation, "J": [x for line in J for x in line]})
 
         function = trace("closing", {"q": self.tree.nq}, body)
         backend = PythonBackend(Signature.of(function), lambda: function)
-        shape = len(self.conditions), self.tree.nv
+        shape = len(self.rows), self.tree.nv
 
         def evaluated(q: Array) -> list[Array]:
-            gap, J = np.empty(shape[0]), np.empty(shape[0] * shape[1])
-            if backend.single([np.ascontiguousarray(q, dtype=np.float64)], [gap, J]):
+            violation, J = np.empty(shape[0]), np.empty(shape[0] * shape[1])
+            if backend.single([np.ascontiguousarray(q, dtype=np.float64)], [violation, J]):
                 raise InputError(
-                    f"the loops of model {self.model.name!r} have no finite gap at q = {q.tolist()}.",
+                    f"the loops of model {self.model.name!r} have no finite violation at q = {q.tolist()}.",
                     field="q",
                     value=q,
                 )
-            return [gap, J.reshape(shape)]
+            return [violation, J.reshape(shape)]
 
         return evaluated
 
-    def gaps(self, q: Array) -> Array:
-        """`gap` of one state or of rows of them, (conditions, states)."""
+    def violations(self, q: Array) -> Array:
+        """`violation` of one configuration or of a batch (N, nq), as columns (m, N)."""
         X = transforms(self.tree, _scalars(q))
         return _columns([g for loop in self.tree.loops for g in closure.gap(self.tree, X, loop)], q)
 
-    def drifts(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """|J v| and, to measure it by, |J| |v|, of one state or of rows of them, (conditions, states) each."""
+    def rate_violations(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """|J v| and its scale |J| |v|, of one state or of a batch, as columns (m, N)."""
         velocities = _scalars(v)
-        terms = [[x * velocities[k] for k, x in row.columns.items()] for row in self.rows(q)]
+        terms = [[x * velocities[k] for k, x in row.columns.items()] for row in self.closure_rows(q)]
         return (
             np.abs(_columns([sum(x, 0.0) for x in terms], q)),
             _columns([sum(map(abs, x), 0.0) for x in terms], q),
         )
 
-    def rows(self, q: Array, full: bool = False) -> list[closure.ConstraintRow]:
-        """The conditions at rest; `full` on the tree that has a body for every link."""
-        return self._rows(self.full_tree if full else self.tree, _scalars(q))
+    def closure_rows(self, q: Array, full: bool = False) -> list[closure.ConstraintRow]:
+        """Constraint wrenches and columns of J at rest; `full` on the tree that has a body for every link."""
+        return self._closure_rows(self.full_tree if full else self.tree, _scalars(q))
 
     @staticmethod
-    def _rows(tree: Tree, positions: Sequence[Any]) -> list[closure.ConstraintRow]:
+    def _closure_rows(tree: Tree, positions: Sequence[Any]) -> list[closure.ConstraintRow]:
         rest = [0.0] * tree.nv
         X = transforms(tree, positions)
         still = standing_still(tree)
         return [r for loop in tree.loops for r in closure.loop_rows(tree, X, positions, rest, still, loop)]
 
     def jacobian(self, q: Array) -> Array:
-        """J: one row per condition."""
-        written = self._written()
-        if written is not None:
-            return written(q)[1]
-        J = np.zeros((len(self.conditions), self.tree.nv))
-        for line, row in zip(J, self.rows(q), strict=True):
+        """Constraint Jacobian J, (m, nv)."""
+        traced = self._traced()
+        if traced is not None:
+            return traced(q)[1]
+        J = np.zeros((len(self.rows), self.tree.nv))
+        for line, row in zip(J, self.closure_rows(q), strict=True):
             for k, value in row.columns.items():
                 line[k] = value
         return J
 
     def mass_matrix(self, q: Array) -> Array:
-        """M."""
+        """Joint-space mass matrix M, (nv, nv)."""
         return np.array(mass_matrix(self.tree, q.tolist()).dense(), dtype=float)
 
     def whitened(self, q: Array) -> Array:
-        """W = L⁻¹ Jᵀ with M = L Lᵀ, one column per condition: WᵀW = J M⁻¹ Jᵀ.
+        """W = L⁻¹ Jᵀ with M = L Lᵀ, (nv, m): WᵀW = J M⁻¹ Jᵀ.
 
-        Where M is singular (massless links in loops) J itself takes its place.
+        W is Jᵀ if M is singular (massless links in loops).
         """
         J = self.jacobian(q) / self.weights[:, None]
         try:
@@ -142,11 +158,11 @@ class LoopNumbers:
         return np.linalg.solve(L, J.T)
 
     def wrenches(self, q: Array, several: Array) -> list[dict[str, Array]]:
-        """Share of each row of multipliers of all conditions in every joint's wrench on its child, by joint and loop.
+        """Wrench of every joint and loop on its child for each row of multipliers of all constraints.
 
-        [force, moment]; a tree joint's in the axes of its child link, a loop joint's in those of its child-side frame.
+        [force, moment], for a tree joint in the axes of its child link, for a loop joint in its child-side frame.
         """
-        rows = self.rows(q, full=True)
+        rows = self.closure_rows(q, full=True)
         X = transforms(self.full_tree, q.tolist())
         return [self._wrenches(rows, X, multipliers.tolist()) for multipliers in several]
 
@@ -156,7 +172,7 @@ class LoopNumbers:
         tree = self.full_tree
         own: list[Force] = [NO_FORCE] * len(tree.bodies)
         closing = dict.fromkeys(self.model.loop_names, NO_FORCE)
-        for (name, _, _), row, x in zip(self.conditions, rows, multipliers, strict=True):
+        for (name, _, _), row, x in zip(self.rows, rows, multipliers, strict=True):
             closing[name] = closing[name] + x * row.own
             for i, wrench in row.wrenches.items():
                 own[i] = own[i] - x * wrench
@@ -171,20 +187,20 @@ class LoopNumbers:
 
 
 def _scalars(x: Array) -> list[Any]:
-    """Scalars for the algorithms: numbers, or columns of the states in rows."""
+    """Scalars for the algorithms: floats, or one column per coordinate of a batch."""
     return [*x.T] if x.ndim == 2 else x.tolist()
 
 
 def _columns(values: Sequence[Any], q: Array) -> Array:
-    """A row for each value, a column for each state."""
+    """One row per value, one column per state."""
     found = np.empty((len(values), len(q) if q.ndim == 2 else 1))
     for row, value in zip(found, values, strict=True):
         row[:] = value
     return found
 
 
-def typical_length(model: Model) -> float:
-    """Typical length of the mechanism: mean distance between joints [m]."""
+def characteristic_length(model: Model) -> float:
+    """Characteristic length of the mechanism: mean distance between joints [m]."""
     steps = [float(np.linalg.norm(joint.xyz)) for joint in model.joints.values()]
     for loop in model.loops.values():
         steps += [float(np.linalg.norm(loop.parent_xyz)), float(np.linalg.norm(loop.child_xyz))]

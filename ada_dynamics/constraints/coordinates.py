@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Velocities that determine a motion: independent ones, those of the motors, or those of joints by name."""
+"""Sets of coordinates that determine the motion: independent ones, those of the actuators, or joints by name."""
 
 from __future__ import annotations
 
@@ -9,54 +9,56 @@ from functools import cached_property
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import NEAR_SINGULAR, POSES, RANK, Study
-from ada_dynamics.constraints.constraint_set import typical_length
+from ada_dynamics.constraints.analysis import NEAR_SINGULAR, RANK, SAMPLES, ConstraintAnalysis
+from ada_dynamics.constraints.constraint_set import characteristic_length
 from ada_dynamics.constraints.map_order import MapOrder, pivots_of
 from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.constraints.tangent_map import (
-    Motions,
+    NullSpace,
     independent_velocities,
     least_seen,
     least_share,
     rank_of_some,
-    sample_motions,
+    sample_null_spaces,
     velocity_units,
 )
 from ada_dynamics.errors import InputError, SingularConfigurationError, WrongTypeError, unknown_name
 from ada_dynamics.model.model import Model
 
-_NAMED = 8  # joints in a message
+_NAMED = 8  # largest number of joints in a message
 TREE, INDEPENDENT, ACTUATED = "tree", "independent", "actuated"
 Coordinates = str | Sequence[str]
-_TAKES_PART = 0.1  # of the largest velocity, or share, of those that a message names
+_TAKES_PART = 0.1  # smallest relative velocity of the joints, or share of the loops, in a message
 
 
-class Choices:
-    """Sets of velocities that determine the motion of one model."""
+class CoordinateSets:
+    """Sets of velocity coordinates that determine the motion of a model."""
 
-    def __init__(self, model: Model, study: Study | None) -> None:
-        """Args: the model; findings about its loops, None where it has none."""
-        self.model, self.study = model, study
-        self.length = typical_length(model) if study is None else study.numbers.length
+    def __init__(self, model: Model, analysis: ConstraintAnalysis | None) -> None:
+        """Args: the model; the analysis of its constraints, None without loops."""
+        self.model, self.analysis = model, analysis
+        self.length = characteristic_length(model) if analysis is None else analysis.constraints.length
         self.units = velocity_units(model, self.length)
-        self.mobility = model.nv if study is None else study.mobility
+        self.mobility = model.nv if analysis is None else analysis.mobility
         self._known: dict[str | tuple[str, ...], tuple[int, ...]] = {}
 
     @cached_property
     def motors(self) -> tuple[int, ...]:
-        """Places in v of the velocities of the joints that have motors, in the order of `model.actuated`."""
+        """Indices in v of the actuated coordinates, in the order of `model.actuated`."""
         return velocities_of(self.model, self.model.actuated)
 
     @cached_property
     def samples(self) -> list[Array]:
-        """Orthonormal motions in sample poses."""
-        return [np.eye(self.model.nv)] * POSES if self.study is None else sample_motions(self.study, self.units)
+        """Orthonormal null-space bases of J in sample configurations."""
+        if self.analysis is None:
+            return [np.eye(self.model.nv)] * SAMPLES
+        return sample_null_spaces(self.analysis, self.units)
 
-    def of(self, coordinates: Coordinates) -> tuple[int, ...]:
-        """Places in v of the velocities meant, in the order of the columns.
+    def indices(self, coordinates: Coordinates) -> tuple[int, ...]:
+        """Indices of the coordinates in v, in the order of the columns of the tangent map.
 
         Raises:
-            InputError: there is no such set, or it does not determine the motion.
+            InputError: the coordinates are unknown, or do not determine the motion.
         """
         if not isinstance(coordinates, (str, list, tuple)):
             raise _not_names(coordinates)
@@ -77,25 +79,25 @@ class Choices:
         return chosen
 
     def map_order(self, chosen: tuple[int, ...]) -> MapOrder | None:
-        """How to eliminate the other velocities; None where there is nothing to eliminate."""
-        study = self.study
-        if study is None or not study.rank or not chosen:
+        """Elimination order of the dependent velocities; None without constraints."""
+        analysis = self.analysis
+        if analysis is None or not analysis.rank or not chosen:
             return None
-        used = sorted(study.used)
-        w = study.numbers.weights[used]
-        poses = [study.poses[i] for i in self._determining(chosen)]
-        samples = [study.numbers.jacobian(q)[used] / w[:, None] * self.units for q in poses]
+        used = sorted(analysis.independent)
+        w = analysis.constraints.weights[used]
+        poses = [analysis.configurations[i] for i in self._determining(chosen)]
+        samples = [analysis.constraints.jacobian(q)[used] / w[:, None] * self.units for q in poses]
         pivots, sizes = pivots_of(samples, chosen)
         typical = [float(size * w[i] / self.units[k]) for size, (i, k) in zip(sizes, pivots, strict=True)]
-        return MapOrder(study.rows(study.used), tuple(pivots), tuple(typical), chosen)
+        return MapOrder(analysis.by_loop(analysis.independent), tuple(pivots), tuple(typical), chosen)
 
     def _determining(self, chosen: Sequence[int]) -> list[int]:
-        """Sample poses that are not near one in which some velocities do not determine the motion."""
+        """Samples that are not near a configuration in which the chosen velocities do not determine the motion."""
         shares = np.array([least_share(N, chosen) for N in self.samples])
         return np.flatnonzero(shares >= NEAR_SINGULAR * np.median(shares[shares > RANK])).tolist()
 
     def refuse_missing(self, chosen: Sequence[int], what: str) -> int:
-        """Raise where velocities do not determine the motion in any pose; else, how many are more than it takes."""
+        """Raise if velocities determine the motion in no configuration; return the number of surplus ones."""
         rank = rank_of_some(self.samples, chosen)
         if rank < self.mobility:
             motion = least_seen(self.samples[0], chosen)
@@ -114,8 +116,8 @@ class Choices:
         surplus = self.refuse_missing(chosen, what)
         if surplus:
             raise InputError(
-                f"{self._count(chosen, what)}: {surplus} too many for {self.mobility}, following from the others "
-                f"along the loops. Name joints with {self.mobility} velocities, or use coordinates={INDEPENDENT!r}.",
+                f"{self._count(chosen, what)}: {surplus} too many for {self.mobility}, which depend on the others "
+                f"through the loops. Name joints with {self.mobility} velocities, or use coordinates={INDEPENDENT!r}.",
                 field="coordinates",
                 value=len(chosen),
                 allowed=self.mobility,
@@ -127,39 +129,39 @@ class Choices:
             "determine its motion"
         )
 
-    def refuse_singular(self, found: Motions, chosen: Sequence[int], state: int | None) -> None:
-        """Raise where velocities do not determine the motion in one pose.
+    def refuse_singular(self, found: NullSpace, chosen: Sequence[int], state: int | None) -> None:
+        """Raise if the chosen velocities do not determine the motion in one configuration.
 
         Args:
-            found: what the conditions leave there.
-            chosen: places of the velocities.
-            state: its number in a batch; None for a single one.
+            found: null space of J in the configuration.
+            chosen: indices of the velocities.
+            state: index of the state in a batch; None for a single one.
         """
         where, field = ("", "q") if state is None else (f"state {state}: ", f"q[{state}]")
         if found.sigma < SINGULAR:
             raise SingularConfigurationError(
-                f"{where}model {self.model.name!r} is in a singular pose: its loops ({self._weakest(found)}) hold "
-                "fewer velocities than elsewhere, so that its motion is not determined by as many. Take a pose beside "
-                "it; the branches are told by `tangents`.",
+                f"{where}model {self.model.name!r} is in a singular configuration: the constraints of its loops "
+                f"({self._weakest(found)}) lose rank, so that these coordinates do not determine its motion. Use a "
+                "configuration nearby; `branch_directions` returns the tangents of the branches.",
                 loop=self._weakest(found),
                 field=field,
             )
         if least_share(found.basis(), chosen) < SINGULAR:
             raise SingularConfigurationError(
-                f"{where}model {self.model.name!r} is in a pose in which the velocities of "
+                f"{where}model {self.model.name!r} is in a configuration in which the velocities of "
                 f"{self._labels(chosen)} do not determine its motion: with them at rest, "
-                f"{self._names(least_seen(found.basis(), chosen))} can still move. Take a pose beside it, or other "
-                "velocities: coordinates=[names of joints].",
+                f"{self._names(least_seen(found.basis(), chosen))} can still move. Use a configuration nearby, or "
+                "other coordinates=[names of joints].",
                 joint=self._names(least_seen(found.basis(), chosen)),
                 field=field,
             )
 
-    def is_singular(self, found: Motions, chosen: Sequence[int]) -> Array:
-        """True, pose by pose, where they do not determine the motion."""
+    def is_singular(self, found: NullSpace, chosen: Sequence[int]) -> Array:
+        """True, by configuration, if the chosen velocities do not determine the motion."""
         return np.asarray((found.sigma < SINGULAR) | (least_share(found.basis(), chosen) < SINGULAR))
 
     def label(self, place: int) -> str:
-        """A velocity in words: the joint's name, and the component where it has several."""
+        """Name of a velocity: the joint, with the component if the joint has several."""
         name = self.model.joint_of_velocity(place)
         own = self.model.v_index(name)
         return name if own.stop - own.start == 1 else f"{name}[{place - own.start}]"
@@ -172,11 +174,10 @@ class Choices:
         moving = [n for n in self.model.joint_names if float(np.max(np.abs(motion[self.model.v_index(n)]))) > least]
         return _listed(moving)
 
-    def _weakest(self, found: Motions) -> str:
-        assert self.study is not None
-        conditions = sorted((*self.study.used, *self.study.spare))
-        shares = zip(conditions, np.abs(found.weakest), strict=True)
-        return ", ".join(sorted({self.study.numbers.conditions[c][0] for c, share in shares if share > _TAKES_PART}))
+    def _weakest(self, found: NullSpace) -> str:
+        assert self.analysis is not None
+        shares = zip(self.analysis.nontrivial, np.abs(found.weakest), strict=True)
+        return ", ".join(sorted({self.analysis.constraints.rows[c][0] for c, share in shares if share > _TAKES_PART}))
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -189,7 +190,7 @@ def _not_names(coordinates: object) -> WrongTypeError:
 
 
 def velocities_of(model: Model, joints: Sequence[str]) -> tuple[int, ...]:
-    """Places in v of the velocities of joints, in their order; "joint[1]" is one of a joint that has several."""
+    """Indices in v of the velocities of joints, in their order; "joint[1]" is one component of a joint."""
     return tuple(k for name in joints for k in _places(model, name))
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orders of elimination for mechanisms with loops, found once per model by trying pivots in sample poses.
+"""Elimination orders of mechanisms with loops, found by testing pivots in sample configurations.
 
-A multiplier may be eliminated early, before the joints around it, where its pivot does not vanish in general. That
-keeps the matrix sparse: eliminated last, the multipliers of loops that share ancestors couple each other all.
+A multiplier may be eliminated early, before the joints around it, if its pivot does not vanish in general. That keeps
+the matrix sparse: eliminated last, the multipliers of loops that share ancestors are all coupled.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.tree import WORLD, Tree
 
-EARLY_PIVOT = 1e-4  # of J M⁻¹ Jᵀ's diagonal entry that must be left for a multiplier to be eliminated early
+EARLY_PIVOT = 1e-4  # smallest pivot of an early multiplier, relative to its diagonal entry of J M⁻¹ Jᵀ
 
 
 class Samples:
-    """The symmetric system of the loops in sample poses, reduced step by step as elimination goes on."""
+    """The symmetric system [M Jᵀ; J 0] in sample configurations, reduced step by step."""
 
     def __init__(self, masses: Sequence[Array], jacobians: Sequence[Array]) -> None:
-        """Args: mass matrix, and J of the conditions in use, pose by pose."""
-        conditions, self.nv = jacobians[0].shape
-        self.size = self.nv + conditions
+        """Args: mass matrix and J of the constraints in use, by sample."""
+        count, self.nv = jacobians[0].shape
+        self.size = self.nv + count
         self.systems: list[Array] = []
         self.whole: list[Array] = []  # diagonals of J M⁻¹ Jᵀ
         for M, J in zip(masses, jacobians, strict=True):
@@ -35,23 +35,23 @@ class Samples:
         self.pattern = np.any([K != 0.0 for K in self.systems], axis=0)
 
     def copy(self) -> Samples:
-        """The same, to be reduced in another order."""
+        """A copy to be reduced in another order."""
         other = copy.copy(self)
         other.systems, other.pattern = [K.copy() for K in self.systems], self.pattern.copy()
         return other
 
     @property
     def typical(self) -> Array:
-        """Smallest diagonal entry of J M⁻¹ Jᵀ by condition, over the poses."""
+        """Smallest diagonal entry of J M⁻¹ Jᵀ by constraint over the samples."""
         return np.asarray(np.min(self.whole, axis=0))
 
     def usual_determinant(self, scales: Array) -> float:
-        """Median of those of the systems, rows and columns divided by the roots of the scales; without their signs."""
+        """Median absolute determinant of the systems, rows and columns divided by the roots of the scales."""
         roots = np.sqrt(scales)
         return float(np.median([abs(np.linalg.det(K / np.outer(roots, roots))) for K in self.systems]))
 
-    def can_go(self, unknown: int) -> bool:
-        """True if the pivot of a multiplier is far from zero in all poses; velocities always can."""
+    def can_eliminate(self, unknown: int) -> bool:
+        """True for velocities, and for multipliers whose pivot is far from zero in all samples."""
         if unknown < self.nv:
             return True
         c = unknown - self.nv
@@ -60,7 +60,7 @@ class Samples:
         )
 
     def best(self, unknowns: Sequence[int]) -> int:
-        """The multiplier among them with the largest relative pivot."""
+        """The multiplier with the largest relative pivot."""
         return max(unknowns, key=lambda u: self._share(u))
 
     def _share(self, unknown: int) -> float:
@@ -68,7 +68,7 @@ class Samples:
         return min(float(-K[unknown, unknown] / whole[c]) for K, whole in zip(self.systems, self.whole, strict=True))
 
     def eliminate(self, unknown: int) -> None:
-        """Take an unknown out."""
+        """Eliminate an unknown."""
         coupled = np.flatnonzero(self.pattern[unknown])
         coupled = coupled[coupled != unknown]
         self.pattern[np.ix_(coupled, coupled)] = True
@@ -78,17 +78,17 @@ class Samples:
             K[block] -= np.outer(K[coupled, unknown], K[unknown, coupled]) / K[unknown, unknown]
 
 
-def late(nv: int, conditions: int) -> tuple[int, ...]:
-    """All velocities, leaves first, then the multipliers: singular only where the mechanism is."""
-    return (*range(nv - 1, -1, -1), *range(nv, nv + conditions))
+def late(nv: int, constraints: int) -> tuple[int, ...]:
+    """All velocities, leaves first, then the multipliers: pivots vanish in singular configurations only."""
+    return (*range(nv - 1, -1, -1), *range(nv, nv + constraints))
 
 
 def sparsest(samples: Samples) -> tuple[int, ...]:
-    """Fewest couplings first; among equals multipliers, then later velocities."""
+    """Order by the fewest couplings; among equals multipliers first, then later velocities."""
     left = set(range(samples.size))
     order: list[int] = []
     while left:
-        allowed = [u for u in left if samples.can_go(u)] or [samples.best(sorted(left))]
+        allowed = [u for u in left if samples.can_eliminate(u)] or [samples.best(sorted(left))]
 
         def rank(u: int) -> tuple[int, int, int]:
             is_velocity = u < samples.nv
@@ -102,17 +102,17 @@ def sparsest(samples: Samples) -> tuple[int, ...]:
 
 
 def along_the_tree(tree: Tree, samples: Samples, touched: Sequence[set[int]], early: bool) -> tuple[int, ...] | None:
-    """Joints leaf first; each multiplier once it touches one body alone and its pivot is safe.
+    """Order with leaf joints first, and each multiplier as soon as it acts on one body and its pivot is safe.
 
     Args:
         tree: the mechanism.
         samples: the system.
-        touched: bodies that each condition touches at first.
-        early: whether multipliers may go before all joints have gone.
+        touched: bodies that each constraint acts on at first.
+        early: whether multipliers may be eliminated before all joints.
 
     Returns:
-        The order; None where a multiplier that may go early is left at last with a pivot that is not safe. Without
-        early ones there always is an order: the best pivots go first, which are singular where the mechanism is.
+        The order; None if `early` leaves a multiplier without a safe pivot. Late orders always exist: the largest
+        pivots come first, and vanish in singular configurations only.
     """
     touches = [set(bodies) for bodies in touched]
     waiting = {body.index: sum(1 for b in tree.bodies if b.parent == body.index) for body in tree.bodies}
@@ -149,11 +149,11 @@ def along_the_tree(tree: Tree, samples: Samples, touched: Sequence[set[int]], ea
 
 
 def _may_go(c: int, touches: Sequence[set[int]], samples: Samples, early: bool, joints_left: bool) -> bool:
-    return (early or not joints_left) and len(touches[c]) <= 1 and samples.can_go(samples.nv + c)
+    return (early or not joints_left) and len(touches[c]) <= 1 and samples.can_eliminate(samples.nv + c)
 
 
 def _spread(c: int, touches: list[set[int]], multipliers: set[int], samples: Samples) -> None:
-    """Eliminate a multiplier: conditions that are coupled to it now touch its body, too."""
+    """Eliminate a multiplier: the constraints coupled to it then act on its body, too."""
     row = samples.pattern[samples.nv + c]
     for d in multipliers:
         if d != c and row[samples.nv + d]:
@@ -165,7 +165,7 @@ def _spread(c: int, touches: list[set[int]], multipliers: set[int], samples: Sam
 def _next_joint(
     tree: Tree, waiting: dict[int, int], touches: Sequence[set[int]], multipliers: set[int], last: int
 ) -> int:
-    """A leaf: the one that carries the fewest conditions; then the one that goes on with a branch; the deepest."""
+    """The leaf with the fewest constraints; among equals one that continues a branch, then the deepest."""
 
     def rank(i: int) -> tuple[int, int, int, int]:
         carried = sum(1 for c in multipliers if i in touches[c])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All there is to say about a model's loops before it moves: mobility, redundancy, motors, what stays where it is."""
+"""Report on the loops of a model: mobility, redundancy, actuation, immobile joints."""
 
 from __future__ import annotations
 
@@ -11,31 +11,39 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import RANK, Flags, LoopState, Study, in_general, loop_state, study
-from ada_dynamics.constraints.closure import CLOSED, assembled, start_of
-from ada_dynamics.constraints.constraint_set import LoopNumbers
+from ada_dynamics.constraints.analysis import (
+    RANK,
+    ConstraintAnalysis,
+    ConstraintState,
+    UniqueComponents,
+    analyse,
+    constraint_state,
+    unique_in_general,
+)
+from ada_dynamics.constraints.closure import CLOSED, closed_near, initial_configuration
+from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.model import Model
 
-# Velocities up to which ranks are looked at; saying all of them takes some 10 s, and grows with the cube of the size.
+# Largest number of velocities; the ranks of so many take some 10 s, and grow with the cube of the number.
 LARGEST = 60
 
-_HELD = 1e-9  # share of a joint in the motions of unit length: less is rounding
-_SMALLEST_INERTIA = 1e-12  # of a motion that the loops allow, by the diagonal of the reduced mass matrix
+_IMMOBILE = 1e-9  # velocity of a joint in motions of unit length: less is rounding
+_SMALLEST_INERTIA = 1e-12  # eigenvalue of the reduced mass matrix, relative to its largest diagonal entry
 
 
 @dataclass(frozen=True)
 class Motors:
-    """The joints with motors, beside the motions that the loops leave.
+    """Actuated joints compared with the mobility of the mechanism.
 
     Attributes:
-        joints: their names.
-        are_named: whether the description says which they are; else all joints count.
-        velocities: how many velocities they have.
-        driven: of the mechanism's motions, how many they determine, by rank.
-        mobility: how many motions there are.
-        undriven: a joint that can move while the motors are at rest and no spring gives; "" where none can, or where
-            the base is free.
+        joints: names of the actuated joints.
+        are_named: whether the model names them; otherwise all joints count as actuated.
+        velocities: number of actuated velocities.
+        driven: number of degrees of freedom that they determine, by rank.
+        mobility: number of degrees of freedom.
+        undriven: a joint that can move while actuators and springs are at rest; "" if there is none, or if the base
+            floats.
     """
 
     joints: tuple[str, ...]
@@ -47,104 +55,104 @@ class Motors:
 
     @property
     def surplus(self) -> int:
-        """Motors beyond those that determine the motion: over-actuation."""
+        """Degree of over-actuation."""
         return self.velocities - self.driven
 
     @property
     def missing(self) -> int:
-        """Motions that no motor determines: under-actuation."""
+        """Degree of under-actuation."""
         return self.mobility - self.driven
 
 
 @dataclass(frozen=True)
-class Overview:
-    """Findings about the loops of a model.
+class ConstraintReport:
+    """Properties of the loops of a model.
 
     Attributes:
-        study: ranks, in poses that close the loops.
-        start: the rough pose that was given; the neutral one by default.
-        pose: the closed one that was found next to it.
-        motors: beside the mobility.
-        held: joints that the loops never let move.
+        analysis: of the constraints.
+        start: the initial configuration.
+        q: a configuration near it that closes the loops.
+        motors: actuated joints compared with the mobility.
+        held: joints that cannot move.
     """
 
-    study: Study
+    analysis: ConstraintAnalysis
     start: Array
-    pose: Array
+    q: Array
     motors: Motors
     held: tuple[str, ...]
 
     @cached_property
-    def state(self) -> LoopState:
-        """The loops in the pose that was found."""
-        return loop_state(self.study, self.pose, None)
+    def state(self) -> ConstraintState:
+        """Constraint violation and conditioning in q."""
+        return constraint_state(self.analysis, self.q, None)
 
     @cached_property
-    def start_gaps(self) -> dict[str, float]:
-        """The largest gap of each loop in the rough pose [m, rad]."""
-        gaps = loop_state(self.study, self.start, None).gap
-        return {name: float(np.max(np.abs(gap), initial=0.0)) for name, gap in gaps.items()}
+    def start_violation(self) -> dict[str, float]:
+        """Largest violation of each loop in the initial configuration [m, rad]."""
+        violation = constraint_state(self.analysis, self.start, None).violation
+        return {name: float(np.max(np.abs(x), initial=0.0)) for name, x in violation.items()}
 
     @property
     def start_is_closed(self) -> bool:
-        """True if the rough pose closes all loops already."""
-        return max(self.start_gaps.values(), default=0.0) <= CLOSED * max(1.0, self.study.numbers.length)
+        """True if the initial configuration closes all loops."""
+        return max(self.start_violation.values(), default=0.0) <= CLOSED * max(1.0, self.analysis.constraints.length)
 
     @property
     def moved(self) -> float:
-        """Largest change from the rough pose to the closed one [m, rad]."""
-        step = self.study.numbers.model.difference(self.start, self.pose)
+        """Largest displacement from the initial configuration to q [m, rad]."""
+        step = self.analysis.constraints.model.difference(self.start, self.q)
         return float(np.max(np.abs(step), initial=0.0))
 
     @property
-    def idle(self) -> dict[str, list[str]]:
-        """Conditions that never act on anything that moves, in words, by loop."""
+    def trivial(self) -> dict[str, list[str]]:
+        """Trivial constraints in words, by loop."""
         found: dict[str, list[str]] = {}
-        for c in self.study.idle:
-            loop, _, kind = self.study.numbers.conditions[c]
+        for c in self.analysis.trivial:
+            loop, _, kind = self.analysis.constraints.rows[c]
             found.setdefault(loop, []).append(str(kind))
         return found
 
     @cached_property
-    def unique(self) -> Flags:
-        """Components of the joint wrenches that follow from the motion alone, in general poses."""
-        return in_general(self.study)
+    def unique(self) -> UniqueComponents:
+        """Uniquely determined components of the joint wrenches, in general configurations."""
+        return unique_in_general(self.analysis)
 
     @cached_property
     def resists_all_motions(self) -> bool:
-        """True if every motion that the loops leave moves some inertia, in the poses looked at."""
-        return all(_is_regular(self.study.numbers, q, self.study.rank) for q in self.study.poses)
+        """True if the reduced mass matrix is regular in all samples."""
+        return all(_is_regular(self.analysis.constraints, q, self.analysis.rank) for q in self.analysis.configurations)
 
 
-def overview(model: Model, guess: ArrayLike | None = None) -> Overview:
-    """Look at the loops of a model.
+def constraint_report(model: Model, guess: ArrayLike | None = None) -> ConstraintReport:
+    """Report on the loops of a model.
 
     Args:
         model: with loops.
-        guess: rough pose to close the loops from; the neutral one by default.
+        guess: configuration to start from; the home configuration of the model by default.
 
     Raises:
-        InputError: the guess is unusable.
-        ModelError: the loops do not close, join what cannot move anyway, or are too many to look at.
+        InputError: the guess is invalid.
+        ModelError: the loops do not close, connect links that are fixed to each other, or the model is too large.
     """
     if model.nv > LARGEST:
         raise ModelError(
-            f"model {model.name!r} has {model.nv} velocities; ranks of loops are looked at up to {LARGEST} of them.",
+            f"model {model.name!r} has {model.nv} velocities; ranks of loops are computed up to {LARGEST}.",
             field="nv",
             value=model.nv,
             allowed=LARGEST,
         )
-    start = start_of(model, guess)
-    found = study(model, start)
-    motions = [motions_left(found.numbers, q, found.rank) for q in found.poses]
-    # the study leaves out poses that are much nearer to a singular one than most; the start may be one of them
-    closed = assembled(model, found.numbers, start)
-    return Overview(found, start, closed, _motors(model, motions), _held(model, motions))
+    start = initial_configuration(model, guess)
+    found = analyse(model, start)
+    motions = [motions_left(found.constraints, q, found.rank) for q in found.configurations]
+    # the analysis leaves out poses that are much nearer to a singular one than most; the start may be one of them
+    closed = closed_near(model, found.constraints, start)
+    return ConstraintReport(found, start, closed, _motors(model, motions), _held(model, motions))
 
 
-def motions_left(numbers: LoopNumbers, q: Array, rank: int) -> Array:
-    """Velocities that the loops allow in a pose, as orthonormal columns."""
-    J = numbers.jacobian(q) / numbers.weights[:, None]
+def motions_left(constraints: ConstraintSet, q: Array, rank: int) -> Array:
+    """Orthonormal basis of the admissible velocities in q."""
+    J = constraints.jacobian(q) / constraints.weights[:, None]
     return np.asarray(np.linalg.svd(J, full_matrices=True)[2][rank:].T, dtype=np.float64)
 
 
@@ -158,7 +166,7 @@ def _motors(model: Model, motions: Sequence[Array]) -> Motors:
 
 
 def _undriven(model: Model, motions: Array, motors: Sequence[str]) -> str:
-    """The joint that moves most while motors and springs are at rest; "" where that holds all joints."""
+    """The fastest joint while actuators and springs are at rest; "" if no joint can move."""
     sprung = [name for name, joint in model.joints.items() if joint.stiffness]
     at_rest = [i for name in (*motors, *sprung) for i in range(model.nv)[model.v_index(name)]]
     if _rank(motions[at_rest]) == motions.shape[1]:
@@ -175,12 +183,12 @@ def _rank(columns: Array) -> int:
 
 def _held(model: Model, motions: Sequence[Array]) -> tuple[str, ...]:
     largest = np.max([np.max(np.abs(N), axis=1, initial=0.0) for N in motions], axis=0)
-    return tuple(name for name in model.joint_names if (largest[model.v_index(name)] < _HELD).all())
+    return tuple(name for name in model.joint_names if (largest[model.v_index(name)] < _IMMOBILE).all())
 
 
-def _is_regular(numbers: LoopNumbers, q: Array, rank: int) -> bool:
-    N = motions_left(numbers, q, rank)
-    reduced = N.T @ numbers.mass_matrix(q) @ N
+def _is_regular(constraints: ConstraintSet, q: Array, rank: int) -> bool:
+    N = motions_left(constraints, q, rank)
+    reduced = N.T @ constraints.mass_matrix(q) @ N
     largest = float(np.max(np.diag(reduced), initial=0.0))
     if N.shape[1] == 0:
         return True

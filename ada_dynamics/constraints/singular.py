@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accelerations where the compiled kernels stop: at and near singular poses, on numbers, by singular values.
+"""Constrained accelerations at and near singular configurations, by singular value decomposition.
 
-Where J loses rank on the way, one combination u of the conditions, uᵀ (J a + γ) = 0, says nothing about the
-acceleration any more. Its place takes the time derivative of the loop condition, in which uᵀ J v̈ vanishes:
+If J is rank-deficient, a combination u of the constraints, uᵀ (J a + γ) = 0, does not depend on the acceleration. It is
+replaced by the time derivative of the constraint, in which uᵀ J v̈ vanishes:
 
     uᵀ (J̇ + ∂γ/∂v) a = -uᵀ (∂γ/∂q) v.
+
+The null space of J is then larger than the tangent space of the motion: a velocity belongs to a branch only if
+uᵀ γ(v) = 0. The tangent space of the branch on which the mechanism moves with v is
+
+    { w : J w = 0, uᵀ (J̇ + ∂γ/∂v) w = 0 }.
 """
 
 from __future__ import annotations
@@ -18,14 +23,14 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 
-SINGULAR = 1e-4  # smallest singular value of W = L⁻¹ Jᵀ by the largest one, under which a pose counts as singular
-_DEPENDENT = 1e-6  # of the conditions that replace others
+SINGULAR = 1e-4  # ratio of singular values of W = L⁻¹ Jᵀ below which a configuration counts as singular
+_DEPENDENT = 1e-6  # of the differentiated constraints
 AT_REST = 1e-9  # largest velocity
 _ROUNDING = 1e-12
 
 
 class System(NamedTuple):
-    """M a + Jᵀ x = r, J a = -γ, with the conditions in units of forces."""
+    """M a + Jᵀ x = r, J a = -γ, with weighted constraints; a leading axis is a batch of states."""
 
     M: Array
     r: Array
@@ -34,7 +39,7 @@ class System(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """How the conditions change while the mechanism moves."""
+    """Derivatives of J and γ along the motion."""
 
     J: Array  # J̇
     rate_by_q: Array  # (∂γ/∂q) v
@@ -43,17 +48,17 @@ class Rates(NamedTuple):
 
 @dataclass(frozen=True)
 class Solution:
-    """Motions that the loops allow in a pose.
+    """Constrained accelerations in one state.
 
     Attributes:
         accelerations: a.
-        multipliers: -x, the least ones of all that do.
-        sigma: smallest singular value that the conditions have in general, by the largest one: 0 in a singular pose.
-        is_singular: whether that is too little, so that higher derivatives had to decide.
-        is_at_rest: whether, singular, it does not move: then more than one motion can begin, and the accelerations
-            are the ones of least constraint.
-        lost: combinations of the conditions that are lost, one row each.
-        lost_rank: by how much the pose lowers the rank.
+        multipliers: -x of least norm.
+        sigma: ratio of the singular value number `rank` to the largest one: 0 in a singular configuration.
+        is_singular: whether the configuration counts as singular.
+        is_at_rest: whether a singular mechanism is at rest: then several motions can begin, and the accelerations are
+            those of least constraint.
+        lost: combinations of the constraints that vanish, one row each.
+        lost_rank: rank deficiency.
     """
 
     accelerations: Array
@@ -66,15 +71,15 @@ class Solution:
 
 
 def solve(system: System, rank: int, v: Array, rates: Callable[[], Rates]) -> Solution:
-    """Accelerations and multipliers.
+    """Accelerations and multipliers of one state.
 
     Args:
-        system: in one state.
-        rank: of the conditions in general poses.
+        system: equations of motion with constraints.
+        rank: of J in general configurations.
         v: velocities.
-        rates: how the conditions change; asked for in singular poses.
+        rates: computes the derivatives of J and γ, called in singular configurations.
     """
-    if not all(np.isfinite(part).all() for part in system):  # a motion that has run away
+    if not all(np.isfinite(part).all() for part in system):  # a diverged motion
         return Solution(np.full(len(v), np.nan), np.full(len(system.J), np.nan), 0.0, False, False, system.J[:0])
     try:
         at = _resisted(system)
@@ -92,7 +97,7 @@ def solve(system: System, rank: int, v: Array, rates: Callable[[], Rates]) -> So
     if not is_singular:
         return Solution(a, -x, sigma, False, False, np.zeros((0, len(system.J))), missing)
     lost = at.Vt[kept:]
-    if len(at.Vt) < len(system.J):  # more conditions than velocities: the rest of them is lost as well
+    if len(at.Vt) < len(system.J):  # more constraints than velocities
         lost = np.vstack([lost, _complement(at.Vt)])
     if not is_at_rest:
         a = _with_third_derivative(system, at.L, at.y, at.Vt[:kept], lost, rates())
@@ -101,7 +106,7 @@ def solve(system: System, rank: int, v: Array, rates: Callable[[], Rates]) -> So
 
 
 def suspects(systems: System, rank: int) -> NDArray[np.intp]:
-    """Which of a batch of states are in singular poses, or are such that only `solve` can tell."""
+    """Indices of the states of a batch that may be singular and need `solve`."""
     try:
         sigma = _resisted(systems).sigma(rank)
     except np.linalg.LinAlgError:
@@ -120,11 +125,11 @@ class Whitened(NamedTuple):
     Vt: Array
 
     def sigma(self, rank: int) -> Array:
-        """The smallest singular value that the conditions have in general, by the largest one."""
+        """Ratio of the singular value number `rank` to the largest one."""
         return np.asarray(self.s[..., rank - 1] / self.s[..., 0] if rank else np.ones(self.s.shape[:-1]))
 
     def held(self, system: System, rank: int) -> tuple[Array, Array]:
-        """Accelerations and least multipliers x, by the conditions of so many singular values."""
+        """Accelerations and least-norm multipliers x, truncated at `rank` singular values."""
         U, s, Vt = self.U[..., :rank], self.s[..., :rank], self.Vt[..., :rank, :]
         along = np.einsum("...nk,...n->...k", U, self.y) / s + np.einsum("...kc,...c->...k", Vt, system.rate) / s**2
         x = np.einsum("...kc,...k->...c", Vt, along)
@@ -134,7 +139,7 @@ class Whitened(NamedTuple):
 
 
 def whitened(system: System) -> Whitened:
-    """Of one state, or of a batch of them."""
+    """Cholesky factor and singular values of one state or of a batch."""
     L: Array = np.asarray(np.linalg.cholesky(system.M), dtype=np.float64)
     W: Array = np.asarray(np.linalg.solve(L, system.J.swapaxes(-1, -2)), dtype=np.float64)
     y: Array = np.asarray(np.linalg.solve(L, system.r[..., None])[..., 0], dtype=np.float64)
@@ -152,9 +157,9 @@ def _with_third_derivative(system: System, L: Array, y: Array, kept: Array, lost
     right = -np.concatenate([kept @ system.rate, lost @ rates.rate_by_q])
     V = np.linalg.solve(L, rows.T)
     size = np.linalg.norm(V, axis=0)
-    # Conditions that never say anything, as those of a planar loop across its plane, say nothing here either.
-    speaks = size > _ROUNDING * np.max(size, initial=0.0)
-    V, right = V[:, speaks] / size[speaks], right[speaks] / size[speaks]
+    # trivial constraints, such as those of a planar loop across its plane, have zero columns
+    acts = size > _ROUNDING * np.max(size, initial=0.0)
+    V, right = V[:, acts] / size[acts], right[acts] / size[acts]
     U, s, Vt = np.linalg.svd(V, full_matrices=False)
     k = s > _DEPENDENT * s[0]
     moved = U[:, k] @ ((Vt[k] @ right) / s[k])
@@ -163,10 +168,7 @@ def _with_third_derivative(system: System, L: Array, y: Array, kept: Array, lost
 
 
 def weight_across(M: Array, J: Array) -> Array:
-    """w of M + w JᵀJ: what crosses the loops weighs as the mechanism does on average, or something if that is zero.
-
-    Of one state, or of a batch of them.
-    """
+    """Weight w of M + w JᵀJ that gives violating velocities the mean inertia of the mechanism, or 1 if it is zero."""
     weight = np.trace(M, axis1=-2, axis2=-1)
     return np.asarray(
         np.where(weight == 0.0, 1.0, weight) / np.maximum(np.sum(J * J, axis=(-2, -1)), np.finfo(float).tiny)
@@ -174,16 +176,16 @@ def weight_across(M: Array, J: Array) -> Array:
 
 
 def stiffened(system: System) -> System:
-    """The same a and x with M + w JᵀJ in place of M, which has no null space where only the loops hold a massless link.
+    """System with the same solution and M + w JᵀJ in place of M, which is regular if the loops support massless links.
 
-    By J a = -γ, w JᵀJ a = -w Jᵀγ on the right.
+    With J a = -γ, w JᵀJ a = -w Jᵀγ is added on the right.
     """
     J, weight = system.J, weight_across(system.M, system.J)
     return system._replace(M=system.M + weight * J.T @ J, r=system.r - weight * J.T @ system.rate)
 
 
 def refuse_unresisted(M: Array, L: Array) -> None:
-    """Raise a LinAlgError where some pivot of M = L Lᵀ is rounding: nothing else resists some motion."""
+    """Raise a LinAlgError if a pivot of M = L Lᵀ is rounding, so that no inertia resists some motion."""
     pivots, inertias = (np.diagonal(matrix, axis1=-2, axis2=-1) for matrix in (L, M))
     if not (pivots**2 > _ROUNDING * inertias).all():
         raise np.linalg.LinAlgError("a pivot of the mass matrix is rounding")
@@ -196,22 +198,22 @@ def _resisted(system: System) -> Whitened:
 
 
 def _unresisted(system: System, rank: int) -> Solution:
-    """Of a mechanism with a motion that the loops allow and nothing resists."""
+    """NaN, for a mechanism in which no inertia resists an admissible motion."""
     s = np.linalg.svd(system.J, compute_uv=False)
     sigma, conditions = float(s[rank - 1] / s[0]) if rank else 1.0, len(system.J)
     nothing = np.full(len(system.r), np.nan), np.full(conditions, np.nan)
     return Solution(*nothing, sigma, True, False, np.zeros((0, conditions)))
 
 
-def tangents(system: System, lost: Array, rate: Callable[[Array], Array]) -> list[Array]:
-    """Directions in which a mechanism at rest in a singular pose can start to move.
+def branch_directions(system: System, lost: Array, rate: Callable[[Array], Array]) -> list[Array]:
+    """Tangents of the branches that cross in a singular configuration.
 
-    Admissible velocities are those with uᵀ γ(v) = 0 for the lost combinations u, a quadratic condition on the
-    velocities that J admits. Given for two of these, with one condition between them: two branches that cross.
+    Admissible velocities satisfy uᵀ γ(v) = 0 for the vanishing combinations u, a quadratic equation in the null space
+    of J. It is solved for null spaces of dimension two and one equation, where two branches cross.
 
     Args:
-        system: in that pose.
-        lost: combinations of the conditions that are lost.
+        system: in that configuration.
+        lost: vanishing combinations of the constraints.
         rate: γ of a velocity.
     """
     J = system.J
@@ -231,7 +233,7 @@ def tangents(system: System, lost: Array, rate: Callable[[Array], Array]) -> lis
 
 
 def _directions(a: float, b: float, c: float) -> list[tuple[float, float]]:
-    """Solutions (x, z), up to length, of a x² + b x z + c z² = 0."""
+    """Solutions (x, z), up to scale, of a x² + b x z + c z² = 0."""
     inside = b * b - 4.0 * a * c
     if inside < 0.0:
         return []
@@ -242,26 +244,26 @@ def _directions(a: float, b: float, c: float) -> list[tuple[float, float]]:
 
 
 # --- admissible directions --------------------------------------------------------------------------------------------
-_SPEAKS = 1e-6  # of the largest entry of the rates: less is rounding
+_ACTS = 1e-6  # of the largest entry of the rates: less is rounding
 
 
 def directions(J: Array, rank: int) -> Array:
-    """An orthonormal basis of what conditions of this rank leave, one column each."""
+    """Orthonormal basis of the null space of J at this rank."""
     return np.asarray(np.linalg.svd(J)[2][rank:].T, dtype=np.float64)
 
 
 def along_branch(J: Array, rank: int, solution: Solution, v: Array, rates: Callable[[Array], Rates]) -> Array | None:
-    """Admissible motions in a singular pose, on the branch on which the mechanism moves with v.
+    """Orthonormal basis of the tangent space of the branch on which the mechanism moves with v.
 
     Args:
-        J: the conditions.
-        rank: of the conditions in general.
-        solution: of the singular pose.
-        v: the velocity; that of a motion that is about to begin counts as well.
-        rates: how the conditions change with a velocity.
+        J: constraint Jacobian in a singular configuration.
+        rank: of J in general configurations.
+        solution: of the singular configuration.
+        v: velocity, or acceleration at rest.
+        rates: computes the derivatives of J and γ along a velocity.
 
     Returns:
-        The basis; None without a velocity, or where v itself is not along a branch.
+        The basis; None without a velocity, or if v is not along a branch.
     """
     if not np.max(np.abs(v), initial=0.0) > AT_REST:
         return None
@@ -269,7 +271,7 @@ def along_branch(J: Array, rank: int, solution: Solution, v: Array, rates: Calla
     own = N.T @ v
     given = rates(v)
     whole = given.J + given.rate_by_v
-    scale = _SPEAKS * float(np.max(np.abs(whole), initial=0.0))
+    scale = _ACTS * float(np.max(np.abs(whole), initial=0.0))
     lost = solution.lost @ whole @ N
     _, s, Vt = np.linalg.svd(lost)
     count = int(np.sum(s > scale))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orders of elimination along the tree for mechanisms with hundreds of joints, found by eliminating on numbers.
+"""Elimination orders along the tree for mechanisms with hundreds of joints, found by one numerical elimination.
 
-Joints are freed from the leaves inward. A condition is solved for once it touches one body alone and its pivot has not
-cancelled. Where more conditions than `CROWDED` wait on one body, as along two rails with rungs, they go earlier: that
-couples the bodies they touch, but the work stays linear in the number of joints.
+Joints are eliminated from the leaves inward, in linear time and memory; singular values and joint-space matrices would
+take the cube and the square of the number of joints. A constraint is eliminated as soon as it acts on one body and its
+pivot has not cancelled. If more than `CROWDED` constraints act on one body, as along two rails with rungs, they are
+eliminated earlier: that couples the bodies they act on, but the work stays linear in the number of joints.
 """
 
 from __future__ import annotations
@@ -18,36 +19,34 @@ from ada_dynamics.algorithms.closed_aba import Sweep
 from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import AWAY, Study, acting_somewhere
-from ada_dynamics.constraints.closure import CLOSED, assembled
-from ada_dynamics.constraints.constraint_set import LoopNumbers
+from ada_dynamics.constraints.analysis import AWAY, ConstraintAnalysis, nontrivial_constraints
+from ada_dynamics.constraints.closure import CLOSED, closed_near
+from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.constraints.elimination import EARLY_PIVOT
-from ada_dynamics.constraints.plans import Plans
+from ada_dynamics.constraints.plans import EliminationPlans
 from ada_dynamics.errors import ModelError
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.motion import Force
 
-# Conditions on one body beyond which they are solved for early. A waiting condition costs a wrench (6 numbers), and is
-# coupled to all others that wait; a pair of coupled bodies costs 36 numbers whatever it carries. One closed loop has up
-# to 6 conditions that wait until its two ends meet, and must be left to it.
+# Number of constraints on one body beyond which they are eliminated early. A waiting constraint costs a wrench (6
+# numbers) and is coupled to all others that wait; a pair of coupled bodies costs 36 numbers. One closed loop has up to
+# 6 constraints that wait until its two ends meet.
 CROWDED = 8
-
-
-# Entries that are changed per velocity where joints feel a body and what waits of one loop, twice over for the
-# conditions themselves: with no more than these no better order is looked for.
+# Entries changed per velocity by a body and the waiting constraints of one loop, twice for the constraints themselves;
+# an order that needs no more is accepted.
 _USUAL_WORK = (6 + CROWDED) * (7 + CROWDED)
 
 
 @dataclass
-class LongOrder:
-    """An order of elimination, and what it was found out to be worth.
+class TreeOrder:
+    """An elimination order and its pivots.
 
     Attributes:
         order: of all unknowns.
-        typical: the largest pivot that each condition had on the way, which only its early order makes smaller.
-        cancelled: conditions that follow from others in the poses looked at; not in the order.
+        typical: the largest pivot of each constraint during the elimination.
+        cancelled: constraints that depend on others in the samples; not in the order.
     """
 
     order: list[int] = field(default_factory=list)
@@ -55,23 +54,23 @@ class LongOrder:
     cancelled: list[int] = field(default_factory=list)
 
 
-def long_order(numbers: LoopNumbers, poses: Sequence[Array], plan: Plan, conditions: Sequence[int]) -> LongOrder:
-    """Last joints first where that is cheap, else those first that are coupled to the fewest others.
+def tree_order(constraints: ConstraintSet, samples: Sequence[Array], plan: Plan, chosen: Sequence[int]) -> TreeOrder:
+    """Order with the last joints first if that is cheap, else by the fewest couplings.
 
     Args:
-        numbers: the loops.
-        poses: pivots must vanish in none of them. The first closes the loops; the last is in general position, and
-            what is coupled there is coupled among expressions.
-        plan: the conditions in use by loop.
-        conditions: the same as indices into `numbers.conditions`.
+        constraints: of all loops.
+        samples: configurations in which no pivot may vanish. The first closes the loops; the last is in general
+            position, and its couplings are those of the symbolic system.
+        plan: the constraints in use by loop.
+        chosen: the same as indices into `constraints.rows`.
     """
-    wrenches = [[row.wrenches for row in numbers.rows(q)] for q in poses]
+    wrenches = [[row.wrenches for row in constraints.closure_rows(q)] for q in samples]
 
     def search() -> _Search:
-        return _Search(numbers, poses, plan, [[w[c] for c in conditions] for w in wrenches])
+        return _Search(constraints, samples, plan, [[w[c] for c in chosen] for w in wrenches])
 
     plain = search()
-    if plain.run(_last_first, stop=_USUAL_WORK * numbers.tree.nv):
+    if plain.run(_last_first, stop=_USUAL_WORK * constraints.tree.nv):
         return plain.found
     sparse = search()
     sparse.run(_least_coupled)
@@ -79,21 +78,25 @@ def long_order(numbers: LoopNumbers, poses: Sequence[Array], plan: Plan, conditi
 
 
 class _Search:
-    """Elimination in several poses at once."""
+    """Elimination in several sample configurations at once."""
 
     def __init__(
-        self, numbers: LoopNumbers, poses: Sequence[Array], plan: Plan, wrenches: Sequence[Sequence[dict[int, Force]]]
+        self,
+        constraints: ConstraintSet,
+        samples: Sequence[Array],
+        plan: Plan,
+        wrenches: Sequence[Sequence[dict[int, Force]]],
     ) -> None:
-        self.tree = numbers.tree
-        self.sweeps = [_sweep(self.tree, q, plan, own) for q, own in zip(poses, wrenches, strict=True)]
+        self.tree = constraints.tree
+        self.sweeps = [_sweep(self.tree, q, plan, own) for q, own in zip(samples, wrenches, strict=True)]
         self.general = self.sweeps[-1]
         self.waiting = set(range(plan.conditions))
-        self.typical = np.zeros((len(poses), plan.conditions))
-        self.work = 0  # entries of the system that have changed, about
-        self.found = LongOrder()
+        self.typical = np.zeros((len(samples), plan.conditions))
+        self.work = 0  # approximate number of changed entries of the system
+        self.found = TreeOrder()
 
     def run(self, joints: Callable[[_Search], Iterable[Body]], stop: int | None = None) -> bool:
-        """Free joints in an order that may depend on what is coupled so far; False where it takes too much work."""
+        """Eliminate joints in an order that may depend on the couplings; False if it takes more work than `stop`."""
         for body in joints(self):
             felt = sorted(self.general.columns[body.index])
             self.work += body.joint.nv * _pairs(6 + self.coupled(body.index))
@@ -116,14 +119,14 @@ class _Search:
         return True
 
     def coupled(self, i: int) -> int:
-        """Unknowns that freeing the joint of body i couples."""
+        """Number of unknowns that the elimination of joint i couples."""
         return 6 * len(self.general.cross[i]) + len(self.general.columns[i])
 
     def _is_crowded(self, c: int) -> bool:
         return any(len(self.general.columns[b]) > CROWDED for b in self.general.touched[c])
 
     def _try_to_solve(self, c: int) -> bool:
-        """Solve for a condition, if its pivot has not cancelled in any pose."""
+        """Eliminate a constraint unless its pivot has cancelled in some sample."""
         if c not in self.waiting or not self._share(c) > EARLY_PIVOT:
             return False
         self.work += _pairs(6 * len(self.general.touched[c]) + self.general.coupling.count(c))
@@ -137,7 +140,7 @@ class _Search:
         return [-float(sweep.coupling.diagonal(c)) for sweep in self.sweeps]
 
     def _share(self, c: int) -> float:
-        """Share of a condition's pivot that is left in the worst pose."""
+        """Smallest share of a constraint's pivot that has not cancelled, over the samples."""
         pairs = zip(self._pivots(c), self.typical[:, c].tolist(), strict=True)
         return min(pivot / whole if whole > 0.0 else 0.0 for pivot, whole in pairs)
 
@@ -162,7 +165,7 @@ def _last_first(search: _Search) -> Iterable[Body]:
 
 
 def _least_coupled(search: _Search) -> Iterable[Body]:
-    """Leaves, the one that is coupled to least first; among equals the deepest."""
+    """Leaves in the order of their couplings; among equals the deepest."""
     bodies = search.tree.bodies
     depth = [0] * len(bodies)
     children = [0] * len(bodies)
@@ -170,7 +173,7 @@ def _least_coupled(search: _Search) -> Iterable[Body]:
         if body.parent != WORLD:
             depth[body.index] = depth[body.parent] + 1
             children[body.parent] += 1
-    seen = [-1] * len(bodies)  # couplings when the entry was made, which is out of date with others
+    seen = [-1] * len(bodies)  # couplings at the time of the entry, which others make obsolete
 
     def entry(i: int) -> tuple[int, int, int]:
         seen[i] = search.coupled(i)
@@ -200,61 +203,61 @@ def _least_coupled(search: _Search) -> Iterable[Body]:
 
 
 # --- analysis of large mechanisms -------------------------------------------------------------------------------------
-LONG = 60  # velocities beyond which a mechanism is treated so
-SEARCHED = 300  # velocities up to which a pose is searched for, and redundancy resolved, at cubic cost
+LONG = 60  # velocities beyond which the elimination along the tree is used
+SEARCHED = 300  # velocities up to which loops are closed and redundancy is resolved, at cubic cost
 
 
-class RedundantError(ModelError):
-    """Conditions that act depend on each other."""
+class RedundantConstraintsError(ModelError):
+    """Non-trivial constraints depend on each other."""
 
 
 @pause_garbage_collection()
-def study_long(model: Model, pose: Array | None) -> tuple[Study, Plans]:
-    """Study and plans.
+def analyse_large(model: Model, q: Array | None) -> tuple[ConstraintAnalysis, EliminationPlans]:
+    """Analysis and elimination plans of a large model.
 
     Args:
         model: a model with loops.
-        pose: one that closes all loops; near that of the model's file by default.
+        q: configuration that closes all loops; the model's home by default.
 
     Raises:
-        ModelError: the pose does not close the loops, or conditions that act depend on each other.
+        ModelError: the configuration does not close the loops, or non-trivial constraints depend on each other.
     """
-    numbers = LoopNumbers(model)
-    q = model.home() if pose is None else pose
+    constraints = ConstraintSet(model)
+    q = model.home() if q is None else q
     is_searched = model.nv <= SEARCHED
-    q = assembled(model, numbers, q) if is_searched else q
-    gap = float(np.max(np.abs(numbers.gap(q)), initial=0.0))
-    if not is_searched and gap > CLOSED * max(1.0, numbers.length):
+    q = closed_near(model, constraints, q) if is_searched else q
+    error = float(np.max(np.abs(constraints.violation(q)), initial=0.0))
+    if not is_searched and error > CLOSED * max(1.0, constraints.length):
         raise ModelError(
-            f"model {model.name!r} has {model.nv} velocities, too many to search for a pose that closes its loops: "
-            f"give one as q0=... (this one leaves a gap of {gap:.3g}).",
+            f"model {model.name!r} has {model.nv} velocities, too many to search for a configuration that closes its "
+            f"loops: give one as q0=... (this one has a closure error of {error:.3g}).",
             field="q0",
-            value=gap,
-            allowed=CLOSED * max(1.0, numbers.length),
+            value=error,
+            allowed=CLOSED * max(1.0, constraints.length),
         )
-    acting = acting_somewhere(numbers, q)
-    idle = tuple(sorted(set(range(len(numbers.conditions))) - set(acting)))
-    found = Study(numbers, (q,), len(acting), tuple(acting), idle, ())
-    rows = found.rows(found.used)
-    order, typical = _along_the_tree(Plan(rows, ()), numbers, q, acting)
+    independent = nontrivial_constraints(constraints, q)
+    trivial = tuple(sorted(set(range(len(constraints.rows))) - set(independent)))
+    found = ConstraintAnalysis(constraints, (q,), len(independent), tuple(independent), trivial, ())
+    rows = found.by_loop(found.independent)
+    order, typical = _along_the_tree(Plan(rows, ()), constraints, q, independent)
     plan = Plan(rows, order)
-    chosen = tuple(range(len(found.used)))
-    return found, Plans(dict(rows), found.used, chosen, {"aba long": plan}, plan, typical, (), 0.0, {}, ())
+    chosen = tuple(range(len(found.independent)))
+    candidates = {"aba long": plan}
+    return found, EliminationPlans(dict(rows), found.independent, chosen, candidates, plan, typical, (), 0.0, {}, ())
 
 
 def _along_the_tree(
-    plan: Plan, numbers: LoopNumbers, q: Array, acting: list[int]
+    plan: Plan, constraints: ConstraintSet, q: Array, chosen: list[int]
 ) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """The order, and the conditions' typical pivots."""
+    """The order, and the typical pivots of the constraints."""
     rng = np.random.default_rng(20120304)
-    somewhere = numbers.model.integrate(q, AWAY * rng.normal(size=numbers.model.nv))
-    found = long_order(numbers, (q, somewhere), plan, acting)
+    random = constraints.model.integrate(q, AWAY * rng.normal(size=constraints.model.nv))
+    found = tree_order(constraints, (q, random), plan, chosen)
     if found.cancelled:
-        loop, _, kind = numbers.conditions[acting[found.cancelled[0]]]
-        raise RedundantError(
-            f"model {numbers.model.name!r}: in loop {loop!r}, the {kind} follows from other conditions in the pose "
-            f"given. Redundant loops that act on each other are not supported beyond {SEARCHED} velocities; leave one "
-            "out.",
+        loop, _, kind = constraints.rows[chosen[found.cancelled[0]]]
+        raise RedundantConstraintsError(
+            f"model {constraints.model.name!r}: in loop {loop!r}, the {kind} depends on other constraints in this "
+            f"configuration. Redundant constraints are supported up to {SEARCHED} velocities; remove a loop.",
             loop=loop,
             field=str(kind),
         )

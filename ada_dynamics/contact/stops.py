@@ -11,7 +11,7 @@ import numpy as np
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.joint_loads import Stop
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.constraint_set import LoopNumbers
+from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.constraints.projection import metric
 from ada_dynamics.contact.material import GRAVITY, finite_number
 from ada_dynamics.errors import InputError, ModelError, unknown_name
@@ -172,7 +172,7 @@ def _free_inertias(model: Model, q: Array | None) -> Array:
     M = _mass_matrix(model, q)
     if not model.loops or np.linalg.matrix_rank(M, hermitian=True) == len(M):
         return np.asarray(1.0 / np.diag(np.linalg.inv(M)), dtype=np.float64)
-    loops = LoopNumbers(model)
+    loops = ConstraintSet(model)
     J = loops.weights[:, None] * loops.jacobian(_pose(model, q))
     try:
         at = metric(M, J, len(J))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions along the loops: all velocities and accelerations from independent ones, or from those of the motors."""
+"""NullSpace along the loops: all velocities and accelerations from independent ones, or from those of the motors."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.coordinates import ACTUATED, INDEPENDENT, Choices, Coordinates
-from ada_dynamics.constraints.tangent_map import Completion, completion, motions
+from ada_dynamics.constraints.coordinates import ACTUATED, INDEPENDENT, Coordinates, CoordinateSets
+from ada_dynamics.constraints.tangent_map import TangentMap, null_space, solve_tangent_map
 from ada_dynamics.dynamics import lost_digits, quantities
 from ada_dynamics.dynamics.arguments import as_array, common_batch
 from ada_dynamics.dynamics.computation import Computation
@@ -25,10 +25,10 @@ class AlongLoops(Computation):
     """All velocities from those that determine the motion."""
 
     @cached_property
-    def choices(self) -> Choices:
+    def choices(self) -> CoordinateSets:
         """Sets of velocities that determine the motion."""
         closed = self._kernels.closed
-        return Choices(self.model, None if closed is None else closed.study)
+        return CoordinateSets(self.model, None if closed is None else closed.analysis)
 
     def velocity_indices(self, coordinates: Coordinates = INDEPENDENT) -> tuple[int, ...]:
         """Places in v of the velocities that the columns of `jacobian(..., coordinates=...)` belong to, in their order.
@@ -41,7 +41,7 @@ class AlongLoops(Computation):
         Raises:
             InputError: they are too few or too many to determine the motion.
         """
-        return self.choices.of(coordinates)
+        return self.choices.indices(coordinates)
 
     def tangent_map(self, q: ArrayLike, coordinates: Coordinates = INDEPENDENT) -> Array:
         """T of v = T y: velocities of all joints per unit of those meant by `coordinates`, (nv, m) or (N, nv, m).
@@ -50,7 +50,7 @@ class AlongLoops(Computation):
             SingularConfigurationError: they do not determine the motion in this pose (unchecked `Dynamics` gives nan).
         """
         name = f"tangent map {coordinates}"
-        call = self._calls.get(name) or self._map_call(name, self.choices.of(coordinates))
+        call = self._calls.get(name) or self._map_call(name, self.choices.indices(coordinates))
         return np.asarray(call(q))
 
     def tangent_map_rate(
@@ -65,7 +65,7 @@ class AlongLoops(Computation):
         if "tangent_map_rate" not in self._seen:
             self._look_once("tangent_map_rate", *common_batch(self._arguments({"q": q, "v": v}))[0])
         name = f"tangent map rate {coordinates}"
-        call = self._calls.get(name) or self._rate_call(name, self.choices.of(coordinates))
+        call = self._calls.get(name) or self._rate_call(name, self.choices.indices(coordinates))
         T, rate, least = call(q, v)
         return T, rate, least
 
@@ -94,7 +94,7 @@ class AlongLoops(Computation):
         """
         T, rate = self.tangent_map_rate(q, v, coordinates)
         y = as_array("given", given, T.shape[-1], self.model)
-        own = as_array("v", v, self.model.nv, self.model)[..., list(self.choices.of(coordinates))]
+        own = as_array("v", v, self.model.nv, self.model)[..., list(self.choices.indices(coordinates))]
         return np.asarray((T @ y[..., None] + rate @ own[..., None])[..., 0])
 
     def changes(self, q: ArrayLike, v: ArrayLike, coordinates: Coordinates = INDEPENDENT) -> Array:
@@ -112,7 +112,7 @@ class AlongLoops(Computation):
         T = self.tangent_map(q, coordinates)
         arrays = self._arguments({"q": q, "v": v})
         rates, least = self._turning(arrays["q"], T, coordinates)
-        turning = (rates @ arrays["v"][..., None, list(self.choices.of(coordinates)), None])[..., 0]
+        turning = (rates @ arrays["v"][..., None, list(self.choices.indices(coordinates)), None])[..., 0]
         nv, m = T.shape[-2:]
         C = np.zeros((*T.shape[:-2], 2 * nv, 2 * m))
         C[..., :nv, :m] = C[..., nv:, m:] = T
@@ -131,14 +131,14 @@ class AlongLoops(Computation):
             is_near: those that are looked at.
             result: of one state, by its number, in a configuration that may be another one.
         """
-        study, states = self.choices.study, np.flatnonzero(is_near)
-        if study is None or not study.rank or not len(states):
+        analysis, states = self.choices.analysis, np.flatnonzero(is_near)
+        if analysis is None or not analysis.rank or not len(states):
             return
         rows = np.ascontiguousarray(np.atleast_2d(q)[states], dtype=np.float64)
         constraints = self._conditions(rows), self.constraint_violation, self.choices.units
         names = states.tolist() if q.ndim > 1 else None
         lost_digits.warn_if_digits_are_lost(
-            self.model, what, (rows, names), constraints, study.rank, lambda i, at: result(int(states[i]), at)
+            self.model, what, (rows, names), constraints, analysis.rank, lambda i, at: result(int(states[i]), at)
         )
 
     def _turning(self, q: Array, T: Array, coordinates: Coordinates) -> tuple[Array, Array]:
@@ -161,11 +161,11 @@ class AlongLoops(Computation):
         closed, positions = self._kernels.closed, np.ascontiguousarray(self._arguments({"q": q})["q"])
         if closed is None:
             return np.zeros((*positions.shape[:-1], 0))
-        return np.asarray(closed.gaps(positions)[..., list(closed.plans.conditions)] / closed.weights)
+        return np.asarray(closed.gaps(positions)[..., list(closed.plans.nontrivial)] / closed.weights)
 
     def tangent_map_quantity(self, coordinates: Coordinates = INDEPENDENT) -> quantities.Quantity | None:
         """The function behind `tangent_map`, to write it down; None where only numbers can find it."""
-        return self._map_quantity(self.choices.of(coordinates))
+        return self._map_quantity(self.choices.indices(coordinates))
 
     def _map_quantity(self, chosen: tuple[int, ...]) -> quantities.Quantity | None:
         """T as a function; None where only numbers can find it: unchecked kernels do not tell what they refuse."""
@@ -209,12 +209,12 @@ class AlongLoops(Computation):
         return self._quantity_call(name, make, ("q", "v"), rescue)
 
     # --- on numbers ---------------------------------------------------------------------------------------------
-    def _along(self, q: Array, chosen: tuple[int, ...], first: int) -> Completion:
+    def _along(self, q: Array, chosen: tuple[int, ...], first: int) -> TangentMap:
         """The map from the chosen velocities; refused, or nan, where they do not determine the motion."""
         J = self._conditions(q)
-        found = completion(J, chosen)
+        found = solve_tangent_map(J, chosen)
         for i in map(tuple, np.argwhere(found.is_suspicious)):
-            here = motions(J[i], self.choices.mobility)
+            here = null_space(J[i], self.choices.mobility)
             if self.checked:
                 self.choices.refuse_singular(here, chosen, first + int(i[0]) if i else None)
             elif self.choices.is_singular(here, chosen):

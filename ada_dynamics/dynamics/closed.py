@@ -20,10 +20,10 @@ from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints import projection, singular
 from ada_dynamics.constraints.actuation import motor_efforts
-from ada_dynamics.constraints.analysis import Study
-from ada_dynamics.constraints.analysis_cache import studied
-from ada_dynamics.constraints.combinations import WORN_OUT
-from ada_dynamics.constraints.plans import Plans
+from ada_dynamics.constraints.analysis import ConstraintAnalysis
+from ada_dynamics.constraints.analysis_cache import cached_analysis
+from ada_dynamics.constraints.combinations import LEAST_DETERMINANT
+from ada_dynamics.constraints.plans import EliminationPlans
 from ada_dynamics.constraints.singular import along_branch, directions
 from ada_dynamics.dynamics import closed_efforts, quantities
 from ada_dynamics.dynamics.loop_wrenches import LoopWrenches
@@ -62,19 +62,21 @@ class ClosedDynamics:
         self.kernels = kernels
         self.model = kernels.model
         self.q0 = q0
-        self._studied: dict[bool, tuple[Study, Plans]] = {}  # from the sides of the loop joints, as they are or turned
+        # by the side of the loop joints whose axes are those of the constraints: as in the model, or turned
+        self._analysed: dict[bool, tuple[ConstraintAnalysis, EliminationPlans]] = {}
         self._inverse: dict[tuple[bool, bool], Kernel | None] = {}
         self._traced: dict[str, expr.Function] = {}  # the cheapest, until it is compiled
 
-    def _at(self, turned: bool) -> tuple[Study, Plans]:
-        if turned not in self._studied:
+    def _at(self, turned: bool) -> tuple[ConstraintAnalysis, EliminationPlans]:
+        if turned not in self._analysed:
             found, plans = self._found(turned)
-            self._studied[turned] = found, replace(plans, candidates={}) if self.solver == RANK_REVEALING else plans
-        return self._studied[turned]
+            self._analysed[turned] = found, replace(plans, candidates={}) if self.solver == RANK_REVEALING else plans
+        return self._analysed[turned]
 
-    def _found(self, turned: bool) -> tuple[Study, Plans]:
+    def _found(self, turned: bool) -> tuple[ConstraintAnalysis, EliminationPlans]:
+        unturned = self._at(False)[0] if turned else None
         try:
-            return studied(self.model, self.kernels.fingerprint(), self.q0, self._at(False)[0] if turned else None)
+            return cached_analysis(self.model, self.kernels.fingerprint(), self.q0, unturned)
         except ModelError as problem:
             if self.q0 is not None or problem.field not in UNASSEMBLED:
                 raise
@@ -82,11 +84,11 @@ class ClosedDynamics:
             raise ModelError(message, loop=problem.loop, field="q0", value=problem.value) from None
 
     @cached_property
-    def _chosen(self) -> tuple[Study, Plans, str]:
-        """Study and plans for the side of the loop joints that gives the shortest code, and the plan that does."""
-        study, plans = self._at(False)
+    def _chosen(self) -> tuple[ConstraintAnalysis, EliminationPlans, str]:
+        """Analysis and plans for the side of the loop joints with the shortest code, and the name of that plan."""
+        analysis, plans = self._at(False)
         if plans.is_dense_only or len(plans.candidates) == 1:
-            return study, plans, next(iter(plans.candidates), "late")
+            return analysis, plans, next(iter(plans.candidates), "late")
         store = ObjectCache.default()
         key = digest("candidate", self.kernels.fingerprint(), repr(plans), source_hash())
         entry = store.load(key)
@@ -105,8 +107,8 @@ class ClosedDynamics:
         tree = self.model.tree.with_turned_loops() if turned else self.model.tree
         if turned and not any(loop.is_turned for loop in tree.loops):
             return {}
-        study, plans = self._at(turned)
-        tree = study.numbers.tree
+        analysis, plans = self._at(turned)
+        tree = analysis.constraints.tree
         functions: dict[str, expr.Function] = {}
         late = [name for name in plans.candidates if tree.nv > LATE_UP_TO and name.endswith(" late")]
         for name in sorted(plans.candidates, key=late.count):
@@ -117,13 +119,13 @@ class ClosedDynamics:
         return functions
 
     @property
-    def study(self) -> Study:
-        """Findings about the loops."""
+    def analysis(self) -> ConstraintAnalysis:
+        """Analysis of the loop constraints."""
         return self._chosen[0]
 
     @property
-    def plans(self) -> Plans:
-        """How to eliminate."""
+    def plans(self) -> EliminationPlans:
+        """Elimination plans."""
         return self._chosen[1]
 
     @property
@@ -134,11 +136,11 @@ class ClosedDynamics:
     @property
     def tree(self) -> Tree:
         """The mechanism, its loops from the side that was chosen."""
-        return self.study.numbers.tree
+        return self.analysis.constraints.tree
 
     def refuse_locked(self) -> None:
         """Raise where the loops leave no motion: that is a structure, most often by mistake."""
-        if self.study.mobility == 0 and self.study.rank:
+        if self.analysis.mobility == 0 and self.analysis.rank:
             names = ", ".join(map(repr, self.model.loop_names))
             raise ModelError(
                 f"model {self.model.name!r} is locked: its loops ({names}) hold all of its {self.model.nv} velocities. "
@@ -168,26 +170,26 @@ class ClosedDynamics:
 
     def robust(self, name: str) -> str | None:
         """The robust order to go on with where a candidate stops; None where that is the same one."""
-        if self.study.is_redundant:
+        if self.analysis.is_redundant:
             return ALL
         return None if self.plans.candidates.get(name) is self.plans.late else LATE
 
     @cached_property
     def _softness(self) -> tuple[list[float], list[float]]:
         """How far each condition gives way, for `closed.all_conditions`, and the usual pivots with that."""
-        numbers, rest = self.study.numbers, [0.0] * self.model.nv
-        chosen = list(self.plans.conditions)
-        squares = [np.sum(numbers.whitened(q)[:, chosen] ** 2, axis=0) for q in self.study.poses]
+        constraints, rest = self.analysis.constraints, [0.0] * self.model.nv
+        chosen = list(self.plans.nontrivial)
+        squares = [np.sum(constraints.whitened(q)[:, chosen] ** 2, axis=0) for q in self.analysis.configurations]
         softness = (closed.SOFTNESS * np.mean(squares) * self.weights**2).tolist()
         solver = closed.all_conditions(self.tree, self.plans, softness, ())
-        samples = [[float(p) for p in solver.run(q.tolist(), rest, rest).pivots] for q in self.study.poses]
+        samples = [[float(p) for p in solver.run(q.tolist(), rest, rest).pivots] for q in self.analysis.configurations]
         return softness, closed.usual_pivots(samples)
 
     def _assembly_pivots(self, name: str) -> list[float]:
         """Pivots of an assembly, the smallest of each in the sample poses."""
         solver = closed.assembly(self.tree, self.plans, name, self.kernels.order, ())
         rest = [0.0] * self.model.nv
-        found = [[float(p) for p in solver.run(q.tolist(), rest, rest).pivots] for q in self.study.poses]
+        found = [[float(p) for p in solver.run(q.tolist(), rest, rest).pivots] for q in self.analysis.configurations]
         return [min(values) for values in zip(*found, strict=True)]
 
     def kernel(self, name: str, external: bool, multipliers: bool) -> Kernel:
@@ -213,7 +215,7 @@ class ClosedDynamics:
     @cached_property
     def weights(self) -> Array:
         """Units of the conditions that act: lengths of the model for those of positions, 1 for those of angles."""
-        return np.asarray(self.study.numbers.weights[list(self.plans.conditions)], dtype=np.float64)
+        return np.asarray(self.analysis.constraints.weights[list(self.plans.nontrivial)], dtype=np.float64)
 
     @cached_property
     def conditions(self) -> Kernel:
@@ -256,20 +258,20 @@ class ClosedDynamics:
 
     def of_all(self, multipliers: Array) -> Array:
         """Multipliers of all conditions that act, from those of the ones used."""
-        if not self.study.is_redundant:
+        if not self.analysis.is_redundant:
             return multipliers
-        whole = np.zeros((*multipliers.shape[:-1], len(self.plans.conditions)))
-        whole[..., list(self.plans.used)] = multipliers
+        whole = np.zeros((*multipliers.shape[:-1], len(self.plans.nontrivial)))
+        whole[..., list(self.plans.independent)] = multipliers
         return whole
 
     def _solution(self, q: Array, v: Array) -> tuple[singular.System, singular.Solution]:
         """The system without efforts, and what the loops let it do."""
         system = self.system(q, v, np.zeros(self.model.nv))
-        return system, singular.solve(system, self.study.rank, v, lambda: self.rates(q, v))
+        return system, singular.solve(system, self.analysis.rank, v, lambda: self.rates(q, v))
 
     def _rank_revealing(self, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Motion:
         system = self.system(q, v, tau, wrenches)
-        solution = singular.solve(system, self.study.rank, v, lambda: self.rates(q, v))
+        solution = singular.solve(system, self.analysis.rank, v, lambda: self.rates(q, v))
         if solution.is_singular:
             self._warn(solution, q, OF_FORWARD)
         tier = RANK_REVEALING if solution.is_singular or self.plans.is_dense_only else ROBUST
@@ -288,8 +290,8 @@ class ClosedDynamics:
         matrix = combinations.matrix(at.W)
         held = at.W @ (matrix * self.weights).swapaxes(-1, -2) / np.sqrt(self.plans.following_typical)
         scaled = system.M / np.sqrt(np.multiply.outer(self.plans.inertias, self.plans.inertias))
-        least = WORN_OUT * np.linalg.det(held.swapaxes(-1, -2) @ held) * np.linalg.det(scaled)
-        least[at.sigma(self.study.rank) < singular.SINGULAR] = np.inf
+        least = LEAST_DETERMINANT * np.linalg.det(held.swapaxes(-1, -2) @ held) * np.linalg.det(scaled)
+        least[at.sigma(self.analysis.rank) < singular.SINGULAR] = np.inf
         return np.concatenate([combinations.weights(matrix), least[:, None]], axis=1)
 
     def _warn(self, solution: singular.Solution, q: Array, what: str) -> None:
@@ -298,13 +300,13 @@ class ClosedDynamics:
     def tangents(self, q: Array) -> list[Array]:
         """Directions in which the mechanism can start to move from a singular pose."""
         system, solution = self._solution(q, np.zeros(self.model.nv))
-        return singular.tangents(system, solution.lost, lambda v: self._gamma(q, v))
+        return singular.branch_directions(system, solution.lost, lambda v: self._gamma(q, v))
 
     def lost_names(self, solution: singular.Solution) -> set[str]:
         """Loops whose conditions take part in what is lost."""
         shares = np.max(np.abs(solution.lost), axis=0, initial=0.0)
-        taking_part = [c for c, share in zip(self.plans.conditions, shares, strict=True) if share > 0.1]
-        return {self.study.numbers.conditions[c][0] for c in taking_part}
+        taking_part = [c for c, share in zip(self.plans.nontrivial, shares, strict=True) if share > 0.1]
+        return {self.analysis.constraints.rows[c][0] for c in taking_part}
 
     def rescue(self, name: str, inputs: Sequence[Array], is_batch: bool) -> Array:
         """Accelerations where some state of the arguments stopped the fast kernel."""
@@ -369,7 +371,7 @@ class ClosedDynamics:
             return np.array([self.efforts(*row) for row in zip(q, v, wanted, a, strict=True)]).reshape(wanted.shape)
         q, v, a = np.ascontiguousarray(q), np.ascontiguousarray(v), np.ascontiguousarray(a)
         system, solution = self._solution(q, v)
-        rank = self.study.rank
+        rank = self.analysis.rank
         if solution.is_singular:
             self._warn(solution, q, OF_INVERSE)
         # beside a singular pose J still tells the branch: its null space is good to the gap by σ, the tangent to σ
@@ -406,7 +408,7 @@ class ClosedDynamics:
 
     def _projected(self, q: Array, v: Array, steps: int) -> tuple[Array, Array]:
         q, off = np.array(q), np.arange(len(q))
-        smallest = projection.CLOSED * self.study.numbers.length
+        smallest = projection.CLOSED * self.analysis.constraints.length
         for _ in range(steps):
             gap = self.gap(q[off])
             is_open = ~(np.max(np.abs(gap), axis=1, initial=0.0) < smallest)
@@ -420,7 +422,7 @@ class ClosedDynamics:
         rest = np.zeros((len(q), self.model.nv))
         system = self.system(q, rest, rest)
         try:
-            return projection.metric(system.M, system.J, self.study.rank)
+            return projection.metric(system.M, system.J, self.analysis.rank)
         except np.linalg.LinAlgError:
             raise GuardError(
                 f"model {self.model.name!r}: nothing resists some motion that its loops allow in this position, so no "
@@ -430,20 +432,20 @@ class ClosedDynamics:
 
     def warn_if_singular(self, q: Array, v: Array) -> None:
         """Warn where a state, or some state of a batch, is in a singular pose."""
-        if not q.size or not self.study.rank:
+        if not q.size or not self.analysis.rank:
             return
         poses, speeds = np.atleast_2d(q), np.atleast_2d(v)
         for first in range(0, len(poses), AT_ONCE):
             some = slice(first, first + AT_ONCE)
             rest = np.zeros_like(speeds[some])
-            for i in first + singular.suspects(self.system(poses[some], rest, rest), self.study.rank):
+            for i in first + singular.suspects(self.system(poses[some], rest, rest), self.analysis.rank):
                 _, solution = self._solution(poses[i], speeds[i])
                 if solution.is_singular:
                     self._warn(solution, poses[i], OF_STATE)
 
     def gap(self, q: Array) -> Array:
         """Gaps of the conditions in use, in lengths."""
-        return np.asarray(self.gaps(q)[..., list(self.plans.conditions)] / self.weights, dtype=np.float64)
+        return np.asarray(self.gaps(q)[..., list(self.plans.nontrivial)] / self.weights, dtype=np.float64)
 
     def gaps(self, q: Array) -> Array:
         """Gaps of all conditions [m, rad], row by row for a batch."""

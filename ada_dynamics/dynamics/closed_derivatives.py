@@ -97,7 +97,7 @@ def regular(
     Raises:
         SingularConfigurationError: they do not.
     """
-    solution = singular.solve(system, closed.study.rank, v, rates)
+    solution = singular.solve(system, closed.analysis.rank, v, rates)
     if solution.is_singular:
         loops = ", ".join(sorted(closed.lost_names(solution)))
         raise SingularConfigurationError(
@@ -111,7 +111,7 @@ def regular(
 
 def accelerated(closed: ClosedDynamics, system: singular.System, dr: Array) -> Array:
     """Changes of the accelerations with those of the residual, a column each: M da - Jᵀ dλ = -dr₁, J da = -dr₂."""
-    n, rank = len(system.M), closed.study.rank
+    n, rank = len(system.M), closed.analysis.rank
     U, s, Vt = np.linalg.svd(system.J)
     held, N = Vt[:rank].T, Vt[rank:].T
     da = held @ ((U[:, :rank].T @ (-dr[n:] / closed.weights[:, None])) / s[:rank, None])
@@ -123,7 +123,7 @@ def second_on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *m
     """`second_products` by a dense solution."""
     system, w = closed.system(q, v, tau), closed.weights
     a, multipliers = regular(closed, system, v, lambda: closed.rates(q, v))
-    if closed.study.is_redundant:
+    if closed.analysis.is_redundant:
         raise InputError(
             f"loops of model {closed.model.name!r} are redundant, and the conditions that stand for them depend on "
             "each other in this pose: second derivatives are those of a fixed choice, which would have to be another "
@@ -167,7 +167,7 @@ def multiplier_changes(
     system = closed.system(*state, np.zeros(n))
     left = system.M @ d_a + by_q[:n] @ d_q + by_v[:n] @ d_v - d_tau
     U, s, Vt = np.linalg.svd(system.J, full_matrices=False)
-    rank = closed.study.rank
+    rank = closed.analysis.rank
     return np.asarray(U[:, :rank] @ ((Vt[:rank] @ left) / s[:rank, None]) / w[:, None], dtype=np.float64)
 
 

@@ -55,10 +55,12 @@ def inverse(
     if sharing is None:
         return None
     tree, nv = closed.tree, closed.model.nv
-    samples = [effort_distribution.solve(tree, q.tolist(), [0.0] * nv, sharing)[1] for q in closed.study.poses]
+    samples = [
+        effort_distribution.solve(tree, q.tolist(), [0.0] * nv, sharing)[1] for q in closed.analysis.configurations
+    ]
     # velocities' pivots, then those of the conditions
     usual = np.array([[*(1.0 / x for x in found.inverse_inertias), *found.pivots] for found in samples], dtype=float)
-    is_redundant = closed.study.is_redundant
+    is_redundant = closed.analysis.is_redundant
     typical = usual_pivots(usual.tolist()) if is_redundant else np.median(usual, axis=0).tolist()
     if min(typical) <= 0.0:
         return None
@@ -85,11 +87,11 @@ def inverse(
 
 def _sharing(closed: ClosedDynamics, by_all: bool) -> Sharing | None:
     """None where the motors do not drive all motions that the loops allow."""
-    plans, numbers, nv = closed.plans, closed.study.numbers, closed.model.nv
-    chosen = range(len(plans.conditions)) if by_all else plans.used
-    units = closed.weights[list(chosen)] * numbers.length
-    conditions = [plans.conditions[c] for c in chosen]
-    jacobians = [numbers.jacobian(q)[conditions] / units[:, None] for q in closed.study.poses]
+    plans, constraints, nv = closed.plans, closed.analysis.constraints, closed.model.nv
+    chosen = range(len(plans.nontrivial)) if by_all else plans.independent
+    units = closed.weights[list(chosen)] * constraints.length
+    conditions = [plans.nontrivial[c] for c in chosen]
+    jacobians = [constraints.jacobian(q)[conditions] / units[:, None] for q in closed.analysis.configurations]
     model = closed.model
     motors = tuple(velocities_of(model, [name for name in model.actuated if name != model.floating_joint]))
     E = np.diag(np.isin(np.arange(nv), motors).astype(float))

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms.assembly_order import assembly_order
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.closure import start_of
-from ada_dynamics.constraints.constraint_set import LoopNumbers
+from ada_dynamics.constraints.closure import initial_configuration
+from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, refusal
 from ada_dynamics.dynamics.compiled_method import CompiledMethod
@@ -119,7 +119,7 @@ class Computation:
         cuts = None if algorithm == "hybrid" else order
         given = (algorithm, kernel, solver, checked, q0, cuts, hybrid, device)
         self._options = dict(zip(names, given, strict=True))
-        start = None if q0 is None else start_of(model, q0)
+        start = None if q0 is None else initial_configuration(model, q0)
         self._kernels = Kernels(model, algorithm, generic, checked, start, order, solver)
         self.entries: dict[str, Entry] = {}  # of `compiled_method`s, by name
         self._seen: set[str] = set()  # methods whose first state has been looked at
@@ -139,9 +139,9 @@ class Computation:
         closed, rows = self._kernels.closed, np.atleast_2d(np.asarray(q, dtype=np.float64))
         if closed is None or closed.q0 is not None or rows.shape[-1] != self.model.nq:
             return False
-        numbers = LoopNumbers(self.model)
+        constraints = ConstraintSet(self.model)
         for row in rows[np.isfinite(rows).all(axis=1)]:
-            if np.max(np.abs(numbers.gap(row)) / numbers.weights) < NOTICED * numbers.length:
+            if np.max(np.abs(constraints.violation(row)) / constraints.weights) < NOTICED * constraints.length:
                 closed.q0 = self._options["q0"] = row.copy()
                 return True
         return False
@@ -241,7 +241,7 @@ class Computation:
         """Warn where the states of a method's first call are off the loops; `loop_state` tells it of any state."""
         if name not in self._seen and self._kernels.closed is not None:
             self._seen.add(name)
-            warn_if_off_loops(self._kernels.closed.study.numbers, q, v)
+            warn_if_off_loops(self._kernels.closed.analysis.constraints, q, v)
 
     def _check_state(self, arrays: Mapping[str, Array]) -> None:
         positions = self._kernels.positions

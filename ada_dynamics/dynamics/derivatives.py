@@ -235,7 +235,7 @@ class DerivativeQueries(AlongLoops):
         arrays = self._arguments({"q": q, "v": v, "tau": tau})
         self._check_state(arrays)
         closed, n = self._kernels.closed, self.model.nv
-        if closed is not None and closed.study.is_redundant and coordinates == TREE:
+        if closed is not None and closed.analysis.is_redundant and coordinates == TREE:
             raise InputError(
                 f"loops of model {self.model.name!r} are redundant: once open, as single coordinates of the tree leave "
                 "them, they have no forces that go on from those before. Ask for derivatives along the loops, "

@@ -67,7 +67,7 @@ class Adjusted:
 
     def by(self, coordinates: Coordinates) -> list[str]:
         """The coordinates meant by `coordinates`, and the lengths and turns."""
-        return [*(self._choices.label(k) for k in self._choices.of(coordinates)), *self.names]
+        return [*(self._choices.label(k) for k in self._choices.indices(coordinates)), *self.names]
 
     def accelerations(self, q: Array, v: Array, tau: Array, a: Array, du: Array) -> Array:
         """Derivatives of the accelerations while q, v and τ stay, (nv, P).

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import Flags
+from ada_dynamics.constraints.analysis import UniqueComponents
 from ada_dynamics.errors import NameDict
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Body
@@ -35,7 +35,7 @@ class JointWrenches(Mapping[str, Array]):
         q: Array,
         stacked: Array,
         loop_multipliers: Mapping[str, Array],
-        unique: Flags,
+        unique: UniqueComponents,
         tier: str,
         moment_length: float,
     ) -> None:
@@ -45,7 +45,7 @@ class JointWrenches(Mapping[str, Array]):
         self._q = q
         names = names_of_joints(model)
         self._wrenches = NameDict("joint", ((name, stacked[..., i, :]) for i, name in enumerate(names)))
-        self.unique: Flags = NameDict("joint", unique)
+        self.unique: UniqueComponents = NameDict("joint", unique)
         self.tier = tier
         self.moment_length = moment_length
 
@@ -112,6 +112,6 @@ def least_norm(J: Array, multipliers: Array, weights: Array, rank: int) -> Array
     return np.asarray(np.einsum("...cr,...r->...c", U, along) / weights, dtype=np.float64)
 
 
-def everything_unique(model: Model) -> Flags:
-    """Flags of a model without loops."""
+def everything_unique(model: Model) -> UniqueComponents:
+    """UniqueComponents of a model without loops."""
     return {body.name: np.ones(6, dtype=bool) for body in model.full_tree.bodies}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import LoopState, loop_state
+from ada_dynamics.constraints.analysis import ConstraintState, constraint_state
 from ada_dynamics.dynamics.arguments import common_batch
 from ada_dynamics.dynamics.computation import Computation
 from ada_dynamics.dynamics.joint_wrenches import JointWrenches
@@ -49,11 +49,11 @@ class LoopQueries(Computation):
         if closed is None:
             return given
         found = closed.project_to_constraints(*given)
-        warn_if_off_loops(closed.study.numbers, *found)
+        warn_if_off_loops(closed.analysis.constraints, *found)
         closed.warn_if_singular(*found)
         return found
 
-    def loop_state(self, q: ArrayLike, v: ArrayLike | None = None) -> LoopState:
+    def loop_state(self, q: ArrayLike, v: ArrayLike | None = None) -> ConstraintState:
         """Gaps of the loops, velocities across them, and how near the pose is to a singular one; of one state."""
         arrays = self._arguments({"q": q} if v is None else {"q": q, "v": v})
         self._check_state(arrays)
@@ -64,8 +64,8 @@ class LoopQueries(Computation):
                 allowed=(self.model.nq,),
             )
         if self._kernels.closed is None:
-            return LoopState({}, {}, 1.0, self.model.nv)
-        return loop_state(self._kernels.closed.study, arrays["q"], arrays.get("v"))
+            return ConstraintState({}, {}, 1.0, self.model.nv)
+        return constraint_state(self._kernels.closed.analysis, arrays["q"], arrays.get("v"))
 
     def closure_error(self, q: ArrayLike) -> Array:
         """Largest gap of all loops [m, rad]; one per state of a batch, zero without loops."""

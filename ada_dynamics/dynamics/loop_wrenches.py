@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import Flags, at_pose, common, in_general
+from ada_dynamics.constraints.analysis import UniqueComponents, unique_at, unique_in_all, unique_in_general
 from ada_dynamics.constraints.tree_elimination import SEARCHED
 from ada_dynamics.dynamics.joint_wrenches import least_norm, names_of_joints
 from ada_dynamics.dynamics.tiers import FAST, ROBUST, TIERS, Motion
@@ -27,7 +27,7 @@ class LoopWrenches:
         """Args: the mechanism."""
         self._closed = closed
 
-    def held(self, name: str, inputs: Sequence[Array], is_batch: bool) -> tuple[Array, Array, Flags, str]:
+    def held(self, name: str, inputs: Sequence[Array], is_batch: bool) -> tuple[Array, Array, UniqueComponents, str]:
         """Accelerations, multipliers of least norm, which components of wrenches are unique, and the slowest tier."""
         flags, tier = self.unique, FAST
         solved = self._fast(name, inputs, is_batch)
@@ -35,7 +35,7 @@ class LoopWrenches:
             motions = self._closed.motions(name, inputs, is_batch)
             tier = max((m.tier for m in motions), key=TIERS.index)
             poses = inputs[0] if is_batch else inputs[0][None, :]
-            flags = common([flags, *(self._unique_at(m, q) for m, q in zip(motions, poses, strict=True))])
+            flags = unique_in_all([flags, *(self._unique_at(m, q) for m, q in zip(motions, poses, strict=True))])
             a = np.array([m.accelerations for m in motions])
             multipliers = np.array([m.multipliers for m in motions])
             solved = (a, multipliers) if is_batch else (a[0], multipliers[0])
@@ -49,35 +49,35 @@ class LoopWrenches:
         result, status = (kernel.batch_status if is_batch else kernel.single_status)(*inputs)
         if status:
             return None
-        if not self._closed.plans.conditions:
+        if not self._closed.plans.nontrivial:
             return result, np.zeros((*result.shape[:-1], 0))
         return result[0], self._closed.of_all(result[1])
 
     @cached_property
-    def unique(self) -> Flags:
+    def unique(self) -> UniqueComponents:
         """Components of the joint wrenches that are unique in general; of very large models none is known to be."""
         if self._closed.model.nv > SEARCHED:
             return {name: np.zeros(6, dtype=bool) for name in names_of_joints(self._closed.model)}
-        return in_general(self._closed.study)
+        return unique_in_general(self._closed.analysis)
 
-    def _unique_at(self, motion: Motion, q: Array) -> Flags:
+    def _unique_at(self, motion: Motion, q: Array) -> UniqueComponents:
         if motion.solution is None or not motion.solution.is_singular:
             return self.unique
-        return at_pose(self._closed.study.numbers, q, self._closed.study.rank - motion.solution.lost_rank)
+        return unique_at(self._closed.analysis.constraints, q, self._closed.analysis.rank - motion.solution.lost_rank)
 
     def _least_norm(self, inputs: Sequence[Array], multipliers: Array, is_batch: bool) -> Array:
-        if not self._closed.study.is_redundant:
+        if not self._closed.analysis.is_redundant:
             return multipliers
         closed = self._closed
         kernel = closed.conditions
         (J, _), _ = (kernel.batch_status if is_batch else kernel.single_status)(*inputs[:2])
-        return least_norm(J / closed.weights[:, None], multipliers, closed.weights, closed.study.rank)
+        return least_norm(J / closed.weights[:, None], multipliers, closed.weights, closed.analysis.rank)
 
     def by_loop(self, multipliers: Array) -> dict[str, Array]:
         """Multipliers of all conditions of each loop; those not in use are zero."""
-        conditions = self._closed.study.numbers.conditions
+        conditions = self._closed.analysis.constraints.rows
         whole = np.zeros((*multipliers.shape[:-1], len(conditions)))
-        whole[..., list(self._closed.plans.conditions)] = multipliers
+        whole[..., list(self._closed.plans.nontrivial)] = multipliers
         turned = {loop.name for loop in self._closed.tree.loops if loop.is_turned}
         whole[..., [loop in turned for loop, _, _ in conditions]] *= -1.0
         loops = np.array([loop for loop, _, _ in conditions])
@@ -86,4 +86,4 @@ class LoopWrenches:
     def kernel(self, external: bool, along: bool = False) -> Kernel:
         """From q, v, a and multipliers to all joint wrenches; or, from changes of each as well, to theirs."""
         closed = self._closed
-        return closed.kernels.joint_wrenches(closed.study.numbers.full_tree, closed.plans.rows, external, along)
+        return closed.kernels.joint_wrenches(closed.analysis.constraints.full_tree, closed.plans.rows, external, along)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.constraint_set import LoopNumbers
+from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.errors import ConstraintViolationWarning, LoopVelocityWarning
 
 # Gap, in lengths of the mechanism, that is warned of: stages of an integrator stay far below it. Velocities across a
@@ -20,13 +20,13 @@ from ada_dynamics.errors import ConstraintViolationWarning, LoopVelocityWarning
 NOTICED = 1e-4
 
 
-def warn_if_off_loops(numbers: LoopNumbers, q: Array, v: Array) -> None:
+def warn_if_off_loops(constraints: ConstraintSet, q: Array, v: Array) -> None:
     """Warn where a state, or one of a batch, has open loops or velocities that open them."""
     if not q.size or not np.isfinite(q).all() or not np.isfinite(v).all():  # which is explained elsewhere
         return
-    gaps = np.abs(numbers.gaps(q)) / numbers.weights[:, None]
-    name = numbers.model.name
-    found, facts = _worst(numbers, gaps, gaps > NOTICED * numbers.length, "m", q.ndim == 2)
+    gaps = np.abs(constraints.violations(q)) / constraints.weights[:, None]
+    name = constraints.model.name
+    found, facts = _worst(constraints, gaps, gaps > NOTICED * constraints.length, "m", q.ndim == 2)
     if found:
         message = (
             f"loops of model {name!r} are open in the state given: {found}. The results are those of a mechanism that "
@@ -35,8 +35,10 @@ def warn_if_off_loops(numbers: LoopNumbers, q: Array, v: Array) -> None:
         warnings.warn(ConstraintViolationWarning(message, **facts), stacklevel=level_of_caller())
     if not v.any():
         return
-    drifts, scales = (x / numbers.weights[:, None] for x in numbers.drifts(q, v))
-    found, facts = _worst(numbers, drifts, drifts > NOTICED * np.maximum(scales, numbers.length), "m/s", q.ndim == 2)
+    drifts, scales = (x / constraints.weights[:, None] for x in constraints.rate_violations(q, v))
+    found, facts = _worst(
+        constraints, drifts, drifts > NOTICED * np.maximum(scales, constraints.length), "m/s", q.ndim == 2
+    )
     if found:
         message = (
             f"the velocities given open loops of model {name!r}: {found}. No motion of the mechanism has them, and the "
@@ -46,11 +48,11 @@ def warn_if_off_loops(numbers: LoopNumbers, q: Array, v: Array) -> None:
 
 
 def _worst(
-    numbers: LoopNumbers, values: Array, is_noticed: NDArray[np.bool_], unit: str, is_batch: bool
+    constraints: ConstraintSet, values: Array, is_noticed: NDArray[np.bool_], unit: str, is_batch: bool
 ) -> tuple[str, dict[str, Any]]:
     """The worst noticed value of each loop in words, nothing where there is none, and the facts for a warning."""
     found: dict[str, list[float]] = {}
-    for (loop, _, _), row, noticed in zip(numbers.conditions, values, is_noticed, strict=True):
+    for (loop, _, _), row, noticed in zip(constraints.rows, values, is_noticed, strict=True):
         if noticed.any():
             found.setdefault(loop, []).extend(row[noticed].tolist())
     shown = ", ".join(f"{loop!r} by {max(sizes):.3g} {unit}" for loop, sizes in found.items())

@@ -46,9 +46,9 @@ def joint_wrenches(
     else:
         a, held_by, flags, tier = closed.wrenches.held(kernels.candidate, inputs[:4], is_batch)
         by_loop = closed.wrenches.by_loop(held_by)
-        length = closed.study.numbers.length
+        length = closed.analysis.constraints.length
         kernel = closed.wrenches.kernel(bool(external))
-        multipliers = [held_by] if closed.plans.conditions else []
+        multipliers = [held_by] if closed.plans.nontrivial else []
     given = [np.ascontiguousarray(x) for x in (q, v, a, *inputs[4:], *multipliers)]
     stacked, status = (kernel.batch_status if is_batch else kernel.single_status)(*given)
     if status:

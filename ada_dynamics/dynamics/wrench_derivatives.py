@@ -39,7 +39,7 @@ def wrench_changes(kernels: Kernels, state: State, along: Array, of_motion: tupl
         a, held, flags, _ = closed.wrenches.held(kernels.candidate, state, False)
         kernel = closed.wrenches.kernel(False, along=True)
         given.append(a)
-        if closed.plans.conditions:
+        if closed.plans.nontrivial:
             given.append(held)
             changes.append(multiplier_changes(closed, (q, v), (a, held), (d_q, d_v, d_tau), d_a))
     repeated = (np.ascontiguousarray(np.broadcast_to(x, (m + n, len(x)))) for x in given)

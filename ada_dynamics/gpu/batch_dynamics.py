@@ -117,7 +117,7 @@ class DeviceQuantities:
 
     @property
     def _is_redundant(self) -> bool:
-        return self.kernels.closed is not None and self.kernels.closed.study.is_redundant
+        return self.kernels.closed is not None and self.kernels.closed.analysis.is_redundant
 
     def shared_inverse(self, external: bool, bits: int, by_all: bool) -> Quantity | None:
         """Inverse dynamics of a mechanism with loops; None if only the rank-revealing solver can compute it."""
@@ -167,7 +167,7 @@ class DeviceQuantities:
     def _wrenches(self, external: bool, bits: int, order: str) -> Quantity:
         closed = self.kernels.closed
         forward = self._forward(external, bits, order, multipliers=True)
-        tree = self.model.full_tree if closed is None else closed.study.numbers.full_tree
+        tree = self.model.full_tree if closed is None else closed.analysis.constraints.full_tree
         links = [self.model.joints[body.name].child for body in tree.bodies]
         rows = {} if closed is None else closed.plans.rows
         return wrenches_of_efforts(forward, closed_quantities.joint_wrenches(tree, links, rows, external))
@@ -337,7 +337,7 @@ class DeviceDynamics(Dynamics):
         states = np.broadcast_to(arrays["q"], (len(wrenches), self.model.nq))
         by_loop = {} if closed is None else closed.wrenches.by_loop(*multipliers)
         flags = everything_unique(self.model) if closed is None else closed.wrenches.unique
-        length = 1.0 if closed is None else closed.study.numbers.length
+        length = 1.0 if closed is None else closed.analysis.constraints.length
         return JointWrenches(self.model, states, wrenches, by_loop, flags, FAST, length)
 
     def _compute(self, name: str, make: Callable[[], Quantity], **arguments: Any) -> Any:

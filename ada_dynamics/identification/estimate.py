@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms.regressor import INERTIAL
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.constraint_set import typical_length
+from ada_dynamics.constraints.constraint_set import characteristic_length
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, LittleExcitationWarning, NameDict, PoorFitWarning
 from ada_dynamics.identification.base_parameters import base_parameters, excitation_rank, standard_deviations
@@ -211,7 +211,7 @@ def _unknowns(
             whole = effort / float(sizes[k])
             start[k] = start[k] if start[k] > 0.0 else _SMALL * whole
             others.append(PositiveParameter(k, float(start[k]), whole))
-    bodies, length = [], typical_length(model)
+    bodies, length = [], characteristic_length(model)
     cloud = model.total_mass * np.diag([*[length**2] * 3, 1.0])
     for link, columns in by_owner.items():
         if not np.any(sizes[columns]):

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import close_loops
-from ada_dynamics.constraints.closure import close, start_of
-from ada_dynamics.constraints.tangent_map import motions
+from ada_dynamics.constraints.closure import gauss_newton, initial_configuration
+from ada_dynamics.constraints.tangent_map import null_space
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, WrongTypeError
 from ada_dynamics.ik.tasks import Task
@@ -128,7 +128,7 @@ class IkProblem:
         if not self.dynamics.model.loops:
             return np.broadcast_to(self._free_basis, (*q.shape[:-1], *self._free_basis.shape))
         choices = self.dynamics.choices
-        basis = motions(self.dynamics.constraint_jacobian(q), choices.mobility).basis()
+        basis = null_space(self.dynamics.constraint_jacobian(q), choices.mobility).basis()
         return np.asarray(choices.units[:, None] * basis)
 
     def evaluate(self, q: Array) -> Evaluation:
@@ -203,7 +203,7 @@ class IkProblem:
 
     def initial_configuration(self, q: ArrayLike | None) -> Array:
         """Configuration with closed loops near a guess; raises ModelError if there is none."""
-        model, guess = self.dynamics.model, start_of(self.dynamics.model, q)
+        model, guess = self.dynamics.model, initial_configuration(self.dynamics.model, q)
         if self.dynamics.closure_error(guess) < _NEARLY * self.dynamics.choices.length:
             (plain,), (closed,) = self.close_batch(guess[None])
             if closed:
@@ -212,14 +212,14 @@ class IkProblem:
 
     def close(self, q: Array) -> Array | None:
         """Close the loops near a configuration; None if they do not close."""
-        study = self.dynamics.choices.study
-        if study is None:
+        analysis = self.dynamics.choices.analysis
+        if analysis is None:
             return q
         (plain,), (closed,) = self.close_batch(q[None])
         if closed:
             return np.asarray(plain)
-        found = close(study.numbers, q)
-        return found.q if found.gap < _OPEN else None
+        found = gauss_newton(analysis.constraints, q)
+        return found.q if found.error < _OPEN else None
 
     def close_batch(self, q: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Close the loops of a batch by Newton steps; return configurations, and True where loops are closed."""
@@ -254,7 +254,7 @@ class IkProblem:
     def integrate(self, q: Array, step: Array) -> Array | None:
         """Integrate a step along the loop constraints and close the loops; limits are met exactly without loops."""
         at = self.dynamics.model.integrate(q, step)
-        if self.dynamics.choices.study is None:
+        if self.dynamics.choices.analysis is None:
             at[self.limited_q] = np.clip(at[self.limited_q], *self._reachable(q))
             self._clip_angles(q, at)
             return at

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.report import LARGEST, Overview, overview
+from ada_dynamics.constraints.report import LARGEST, ConstraintReport, constraint_report
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import Base, Description
 from ada_dynamics.model.model import Model
@@ -71,7 +71,7 @@ def _findings(model: Model, robot: Description, guess: Array | None, report: Rep
         message = f"with {model.nv} velocities the model is too large to look at the rank of its loops."
         return [*report.findings, places.finding("loops-not-checked", "note", model.loop_names, message)]
     try:
-        seen = overview(model, guess)
+        seen = constraint_report(model, guess)
     except ModelError as problem:
         message = str(problem).removeprefix(f"model {model.name!r}").lstrip(":, ")
         return [*report.findings, places.finding("loop-open", "error", model.loop_names, message)]
@@ -103,7 +103,7 @@ class _Places:
 
 
 # --- the rules --------------------------------------------------------------------------------------------------
-def _held_by_loops(findings: Sequence[Finding], robot: Description, seen: Overview) -> list[Finding]:
+def _held_by_loops(findings: Sequence[Finding], robot: Description, seen: ConstraintReport) -> list[Finding]:
     """Joints that no inertia of the tree resists: no error where the loops hold them, and usual in a massless cross."""
     if not seen.resists_all_motions:
         return list(findings)
@@ -119,11 +119,11 @@ def _held_by_loops(findings: Sequence[Finding], robot: Description, seen: Overvi
     return kept
 
 
-def _mobility_findings(seen: Overview, places: _Places) -> list[Finding]:
-    model = seen.study.numbers.model
-    if seen.study.mobility == 0:
+def _mobility_findings(seen: ConstraintReport, places: _Places) -> list[Finding]:
+    model = seen.analysis.constraints.model
+    if seen.analysis.mobility == 0:
         message = (
-            f"they leave nothing to move: {seen.study.rank} independent conditions on {model.nv} joint velocities."
+            f"they leave nothing to move: {seen.analysis.rank} independent conditions on {model.nv} joint velocities."
         )
         fix = "Remove a loop, or use types of joints that leave more freedom, such as spherical ones."
         return [places.finding("locked", "warning", model.loop_names, message, fix)]
@@ -140,41 +140,41 @@ def _mobility_findings(seen: Overview, places: _Places) -> list[Finding]:
     return found
 
 
-def _redundancy_findings(seen: Overview, places: _Places) -> list[Finding]:
+def _redundancy_findings(seen: ConstraintReport, places: _Places) -> list[Finding]:
     """Conditions that never act, one finding for all loops that are alike, and conditions that follow from others."""
-    study, found = seen.study, []
+    analysis, found = seen.analysis, []
     alike: dict[str, list[str]] = {}
-    for loop, kinds in seen.idle.items():
+    for loop, kinds in seen.trivial.items():
         alike.setdefault(", ".join(kinds), []).append(loop)
     for shown, loops in alike.items():
         message = f"redundant conditions, which nothing that moves feels: {shown}. Forces along them are not unique."
         found.append(places.finding("redundant", "note", loops, message))
-    if study.spare:
-        chosen = {study.numbers.conditions[c][0] for c in (*study.used, *study.spare)}
-        loops = [name for name in study.numbers.model.loop_names if name in chosen]
-        acting = len(study.used) + len(study.spare)
+    if analysis.redundant:
+        chosen = {analysis.constraints.rows[c][0] for c in (*analysis.independent, *analysis.redundant)}
+        loops = [name for name in analysis.constraints.model.loop_names if name in chosen]
+        acting = len(analysis.independent) + len(analysis.redundant)
         message = (
-            f"redundant: of {acting} conditions that act, {acting - study.rank} follow from the others. Accelerations "
-            "are unique, some joint forces are not."
+            f"redundant: of {acting} non-trivial constraints, {acting - analysis.rank} depend on the others. "
+            "Accelerations are unique, some joint forces are not."
         )
         found.append(places.finding("redundant", "note", loops, message))
     return found
 
 
-def _pose_findings(seen: Overview, places: _Places) -> list[Finding]:
-    state, loops = seen.state, seen.study.numbers.model.loop_names
+def _pose_findings(seen: ConstraintReport, places: _Places) -> list[Finding]:
+    state, loops = seen.state, seen.analysis.constraints.model.loop_names
     if not state.is_singular:
         return []
     which = "the zero pose" if seen.start_is_closed else "the closed pose nearest to zero"
     message = (
-        f"{which} is singular: there the loops leave {state.mobility} motions instead of {seen.study.mobility}, and "
+        f"{which} is singular: there the loops leave {state.mobility} motions instead of {seen.analysis.mobility}, and "
         "from rest the motion is not determined."
     )
     return [places.finding("singular-pose", "warning", loops, message, "Start from another pose.")]
 
 
-def _motor_findings(seen: Overview, robot: Description, report: Report, places: _Places) -> list[Finding]:
-    motors, model = seen.motors, seen.study.numbers.model
+def _motor_findings(seen: ConstraintReport, robot: Description, report: Report, places: _Places) -> list[Finding]:
+    motors, model = seen.motors, seen.analysis.constraints.model
     if motors.mobility == 0 or any(finding.code == "motors-not-named" for finding in report.findings):
         return []
     where, found = f"robot {model.name!r}", []

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.constraint_set import typical_length
+from ada_dynamics.constraints.constraint_set import characteristic_length
 from ada_dynamics.errors import InputError, UnexplainedMotionWarning
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import Log
@@ -114,7 +114,7 @@ def _energy(motion: Motion, x: Array) -> tuple[Array, Array]:
 
 def _scale(model: Model) -> float:
     """Weight times length of the mechanism [J]: near a turning point or at rest less than that moves."""
-    return float(model.total_mass * np.linalg.norm(model.gravity) * typical_length(model))
+    return float(model.total_mass * np.linalg.norm(model.gravity) * characteristic_length(model))
 
 
 def _positions(model: Model) -> NDArray[np.intp]:

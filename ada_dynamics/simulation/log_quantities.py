@@ -16,7 +16,7 @@ from ada_dynamics.errors import InputError, SingularConfigurationWarning
 
 if TYPE_CHECKING:
     from ada_dynamics.analysis.power import PowerBalance
-    from ada_dynamics.constraints.analysis import Flags
+    from ada_dynamics.constraints.analysis import UniqueComponents
     from ada_dynamics.contact.wrenches import ContactFrame
     from ada_dynamics.dynamics import Dynamics
     from ada_dynamics.dynamics.motion_queries import Energy
@@ -116,7 +116,7 @@ class LogQuantities:
         return self._wrenches_and_flags[0]
 
     @property
-    def wrenches_unique(self) -> Flags:
+    def wrenches_unique(self) -> UniqueComponents:
         """By joint, which of the six components follow from the motion alone, in all rows (see `JointWrenches`)."""
         return self._wrenches_and_flags[1]
 
@@ -128,10 +128,10 @@ class LogQuantities:
         return link_wrenches(self, self._parts())
 
     @cached_property
-    def _wrenches_and_flags(self) -> tuple[dict[str, Array], Flags]:
+    def _wrenches_and_flags(self) -> tuple[dict[str, Array], UniqueComponents]:
         applied = self.applied
         found: dict[str, Array] = {}
-        flags: Flags = {}
+        flags: UniqueComponents = {}
         for rows in self._parts():
             acting = {link: wrench[rows] for link, wrench in applied.items()} or None
             with warnings.catch_warnings():  # `singular` has the times; `wrenches_unique` what is lost by it

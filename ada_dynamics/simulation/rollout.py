@@ -201,7 +201,7 @@ def _closed_at_rest(motion: Motion, q: Array, v: Array) -> Array:
     if closed is None:
         return np.zeros(len(q), dtype=bool)
     gaps = np.max(np.abs(closed.gaps(np.ascontiguousarray(q))), axis=-1, initial=0.0)
-    return np.asarray((gaps < CLOSED * closed.study.numbers.length) & ~v.any(axis=-1))
+    return np.asarray((gaps < CLOSED * closed.analysis.constraints.length) & ~v.any(axis=-1))
 
 
 def _efforts(motion: Motion, count: int, tau: ArrayLike | None) -> Array:

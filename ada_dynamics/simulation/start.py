@@ -66,7 +66,7 @@ def on_loops(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[Arra
     gap, left = (float(np.max(np.abs(closed.gap(at)), initial=0.0)) for at in (q, nearest))
     if gap > max(OPEN, BEYOND_ROUNDING * left):
         state = dynamics.loop_state(q)
-        gaps = {name: float(np.max(np.abs(g))) for name, g in state.gap.items()}
+        gaps = {name: float(np.max(np.abs(g))) for name, g in state.violation.items()}
         shown = ", ".join(f"{name!r} by {gap:.3g}" for name, gap in gaps.items() if gap > 0.1 * OPEN)
         raise InputError(
             f"the start leaves loops of model {model.name!r} open: {shown} [m, rad]. Close them: "
@@ -86,7 +86,7 @@ def refuse_undetermined(model: Model, dynamics: Dynamics, q: Array, v: Array) ->
     closed = dynamics.kernels.closed
     if closed is None:
         return
-    if closed.study.mobility == 0:
+    if closed.analysis.mobility == 0:
         raise InputError(f"model {model.name!r}: its loops leave nothing to move (see: ada check); remove one of them.")
     if np.any(np.abs(v) > AT_REST):
         return

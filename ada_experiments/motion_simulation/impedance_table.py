@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import study
+from ada_dynamics.constraints.analysis import analyse
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms import hexa
@@ -72,7 +72,7 @@ def plate_mechanics(pose: Array) -> PlateMechanics:
     """
     table = hexa(pose[:3, 3], to_rpy(pose[:3, :3]))
     model = table.model
-    conditions = study(model, table.q).numbers.jacobian(table.q)
+    conditions = analyse(model, table.q).constraints.jacobian(table.q)
     motors = np.array([model.v_index(name).start for name in model.actuated])
     others = np.setdiff1d(np.arange(model.nv), motors)
     values = np.linalg.svd(conditions[:, others], compute_uv=False)

@@ -18,7 +18,7 @@ from ada_dynamics.contact.wrenches import ContactFrame
 from ada_dynamics.drawing.colours import gap_colour
 from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Colour, Kind, Mark, arrow_mark
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
+from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model, reach_of
 from ada_robot.messages.wrenches import JointLoads, LoadedState
@@ -67,7 +67,7 @@ class Marks:
         self._frames = dict(contact_frames or {})
         self._contacts = {name: i for i, name in enumerate(self._frames)}
         self._ground = ground
-        self._numbers = CompiledLoopNumbers(dynamics.kernels) if model.loops else None
+        self._numbers = CompiledConstraintSet(dynamics.kernels) if model.loops else None
         self._size = reach_of(model)
         strength = float(np.linalg.norm(model.gravity)) or float(np.linalg.norm(STANDARD_GRAVITY))
         self._weight = (model.total_mass or 1.0) * strength
@@ -112,8 +112,8 @@ class Marks:
     def _of_loops(self, state: LoadedState, poses: Mapping[str, Array]) -> Iterator[Mark]:
         if self._numbers is None:
             return
-        gaps = np.abs(self._numbers.gap(state.q))
-        names = np.array([loop for loop, _, _ in self._numbers.conditions])
+        gaps = np.abs(self._numbers.violation(state.q))
+        names = np.array([loop for loop, _, _ in self._numbers.rows])
         for i, (name, loop) in enumerate(self._model.loops.items()):
             pose = poses[loop.child]
             red, green, blue = (gap_colour(np.max(gaps[names == name], initial=0.0)) / 255.0).tolist()

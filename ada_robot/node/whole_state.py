@@ -19,8 +19,8 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import close_loops
-from ada_dynamics.constraints.closure import close, flipped, free_velocities
-from ada_dynamics.constraints.constraint_set import LoopNumbers
+from ada_dynamics.constraints.closure import free_velocities, gauss_newton, reversed_loops
+from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError, ConstraintViolationWarning, InputError, SingularConfigurationWarning
 from ada_dynamics.model.edit.parts import Parts
@@ -159,11 +159,11 @@ class StateOfRobot:
         """As `_projected`, from a pose that is far from closed; takes as long as some dozen projections."""
         q = start.copy()
         q[self._rows] = position
-        closing = close(self._numbers, q, free_velocities(self.model, self._names), steps=_STEPS, polish=0)
-        if closing.gap * self._numbers.length > _WIDEST or flipped(self.model.tree, closing.q):
+        closing = gauss_newton(self._numbers, q, free_velocities(self.model, self._names), steps=_STEPS, polish=0)
+        if closing.error * self._numbers.length > _WIDEST or reversed_loops(self.model.tree, closing.q):
             return None
         return self._projected(closing.q, v)
 
     @cached_property
-    def _numbers(self) -> LoopNumbers:
-        return LoopNumbers(self.model)
+    def _numbers(self) -> ConstraintSet:
+        return ConstraintSet(self.model)

@@ -14,9 +14,9 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import close_loops
-from ada_dynamics.constraints.closure import CLOSED, close
+from ada_dynamics.constraints.closure import CLOSED, gauss_newton
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
+from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.orientation import to_quaternion, to_rpy
@@ -59,7 +59,7 @@ class Posing:
         """
         self.model = model
         self.q = np.array(close_loops(model, q))
-        self._numbers = CompiledLoopNumbers((dynamics or Dynamics(model)).kernels) if model.loops else None
+        self._numbers = CompiledConstraintSet((dynamics or Dynamics(model)).kernels) if model.loops else None
         self._tolerance = CLOSED * (1.0 if self._numbers is None else max(1.0, self._numbers.length))
         self._leading = self._independent()
         self.knobs = [knob for name in model.joint_names for knob in self._knobs_of(name)]
@@ -67,7 +67,7 @@ class Posing:
     @property
     def gap(self) -> float:
         """Largest gap of the loops [m, rad]."""
-        return 0.0 if self._numbers is None else float(np.max(np.abs(self._numbers.gap(self.q)), initial=0.0))
+        return 0.0 if self._numbers is None else float(np.max(np.abs(self._numbers.violation(self.q)), initial=0.0))
 
     def value(self, knob: Knob) -> float:
         """Where a coordinate is [rad, m]."""
@@ -105,9 +105,9 @@ class Posing:
         assert self._numbers is not None
         held = self._leading | {self._velocity(knob)} if knob.leads else {self._velocity(knob)}
         free = np.array([k for k in range(self.model.nv) if k not in held], dtype=np.intp)
-        found = close(self._numbers, self._with(self.q, knob, value), free, _TRIES, polish=0)
+        found = gauss_newton(self._numbers, self._with(self.q, knob, value), free, _TRIES, polish=0)
         jumped = float(np.max(np.abs(self.model.difference(self.q, found.q)), initial=0.0))
-        if found.gap > self._tolerance or jumped > _JUMP * self._step_of(knob) or self._numbers.is_flipped(found.q):
+        if found.error > self._tolerance or jumped > _JUMP * self._step_of(knob) or self._numbers.is_reversed(found.q):
             return False
         self.q = found.q
         return True

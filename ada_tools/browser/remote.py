@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
+from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.errors import AdaError, ModelError
 from ada_dynamics.model.description import BASES, Base
 from ada_dynamics.model.model import Model
@@ -241,7 +241,7 @@ def _compiled(model: Model) -> Dynamics:
     dynamics.energy(q, np.zeros(model.nv))
     dynamics.com(q)
     if model.loops:
-        CompiledLoopNumbers(dynamics.kernels).gap(q)
+        CompiledConstraintSet(dynamics.kernels).violation(q)
     return dynamics
 
 

@@ -13,7 +13,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.colours import gap_colour
 from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Kind, Mark, arrow_mark
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
+from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.model.model import Model, reach_of
 from ada_tools.browser.batch import Batch, Batches
 from ada_tools.browser.grabs import Grabs, Pull
@@ -234,8 +234,8 @@ class _LoopMarks:
 
     def __init__(self, scene: Any, owner: Scene, rows: dict[str, int]) -> None:
         loops = list(owner.model.loops.values())
-        self._numbers = CompiledLoopNumbers(owner.dynamics.kernels)
-        names = [name for name, _, _ in self._numbers.conditions]
+        self._numbers = CompiledConstraintSet(owner.dynamics.kernels)
+        names = [name for name, _, _ in self._numbers.rows]
         self._firsts = [names.index(loop.name) for loop in loops]  # of each loop's conditions, which are in a row
         self.gaps: dict[str, float] = dict.fromkeys(owner.model.loop_names, 0.0)
         world = len(rows)  # the row after those of all links
@@ -257,7 +257,7 @@ class _LoopMarks:
 
     def move(self, q: Array, poses: Array) -> None:
         """Args: positions; poses of all links."""
-        sizes = np.maximum.reduceat(np.abs(self._numbers.gap(q)), self._firsts)
+        sizes = np.maximum.reduceat(np.abs(self._numbers.violation(q)), self._firsts)
         self.gaps = dict(zip(self.gaps, sizes.tolist(), strict=True))
         whole = np.concatenate([poses, np.eye(4)[np.newaxis]])
         ends = (whole[self._rows] @ self._points)[..., :3, 0].astype(np.float32)

@@ -14,9 +14,9 @@ import numpy as np
 
 from ada_dynamics.algorithms import aba, ada, crba, lagrange
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import study
+from ada_dynamics.constraints.analysis import analyse
 from ada_dynamics.constraints.closed_configuration import close_loops
-from ada_dynamics.constraints.closure import start_of
+from ada_dynamics.constraints.closure import initial_configuration
 from ada_dynamics.constraints.plans import make_plans
 from ada_dynamics.drawing.plots import check_ending, drawing, save
 from ada_dynamics.dynamics import Dynamics
@@ -171,8 +171,8 @@ def _conditions_and_states(model: Model, guess: Array | None) -> tuple[cut_selec
     if not model.loops:
         drawn = [model.random_state(rng) for _ in range(STATES)]
         return None, [np.array([q for q, _ in drawn]), np.array([v for _, v in drawn]), tau]
-    q = start_of(model, model.neutral() if guess is None else guess)
-    found = study(model, q)
+    q = initial_configuration(model, model.neutral() if guess is None else guess)
+    found = analyse(model, q)
     plan = make_plans(model, found).late
     if found.is_redundant:
         raise InputError(

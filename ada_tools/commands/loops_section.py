@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.algorithms.closure import row_kinds
-from ada_dynamics.constraints.report import Overview, overview
+from ada_dynamics.constraints.report import ConstraintReport, constraint_report
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.model import Model
@@ -32,7 +32,7 @@ def loops_section(model: Model, guess: NDArray[np.float64] | None = None) -> tup
     listed = {"loops": [_loop_data(model, loop) for loop in model.loops.values()]}
     lines = [_loop_text(model, loop) for loop in model.loops.values()]
     try:
-        seen = overview(model, guess)
+        seen = constraint_report(model, guess)
     except ModelError as problem:
         return {**listed, "problem": str(problem)}, [*lines, str(problem)]
     return {**listed, **_data(seen)}, [*lines, *_text(seen)]
@@ -57,19 +57,19 @@ def _conditions(model: Model, loop: LoopJoint) -> list[str]:
     return [str(kind) for kind in row_kinds(inside)]
 
 
-def _data(seen: Overview) -> dict[str, Any]:
-    study, motors = seen.study, seen.motors
+def _data(seen: ConstraintReport) -> dict[str, Any]:
+    analysis, motors = seen.analysis, seen.motors
     return {
-        "velocities": study.numbers.model.nv,
-        "independent_conditions": study.rank,
-        "mobility": study.mobility,
+        "velocities": analysis.constraints.model.nv,
+        "independent_conditions": analysis.rank,
+        "mobility": analysis.mobility,
         "mobility_in_pose": seen.state.mobility,
         "held_joints": list(seen.held),
-        "redundant": study.redundant_names(),
-        "start": {"closes": seen.start_is_closed, "gap": seen.start_gaps, "q": seen.start.tolist()},
+        "redundant": analysis.redundant_names(),
+        "start": {"closes": seen.start_is_closed, "gap": seen.start_violation, "q": seen.start.tolist()},
         "pose": {
-            "q": seen.pose.tolist(),
-            "gap": seen.state.worst_gap,
+            "q": seen.q.tolist(),
+            "gap": seen.state.largest_violation,
             "moved": seen.moved,
             "sigma": seen.state.sigma,
             "is_singular": seen.state.is_singular,
@@ -95,32 +95,34 @@ def _loop_text(model: Model, loop: LoopJoint) -> str:
     return f"{loop.name} ({loop.kind}{about}): {loop.parent} -> {loop.child}, {count} conditions"
 
 
-def _text(seen: Overview) -> list[str]:
-    study = seen.study
+def _text(seen: ConstraintReport) -> list[str]:
+    analysis = seen.analysis
     singular = f", {seen.state.mobility} in this pose, which is singular" if seen.state.is_singular else ""
     return [
-        f"mobility {study.mobility}{singular}: {study.numbers.model.nv} velocities of the tree, "
-        f"{study.rank} independent conditions",
+        f"mobility {analysis.mobility}{singular}: {analysis.constraints.model.nv} velocities of the tree, "
+        f"{analysis.rank} independent conditions",
         *([f"held still by the loops: {_names(seen.held)}"] if seen.held else []),
-        *(f"redundant: {text}" for text in study.redundant_names()),
+        *(f"redundant: {text}" for text in analysis.redundant_names()),
         _pose_text(seen),
         _motor_text(seen),
         *_unique_text(seen),
     ]
 
 
-def _pose_text(seen: Overview) -> str:
-    named = "the zero pose" if np.array_equal(seen.start, seen.study.numbers.model.neutral()) else "the start pose"
+def _pose_text(seen: ConstraintReport) -> str:
+    named = (
+        "the zero pose" if np.array_equal(seen.start, seen.analysis.constraints.model.neutral()) else "the start pose"
+    )
     if seen.start_is_closed:
-        return f"{named} closes all loops: largest gap {max(seen.start_gaps.values()):.1e}"
-    loop, gap = max(seen.start_gaps.items(), key=lambda item: item[1])
+        return f"{named} closes all loops: largest gap {max(seen.start_violation.values()):.1e}"
+    loop, gap = max(seen.start_violation.items(), key=lambda item: item[1])
     return (
         f"{named} leaves loop {loop} open by {gap:.3g}; the closed pose that was found is {seen.moved:.3g} from it, "
-        f"largest gap {seen.state.worst_gap:.1e} [m, rad]"
+        f"largest gap {seen.state.largest_violation:.1e} [m, rad]"
     )
 
 
-def _motor_text(seen: Overview) -> str:
+def _motor_text(seen: ConstraintReport) -> str:
     motors = seen.motors
     which = _names(motors.joints) if motors.are_named else "all joints, as none is named"
     verdict = "as many as motions"
@@ -134,7 +136,7 @@ def _motor_text(seen: Overview) -> str:
     return f"{motors.velocities} motors ({which}) for a mobility of {motors.mobility}: {verdict}"
 
 
-def _unique_text(seen: Overview) -> list[str]:
+def _unique_text(seen: ConstraintReport) -> list[str]:
     if all(flags.all() for flags in seen.unique.values()):
         return ["all forces and moments of all joints follow from the motion alone"]
     rows = [(joint, *("+" if flag else "." for flag in flags)) for joint, flags in seen.unique.items()]

@@ -142,12 +142,12 @@ def _effort_units(joint: type[JointType]) -> Sequence[units.Dimension]:
 def _on_loops(start: Part, model: Model, q: Array, v: Array) -> tuple[Array, Array]:
     """The state with its loops closed, or an error that says how far they are open."""
     from ada_dynamics.constraints.closed_configuration import close_loops
-    from ada_dynamics.constraints.constraint_set import LoopNumbers
+    from ada_dynamics.constraints.constraint_set import ConstraintSet
     from ada_dynamics.dynamics import Dynamics
 
-    numbers = LoopNumbers(model)
+    numbers = ConstraintSet(model)
     closes = start.flag("close")
-    gap = numbers.gap(q)
+    gap = numbers.violation(q)
     if float(np.max(np.abs(gap), initial=0.0)) > CLOSED:
         if not closes:
             raise start.problem("joints", f"the loops are open there: {_by_loop(numbers, gap, '[m, rad]')}. {_CLOSE}")
@@ -170,7 +170,7 @@ _CLOSE = "Write start: {close: true} to start from the nearest state that closes
 def _by_loop(numbers: Any, values: Array, unit: str) -> str:
     """The largest value of each loop in words."""
     worst: dict[str, float] = {}
-    for (loop, _, _), value in zip(numbers.conditions, np.abs(values).tolist(), strict=True):
+    for (loop, _, _), value in zip(numbers.rows, np.abs(values).tolist(), strict=True):
         worst[loop] = max(worst.get(loop, 0.0), value)
     return ", ".join(f"{loop!r} by {value:.3g} {unit}" for loop, value in worst.items() if value > CLOSED)
 

@@ -53,8 +53,8 @@ PAGES = (
             "ada_dynamics.dynamics.joint_wrenches": "JointWrenches",
             "ada_dynamics.dynamics.derivatives": "Derivatives",
             "ada_dynamics.dynamics.motion_queries": "Energy",
-            "ada_dynamics.constraints.analysis": "LoopState",
-            "ada_dynamics.constraints.coordinates": "Choices",
+            "ada_dynamics.constraints.analysis": "ConstraintState",
+            "ada_dynamics.constraints.coordinates": "CoordinateSets",
         },
     ),
     Page(

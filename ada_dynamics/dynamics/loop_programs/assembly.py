@@ -241,12 +241,12 @@ def _open(at: At) -> dict[str, Any]:
 
 def _flat_back(back: ada.WayBack) -> tuple[Scalar, ...]:
     """Operands of pass 3, in a row."""
-    numbers = [*(x for row in back.factors.lower for x in row), *back.start]
-    numbers += [x for columns in back.pulled.values() for m in columns for x in (*m.angular, *m.linear)]
+    constraints = [*(x for row in back.factors.lower for x in row), *back.start]
+    constraints += [x for columns in back.pulled.values() for m in columns for x in (*m.angular, *m.linear)]
     for rate in back.rates:
-        numbers += [rate.offset, *rate.weights]
-        numbers += [x for m in rate.columns.values() for x in (*m.angular, *m.linear)]
-    return tuple(numbers)
+        constraints += [rate.offset, *rate.weights]
+        constraints += [x for m in rate.columns.values() for x in (*m.angular, *m.linear)]
+    return tuple(constraints)
 
 
 def _read_back(row: Sequence[Scalar], terms: Terms, handles: tuple[int, ...]) -> ada.WayBack:

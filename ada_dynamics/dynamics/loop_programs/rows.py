@@ -91,9 +91,9 @@ def kernel_of(
         base: the world's row of workspace.
         program: makes the program.
     """
-    numbers = {kind: i for i, kind in enumerate(numbered)}
+    constraints = {kind: i for i, kind in enumerate(numbered)}
     tables = LoopTables(
-        kinds=np.array([numbers[kind] for kind in kinds], dtype=np.int32),
+        kinds=np.array([constraints[kind] for kind in kinds], dtype=np.int32),
         parents=np.array(tree.columns.parents, dtype=np.int32),
         places_q=np.array([own.start for own in tree.columns.q], dtype=np.int64),
         places_v=np.array([own.start for own in tree.columns.v], dtype=np.int64),

@@ -23,7 +23,7 @@ from ada_dynamics.algorithms.kinematics import (
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.constraints.elimination import late
-from ada_dynamics.constraints.plans import Plans
+from ada_dynamics.constraints.plans import EliminationPlans
 from ada_dynamics.dynamics.quantities.base import (
     Outputs,
     Quantity,
@@ -78,7 +78,7 @@ class Solver(NamedTuple):
     weights: Sequence[Scalar] = ()
 
 
-def elimination(tree: Tree, plans: Plans, name: str, smallest: float | None = None) -> Solver:
+def elimination(tree: Tree, plans: EliminationPlans, name: str, smallest: float | None = None) -> Solver:
     """By a candidate of the plans, such as "kkt sparse", or by "late"; by Lagrange's equations in that order, too.
 
     `smallest` is the pivot, of a typical one, below which the guards stop it; by default as far as digits allow.
@@ -104,7 +104,7 @@ def elimination(tree: Tree, plans: Plans, name: str, smallest: float | None = No
     return Solver(name.replace(" ", "_"), plan, run, guards, correct)
 
 
-def following(tree: Tree, plans: Plans, name: str, chosen: Sequence[Scalar]) -> Solver:
+def following(tree: Tree, plans: EliminationPlans, name: str, chosen: Sequence[Scalar]) -> Solver:
     """By combinations that follow the motion: their weights, and what must be left of the product of all pivots."""
     plan = plans.following.get(name) or next(iter(plans.following.values()))
     *weights, least = chosen
@@ -125,7 +125,7 @@ def following(tree: Tree, plans: Plans, name: str, chosen: Sequence[Scalar]) -> 
     return Solver(f"following_{name.replace(' ', '_')}", plan, run, guards, correct, weights)
 
 
-def all_conditions(tree: Tree, plans: Plans, softness: Sequence[float], usual: Sequence[float]) -> Solver:
+def all_conditions(tree: Tree, plans: EliminationPlans, softness: Sequence[float], usual: Sequence[float]) -> Solver:
     """By all conditions that act, dependent ones too.
 
     Args:
@@ -134,7 +134,7 @@ def all_conditions(tree: Tree, plans: Plans, softness: Sequence[float], usual: S
         softness: how far each condition gives way.
         usual: pivots in the sample poses, by condition.
     """
-    plan = Plan(plans.rows, late(tree.nv, len(plans.conditions)))
+    plan = Plan(plans.rows, late(tree.nv, len(plans.nontrivial)))
     short = for_efforts(tree)
 
     def run(q: Any, v: Any, tau: Any, *external: Any) -> ConstrainedSolution:
@@ -155,7 +155,7 @@ def usual_pivots(samples: Sequence[Sequence[float]]) -> list[float]:
     return [float(pivot) for pivot in ordered[len(ordered) // 2]]
 
 
-def assembly(tree: Tree, plans: Plans, algorithm: str, order: Order, typical: Sequence[float]) -> Solver:
+def assembly(tree: Tree, plans: EliminationPlans, algorithm: str, order: Order, typical: Sequence[float]) -> Solver:
     """By assembly; `typical` are its pivots, the smallest ones of each in the sample poses."""
     plan = plans.late
 
@@ -176,7 +176,7 @@ def assembly(tree: Tree, plans: Plans, algorithm: str, order: Order, typical: Se
 
 
 def forward(
-    tree: Tree, plans: Plans, solver: Solver, external: bool, multipliers: bool = False, judged: bool = False
+    tree: Tree, plans: EliminationPlans, solver: Solver, external: bool, multipliers: bool = False, judged: bool = False
 ) -> Quantity:
     """Accelerations, guarded by the pivots; with the multipliers in use if wanted.
 
@@ -208,22 +208,24 @@ def forward(
     return quantity(f"closed_{tag}_{digest(tree, plans, plan)}", tree, inputs, shapes, body)
 
 
-def digest(tree: Tree, plans: Plans, plan: Plan) -> str:
+def digest(tree: Tree, plans: EliminationPlans, plan: Plan) -> str:
     """A plan is found on numbers; another one is another kernel."""
     sides = [loop.is_turned for loop in tree.loops]
     scales = (plans.following_typical,) if plan.combinations else (plans.typical, plans.determinant)
     return tag_of(plan, scales, bool(plans.following), sides)
 
 
-def _pivot_guards(tree: Tree, plans: Plans, closed: ConstrainedSolution, threshold: float) -> list[Scalar]:
+def _pivot_guards(tree: Tree, plans: EliminationPlans, closed: ConstrainedSolution, threshold: float) -> list[Scalar]:
     guards: list[Scalar] = [p - threshold * typical for p, typical in zip(closed.pivots, plans.typical, strict=True)]
     if plans.following:
         guards.append(_determinant_left(plans, closed, plans.typical, FIXED_THRESHOLD * plans.determinant))
     return guards + _inertia_guards(tree, plans, closed)
 
 
-def _determinant_left(plans: Plans, closed: ConstrainedSolution, typical: Sequence[float], least: Scalar) -> Scalar:
-    """Not negative as long as the determinant of the whole system, scaled as in `Plans`, is no less than that."""
+def _determinant_left(
+    plans: EliminationPlans, closed: ConstrainedSolution, typical: Sequence[float], least: Scalar
+) -> Scalar:
+    """Not negative if the determinant of the system, scaled as in `EliminationPlans`, is at least `least`."""
     left: Scalar = 1.0
     for pivot, scale in zip(closed.pivots, typical, strict=True):
         left = left * (pivot * (1.0 / scale))
@@ -233,7 +235,7 @@ def _determinant_left(plans: Plans, closed: ConstrainedSolution, typical: Sequen
     return left - right
 
 
-def _inertia_guards(tree: Tree, plans: Plans, closed: ConstrainedSolution) -> list[Scalar]:
+def _inertia_guards(tree: Tree, plans: EliminationPlans, closed: ConstrainedSolution) -> list[Scalar]:
     guards: list[Scalar] = []
     if plans.inertias and has_singular_inertias(tree):  # of very long mechanisms none are known
         for inverse, typical in zip(closed.inverse_inertias, plans.inertias, strict=True):
@@ -242,10 +244,10 @@ def _inertia_guards(tree: Tree, plans: Plans, closed: ConstrainedSolution) -> li
 
 
 # --- the system, for the tiers that work on numbers -----------------------------------------------------------------
-def system(tree: Tree, plans: Plans) -> Quantity:
+def system(tree: Tree, plans: EliminationPlans) -> Quantity:
     """M, τ - h, and J, γ of the conditions that act."""
     rows = plans.rows
-    count = len(plans.conditions)
+    count = len(plans.nontrivial)
 
     def body(q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], wrenches: Sequence[Scalar]) -> Outputs:
         h = rnea.inverse_dynamics(tree, q, v, None, body_wrenches(tree, wrenches))
@@ -272,9 +274,9 @@ def _conditions(
     return [[row.columns.get(k, 0.0) for k in range(tree.nv)] for row in found], [row.rate for row in found]
 
 
-def conditions(tree: Tree, plans: Plans) -> Quantity:
+def conditions(tree: Tree, plans: EliminationPlans) -> Quantity:
     """J and γ of the conditions that act."""
-    rows, count = plans.rows, len(plans.conditions)
+    rows, count = plans.rows, len(plans.nontrivial)
 
     def body(q: Sequence[Scalar], v: Sequence[Scalar]) -> Outputs:
         J, rate = _conditions(tree, rows, q, v)
@@ -284,7 +286,7 @@ def conditions(tree: Tree, plans: Plans) -> Quantity:
     return quantity(f"loop_conditions_{digest(tree, plans, plans.late)}", tree, ("q", "v"), shapes, body)
 
 
-def condition_rates(tree: Tree, plans: Plans) -> Quantity:
+def condition_rates(tree: Tree, plans: EliminationPlans) -> Quantity:
     """Rates of J and of γ while q moves with v and v itself stays: J̇ and (∂γ/∂q) v."""
     of_state = conditions(tree, plans)
     name = f"{of_state.name}_rates"

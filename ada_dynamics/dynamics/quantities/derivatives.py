@@ -14,7 +14,7 @@ from ada_dynamics.algorithms.kinematics import inward_sums, transforms
 from ada_dynamics.algorithms.kkt import residual
 from ada_dynamics.algorithms.ldl import Factors, solve_factorised
 from ada_dynamics.algorithms.rnea import gather_efforts
-from ada_dynamics.constraints.plans import Plans
+from ada_dynamics.constraints.plans import EliminationPlans
 from ada_dynamics.dynamics.quantities.base import (
     Outputs,
     Quantity,
@@ -162,7 +162,7 @@ def open_equations(tree: Tree, algorithm: Callable[[], str] = lambda: "crba", wa
     return Equations(tree, for_efforts(tree), plan, "", lambda _: [], algorithm, way)
 
 
-def closed_equations(tree: Tree, plans: Plans, solver: Solver) -> Equations:
+def closed_equations(tree: Tree, plans: EliminationPlans, solver: Solver) -> Equations:
     """Of a mechanism with loops."""
     tag = f"_closed_{solver.tag}_{digest(tree, plans, solver.plan)}"
     return Equations(tree, for_efforts(tree), solver.plan, tag, solver.guards)

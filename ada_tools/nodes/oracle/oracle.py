@@ -17,7 +17,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.actuation import motor_efforts
 from ada_dynamics.constraints.singular import SINGULAR, directions
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
+from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.description import BASES
 from ada_dynamics.model.joints import JOINT_TYPES
@@ -108,7 +108,7 @@ class Oracle:
         self._ours = ours or Dynamics(model, algorithm_for(model, algorithm), q0=q if model.loops else None)
         closed = self._ours.kernels.closed
         if closed is not None:
-            self._loops, self._rank = CompiledLoopNumbers(self._ours.kernels), closed.study.rank
+            self._loops, self._rank = CompiledConstraintSet(self._ours.kernels), closed.analysis.rank
 
     def compare(self, q: Array, v: Array, tau: Array) -> Verdict:
         """Both engines in one state.
@@ -139,7 +139,7 @@ class Oracle:
     def _not_comparable(self, q: Array, v: Array) -> str:
         if not self.model.loops:
             return ""
-        gap = float(np.max(np.abs(self._loops.gap(q))))
+        gap = float(np.max(np.abs(self._loops.violation(q))))
         if not gap <= OPEN:
             return f"the loops are open by {gap:.2g} m or rad; the engines close them each in its own way"
         drift = float(np.max(np.abs(self._loops.jacobian(q) @ v)))

@@ -11,7 +11,7 @@ from mechanism_oracle import Case, Oracle, same_motion
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
-from ada_dynamics.constraints.analysis import in_general, study
+from ada_dynamics.constraints.analysis import analyse, unique_in_general
 from ada_dynamics.constraints.plans import make_plans
 from ada_dynamics.dynamics.quantities.closed import SOLVERS
 from ada_dynamics.errors import InputError, ModelError
@@ -33,7 +33,7 @@ def case_of(seed: int) -> Case:
 
 def all_plans(model: ada.Model, q: Array, v: Array, tau: Array) -> Mapping[str, Array]:
     """Accelerations by every algorithm and order of elimination."""
-    found = study(model, q)
+    found = analyse(model, q)
     plans = make_plans(model, found)
     state = (q.tolist(), v.tolist(), tau.tolist())
     return {
@@ -47,11 +47,11 @@ def check(seed: int) -> None:
     case = case_of(seed)
     if case.smallest < NEARLY_SINGULAR:
         return
-    found = study(case.model, case.q)
+    found = analyse(case.model, case.q)
     assert found.rank == case.answer.rank
     for a in all_plans(case.model, *case.state).values():
         case.assert_same(a, SAME)
-    flags = in_general(found)
+    flags = unique_in_general(found)
     for loop, unique in case.answer.unique.items():
         # what is unique in general is so here; a special pose may lose some
         assert not np.any(flags[loop] & ~np.asarray(unique)), f"loop {loop}, seed {seed}"

@@ -17,7 +17,7 @@ import ada_dynamics as ada
 from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms import dca
 from ada_dynamics.algorithms.assembly_order import ORDERS, in_turn
-from ada_dynamics.constraints.analysis import study
+from ada_dynamics.constraints.analysis import analyse
 from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.motion import Force
@@ -78,9 +78,9 @@ def test_an_independent_set_of_redundant_conditions_gives_the_accelerations_of_t
     algorithm: str, order: str
 ) -> None:
     case = case_of("bennett")
-    found = study(case.model, case.q)
+    found = analyse(case.model, case.q)
     assert found.is_redundant
-    case.assert_same(solved(case, algorithm, order=order, rows=found.rows(found.used)).accelerations, 1e-12)
+    case.assert_same(solved(case, algorithm, order=order, rows=found.by_loop(found.independent)).accelerations, 1e-12)
 
 
 @pytest.mark.parametrize(

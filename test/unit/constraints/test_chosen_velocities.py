@@ -6,10 +6,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ada_dynamics.constraints.combinations import Combinations, independent_counts
+from ada_dynamics.constraints.combinations import ConstraintCombinations, independent_counts
 from ada_dynamics.constraints.map_order import pivots_of
-from ada_dynamics.constraints.singular import System, tangents
-from ada_dynamics.constraints.tangent_map import completion, independent_velocities, least_seen, least_share, motions
+from ada_dynamics.constraints.singular import System, branch_directions
+from ada_dynamics.constraints.tangent_map import (
+    independent_velocities,
+    least_seen,
+    least_share,
+    null_space,
+    solve_tangent_map,
+)
 
 
 @pytest.mark.parametrize("several", [(), (3,), (2, 3)])
@@ -20,16 +26,16 @@ def test_all_velocities_follow_from_chosen_ones(several: tuple[int, ...], repeat
     J_rate = rng.normal(size=J.shape)
     J, J_rate = (np.concatenate([x, x[..., :repeated, :]], axis=-2) for x in (J, J_rate))
     chosen = (5, 0, 3)
-    found = completion(J, chosen)
+    found = solve_tangent_map(J, chosen)
     assert found.T.shape == (*several, 7, 3)
     np.testing.assert_allclose(J @ found.T, 0.0, atol=1e-13)
     np.testing.assert_array_equal(found.T[..., chosen, :], np.broadcast_to(np.eye(3), (*several, 3, 3)))
     h = 1e-6
-    later, earlier = (completion(J + way * J_rate, chosen).T for way in (h, -h))
+    later, earlier = (solve_tangent_map(J + way * J_rate, chosen).T for way in (h, -h))
     slope = (later - earlier) / (2.0 * h)
     np.testing.assert_allclose(found.rate(J_rate), slope, atol=1e-8 * np.abs(slope).max())
     # the share is under the singular value that it stands for, and above it by the number of entries
-    basis = motions(J, 3).basis()
+    basis = null_space(J, 3).basis()
     exact = least_share(basis, chosen)
     assert found.share.shape == exact.shape == several
     assert (found.share > 0.0).all() and (found.share <= exact).all()
@@ -44,11 +50,11 @@ def test_velocities_that_do_not_determine_the_motion_are_suspicious(rows: int) -
     J = np.random.default_rng(2).normal(size=(rows, 4))
     J[:, 3] = 2.0 * J[:, 2]  # with 0 and 1 chosen, 2 and 3 still move
     J[2:] = J[:1]
-    found = completion(J, (0, 1))
+    found = solve_tangent_map(J, (0, 1))
     assert found.is_suspicious
-    share = least_share(motions(J, 2).basis(), (0, 1))
+    share = least_share(null_space(J, 2).basis(), (0, 1))
     assert share < 1e-15
-    still = least_seen(motions(J, 2).basis(), (0, 1))
+    still = least_seen(null_space(J, 2).basis(), (0, 1))
     np.testing.assert_allclose(J @ still, 0.0, atol=1e-14)
     np.testing.assert_allclose(still / still[3], [0.0, 0.0, -2.0, 1.0], atol=1e-14)
 
@@ -57,14 +63,14 @@ def test_motions_are_what_conditions_leave_and_tell_which_is_lost() -> None:
     rng = np.random.default_rng(3)
     U, V = (np.linalg.qr(rng.normal(size=(n, n)))[0] for n in (4, 6))
     J = np.array([U @ np.diag(s) @ V[:4] for s in ([3.0, 2.0, 1.0, 0.5], [3.0, 2.0, 1.0, 2e-4])])
-    found = motions(J, 2)
+    found = null_space(J, 2)
     np.testing.assert_allclose(found.sigma, [0.5 / 3.0, 2e-4 / 3.0], rtol=1e-9)
     assert (found.rank, found.lost.tolist()) == (4, [0, 1])
     assert found.basis().shape == (2, 6, 2) and found.basis(1).shape == (2, 6, 3)
     np.testing.assert_allclose(J @ found.basis(), 0.0, atol=1e-14)
     np.testing.assert_allclose(np.abs(np.einsum("kc,c->k", found.weakest, U[:, 3])), 1.0)
     np.testing.assert_allclose(np.abs(found.basis(1)[1].T @ V[3]), [1.0, 0.0, 0.0], atol=1e-12)
-    free = motions(np.zeros((5, 2, 3)), 3)
+    free = null_space(np.zeros((5, 2, 3)), 3)
     assert (free.rank, free.sigma.tolist(), free.lost.tolist()) == (0, [1.0] * 5, [0] * 5)
     np.testing.assert_array_equal(free.basis(), np.broadcast_to(np.eye(3), (5, 3, 3)))
     assert free.weakest.shape == (5, 2)
@@ -111,7 +117,7 @@ def test_combinations_of_redundant_conditions_have_their_rank(ranks: list[list[i
     found = independent_counts(rows, poses, sum(ranks[0]))
     assert list(found.values()) == counts
     units = rng.uniform(0.5, 2.0, 9)
-    chosen = Combinations(rows, found, units)
+    chosen = ConstraintCombinations(rows, found, units)
     W = np.array([np.hstack([rng.normal(size=(8, r)) @ rng.normal(size=(r, 3)) for r in counts]) for _ in range(2)])
     matrix = chosen.matrix(W)
     assert chosen.by_loop == {name: count for name, count in found.items() if count < 3}
@@ -129,7 +135,7 @@ def test_combinations_of_redundant_conditions_have_their_rank(ranks: list[list[i
 def test_tangents_are_the_zeros_of_the_quadratic_form(form: list[float], ways: list[tuple[float, float]]) -> None:
     a, b, c = form
     system = System(np.eye(3), np.zeros(3), np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]), np.zeros(2))
-    found = tangents(
+    found = branch_directions(
         system, np.array([[0.0, 1.0]]), lambda v: np.array([0.0, a * v[0] ** 2 + b * v[0] * v[1] + c * v[1] ** 2])
     )
     lines = [np.outer(w, w) for w in found]

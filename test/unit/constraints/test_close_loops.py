@@ -60,8 +60,8 @@ def test_a_part_of_a_pose_says_that_it_is_one_and_what_is_computed_of_it_is_plai
     found = ada.close_loops(mechanisms.four_bar().model)
     assert {type(x) for x in (found + 0.0, np.sin(found), np.eye(3) @ found)} == {np.ndarray}
     assert type(found.sum()) is np.float64
-    for ask in ("report", "moved", "gaps", "mobility", "redundant"):
-        with refused(ada.InputError, field="pose"):
+    for ask in ("report", "moved", "violation", "mobility", "redundant"):
+        with refused(ada.InputError, field="q"):
             getattr(found[1:], ask)()
 
 

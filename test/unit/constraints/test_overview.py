@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.constraints.analysis import loop_state, study
-from ada_dynamics.constraints.report import overview
+from ada_dynamics.constraints.analysis import analyse, constraint_state
+from ada_dynamics.constraints.report import constraint_report
 from ada_dynamics.model.edit import with_parts
 
 PLANAR = ["force along y", "moment about z", "moment about x"]
@@ -41,26 +41,26 @@ def linkage(*motors: str, pendulum: bool = False, base: str = "fixed") -> ada.Mo
     ],
 )
 def test_motors_are_counted_beside_the_motions(motors, pendulum, figures) -> None:
-    found = overview(linkage(*motors, pendulum=pendulum)).motors
+    found = constraint_report(linkage(*motors, pendulum=pendulum)).motors
     assert (found.velocities, found.driven, found.mobility, found.surplus, found.missing) == figures
     assert found.are_named == bool(motors)
     assert found.joints == (motors or ("pin_1", "pin_2", "pin_3"))
 
 
 def test_a_planar_linkage_is_told_as_it_is_on_paper() -> None:
-    found = overview(linkage())
-    assert (found.idle, found.held, found.resists_all_motions) == ({"closing": PLANAR}, (), True)
+    found = constraint_report(linkage())
+    assert (found.trivial, found.held, found.resists_all_motions) == ({"closing": PLANAR}, (), True)
     # upright, the three rods end 3 m above the ground and 1 m beside the pivot
-    assert found.start_gaps == {"closing": pytest.approx(3.0)}
+    assert found.start_violation == {"closing": pytest.approx(3.0)}
     assert not found.start_is_closed
-    assert found.moved == pytest.approx(float(np.abs(found.pose).max()), rel=1e-15)
-    ways = np.cumsum(found.pose)
+    assert found.moved == pytest.approx(float(np.abs(found.q).max()), rel=1e-15)
+    ways = np.cumsum(found.q)
     assert np.sin(ways).sum() == pytest.approx(1.0) and np.cos(ways).sum() == pytest.approx(0.0, abs=1e-9)
     # in a plane, forces in it and the moment across it follow from the motion
     assert {name: flags.tolist() for name, flags in found.unique.items()} == {
         name: [True, False, True, False, True, False] for name in ("pin_1", "pin_2", "pin_3", "closing")
     }
-    again = overview(linkage(), found.pose)
+    again = constraint_report(linkage(), found.q)
     assert again.start_is_closed and again.moved < 1e-9
 
 
@@ -68,24 +68,24 @@ def test_a_motion_that_moves_no_inertia_is_told() -> None:
     for arm, resists in ((0.5, True), (0.0, False)):
         model = linkage(pendulum=True)
         bob = replace(model.links["bob"], com=np.array([0.0, 0.0, arm]), inertia=np.zeros((3, 3)))
-        assert overview(with_parts(model, bob)).resists_all_motions == resists
+        assert constraint_report(with_parts(model, bob)).resists_all_motions == resists
 
 
 @pytest.mark.parametrize("angle", [0.3, 1.0, 2.2, -0.8])
 def test_the_state_of_a_rhombus_is_that_of_its_sine(angle: float) -> None:
     model = linkage()
     q = np.array([angle, np.pi / 2 - angle, np.pi / 2 + angle])
-    at = study(model, q)
+    at = analyse(model, q)
     v = np.array([1.0, -1.0, 1.0])
-    found = loop_state(at, q, v)
-    assert found.worst_gap == pytest.approx(0.0, abs=1e-12) and found.mobility == 1 and not found.is_singular
-    assert {name: len(x) for name, x in found.drift.items()} == {"closing": 5}
-    assert max(np.abs(found.drift["closing"])) < 1e-12
+    found = constraint_state(at, q, v)
+    assert found.largest_violation == pytest.approx(0.0, abs=1e-12) and found.mobility == 1 and not found.is_singular
+    assert {name: len(x) for name, x in found.rate.items()} == {"closing": 5}
+    assert max(np.abs(found.rate["closing"])) < 1e-12
     M = ada.Dynamics(model, q0=q).mass_matrix(q)
     # tips of the rods: where they go as the joints turn
     ends = np.cumsum(q)
     J = np.array([[sum(f(w) for w in ends[k:]) for k in range(3)] for f in (np.cos, lambda w: -np.sin(w))])
     s = np.sqrt(np.linalg.eigvalsh(J @ np.linalg.inv(M) @ J.T))
     assert found.sigma == pytest.approx(s[0] / s[1], rel=1e-9)
-    speed = loop_state(at, q, np.array([0.2, 0.0, 0.0])).drift["closing"]
+    speed = constraint_state(at, q, np.array([0.2, 0.0, 0.0])).rate["closing"]
     assert np.linalg.norm(speed) == pytest.approx(0.2 * np.hypot(*J[:, 0]))

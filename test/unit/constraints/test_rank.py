@@ -13,7 +13,7 @@ from mechanism_oracle import Oracle
 from scipy.spatial.transform import Rotation
 
 import ada_dynamics as ada
-from ada_dynamics.constraints.analysis import study
+from ada_dynamics.constraints.analysis import analyse
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
 from benchmarks.linkages.families import FAMILIES
@@ -68,7 +68,7 @@ def test_mobility_holds_under_rounding_in_any_frames_and_with_any_joint_cut(
     linkage = FAMILIES[family](rng)
     cut = [int(rng.integers(len(linkage.pins)))] if len(linkage.loops) == 1 else None
     made = model_of(linkage, rng, cut, decimals)
-    assert study(made.model, made.start).mobility == linkage.mobility
+    assert analyse(made.model, made.start).mobility == linkage.mobility
 
 
 @pytest.mark.parametrize("decimals", [4, pytest.param(6, marks=pytest.mark.fuzz)])
@@ -83,7 +83,7 @@ def test_mobility_holds_under_rounding_in_any_frames_and_with_any_joint_cut(
 )
 def test_mobility_of_the_catalogue_holds_under_rounding(name: str, decimals: int) -> None:
     model = ada.load(name)
-    assert study(rounded(model, decimals)).mobility == study(model).mobility
+    assert analyse(rounded(model, decimals)).mobility == analyse(model).mobility
 
 
 @pytest.mark.parametrize("rise", [0.3, 1e-2, 1e-3, 1e-4])
@@ -94,12 +94,12 @@ def test_a_truss_is_locked_however_flat_it_is(rise: float) -> None:
         builder.joint(f"joint_{i}", "revolute", "ground", f"rod_{i}", (place, 0, 0), axis=(0, 1, 0))
     builder.loop("apex", "revolute", "rod_0", "rod_1", (0, 0, 1), child_xyz=(0, 0, 1), axis=(0, 1, 0))
     angle = np.arccos(rise)
-    assert study(builder.build(), np.array([angle, -angle])).mobility == 0
+    assert analyse(builder.build(), np.array([angle, -angle])).mobility == 0
 
 
 def test_nearly_parallel_slides_with_all_their_digits_are_taken_at_their_word() -> None:
     model, q = random_mechanism(np.random.default_rng(0), spatial=False)
-    assert study(model, q).mobility == Oracle(model).mobility(q) == 2
+    assert analyse(model, q).mobility == Oracle(model).mobility(q) == 2
 
 
 @pytest.mark.parametrize("tilt", [1.5e-3, 2e-3])
@@ -110,11 +110,11 @@ def test_slides_out_of_line_are_locked_where_rounding_and_truth_are_of_one_size(
         parent = f"slide_{i - 1}" if i else "ground"
         builder.joint(f"joint_{i}", "prismatic", parent, f"slide_{i}", (float(i > 0), 0, 0), axis=axis)
     builder.loop("tip", "spherical", "slide_2", "ground", child_xyz=(2, 0, 0))
-    assert study(builder.build()).mobility == 0
+    assert analyse(builder.build()).mobility == 0
 
 
 @pytest.mark.parametrize("n", [2, 10])
 def test_a_ladder_has_a_motion_per_cell_under_rounding(n: int) -> None:
     model, q = mechanisms.ladder(n)
     for decimals in (None, 9, 4):
-        assert study(rounded(model, decimals), q).mobility == n
+        assert analyse(rounded(model, decimals), q).mobility == n

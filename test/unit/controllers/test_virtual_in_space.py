@@ -74,7 +74,7 @@ def test_wanted_accelerations_solve_the_dense_equations_with_multipliers(which: 
     robot: Arms = request.getfixturevalue(which)
     controller = robot.controller(loop_stiffness=0.0, loop_damping=0.0, hold=0.0)
     closed = ada.Dynamics(with_gravity(robot.bar, WEIGHTLESS))
-    numbers = closed.kernels.closed.study.numbers
+    numbers = closed.kernels.closed.analysis.constraints
     rng = np.random.default_rng(5)
     q, v = closed.project_to_constraints(robot.q, 0.3 * rng.normal(size=robot.model.nv))
     state = State(q, v)

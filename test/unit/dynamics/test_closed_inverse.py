@@ -126,7 +126,7 @@ def test_every_pose_that_counts_as_singular_is_for_numbers(name: str, seed: int)
     kernel = closed.inverse_kernel(False)
 
     def sigma(q: Array) -> float:
-        return float(singular.whitened(closed.system(q, rest, rest)).sigma(closed.study.rank))
+        return float(singular.whitened(closed.system(q, rest, rest)).sigma(closed.analysis.rank))
 
     def on_loops(q: Array, v: Array) -> Array:
         return closed.project_to_constraints(model.integrate(q, v, 1.0), rest)[0]

@@ -175,7 +175,7 @@ def test_the_state_of_the_loops_is_that_of_the_reference(seed: int) -> None:
     sizes = Oracle(case.model, length).forward(*case.state).singular_values
     assert found.sigma == pytest.approx(sizes[case.answer.rank - 1], rel=1e-9)
     assert (found.mobility, found.is_singular) == (case.oracle.mobility(case.q), False)
-    assert found.worst_gap < 1e-12 and max(np.abs(x).max() for x in found.drift.values()) < 1e-12
+    assert found.largest_violation < 1e-12 and max(np.abs(x).max() for x in found.rate.values()) < 1e-12
     J, gap = dynamics.constraint_jacobian(off), dynamics.constraint_violation(off)
     units = dynamics.choices.units  # of velocities: 1 for angles, the length for slides
     h = 1e-6  # central difference: rounding 1e-10, truncation 1e-12
@@ -185,7 +185,7 @@ def test_the_state_of_the_loops_is_that_of_the_reference(seed: int) -> None:
         dynamics.constraint_jacobian(there) @ (v / units), (ahead - behind) / (2.0 * h), atol=1e-7
     )
     assert J.shape == (len(gap), case.model.nv)
-    assert dynamics.closure_error(off) == pytest.approx(dynamics.loop_state(off).worst_gap, rel=1e-12)
+    assert dynamics.closure_error(off) == pytest.approx(dynamics.loop_state(off).largest_violation, rel=1e-12)
 
 
 @pytest.fixture

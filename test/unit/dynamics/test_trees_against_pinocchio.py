@@ -129,7 +129,7 @@ def test_a_model_without_loops_has_nothing_to_report_of_them() -> None:
     model, (q, v, _), _ = judged("oblique")
     dynamics = ada.Dynamics(model)
     found = dynamics.loop_state(q[0], v[0])
-    assert (found.gap, found.drift, found.sigma, found.mobility, found.worst_gap) == ({}, {}, 1.0, 3, 0.0)
+    assert (found.violation, found.rate, found.sigma, found.mobility, found.largest_violation) == ({}, {}, 1.0, 3, 0.0)
     assert dynamics.closure_error(q).tolist() == [0.0] * 3 and dynamics.constraint_violation(q).shape == (3, 0)
     assert dynamics.constraint_jacobian(q[0]).shape == (0, 3) and dynamics.tangents(q[0]) == []
     np.testing.assert_array_equal(dynamics.project_to_constraints(q, v)[1], v)

@@ -79,7 +79,7 @@ def test_loops_that_stay_open_are_shown_with_the_reason(ada, tmp_path):
     text = write(mechanisms.four_bar().model, tmp_path / "r.urdf", "loop_joint")[0].read_text(encoding="utf-8")
     (tmp_path / "open.urdf").write_text(text.replace('link="base" xyz="1 0 0"', 'link="base" xyz="9 0 0"'), "utf-8")
     data = json.loads(ada("info", tmp_path / "open.urdf", "--json"))
-    assert "cannot be assembled" in data["loops"]["problem"]
+    assert "cannot be closed" in data["loops"]["problem"]
     assert data["loops"]["loops"][0]["child_xyz"] == [9.0, 0.0, 0.0]
     assert data["check"]["error"] == 1
 

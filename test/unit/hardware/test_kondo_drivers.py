@@ -372,11 +372,11 @@ def test_flips_that_come_one_at_a_time_are_never_believed(speeds, where):
     readings, angle, was_flipped = PlausibleReadings(speed=300.0, slack=5.0, longest=0.25), 90.0, True
     for i, speed in enumerate([0.0, 0.0, *speeds]):
         angle += speed * 0.05
-        is_flipped = not was_flipped and i > 1 and bool(where >> (i % 50) & 1)
-        told = angle + (128.0 if is_flipped else 0.0)
+        is_reversed = not was_flipped and i > 1 and bool(where >> (i % 50) & 1)
+        told = angle + (128.0 if is_reversed else 0.0)
         is_believed = readings.take(np.array([told]), 0.05 * i)
-        assert not (is_flipped and is_believed)
-        was_flipped = is_flipped
+        assert not (is_reversed and is_believed)
+        was_flipped = is_reversed
     if readings.believed is not None:
         assert abs(readings.believed[0] - angle) <= 300.0 * 0.05 + 1e-9
 

@@ -11,7 +11,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import ada_dynamics as ada
-from ada_dynamics.constraints.constraint_set import LoopNumbers
+from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.model import edit
 from ada_dynamics.model.edit.adjustable import adjustable, geometry
 
@@ -103,9 +103,9 @@ def test_the_frames_of_a_loop_move_as_its_joints_do(base: str, to: str, place: s
     rng = np.random.default_rng(2)
     q = model.neutral()
     q[-3:] = rng.normal(size=3)
-    found = LoopNumbers(other).gap(placed(model, other, q, name, 0.23))
-    expected = LoopNumbers(changed_loop(model, side, direction, 0.23)).gap(q)
-    before = LoopNumbers(model).gap(q)
+    found = ConstraintSet(other).violation(placed(model, other, q, name, 0.23))
+    expected = ConstraintSet(changed_loop(model, side, direction, 0.23)).violation(q)
+    before = ConstraintSet(model).violation(q)
     np.testing.assert_allclose(found, expected, atol=1e-13)
     assert np.abs(expected - before).max() > 0.01
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from turning_robots import HIP, merged_hip
 
 import ada_dynamics as ada
-from ada_dynamics.constraints.closure import flipped
-from ada_dynamics.dynamics.loop_numbers import CompiledLoopNumbers
+from ada_dynamics.constraints.closure import reversed_loops
+from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.model import Builder
 from ada_dynamics.robots.catalogue import start_of_mechanism
 from ada_tools.browser.command_sliders import motors_of
@@ -104,17 +104,17 @@ def test_a_free_body_has_places_and_angles_and_keeps_its_quaternion_unit():
 def test_a_loop_with_its_axis_the_wrong_way_round_is_told_from_a_closed_one():
     model = rocker(2.0, 1.2, 1.3, 1.0)
     q = ada.close_loops(model, [0.6, 1.5, 1.5])
-    assert not flipped(model.tree, q)
+    assert not reversed_loops(model.tree, q)
     b = Builder("turned").link("base").link("arm", 1.0, (0.1, 0, 0), (0.1, 0.1, 0.1))
     b.joint("ball", "spherical", "base", "arm")
     b.loop("hinge", "revolute", "arm", "base", axis=(0, 1, 0))
     model = b.build()
-    numbers = CompiledLoopNumbers(ada.Dynamics(model).kernels)
+    numbers = CompiledConstraintSet(ada.Dynamics(model).kernels)
     for turn, is_wrong in ((0.0, False), (np.pi, True)):  # about x
         q = np.array([np.sin(turn / 2), 0.0, 0.0, np.cos(turn / 2)])
-        assert np.abs(numbers.gap(q)).max() < 1e-15
-        assert flipped(model.tree, q) == (["hinge"] if is_wrong else [])
-        assert numbers.is_flipped(q) == is_wrong
+        assert np.abs(numbers.violation(q)).max() < 1e-15
+        assert reversed_loops(model.tree, q) == (["hinge"] if is_wrong else [])
+        assert numbers.is_reversed(q) == is_wrong
 
 
 finite = st.floats(-1e4, 1e4)

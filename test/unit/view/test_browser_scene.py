@@ -8,7 +8,7 @@ from browser_robots import pushable, rocker
 
 import ada_dynamics as ada
 from ada_dynamics.clock import ManualClock
-from ada_dynamics.constraints.constraint_set import LoopNumbers
+from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.model.elements import Shape
 from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
 from ada_tools.browser.exhibits import EXHIBITS
@@ -91,9 +91,9 @@ def test_gaps_of_each_loop_and_their_balls_are_where_the_algorithms_on_numbers_p
     scene = Scene(page.server, model)
     q = model.integrate(ada.close_loops(model), np.random.default_rng(3).normal(scale=0.1, size=model.nv))
     scene.show(q)
-    numbers = LoopNumbers(model)
-    sizes = np.abs(numbers.gap(q))
-    of = np.array([loop for loop, _, _ in numbers.conditions])
+    numbers = ConstraintSet(model)
+    sizes = np.abs(numbers.violation(q))
+    of = np.array([loop for loop, _, _ in numbers.rows])
     assert scene.gaps == pytest.approx({loop: sizes[of == loop].max() for loop in model.loop_names}, abs=1e-14)
     poses = {**{"world": np.eye(4)}, **scene.poses}
     ends = [(poses[j.child] @ [*j.child_xyz, 1.0])[:3] for j in model.loops.values()]
