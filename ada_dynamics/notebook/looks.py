@@ -19,7 +19,7 @@ from ada_dynamics.identification.result import Identification, ParameterEstimate
 from ada_dynamics.model.model import Model, motor_joints
 from ada_dynamics.notebook.html import beside, data_address, drawn, heading, table
 from ada_dynamics.robots.catalogue import RobotList, start_of
-from ada_dynamics.robots.lint.report import Report
+from ada_dynamics.robots.check.report import Report
 from ada_dynamics.simulation.log import Log
 
 _SIDE = 3.4  # of a picture [inch]

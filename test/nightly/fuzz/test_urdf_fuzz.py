@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ada_dynamics import AdaError
 from ada_dynamics.robots.catalogue import entry
-from ada_dynamics.robots.lint.description import check
+from ada_dynamics.robots.check import check
 from ada_dynamics.robots.readers.urdf import read_urdf
 
 quickly = settings(max_examples=60, suppress_health_check=list(HealthCheck))

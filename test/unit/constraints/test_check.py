@@ -54,9 +54,9 @@ def test_a_linkage_whose_motor_is_named_has_one_note_on_its_redundant_conditions
 def test_motors_beyond_the_mobility_are_counted():
     found = findings(chain(), loops=closed(actuated=["joint_1", "joint_3"]))["over-actuated"]
     assert found.severity == "note"
-    assert "2 motors (joint_1, joint_3) drive 1 of 1 motions" in found.message
+    assert "2 motors (joint_1, joint_3) drive 1 of 1 degrees of freedom" in found.message
     unnamed = findings(chain(), loops=closed())["over-actuated"]
-    assert "all joints count, as none is named" in unnamed.message
+    assert "all joints, as none is named" in unnamed.message
     assert "actuated" in unnamed.fix
 
 
@@ -126,7 +126,7 @@ def test_motors_that_drive_nothing_are_found_by_rank_and_not_by_their_number():
     robot.loop("closing", "revolute", "link_3", "base", (0, 0, 1), child_xyz=(1, 0, 0), axis=(0, 1, 0))
     robot.actuated(["joint_1", "joint_2"])
     found = findings(urdf(robot.build()))["over-actuated"]
-    assert "2 motors (joint_1, joint_2) drive 1 of 2 motions" in found.message
+    assert "2 motors (joint_1, joint_2) drive 1 of 2 degrees of freedom" in found.message
 
 
 def test_a_loop_that_cannot_close_is_an_error_with_its_gap():
@@ -167,7 +167,7 @@ def test_a_loop_from_a_fixed_base_to_the_world_is_an_error_and_from_a_floating_o
 def test_loops_that_leave_nothing_to_move_are_a_warning():
     found = findings(chain(2), loops=closed({"parent": side("link_2", [0, 0, 1])}))
     assert found["locked"].severity == "warning"
-    assert "2 independent conditions on 2 joint velocities" in found["locked"].message
+    assert "2 independent constraints on 2 joint velocities" in found["locked"].message
     assert "over-actuated" not in found
 
 
@@ -191,7 +191,7 @@ def test_a_closed_zero_pose_that_is_singular_is_a_warning():
     robot.loop("closing", "revolute", "link_3", "base", (-1, 0, 0), child_xyz=(1, 0, 0), axis=(0, 1, 0))
     warning = findings(urdf(robot.build()))["singular-pose"]
     assert warning.severity == "warning"
-    assert "the zero pose is singular: there the loops leave 2 motions instead of 1" in warning.message
+    assert "the zero configuration is singular: the mobility is 2 instead of 1" in warning.message
 
 
 def test_a_link_without_mass_that_its_loops_hold_is_no_error():

@@ -4,7 +4,8 @@
 
 import pytest
 
-from ada_dynamics.robots.lint.description import Report, check
+from ada_dynamics.robots.check import check
+from ada_dynamics.robots.check.report import Report
 
 # A steel rod of 1 m length and 5 cm diameter, on a pivot.
 GOOD = """<robot name="arm">

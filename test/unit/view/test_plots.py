@@ -8,7 +8,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.robots import mechanisms
-from ada_dynamics.robots.lint.report import Finding, Report
+from ada_dynamics.robots.check.report import Finding, Report
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 Image = pytest.importorskip("PIL.Image", reason="pillow is not installed")

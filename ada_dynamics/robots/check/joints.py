@@ -10,8 +10,8 @@ import numpy as np
 
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Joint
-from ada_dynamics.robots.lint.bodies import crosses
-from ada_dynamics.robots.lint.report import Collector, listed
+from ada_dynamics.robots.check.bodies import crosses
+from ada_dynamics.robots.check.report import Collector, listed
 from ada_dynamics.robots.readers.urdf import NEW_JOINT_TYPES
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import BadNumber, to_float

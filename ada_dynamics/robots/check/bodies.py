@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rigid bodies of a description that may be faulty: links that fixed joints hold together, parents before children."""
+"""Rigid bodies of a description (links joined by fixed joints), and bounding boxes of links."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.description import Description
-from ada_dynamics.model.elements import Joint, Link, LoopJoint
+from ada_dynamics.model.elements import Joint, Link, LoopJoint, Shape
 from ada_dynamics.model.structure import roots
 
 _HINGES = ("revolute", "continuous")
@@ -18,7 +19,7 @@ _DIFFERENT = 0.1  # sine of the angle between the axes of a cross
 
 
 @dataclass(eq=False)
-class Lump:
+class RigidBody:
     """A rigid body. Its frame is that of its first link."""
 
     index: int
@@ -86,19 +87,19 @@ def crosses(
     return found
 
 
-def lumps(robot: Description) -> list[Lump]:
+def rigid_bodies(robot: Description) -> list[RigidBody]:
     """The rigid bodies that can be reached from the roots; without dangling joints and second parents."""
     links = {link.name: link for link in reversed(robot.links)}
     children: dict[str, list[Joint]] = {}
     for joint in robot.joints:
         if joint.parent in links and joint.child in links and joint.parent != joint.child:
             children.setdefault(joint.parent, []).append(joint)
-    found: list[Lump] = []
+    found: list[RigidBody] = []
     seen: set[str] = set()
-    pending: list[tuple[str, Lump, Array, Array]] = []
+    pending: list[tuple[str, RigidBody, Array, Array]] = []
 
     def start(link: str, parent: int, joint: Joint | None, R: Array, p: Array) -> None:
-        body = Lump(len(found), parent, joint, R, p)
+        body = RigidBody(len(found), parent, joint, R, p)
         found.append(body)
         pending.append((link, body, np.eye(3), np.zeros(3)))
 
@@ -120,3 +121,56 @@ def lumps(robot: Description) -> list[Lump]:
                 else:
                     start(joint.child, body.index, joint, *at)
     return found
+
+
+@dataclass(eq=False)
+class Extent:
+    """Box around the simple shapes of a link, along the link's axes."""
+
+    low: Array
+    high: Array
+    complete: bool  # whether there is no mesh beside the simple shapes
+
+    @property
+    def diagonal(self) -> float:
+        """Length of the box's diagonal [m]."""
+        return float(np.linalg.norm(self.high - self.low))
+
+    @property
+    def volume(self) -> float:
+        """Volume of the box [m³]."""
+        return float(np.prod(self.high - self.low))
+
+    def reach(self, point: Array) -> float:
+        """Distance from a point to the farthest corner [m]."""
+        return float(np.linalg.norm(np.maximum(np.abs(self.high - point), np.abs(self.low - point))))
+
+    def outside(self, point: Array) -> float:
+        """How far a point is outside the box [m]."""
+        return float(np.linalg.norm(np.maximum(np.maximum(self.low - point, point - self.high), 0.0)))
+
+
+def extent(link: Link) -> Extent | None:
+    """Box around the link's boxes, cylinders, capsules and spheres; None where it has none."""
+    low, high = np.full(3, math.inf), np.full(3, -math.inf)
+    shapes = [*link.visuals, *link.collisions]
+    for shape in shapes:
+        if shape.kind != "mesh":
+            around = np.abs(shape.rotation) @ _half_size(shape)
+            low, high = np.minimum(low, shape.xyz - around), np.maximum(high, shape.xyz + around)
+    complete = all(shape.kind != "mesh" for shape in shapes)
+    return Extent(low, high, complete) if np.isfinite(low).all() else None
+
+
+def _half_size(shape: Shape) -> Array:
+    if shape.kind == "box":
+        return 0.5 * np.array(shape.size)
+    radius = shape.size[0]
+    if shape.kind == "sphere":
+        return np.full(3, radius)
+    return np.array([radius, radius, 0.5 * shape.size[1] + (radius if shape.kind == "capsule" else 0.0)])
+
+
+def mesh_names(link: Link) -> list[str]:
+    """File names of the link's meshes as written."""
+    return [shape.mesh for shape in (*link.visuals, *link.collisions) if shape.mesh]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check a robot description: everything that is wrong or odd in it, not only the first thing."""
+"""Check of a robot description: structure, inertial parameters, joints, meshes and spelling."""
 
 from __future__ import annotations
 
@@ -12,26 +12,23 @@ from ada_dynamics.model.description import BASES, ODD_SHAPES, Description
 from ada_dynamics.model.problems import Problem
 from ada_dynamics.model.structure import rigid_loops, structure_problems
 from ada_dynamics.robots.addresses import AddressResolver, missing_meshes
-from ada_dynamics.robots.lint.bodies import lumps
-from ada_dynamics.robots.lint.inertias import check_inertias
-from ada_dynamics.robots.lint.joints import check_joints
-from ada_dynamics.robots.lint.report import Collector, Finding, Report
-from ada_dynamics.robots.lint.shapes import mesh_names
-from ada_dynamics.robots.lint.singular import check_singular
-from ada_dynamics.robots.lint.spelling import check_spelling
+from ada_dynamics.robots.check.bodies import mesh_names, rigid_bodies
+from ada_dynamics.robots.check.inertias import check_inertias
+from ada_dynamics.robots.check.joints import check_joints
+from ada_dynamics.robots.check.report import Collector, Report
+from ada_dynamics.robots.check.singular import check_singular
 from ada_dynamics.robots.load import Source, find_document
 from ada_dynamics.robots.readers.document import describe
 from ada_dynamics.robots.readers.foreign import note_open_frames
-from ada_dynamics.robots.readers.loops import LoopSource, add_loops
-from ada_dynamics.robots.readers.xml import parse_xml
+from ada_dynamics.robots.readers.loops import ELEMENTS, LoopSource, add_loops
+from ada_dynamics.robots.readers.xml import Element, parse_xml
 from ada_dynamics.structured_text.files import read_file
-
-__all__ = ["Finding", "Report", "check"]
+from ada_dynamics.structured_text.lexical import slip
 
 _MANY_BODIES = 20_000  # beyond these the search for joints without inertia takes too long
 
 
-def check(
+def check_description(
     source: Source,
     base: str | None = None,
     mappings: Mapping[str, object] | None = None,
@@ -104,7 +101,7 @@ def _check_robot(robot: Description, base: str, path: Path | None, out: Collecto
     if robot.root.tag == "robot" and not robot.root.attributes.get("name", "").strip():
         message = "it has no name, which URDF requires."
         out.add("no-name", "warning", "<robot>", message, 'Add name="...".', robot.root.line)
-    bodies = lumps(robot)
+    bodies = rigid_bodies(robot)
     floats = base != "fixed"
     check_inertias(robot, bodies, floats, out)
     if robot.root.tag == "robot":
@@ -139,3 +136,70 @@ def _check_meshes(robot: Description, path: Path | None, out: Collector) -> None
         where, line = first[next(iter(missing))]
         message = f"{missing_meshes(missing, len(first))}. The dynamics does not need them."
         out.add("mesh-missing", "note", where, message, "", line)
+
+
+# Element -> its known children and attributes, as far as the dynamics is concerned.
+_KNOWN: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "robot": (
+        frozenset(("link", "joint", "material", "transmission", "gazebo", "sensor", *ELEMENTS)),
+        frozenset(("name", "version")),
+    ),
+    "link": (
+        frozenset(("inertial", "visual", "collision", "contact")),
+        frozenset(("name", "type")),
+    ),
+    "joint": (
+        frozenset(("origin", "parent", "child", "axis", "axis2", "limit", "dynamics", "mimic", "turn", "calibration")),
+        frozenset(("name", "type")),
+    ),
+    "inertial": (frozenset(("origin", "mass", "inertia")), frozenset()),
+    "origin": (frozenset(), frozenset(("xyz", "rpy", "quat_xyzw"))),
+    "mass": (frozenset(), frozenset(("value",))),
+    "inertia": (frozenset(), frozenset(("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))),
+    "axis": (frozenset(), frozenset(("xyz",))),
+    "axis2": (frozenset(), frozenset(("xyz",))),
+    "parent": (frozenset(), frozenset(("link",))),
+    "child": (frozenset(), frozenset(("link",))),
+    "limit": (
+        frozenset(),
+        frozenset(("lower", "upper", "effort", "velocity", "acceleration", "deceleration", "jerk")),
+    ),
+    "dynamics": (frozenset(), frozenset(("damping", "friction", "armature", "spring_stiffness", "spring_reference"))),
+    "mimic": (frozenset(), frozenset(("joint", "multiplier", "offset"))),
+    "turn": (frozenset(), frozenset(("xyz", "lower", "upper"))),
+}
+
+
+def check_spelling(robot: Description, out: Collector) -> None:
+    """Report elements and attributes that are probably misspelt."""
+    for part in (robot.root, *robot.root.children):
+        if part.tag not in {"robot", "link", "joint"}:
+            continue
+        where = f"<{part.tag}>" if part is robot.root else f"{part.tag} {part.attributes.get('name', '')!r}"
+        _check_element(part, where, out)
+        if part is not robot.root:
+            for child in part.children:
+                _check_below(child, where, out)
+
+
+def _check_below(element: Element, where: str, out: Collector) -> None:
+    if element.tag not in _KNOWN or element.tag in {"robot", "link", "joint"}:
+        return
+    _check_element(element, where, out)
+    if element.tag == "inertial":
+        for child in element.children:
+            _check_below(child, where, out)
+
+
+def _check_element(element: Element, where: str, out: Collector) -> None:
+    children, attributes = _KNOWN[element.tag]
+    for child in element.children:
+        near = slip(child.tag, children)
+        if near:
+            message = f"<{element.tag}> has an element <{child.tag}>, which has no meaning and is skipped."
+            out.add("unknown-element", "warning", where, message, f"Did you mean <{near}>?", child.line)
+    for name in element.attributes:
+        near = slip(name, attributes)
+        if near:
+            message = f"<{element.tag}> has an attribute {name!r}, which has no meaning and is skipped."
+            out.add("unknown-attribute", "warning", where, message, f"Did you mean {near!r}?", element.line)

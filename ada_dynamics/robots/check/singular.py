@@ -10,8 +10,8 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.joints import Floating
-from ada_dynamics.robots.lint.bodies import Lump
-from ada_dynamics.robots.lint.report import Collector
+from ada_dynamics.robots.check.bodies import RigidBody
+from ada_dynamics.robots.check.report import Collector
 
 # Pivots below this part of what the body's inertia would give about other axes are rounding.
 _RELATIVE = 1e-11
@@ -19,14 +19,14 @@ _MOST = 1e100  # entry of an inertia
 _Z = np.array([0.0, 0.0, 1.0])  # for an axis that is not given
 
 
-def check_singular(bodies: list[Lump], has_floating_base: bool, out: Collector) -> None:
+def check_singular(bodies: list[RigidBody], has_floating_base: bool, out: Collector) -> None:
     """Report joints whose motion no inertia resists, at one general pose."""
     rng = np.random.default_rng(7)
     moving = [b for b in bodies if b.parent >= 0 or has_floating_base]
     articulated = {b.index: b.spatial_inertia() for b in moving}
     loaded = {b.index: b.mass > 0.0 or bool(np.any(articulated[b.index])) for b in moving}
     beyond: dict[int, bool] = {b.index: False for b in moving}  # whether a later body has any inertia
-    free_bodies: list[Lump] = []
+    free_bodies: list[RigidBody] = []
     for body in reversed(moving):
         S, X = _motion(body, rng)
         I = articulated[body.index]
@@ -48,7 +48,7 @@ def check_singular(bodies: list[Lump], has_floating_base: bool, out: Collector) 
         _report(body, loaded[body.index], beyond[body.index], out)
 
 
-def _independent(free: list[Lump], moving: list[Lump]) -> list[Lump]:
+def _independent(free: list[RigidBody], moving: list[RigidBody]) -> list[RigidBody]:
     """Of the bodies that nothing resists, those whose joint has coordinates of its own that move nothing else.
 
     Joints tied by <mimic> move together: only if all of them are free is the one that leads them.
@@ -77,7 +77,7 @@ def _scale(I: Array) -> Array:
     return np.array([angular] * 3 + [linear] * 3)
 
 
-def _report(body: Lump, loaded: bool, beyond: bool, out: Collector) -> None:
+def _report(body: RigidBody, loaded: bool, beyond: bool, out: Collector) -> None:
     if body.joint is None:
         where, line, what = f"link {body.name!r}", body.links[0][0].line, "the floating base"
     else:
@@ -95,7 +95,7 @@ def _report(body: Lump, loaded: bool, beyond: bool, out: Collector) -> None:
     out.add("singular", "error", where, f"nothing resists the motion of {what}: {reason}.", fix, line)
 
 
-def _motion(body: Lump, rng: np.random.Generator) -> tuple[Array, Array]:
+def _motion(body: RigidBody, rng: np.random.Generator) -> tuple[Array, Array]:
     """S in the child's frame, and the 6x6 transform of motions from the parent's frame, at a random position."""
     record = body.joint
     if record is None:

@@ -10,9 +10,8 @@ import numpy as np
 
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Link
-from ada_dynamics.robots.lint.bodies import Lump, crosses
-from ada_dynamics.robots.lint.report import Collector
-from ada_dynamics.robots.lint.shapes import Extent, extent
+from ada_dynamics.robots.check.bodies import Extent, RigidBody, crosses, extent
+from ada_dynamics.robots.check.report import Collector
 from ada_dynamics.robots.readers.urdf_link import MOMENTS
 from ada_dynamics.robots.readers.xml import Element
 
@@ -25,7 +24,7 @@ _MINOR = 0.05  # part of a body's mass and inertia below which a link hardly mat
 _IMPOSSIBLE = 0.01  # part of the largest moment by which it may exceed the sum of the others before it is an error
 
 
-def check_inertias(robot: Description, bodies: Sequence[Lump], has_floating_base: bool, out: Collector) -> None:
+def check_inertias(robot: Description, bodies: Sequence[RigidBody], has_floating_base: bool, out: Collector) -> None:
     """Run all rules on masses and inertias."""
     size = robot_size(bodies)
     minor = _minor_links(bodies)
@@ -42,7 +41,7 @@ def check_inertias(robot: Description, bodies: Sequence[Lump], has_floating_base
     _massless([body for body in bodies if body.links[0][0].name not in middles], has_floating_base, out)
 
 
-def robot_size(bodies: Sequence[Lump]) -> float:
+def robot_size(bodies: Sequence[RigidBody]) -> float:
     """Diagonal of the box around all link frames at the zero pose [m]."""
     origins: list[np.ndarray] = []
     frames: dict[int, tuple[np.ndarray, np.ndarray]] = {-1: (np.eye(3), np.zeros(3))}
@@ -57,7 +56,7 @@ def robot_size(bodies: Sequence[Lump]) -> float:
     return float(np.linalg.norm(points.max(axis=0) - points.min(axis=0)))
 
 
-def _minor_links(bodies: Sequence[Lump]) -> set[str]:
+def _minor_links(bodies: Sequence[RigidBody]) -> set[str]:
     """Links that are fixed to a body and hardly matter in it, such as sensors."""
     minor = set()
     for body in bodies:
@@ -210,7 +209,7 @@ def _repeated(links: Iterable[Link], out: Collector) -> None:
             out.add("inertia-repeated", "warning", group[0].where, message, fix, group[0].line)
 
 
-def _massless(bodies: Sequence[Lump], has_floating_base: bool, out: Collector) -> None:
+def _massless(bodies: Sequence[RigidBody], has_floating_base: bool, out: Collector) -> None:
     for body in bodies:
         if (body.parent < 0 and not has_floating_base) or body.mass != 0.0:
             continue
