@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import compiled
-from ada_dynamics.robots.mechanisms.hexa import LEGS, HexaGeometry
+from ada_dynamics.robots.mechanisms.parallel_robots import LEGS, HexaGeometry
 from ada_hardware.hexa.kinematics_law import inverse_law, newton_law, rods_law
 from ada_robot.errors import HardwareError
 

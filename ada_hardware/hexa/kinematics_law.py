@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from ada_dynamics import expr
-from ada_dynamics.robots.mechanisms.hexa import LEGS, HexaGeometry
+from ada_dynamics.robots.mechanisms.parallel_robots import LEGS, HexaGeometry
 from ada_dynamics.spatial.vector import ZERO, Mat3, Scalar, Vec3, cross, matrix
 
 PI = 3.141592653589793

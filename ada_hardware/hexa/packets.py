@@ -28,7 +28,7 @@ import zlib
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from ada_dynamics.robots.mechanisms.hexa import LEGS
+from ada_dynamics.robots.mechanisms.parallel_robots import LEGS
 from ada_robot.errors import Refused
 
 VERSION = 1

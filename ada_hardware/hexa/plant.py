@@ -21,7 +21,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, Material, Plane
 from ada_dynamics.contact.wrenches import ContactFrame, contact_frames
 from ada_dynamics.errors import InputError
-from ada_dynamics.robots.mechanisms.hexa import HexaGeometry, hexa
+from ada_dynamics.robots.mechanisms.parallel_robots import HexaGeometry, hexa
 from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.servos import JointServos
 from ada_dynamics.spatial.orientation import to_rpy

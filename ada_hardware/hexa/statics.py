@@ -13,7 +13,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import compiled
 from ada_dynamics.model.model import Model
-from ada_dynamics.robots.mechanisms.hexa import LEGS, HexaGeometry
+from ada_dynamics.robots.mechanisms.parallel_robots import LEGS, HexaGeometry
 from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3, cross
 from ada_hardware.hexa.kinematics_law import crank_of, legs_of, rods_law, rotation_of, solve
 

@@ -9,7 +9,7 @@ from hexa_world import stiffness_at
 from tiers import nightly
 
 import ada_dynamics as ada
-from ada_dynamics.robots.mechanisms.hexa import HexaGeometry, hexa
+from ada_dynamics.robots.mechanisms.parallel_robots import HexaGeometry, hexa
 from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics
 from ada_hardware.hexa.plant import PERIOD, TORQUE_LIMIT, HexaPlant, Probe

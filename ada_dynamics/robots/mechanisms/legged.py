@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A leg in the style of Cassie: two rods close loops past the springs and along the shin."""
+"""Legged robots with loops: a leg after Cassie, a humanoid with both feet on the ground, HOAP-2 on both feet."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.elements import Shape
-from ada_dynamics.model.model import STANDARD_GRAVITY
+from ada_dynamics.model.edit.parts import Parts
+from ada_dynamics.model.edit.poses import link_poses
+from ada_dynamics.model.edit.recut import recut
+from ada_dynamics.model.edit.small import remove_loop
+from ada_dynamics.model.elements import Joint, Link, LoopJoint, Shape
+from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.robots.mechanisms.geometry import angle_with, hooke_angles, turned_y
 from ada_dynamics.robots.mechanisms.parts import Mechanism, Solid, X, Y, Z, box, cylinder, stacked
 from ada_dynamics.robots.mechanisms.shapes import DARK, DRIVEN, FRAME, OUTPUT, ball, bar, block, pin
@@ -147,3 +152,140 @@ def _reach(what: str, pivot: Array, arm: Array, fixed: Array, length: float, bra
     t = angle_with(f"the {what} of the leg", float(a), float(b), float(c), branch)
     t = float(math.atan2(math.sin(t), math.cos(t)))
     return t, pivot + turned_y(t) @ arm
+
+
+# Joint, axis, position in the link before [m], mass [kg] and length [m] of its link, angle at the start [rad];
+# y and angles about x and z change their sign from left to right.
+_LEG = (
+    ("hip_yaw", Z, (0.0, 0.09, -0.05), 1.5, 0.05, 0.05),
+    ("hip_roll", X, (0.0, 0.0, 0.0), 1.5, 0.05, 0.08),
+    ("hip_pitch", Y, (0.0, 0.0, 0.0), 5.0, 0.3, -0.45),
+    ("knee", Y, (0.0, 0.0, -0.3), 4.0, 0.3, 0.85),
+    ("ankle_pitch", Y, (0.0, 0.0, -0.3), 1.0, 0.05, -0.4),
+    ("ankle_roll", X, (0.0, 0.0, 0.0), 1.2, 0.05, -0.08),
+)
+_ARM = (
+    ("shoulder_pitch", Y, (0.0, 0.2, 0.25), 1.0, 0.05, 0.3),
+    ("shoulder_roll", X, (0.0, 0.0, 0.0), 1.0, 0.05, 0.25),
+    ("shoulder_yaw", Z, (0.0, 0.0, -0.1), 1.5, 0.2, -0.1),
+    ("elbow", Y, (0.0, 0.0, -0.15), 1.2, 0.2, -0.7),
+    ("wrist", Z, (0.0, 0.0, -0.2), 0.6, 0.1, 0.1),
+)
+
+
+_TIP = (0.0, 0.0, -0.1)  # of a hand, in the frame of its wrist [m]
+
+
+def two_feet(
+    position: ArrayLike = (0.1, -0.05, 0.7),
+    fixed: bool = True,
+    gravity: Sequence[float] = STANDARD_GRAVITY,
+    hand: str = "",
+) -> Mechanism:
+    """A floating base and 24 revolute joints: legs of six, arms of five, waist and chest; both feet on the ground.
+
+    The loops `left_foot` and `right_foot` fix the feet to the world where they stand at the start: 18 motions. A third
+    one, `right_hand`, may hold the tip of that hand on a wall across x. Links have all inertial parameters.
+
+    Args:
+        position: of the pelvis [m].
+        fixed: whether there are these loops; without them the humanoid floats freely.
+        gravity: [m/s²].
+        hand: type of the hand's loop: spherical where its tip sticks to the wall (15 motions), planar where the palm
+            slides along it; empty: the hand is free.
+    """
+    builder, pose = _humanoid()
+    floating = builder.build(base="floating", gravity=gravity)
+    root = np.array([*np.asarray(position, dtype=float), 0.01, -0.02, 0.03, 1.0])
+    root[3:] /= np.linalg.norm(root[3:])
+    q = stacked(floating, pose | {"root_joint": root})
+    if not fixed:
+        return Mechanism(floating, q)
+    _hold(builder, floating, q, hand)
+    return Mechanism(builder.build(base="floating", gravity=gravity), q)
+
+
+def _hold(builder: Builder, floating: Model, q: np.ndarray, hand: str) -> None:
+    """Loops from the world to both feet, and to the tip of the right hand."""
+    poses = link_poses(floating, q)
+    for side in ("left", "right"):
+        R, p = poses[f"{side}_ankle_roll"]
+        builder.loop(f"{side}_foot", "fixed", "world", f"{side}_ankle_roll", p, parent_rotation=R)
+    if hand:
+        R, p = poses["right_wrist"]
+        axis = None if hand in ("spherical", "fixed") else X
+        builder.loop(
+            "right_hand", hand, "world", "right_wrist", p + R @ _TIP, axis=axis, child_xyz=_TIP, child_rotation=R.T
+        )
+
+
+def _humanoid() -> tuple[Builder, dict[str, ArrayLike]]:
+    builder = Builder("two_feet").link("pelvis", *_part(10.0, 0.2, 0.1))
+    pose: dict[str, ArrayLike] = {"waist": 0.1, "chest": 0.15}
+    builder.link("waist", *_part(6.0, -0.3, 0.08)).joint(
+        "waist", "revolute", "pelvis", "waist", (0.0, 0.0, 0.1), axis=Z
+    )
+    builder.link("chest", *_part(8.0, -0.3, 0.1)).joint("chest", "revolute", "waist", "chest", (0.0, 0.0, 0.1), axis=Y)
+    for limb, start in ((_LEG, "pelvis"), (_ARM, "chest")):
+        for side, sign in (("left", 1.0), ("right", -1.0)):
+            above = start
+            for name, axis, (x, y, z), mass, length, angle in limb:
+                link = f"{side}_{name}"
+                builder.link(link, *_part(mass, length, 0.04, sign))
+                builder.joint(link, "revolute", above, link, (x, sign * y, z), axis=axis)
+                pose[link] = angle if axis == Y else sign * angle
+                above = link
+    return builder, pose
+
+
+def _part(mass: float, length: float, width: float, sign: float = 1.0) -> Solid:
+    """A part that hangs down (or stands up, with a negative length) and is symmetric to nothing."""
+    com = np.array([0.012, 0.006 * sign, -0.45 * length])
+    size = np.array([width, 1.2 * width, abs(length) + width])
+    spread = mass / 12.0 * (np.diag(size**2) + 0.08 * np.outer(size, size) * (1.0 - np.eye(3)) * sign)
+    return Solid(mass, com, np.trace(spread) * np.eye(3) - spread)
+
+
+GROUND = "ground"
+RIGHT_FOOT, LEFT_FOOT = "right_foot_fixed", "left_foot_fixed"
+_HELD = "waist_held"
+
+
+def hoap2_standing(
+    *, left_shoulder: float = 0.0, left_elbow: float = 0.0, rotors: bool = False, name: str = "hoap2_standing"
+) -> Mechanism:
+    """HOAP-2 with hips and ankles (`hoap2_10dof`) on a link `ground`, whose origin is midway between the soles.
+
+    The right sole carries the robot: `right_foot_fixed` joins it to the ground, and the joints of the right leg are
+    turned round, so that their angles mean what they mean in `hoap2_10dof`. The loop `left_foot_fixed` joins the left
+    sole to the ground. Ten motors, four motions: the waist moves forward and sideways, and turns about y and z.
+    Eq. 6.1 has no rotors, so this robot has none, unlike `hoap2_10dof`.
+
+    Args:
+        left_shoulder: angle by which the rigid left arm is raised forward [rad]; 60 deg in fig. 6.5 (b).
+        left_elbow: angle by which it is bent [rad]; 60 deg there.
+        rotors: whether the joints have the rotor inertia of `hoap2_10dof`.
+        name: of the model.
+    """
+    from ada_dynamics.robots.load import load  # which looks for names in the catalogue, and so for this function
+
+    parts = Parts.of(load("hoap2_10dof", base="fixed"))
+    for joint, angle in (("left_shoulder_pitch", left_shoulder), ("left_elbow", left_elbow)):
+        parts.joints[joint] = replace(parts.joints[joint], rotation=turned_y(-angle))
+    if not rotors:
+        parts.joints = {name: replace(joint, armature=0.0) for name, joint in parts.joints.items()}
+    poses = link_poses(parts.build(), np.zeros(10))
+    soles = {sole: poses[sole][1] for sole in ("right_sole", "left_sole")}
+    middle = 0.5 * (soles["right_sole"] + soles["left_sole"])
+    parts.name, parts.root = name, GROUND
+    parts.links = {GROUND: Link(GROUND, has_inertial=False), **parts.links}
+    parts.joints = {_HELD: Joint(_HELD, "fixed", GROUND, "waist", -middle), **parts.joints}
+    for loop, sole in ((RIGHT_FOOT, "right_sole"), (LEFT_FOOT, "left_sole")):
+        parts.loops[loop] = LoopJoint(loop, "fixed", GROUND, sole, soles[sole] - middle)
+    model, q = recut(parts.build(), np.zeros(10), RIGHT_FOOT, _HELD)
+    return Mechanism(remove_loop(model, _HELD), q)
+
+
+def hoap2_reaching(*, rotors: bool = False) -> Mechanism:
+    """The same with its left arm raised and bent, as before the door of fig. 6.5 (b)."""
+    return hoap2_standing(left_shoulder=np.pi / 3.0, left_elbow=np.pi / 3.0, rotors=rotors, name="hoap2_reaching")

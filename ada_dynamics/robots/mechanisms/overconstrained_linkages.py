@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Overconstrained linkages: Bennett, Goldberg, Bricard, Sarrus and the spherical four-bar."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.model import STANDARD_GRAVITY
+from ada_dynamics.model.rotations import length, product, turned
+from ada_dynamics.robots.mechanisms.geometry import turned_x, turned_z
+from ada_dynamics.robots.mechanisms.parts import Mechanism, Z, as_many, positive, stacked, uneven_bar
+
+HingeAxis = tuple[Array, Array]  # unit vector and a point on the axis [m]
+
+
+def hinged_ring(
+    name: str, axes: Sequence[HingeAxis], density: float, gravity: Sequence[float] = STANDARD_GRAVITY
+) -> Mechanism:
+    """Uneven bars between neighbouring axes; the base lies between the last axis and the first one.
+
+    Joints are `joint_1`, ... along the chain, and `closing` between the last link and the base. All frames are upright
+    and all angles zero at the start.
+
+    Args:
+        name: of the model.
+        axes: in the order of the chain.
+        density: mass of a bar by its length [kg/m].
+        gravity: [m/s²].
+    """
+    builder = Builder(name).link("base")
+    parent, at = "base", np.zeros(3)
+    for i, (axis, point) in enumerate(axes[:-1], start=1):
+        bar = axes[i][1] - point
+        builder.link(f"link_{i}", *uneven_bar(bar, density * length(bar)))
+        builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", point - at, axis=axis)
+        parent, at = f"link_{i}", point
+    axis, point = axes[-1]
+    builder.loop("closing", "revolute", parent, "base", point - at, child_xyz=point, axis=axis)
+    model = builder.build(gravity=gravity)
+    return Mechanism(model, model.neutral())
+
+
+def bennett(
+    long: float = 0.5,
+    short: float = 0.4,
+    twist: float = np.radians(50.0),
+    angle: float = 0.7,
+    gravity: Sequence[float] = STANDARD_GRAVITY,
+) -> Mechanism:
+    """Opposite links of equal length a, b and twist α, β with a/sin α = b/sin β; one motion, three redundant rows.
+
+    Joints `joint_1` to `joint_3` turn about z of their frames; the common normal to the next axis is x. `closing` joins
+    the last link to the base. Which of its constraint forces are unique changes with the pose.
+
+    Args:
+        long: length of two of the links [m].
+        short: length of the two others [m].
+        twist: between the axes of a long link [rad].
+        angle: of the first joint [rad].
+        gravity: [m/s²].
+
+    Raises:
+        InputError: a length is not positive, or no short link can have the twist that is needed.
+    """
+    twists = _twists(long, short, twist)
+    other, lengths = twists[1], (long, short, long, short)
+    builder = Builder("bennett").link("base")
+    parent, xyz, rpy = "base", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    for i in range(3):
+        builder.link(f"link_{i + 1}", *uneven_bar((lengths[i], 0.0, 0.0), 2.0 * lengths[i]))
+        builder.joint(f"joint_{i + 1}", "revolute", parent, f"link_{i + 1}", xyz, rpy, axis=Z)
+        parent, xyz, rpy = f"link_{i + 1}", (lengths[i], 0.0, 0.0), (twists[i], 0.0, 0.0)
+    # The base is the fourth link: its own normal leads from the closing axis to the first one.
+    R = turned_x(-other)
+    at = -turned(R, np.array([short, 0.0, 0.0]))
+    builder.loop("closing", "revolute", parent, "base", xyz, rpy, at, axis=Z, child_rotation=R)
+    model = builder.build(gravity=gravity)
+    second = _second(twist, other, angle)
+    return Mechanism(model, stacked(model, {"joint_1": angle, "joint_2": second, "joint_3": -angle}))
+
+
+def bennett_axes(long: float, short: float, twist: float, angle: float) -> list[HingeAxis]:
+    """The four axes, where the joint on the first one, which is z, has this angle; the second one follows along x.
+
+    Raises:
+        InputError: a length is not positive, or no short link can have the twist that is needed.
+    """
+    twists = _twists(long, short, twist)
+    turns = (0.0, _second(twist, twists[1], angle), -angle)
+    R, point = np.eye(3), np.zeros(3)
+    axes = [(R[:, 2], point)]
+    for span, bend, turn in zip((long, short, long), twists, turns, strict=False):
+        R = product(R, turned_z(turn))
+        point = point + span * R[:, 0]
+        R = product(R, turned_x(bend))
+        axes.append((R[:, 2], point))
+    return axes
+
+
+def _twists(long: float, short: float, twist: float) -> tuple[float, float, float, float]:
+    """Of all four links, as the lengths demand it."""
+    positive(long=long, short=short)
+    sine = short * math.sin(twist) / long
+    if not 0.0 < sine < 1.0 or abs(long - short) < 1e-9 * long:
+        raise InputError(
+            f"Bennett's linkage needs 0 < short sin(twist)/long < 1 and unequal lengths; long = {long}, "
+            f"short = {short} and twist = {twist} rad give {sine:.6g}."
+        )
+    other = float(math.asin(sine))
+    return (twist, other, twist, other)
+
+
+def _second(twist: float, other: float, angle: float) -> float:
+    """Angle of the second joint: tan(θ1/2) tan(θ2/2) = sin((β + α)/2) / sin((β - α)/2); θ3 = -θ1."""
+    ratio = math.sin(0.5 * (other + twist)) / math.sin(0.5 * (other - twist))
+    return float(2.0 * math.atan2(ratio * math.cos(0.5 * angle), math.sin(0.5 * angle)))
+
+
+def goldberg(
+    shared: float = 0.5,
+    others: Sequence[float] = (0.4, 0.3),
+    twist: float = np.radians(50.0),
+    angles: Sequence[float] = (1.1, -0.8),
+    gravity: Sequence[float] = STANDARD_GRAVITY,
+) -> Mechanism:
+    """Five links and five skew axes in space; one motion, two redundant rows.
+
+    Of the two joints at the ends of the shared link one is locked, so that the links of both Bennett linkages that meet
+    there become one; the other joint stays and makes the shared link superfluous. Joints `joint_1` to `joint_4` lead
+    along the chain; `closing` joins the last link to the base. All angles are zero at the start.
+
+    Args:
+        shared: length of the long links of both Bennett linkages, one of which they share [m].
+        others: length of the short links of each [m].
+        twist: between the axes of a long link [rad].
+        angles: of the locked joint in each Bennett linkage [rad].
+        gravity: [m/s²].
+
+    Raises:
+        InputError: a length is not positive, or no short link can have the twist that is needed.
+    """
+    # Both begin with the axes of the shared link, in the same place: locked, kept, next, last.
+    one, other = (bennett_axes(shared, short, twist, at) for short, at in zip(others, angles, strict=True))
+    return hinged_ring("goldberg", [one[1], one[2], one[3], other[3], other[2]], 2.0, gravity)
+
+
+def bricard(sizes: Sequence[float] = (0.3, 0.4, 0.5), gravity: Sequence[float] = STANDARD_GRAVITY) -> Mechanism:
+    """Six links whose ends are at right angles, opposite ones of equal length; one motion, one redundant row.
+
+    At the start the axes lie along edges of a box: the first, third and fifth one meet in one corner, the others in the
+    opposite one. Joints `joint_1` to `joint_5` lead along the chain; `closing` joins the last link to the base. All
+    angles are zero at the start.
+
+    Args:
+        sizes: of the box along x, y and z [m], which are the lengths of the links.
+        gravity: [m/s²].
+
+    Raises:
+        InputError: a size is not positive.
+    """
+    positive(sizes=sizes)
+    corner = np.array(as_many("sizes", sizes, 3))
+    x, y, z = np.eye(3)
+    near = [(x, corner * x), (y, corner * y), (z, corner * z)]
+    # The common normal of two neighbours is an edge, too: joints stand where it begins.
+    far = [(z, corner * (x + y)), (x, corner * (y + z)), (y, corner * (z + x))]
+    return hinged_ring("bricard", [axis for pair in zip(near, far, strict=True) for axis in pair], 2.0, gravity)
+
+
+def sarrus(
+    arm: float = 0.4,
+    height: float = 0.5,
+    width: float = 0.3,
+    gravity: Sequence[float] = STANDARD_GRAVITY,
+) -> Mechanism:
+    """Two legs of two arms each, at right angles, under a plate that rises straight up; one redundant row.
+
+    `joint_1` to `joint_3` are foot, knee and head of the leg that bends in the x-z plane, `joint_4` and `joint_5` head
+    and knee of the one in the y-z plane, and `closing` is its foot. `link_3` is the plate. All angles are zero at the
+    start.
+
+    Args:
+        arm: length of each of the four arms [m].
+        height: of the plate at the start [m].
+        width: from the middle of the plate to its hinges [m].
+        gravity: [m/s²].
+
+    Raises:
+        InputError: a length is not positive, or the arms do not reach the plate.
+    """
+    positive(arm=arm, height=height, width=width)
+    if height >= 2.0 * arm:
+        raise InputError(f"Sarrus' linkage cannot be assembled: height is {height}; two arms reach {2.0 * arm}.")
+    knee = width + float(np.sqrt(arm**2 - 0.25 * height**2))
+    x, y = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
+    places = ((width, 0.0), (knee, 0.5 * height), (width, height))
+    one = [(y, np.array([out, 0.0, z])) for out, z in places]
+    other = [(x, np.array([0.0, out, z])) for out, z in reversed(places)]
+    return hinged_ring("sarrus", [*one, *other], 2.0, gravity)
+
+
+def spherical_four_bar(
+    arcs: Sequence[float] = (0.7, 1.2, 1.0, 1.3),
+    radius: float = 0.5,
+    angle: float = 0.6,
+    gravity: Sequence[float] = STANDARD_GRAVITY,
+) -> Mechanism:
+    """Crank, coupler, rocker and base, each an arc of a sphere about the origin; one motion, three redundant rows.
+
+    Joints `joint_1` to `joint_3` lead along the chain; `closing` joins the rocker to the base. All angles are zero at
+    the start.
+
+    Args:
+        arcs: of crank, coupler, rocker and base: angles between neighbouring axes [rad].
+        radius: of the sphere on which the joints lie [m].
+        angle: of the crank against the base at the start [rad].
+        gravity: [m/s²].
+
+    Raises:
+        InputError: a value is not positive, or coupler and rocker do not meet.
+    """
+    positive(arcs=arcs, radius=radius)
+    crank, coupler, rocker, base = as_many("arcs", arcs, 4)
+    first, last = np.array([0.0, 0.0, 1.0]), np.array([math.sin(base), 0.0, math.cos(base)])
+    second = np.array([math.sin(crank) * math.cos(angle), math.sin(crank) * math.sin(angle), math.cos(crank)])
+    third = _meeting(second, coupler, last, rocker)
+    axes = [(a, radius * a) for a in (first, second, third, last)]
+    return hinged_ring("spherical_four_bar", axes, 2.0, gravity)
+
+
+def _meeting(a: Array, coupler: float, b: Array, rocker: float) -> Array:
+    """The direction at these angles from a and b, on the side of a x b."""
+    c, up = float(a @ b), np.cross(a, b)
+    square = float(up @ up)
+    x, y = (math.cos(coupler) - c * math.cos(rocker)) / square, (math.cos(rocker) - c * math.cos(coupler)) / square
+    in_plane = x * a + y * b
+    left = 1.0 - float(in_plane @ in_plane)
+    if left < 0.0:
+        raise InputError(
+            f"the spherical four-bar cannot be assembled: arcs of {coupler:.6g} and {rocker:.6g} rad do not meet "
+            f"across {float(math.acos(np.clip(c, -1.0, 1.0))):.6g} rad. Change the arcs or the angle."
+        )
+    return np.asarray(in_plane + np.sqrt(left / square) * up)

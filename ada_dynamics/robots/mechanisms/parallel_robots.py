@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parallel robots: DELTA, HEXA (6-RUS) and the Gough-Stewart platform (6-UPS)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import radians
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.elements import Limits, Shape
+from ada_dynamics.model.model import STANDARD_GRAVITY
+from ada_dynamics.model.rotations import turned
+from ada_dynamics.robots.mechanisms.geometry import angle_with, hooke_angles, turned_y, turned_z
+from ada_dynamics.robots.mechanisms.parts import Mechanism, X, Y, Z, cylinder, disc, positive, stacked
+from ada_dynamics.robots.mechanisms.shapes import DARK, DRIVEN, FRAME, OUTPUT, ROD, ball, bar, pin
+from ada_dynamics.spatial.orientation import upper_quaternion
+from ada_dynamics.spatial.rotation import from_rpy
+
+# A rod points down at zero angles: z of its frame is that of the arm's turned about x by half a turn.
+DOWN = np.diag([1.0, -1.0, -1.0])
+
+
+class CrankLeg(NamedTuple):
+    """A crank that turns about y of a frame on the base, with x outwards, and the sizes of its rods."""
+
+    name: str
+    shoulder: Array  # in the base [m]
+    azimuth: float  # of x about z [rad]
+    length: float  # of the crank [m]
+    rod: float  # [m]
+    crank_mass: float = 0.5  # [kg]
+    rod_mass: float = 0.1  # [kg]
+    effort: float = np.inf  # that the motor can give [N m]
+
+    def motor(self, side: float, size: float) -> Shape:
+        """The drawn motor beside the crank, in the base."""
+        turn = turned_z(self.azimuth)
+        start, end = (self.shoulder + turned(turn, np.array([0.0, side * y, 0.0])) for y in (0.02, 0.02 + size))
+        return bar(start, end, 0.032, DARK)
+
+    def add_crank(self, builder: Builder, base: str, spacing: float = 0.0) -> None:
+        """The crank, with its joint `<name>_crank`; its drawn end is as wide as the rods are apart."""
+        link = f"{self.name}_crank"
+        end = (self.length, 0.0, 0.0)
+        looks = [bar((0, 0, 0), end, 0.014, DRIVEN), pin((0, 0, 0), Y, 0.028, 0.04, DRIVEN)]
+        looks += [pin(end, Y, 0.009, spacing, DRIVEN)] if spacing else []
+        builder.link(link, *cylinder(self.length, 0.02, self.crank_mass, axis=0), visuals=looks)
+        limits = Limits(effort=self.effort)
+        builder.joint(link, "revolute", base, link, self.shoulder, (0.0, 0.0, self.azimuth), axis=Y, limits=limits)
+
+    def add_rod(self, builder: Builder, which: str, sideways: float, platform: str, tip: Array) -> None:
+        """A rod on the crank's end, `sideways` along y, with its joint `<name>_knee` and its loop `<name>_ball`."""
+        link = f"{self.name}_rod{which}"
+        end = (0.0, 0.0, self.rod)
+        looks = (bar((0, 0, 0), end, 0.007), ball((0, 0, 0), 0.016), ball(end, 0.014))
+        builder.link(link, *cylinder(self.rod, 0.008, self.rod_mass), visuals=looks)
+        at = (self.length, sideways, 0.0)
+        builder.joint(
+            f"{self.name}_knee{which}", "universal", f"{self.name}_crank", link, at, axis=Y, axis2=X, rotation=DOWN
+        )
+        builder.loop(f"{self.name}_ball{which}", "spherical", link, platform, end, child_xyz=tip)
+
+    def pose(self, tip: Array) -> tuple[float, Array]:
+        """Angle of the crank (elbow outwards) and of the knee, for a rod from the middle to a point of the base."""
+        d = turned_z(self.azimuth).T @ (tip - self.shoulder)
+        L = self.length
+        # |d - L (cos q, 0, -sin q)| = rod
+        c = (float(d @ d) + L**2 - self.rod**2) / (2.0 * L)
+        q = angle_with(f"leg {self.name!r}", float(d[0]), -float(d[2]), c, -1)
+        rod = turned_y(q).T @ d - np.array([L, 0.0, 0.0])
+        return q, hooke_angles(DOWN.T @ rod)
+
+
+BASE_RADIUS, PLATE_RADIUS, ROD_SPACING = 0.2, 0.05, 0.1  # [m]
+
+
+def delta(
+    position: ArrayLike = (0.03, -0.05, -0.6),
+    mass: float = 0.3,
+    gravity: Sequence[float] = STANDARD_GRAVITY,
+) -> Mechanism:
+    """A plate that three cranks move without turning it: each carries two parallel rods; three motions.
+
+    A rod has a universal joint on the crank and a spherical one on the plate. The plate is a floating link of the tree
+    (joint `platform`); leg i has the joints `leg_i_crank`, which has the motor, `leg_i_knee_left` and
+    `leg_i_knee_right`, and the loops `leg_i_ball_left` and `leg_i_ball_right`.
+
+    Args:
+        position: of the plate [m].
+        mass: of the plate [kg].
+        gravity: [m/s²].
+
+    Raises:
+        InputError: the plate is out of the legs' reach.
+    """
+    azimuths = [2.0 * np.pi / 3.0 * i for i in range(3)]
+    turns = [turned_z(azimuth) for azimuth in azimuths]
+    arms = [
+        CrankLeg(f"leg_{i}", turned(turn, np.array([BASE_RADIUS, 0.0, 0.0])), azimuth, 0.25, 0.5)
+        for i, (azimuth, turn) in enumerate(zip(azimuths, turns, strict=True), start=1)
+    ]
+    ceiling = [pin((0, 0, 0.045), Z, BASE_RADIUS, 0.02, FRAME), *(arm.motor(1.0, 0.08) for arm in arms)]
+    builder = Builder("delta").link("base", visuals=ceiling)
+    builder.link("platform", *disc(0.06, 0.01, mass), visuals=_delta_platform(turns))
+    builder.joint("platform", "floating", "base", "platform")
+    p = np.asarray(position, dtype=float)
+    pose: dict[str, ArrayLike] = {"platform": [*p, 0.0, 0.0, 0.0, 1.0]}
+    for arm, turn in zip(arms, turns, strict=True):
+        arm.add_crank(builder, "base", ROD_SPACING)
+        angle, knee = arm.pose(p + turned(turn, np.array([PLATE_RADIUS, 0.0, 0.0])))
+        pose[f"{arm.name}_crank"] = angle
+        for which, sideways in (("_left", 0.5 * ROD_SPACING), ("_right", -0.5 * ROD_SPACING)):
+            tip = turned(turn, np.array([PLATE_RADIUS, sideways, 0.0]))
+            arm.add_rod(builder, which, sideways, "platform", tip)
+            pose[f"{arm.name}_knee{which}"] = knee
+    builder.actuated([f"leg_{i}_crank" for i in range(1, 4)])
+    model = builder.build(gravity=gravity)
+    return Mechanism(model, stacked(model, pose))
+
+
+def _delta_platform(turns: list[Array]) -> list[Shape]:
+    """Shapes of the platform: a plate with a shaft for the two balls of each leg, and a flange below."""
+    shapes = [pin((0, 0, 0), Z, PLATE_RADIUS, 0.014, OUTPUT), bar((0, 0, 0), (0, 0, -0.04), 0.016)]
+    for turn in turns:
+        left, right = (turned(turn, np.array([PLATE_RADIUS, y, 0.0])) for y in (0.5 * ROD_SPACING, -0.5 * ROD_SPACING))
+        shapes.append(bar(left, right, 0.009, OUTPUT))
+    return shapes
+
+
+LEGS = 6
+
+
+@dataclass(frozen=True)
+class HexaGeometry:
+    """Where the joints of a HEXA are: six legs in three pairs, the pairs at 0, 120 and 240 deg about z.
+
+    Attributes:
+        base: radius of the circle with the middles of the pairs of motors [m].
+        spacing: of a motor from its pair's middle [m].
+        crank: length [m].
+        rod: length [m].
+        plate: radius of the circle with the balls on the plate [m].
+        spread: angle on that circle of a ball from its pair's middle [rad].
+    """
+
+    base: float = 0.25
+    spacing: float = 0.08
+    crank: float = 0.25
+    rod: float = 0.55
+    plate: float = 0.1
+    spread: float = radians(50.0)
+
+    def __post_init__(self) -> None:
+        """Refuse lengths that are not positive."""
+        positive(base=self.base, spacing=self.spacing, crank=self.crank, rod=self.rod, plate=self.plate)
+
+    def azimuth(self, leg: int) -> float:
+        """Direction outwards of a leg's crank about z, of legs 0 to 5 [rad]."""
+        return 2.0 * np.pi / 3.0 * (leg // 2)
+
+    def shoulder(self, leg: int) -> Array:
+        """Where the motor of a leg is, in the base [m]."""
+        return turned(turned_z(self.azimuth(leg)), np.array([self.base, self.spacing * _side(leg), 0.0]))
+
+    def ball(self, leg: int) -> Array:
+        """Where the rod of a leg ends, in the plate [m]."""
+        return np.asarray(
+            turned(turned_z(self.azimuth(leg) + self.spread * _side(leg)), np.array([self.plate, 0.0, 0.0]))
+        )
+
+
+def _side(leg: int) -> float:
+    return (-1.0, 1.0)[leg % 2]
+
+
+def hexa(
+    position: ArrayLike = (0.02, -0.01, -0.52),
+    rpy: ArrayLike = (0.05, -0.03, 0.04),
+    mass: float = 0.5,
+    gravity: Sequence[float] = STANDARD_GRAVITY,
+    geometry: HexaGeometry | None = None,
+) -> Mechanism:
+    """A plate on six legs of a crank, a universal and a spherical joint (6-RUS), hanging below the base; six motions.
+
+    Three pairs of motors on a circle of 0.25 m, cranks of 0.25 m, rods of 0.55 m, a plate of 0.1 m. The plate is a
+    floating link of the tree (joint `platform`); leg i has the joints `leg_i_crank`, which has the motor, and
+    `leg_i_knee`, and the loop `leg_i_ball`.
+
+    The dimensions of HEXA97 itself (Tarao et al., figs. 6 and 7) are not published. These are a design of our own for
+    a well conditioned workspace: condition of the scaled Jacobian about 2.3 at (0, 0, -0.5) m, below 7 within 0.15 m of
+    the axis at z = -0.55 ± 0.05 m and tilts of 15 deg. Cranks of 0.5 kg, rods of 0.1 kg and motors of 20 N m are
+    assumptions as well.
+
+    Args:
+        position: of the plate [m].
+        rpy: orientation of the plate [rad].
+        mass: of the plate [kg].
+        gravity: [m/s²].
+        geometry: other dimensions.
+
+    Raises:
+        InputError: the plate is out of the legs' reach.
+    """
+    of = geometry or HexaGeometry()
+    legs = range(LEGS)
+    arms = [CrankLeg(f"leg_{i + 1}", of.shoulder(i), of.azimuth(i), of.crank, of.rod, effort=20.0) for i in legs]
+    motors = [arm.motor(-_side(i), max(0.6 * of.spacing, 0.01)) for i, arm in enumerate(arms)]
+    builder = Builder("hexa").link("base", visuals=[pin((0, 0, 0.045), Z, of.base, 0.02, FRAME), *motors])
+    builder.link("platform", *disc(of.plate, 0.02, mass), visuals=_hexa_platform(of))
+    builder.joint("platform", "floating", "base", "platform")
+    p: Array = np.asarray(position, dtype=float)
+    R: Array = np.array(from_rpy(*np.asarray(rpy, dtype=float).tolist()))
+    pose: dict[str, ArrayLike] = {"platform": np.concatenate([p, upper_quaternion(R)])}
+    for i, arm in enumerate(arms):
+        arm.add_crank(builder, "base")
+        arm.add_rod(builder, "", 0.0, "platform", of.ball(i))
+        pose[f"{arm.name}_crank"], pose[f"{arm.name}_knee"] = arm.pose(p + R @ of.ball(i))
+    builder.actuated([f"leg_{i}_crank" for i in range(1, 7)])
+    model = builder.build(gravity=gravity)
+    return Mechanism(model, stacked(model, pose))
+
+
+def _hexa_platform(of: HexaGeometry) -> list[Shape]:
+    """Shapes of the platform: a plate with an arm to each ball, and a flange below."""
+    shapes = [pin((0, 0, 0), Z, 0.75 * of.plate, 0.016, OUTPUT), bar((0, 0, 0), (0, 0, -0.05), 0.02)]
+    return shapes + [bar(0.6 * of.ball(i), of.ball(i), 0.009, OUTPUT) for i in range(LEGS)]
+
+
+def stewart(
+    base_radius: float = 0.5,
+    platform_radius: float = 0.3,
+    position: ArrayLike = (0.02, -0.03, 0.7),
+    rpy: ArrayLike = (0.05, -0.08, 0.1),
+    mass: float = 10.0,
+    gravity: Sequence[float] = STANDARD_GRAVITY,
+) -> Mechanism:
+    """A platform on six legs of a universal, a prismatic and a spherical joint (6-UPS); six motions.
+
+    The platform is a floating link of the tree (joint `platform`); leg i has the joints `leg_i_hip` and `leg_i_slide`,
+    which has the motor, and the loop `leg_i_ball`. A slide is zero where the leg is 0.4 m long.
+
+    Args:
+        base_radius: of the circle of the hips [m].
+        platform_radius: of the circle of the balls [m].
+        position: of the platform [m].
+        rpy: orientation of the platform [rad].
+        mass: of the platform [kg].
+        gravity: [m/s²].
+
+    Raises:
+        InputError: a radius or the mass is not positive.
+    """
+    positive(base_radius=base_radius, platform_radius=platform_radius, mass=mass)
+    sleeve = 0.4
+    anchors = _anchors(base_radius, platform_radius)
+    floor, top = _stewart_plates(anchors, base_radius, platform_radius)
+    builder = Builder("stewart").link("base", visuals=floor)
+    builder.link("platform", *disc(platform_radius, 0.04, mass), visuals=top)
+    builder.joint("platform", "floating", "base", "platform")
+    p: Array = np.asarray(position, dtype=float)
+    R: Array = np.array(from_rpy(*np.asarray(rpy, dtype=float).tolist()))
+    pose: dict[str, ArrayLike] = {"platform": np.concatenate([p, upper_quaternion(R)])}
+    # Drawn sleeve and piston overlap while the leg is between 0.54 and 0.98 m long.
+    outer = (bar((0, 0, 0), (0, 0, 0.49), 0.026, DRIVEN), pin((0, 0, 0.48), Z, 0.03, 0.04), ball((0, 0, 0), 0.034))
+    inner = (bar((0, 0, -0.1), (0, 0, 0.4), 0.015, ROD), ball((0, 0, 0.4), 0.03))
+    for i, (hip, tip) in enumerate(anchors, start=1):
+        leg = f"leg_{i}"
+        builder.link(f"{leg}_sleeve", *cylinder(0.35, 0.03, 1.5), visuals=outer)
+        builder.link(f"{leg}_piston", *cylinder(0.3, 0.015, 0.6), visuals=inner)
+        builder.joint(f"{leg}_hip", "universal", "base", f"{leg}_sleeve", hip, axis=Y, axis2=X)
+        builder.joint(f"{leg}_slide", "prismatic", f"{leg}_sleeve", f"{leg}_piston", axis=Z)
+        builder.loop(
+            f"{leg}_ball", "spherical", f"{leg}_piston", "platform", (0.0, 0.0, sleeve), child_xyz=tip
+        )  # fmt: skip
+        direction = p + R @ tip - hip
+        pose[f"{leg}_hip"] = hooke_angles(direction)
+        pose[f"{leg}_slide"] = float(np.linalg.norm(direction)) - sleeve
+    builder.actuated([f"leg_{i}_slide" for i in range(1, LEGS + 1)])
+    model = builder.build(gravity=gravity)
+    return Mechanism(model, stacked(model, pose))
+
+
+def _anchors(base_radius: float, platform_radius: float) -> list[tuple[Array, Array]]:
+    """Points of the legs on base and platform: pairs on the base go to different pairs on the platform."""
+    base = np.radians([-12.0, 12.0, 108.0, 132.0, 228.0, 252.0])
+    platform = np.radians([-48.0, 48.0, 72.0, 168.0, 192.0, 288.0])
+    return [(base_radius * _radial(a), platform_radius * _radial(b)) for a, b in zip(base, platform, strict=True)]
+
+
+def _stewart_plates(
+    anchors: list[tuple[Array, Array]], base: float, platform: float
+) -> tuple[list[Shape], list[Shape]]:
+    """Shapes of base and platform: a plate below the hips, one above the balls, and a bracket for each."""
+    floor = [bar((0, 0, -0.08), (0, 0, -0.05), base + 0.07, FRAME)]
+    up = np.array([0.0, 0.0, 0.01])
+    floor += [bar(hip - 5 * up, hip - up, 0.03, DARK) for hip, _ in anchors]
+    top = [bar((0, 0, 0.04), (0, 0, 0.065), platform + 0.05, OUTPUT)]
+    return floor, top + [bar(tip + up, tip + 7.5 * up, 0.022, DARK) for _, tip in anchors]
+
+
+def _radial(azimuth: float) -> Array:
+    return np.array([math.cos(azimuth), math.sin(azimuth), 0.0])

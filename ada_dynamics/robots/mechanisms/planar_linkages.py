@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Planar linkages in the x-z plane: four-bar, five-bar, six-bar, slider-crank and a parallel gripper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import InputError
+from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.elements import Mimic
+from ada_dynamics.model.model import STANDARD_GRAVITY
+from ada_dynamics.robots.mechanisms.geometry import along, angle_of, angle_with, folded, meeting_point
+from ada_dynamics.robots.mechanisms.parts import (
+    Mechanism,
+    Solid,
+    X,
+    Y,
+    as_many,
+    box,
+    positive,
+    stacked,
+    thin_rod,
+    triangle,
+)
+from ada_dynamics.robots.mechanisms.shapes import DRIVEN, FRAME, OUTPUT, ROD, Layers, block
+
+
+def four_bar(
+    lengths: Sequence[float] = (1.0, 1.0, 1.0, 1.0),
+    masses: Sequence[float] = (1.0, 1.0, 1.0),
+    crank: float = 0.75 * np.pi,
+    *,
+    crossed: bool = False,
+    offset: float = 0.0,
+    gravity: Sequence[float] = STANDARD_GRAVITY,
+) -> Mechanism:
+    """Three thin rods from the origin to a pivot on the ground, in the x-z plane, joints about +y; one motion.
+
+    By default the unit rhombus of Takahashi 2012, fig. 3.9, at (135, -45, 225) deg. Links are `base` and `link_1` to
+    `link_3`, joints `joint_1` to `joint_3`; `closing` joins the last rod to the base.
+
+    Lengths whose longest and shortest add up to the same as the others pass through a flat pose where the linkage can
+    change its branch: (0.4, 0.9, 0.5, 1.0), and every parallelogram.
+
+    Args:
+        lengths: of crank, coupler, rocker and ground [m].
+        masses: of crank, coupler and rocker [kg].
+        crank: angle of the first rod [rad].
+        crossed: whether crank and rocker cross each other; a parallelogram is an antiparallelogram then.
+        offset: distance of each CoM from its rod, along +x at angle zero [m].
+        gravity: [m/s²].
+
+    Raises:
+        InputError: a length or mass is not positive, or the rods do not meet at this crank angle.
+    """
+    positive(lengths=lengths, masses=masses)
+    l1, l2, l3, d = as_many("lengths", lengths, 4)
+    flat, end = Layers(float(np.mean((l1, l2, l3)))), np.array([0.0, 0.0, 1.0])
+    ground = np.array([d, 0.0, 0.0])
+    frame = [*flat.bar(-1, 0 * end, ground, FRAME), flat.pin(0 * end, -1, 0), flat.pin(ground, -1, 2)]
+    builder = Builder("four_bar").link("base", visuals=frame)
+    parent, height = "base", 0.0
+    for i, (length, mass) in enumerate(zip((l1, l2, l3), as_many("masses", masses, 3), strict=True), start=1):
+        looks = flat.bar(i - 1, 0 * end, length * end, (DRIVEN, ROD, OUTPUT)[i - 1])
+        looks += [flat.pin(length * end, i - 1, i)] if i < 3 else []
+        builder.link(f"link_{i}", *thin_rod(length, mass, offset), visuals=looks)
+        builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", (0.0, 0.0, height), axis=Y)
+        parent, height = f"link_{i}", length
+    builder.loop("closing", "revolute", "link_3", "base", (0.0, 0.0, l3), child_xyz=(d, 0.0, 0.0), axis=Y)
+    model = builder.build(gravity=gravity)
+    first, second, third = _four_bar_angles(l1, l2, l3, d, crank, crossed)
+    joints = {"joint_1": first, "joint_2": folded(second - first), "joint_3": folded(third - second)}
+    return Mechanism(model, stacked(model, joints))
+
+
+def _four_bar_angles(
+    l1: float, l2: float, l3: float, d: float, crank: float, crossed: bool
+) -> tuple[float, float, float]:
+    """Angles of the rods against +z."""
+    pin, pivot = l1 * along(crank), np.array([d, 0.0])
+    if l1 == l3 and l2 == d and not crossed:
+        # A parallelogram has a pose at every angle, also where the circles coincide.
+        return crank, 0.5 * np.pi, folded(crank + np.pi)
+    # Uncrossed, the coupler and the rocker meet on the other side of the diagonal than the crank's pivot.
+    side = -1 if pin[1] > 0.0 else 1
+    meeting = meeting_point("the four-bar linkage", pin, l2, pivot, l3, -side if crossed else side)
+    return crank, angle_of(meeting - pin), angle_of(pivot - meeting)
+
+
+def five_bar(
+    lengths: Sequence[float] = (0.3, 0.5, 0.5, 0.3),
+    masses: Sequence[float] = (0.4, 0.3, 0.3, 0.4),
+    width: float = 0.2,
+    tip: Sequence[float] = (0.15, 0.6),
+    gravity: Sequence[float] = STANDARD_GRAVITY,
+) -> Mechanism:
+    """Two cranks at (0, 0) and (width, 0) of the x-z plane, with a rod each that meet at the tip; two motions.
+
+    Joints `left_crank`, `left_rod`, `right_crank`, `right_rod` turn about +y; `tip` joins the rods. The cranks have
+    the motors; the elbows point outwards.
+
+    Args:
+        lengths: of left crank, left rod, right rod and right crank [m].
+        masses: in the same order [kg].
+        width: distance of the pivots [m].
+        tip: where the rods meet, as (x, z) [m].
+        gravity: [m/s²].
+
+    Raises:
+        InputError: a length or mass is not positive, or the tip is out of reach.
+    """
+    positive(lengths=lengths, masses=masses, width=width)
+    a, b, c, d = as_many("lengths", lengths, 4)
+    m = as_many("masses", masses, 4)
+    sides = (("left", 0.0, a, b, m[0], m[1], -1), ("right", width, d, c, m[3], m[2], 1))
+    point = np.array(as_many("tip", tip, 2))
+    flat, end = Layers(float(np.mean((a, b, c, d)))), np.array([0.0, 0.0, 1.0])
+    pivots = [(x, 0.0, 0.0) for x in (0.0, width)]
+    frame = [*flat.bar(-1, pivots[0], pivots[1], FRAME), *(flat.motor(at) for at in pivots)]
+    builder = Builder("five_bar").link("base", visuals=frame)
+    pose: dict[str, float] = {}
+    for layer, (name, x, crank, rod, crank_mass, rod_mass, side) in enumerate(sides, start=1):
+        looks = [*flat.bar(0, 0 * end, crank * end, DRIVEN), flat.pin(0 * end, -1, 0), flat.pin(crank * end, 0, layer)]
+        builder.link(f"{name}_crank", *thin_rod(crank, crank_mass), visuals=looks)
+        builder.joint(f"{name}_crank", "revolute", "base", f"{name}_crank", (x, 0.0, 0.0), axis=Y)
+        looks = [*flat.bar(layer, 0 * end, rod * end, ROD), *([flat.pin(rod * end, 1, 2)] if layer == 1 else [])]
+        builder.link(f"{name}_rod", *thin_rod(rod, rod_mass), visuals=looks)
+        builder.joint(f"{name}_rod", "revolute", f"{name}_crank", f"{name}_rod", (0.0, 0.0, crank), axis=Y)
+        pivot = np.array([x, 0.0])
+        elbow = meeting_point(f"the {name} arm of the five-bar linkage", pivot, crank, point, rod, side)
+        pose[f"{name}_crank"] = angle_of(elbow - pivot)
+        pose[f"{name}_rod"] = folded(angle_of(point - elbow) - pose[f"{name}_crank"])
+    builder.loop("tip", "revolute", "left_rod", "right_rod", (0.0, 0.0, b), child_xyz=(0.0, 0.0, c), axis=Y)
+    builder.actuated(["left_crank", "right_crank"])
+    model = builder.build(gravity=gravity)
+    return Mechanism(model, stacked(model, pose))
+
+
+# Both linkages [m]; (x, z) of the extra pins in the frames of coupler and rocker.
+CRANK, COUPLER, ROCKER, GROUND = 0.3, 0.8, 0.7, 0.9
+COUPLER_PIN, ROCKER_PIN = (-0.3, 0.5), (-0.25, 0.9)
+DENSITY = 1.5  # [kg/m] of rods
+PLATE_MASS = 1.2  # [kg]
+
+
+def watt_six_bar(crank: float = 0.6, gravity: Sequence[float] = STANDARD_GRAVITY) -> Mechanism:
+    """A four-bar whose coupler and rocker are triangles, and two rods between their free corners; one motion.
+
+    Watt's linkage of type I: the second loop lies between moving links only. Loops `rocker_pin` and `outer_pin`; the
+    motor is at `crank`.
+
+    Args:
+        crank: angle of the crank [rad].
+        gravity: [m/s²].
+
+    Raises:
+        InputError: the bars do not meet at this crank angle.
+    """
+    frame = _InnerFourBar(crank)
+    first, second = 0.55, 0.6
+    corner, far = frame.in_coupler(COUPLER_PIN), frame.in_rocker(ROCKER_PIN)
+    tip = meeting_point("the outer loop of Watt's linkage", corner, first, far, second, -1)
+    builder = _six_bar_builder("watt_six_bar", rocker_is_plate=True)
+    _rod(builder, "upper", "coupler", COUPLER_PIN, first)
+    _rod(builder, "lower", "rocker", ROCKER_PIN, second)
+    builder.loop("outer_pin", "revolute", "upper", "lower", (0.0, 0.0, first), child_xyz=(0.0, 0.0, second), axis=Y)
+    model = builder.actuated(["crank"]).build(gravity=gravity)
+    pose = frame.angles | {
+        "upper": folded(angle_of(tip - corner) - frame.coupler),
+        "lower": folded(angle_of(tip - far) - frame.rocker),
+    }
+    return Mechanism(model, stacked(model, pose))
+
+
+def stephenson_six_bar(crank: float = 0.6, gravity: Sequence[float] = STANDARD_GRAVITY) -> Mechanism:
+    """A four-bar whose coupler is a triangle, and two rods from its free corner to the ground; one motion.
+
+    Stephenson's linkage of type III. Loops `rocker_pin` and `outer_pin`; the motor is at `crank`.
+
+    Args:
+        crank: angle of the crank [rad].
+        gravity: [m/s²].
+
+    Raises:
+        InputError: the bars do not meet at this crank angle.
+    """
+    frame = _InnerFourBar(crank)
+    first, second, pivot = 0.7, 0.8, (-0.6, 0.2)
+    corner = frame.in_coupler(COUPLER_PIN)
+    tip = meeting_point("the outer loop of Stephenson's linkage", corner, first, pivot, second, -1)
+    builder = _six_bar_builder("stephenson_six_bar", rocker_is_plate=False)
+    _rod(builder, "upper", "coupler", COUPLER_PIN, first)
+    _rod(builder, "lower", "base", pivot, second)
+    builder.loop("outer_pin", "revolute", "upper", "lower", (0.0, 0.0, first), child_xyz=(0.0, 0.0, second), axis=Y)
+    model = builder.actuated(["crank"]).build(gravity=gravity)
+    pose = frame.angles | {
+        "upper": folded(angle_of(tip - corner) - frame.coupler),
+        "lower": angle_of(tip - np.array(pivot)),
+    }
+    return Mechanism(model, stacked(model, pose))
+
+
+class _InnerFourBar:
+    """Pose of the inner four-bar: the rocker stands on the ground, the coupler leads from the crank to its top."""
+
+    def __init__(self, crank: float) -> None:
+        self.pin, self.pivot = CRANK * along(crank), np.array([GROUND, 0.0])
+        top = meeting_point("the inner four-bar", self.pin, COUPLER, self.pivot, ROCKER, -1)
+        self.coupler, self.rocker = angle_of(top - self.pin), angle_of(top - self.pivot)
+        self.angles = {"crank": crank, "coupler": folded(self.coupler - crank), "rocker": self.rocker}
+
+    def in_coupler(self, point: Sequence[float]) -> Array:
+        return self.pin + _turned(self.coupler, point)
+
+    def in_rocker(self, point: Sequence[float]) -> Array:
+        return self.pivot + _turned(self.rocker, point)
+
+
+def _turned(angle: float, point: Sequence[float]) -> Array:
+    """(x, z) of a point that is fixed in a turned link."""
+    s, c = math.sin(angle), math.cos(angle)
+    return np.array([c * point[0] + s * point[1], -s * point[0] + c * point[1]])
+
+
+def _six_bar_builder(name: str, rocker_is_plate: bool) -> Builder:
+    builder = Builder(name).link("base")
+    builder.link("crank", *thin_rod(CRANK, DENSITY * CRANK)).joint("crank", "revolute", "base", "crank", axis=Y)
+    builder.link("coupler", *_plate(COUPLER, COUPLER_PIN))
+    builder.joint("coupler", "revolute", "crank", "coupler", (0.0, 0.0, CRANK), axis=Y)
+    builder.link("rocker", *(_plate(ROCKER, ROCKER_PIN) if rocker_is_plate else thin_rod(ROCKER, DENSITY * ROCKER)))
+    builder.joint("rocker", "revolute", "base", "rocker", (GROUND, 0.0, 0.0), axis=Y)
+    return builder.loop(
+        "rocker_pin", "revolute", "coupler", "rocker", (0.0, 0.0, COUPLER), child_xyz=(0.0, 0.0, ROCKER), axis=Y
+    )
+
+
+def _plate(length: float, corner: Sequence[float]) -> Solid:
+    return triangle([(0.0, 0.0, 0.0), (0.0, 0.0, length), (corner[0], 0.0, corner[1])], PLATE_MASS)
+
+
+def _rod(builder: Builder, name: str, parent: str, pin: Sequence[float], length: float) -> None:
+    builder.link(name, *thin_rod(length, DENSITY * length))
+    builder.joint(name, "revolute", parent, name, (pin[0], 0.0, pin[1]), axis=Y)
+
+
+def slider_crank(
+    crank: float = 0.3,
+    rod: float = 0.7,
+    masses: Sequence[float] = (0.5, 1.0, 0.8),
+    angle: float = 0.7,
+    *,
+    height: float = 0.0,
+    gravity: Sequence[float] = STANDARD_GRAVITY,
+) -> Mechanism:
+    """A crank at the origin, a rod and a slider that is guided along +x, in the x-z plane; one motion.
+
+    Joints `crank`, `rod` and `slider` turn about +y, rods lie along +z at angle zero; `guide` is the prismatic loop
+    joint between the base and the slider. With crank = rod the linkage can change its branch where both are upright.
+
+    Args:
+        crank: length [m].
+        rod: length [m].
+        masses: of crank, rod and slider [kg].
+        angle: of the crank [rad].
+        height: of the guide above the crank's pivot [m].
+        gravity: [m/s²].
+
+    Raises:
+        InputError: a length or mass is not positive, or the rod does not reach the guide.
+    """
+    positive(crank=crank, rod=rod, masses=masses)
+    m1, m2, m3 = as_many("masses", masses, 3)
+    flat = Layers(0.5 * (crank + rod))
+    start, far, hinge, end = (0.0, 0.0, 0.0), crank + rod, (0.0, 0.0, crank), (0.0, 0.0, rod)
+    rail = [
+        *flat.bar(-1, start, (0.1 * far, 0.0, height), FRAME),
+        *flat.bar(-1, (0.1 * far, 0, height), (1.1 * far, 0, height), FRAME),
+    ]
+    builder = Builder("slider_crank").link("base", visuals=[*rail, flat.motor(start)])
+    looks = [*flat.bar(0, start, hinge, DRIVEN), flat.pin(start, -1, 0), flat.pin(hinge, 0, 1)]
+    builder.link("crank", *thin_rod(crank, m1), visuals=looks).joint("crank", "revolute", "base", "crank", axis=Y)
+    builder.link("rod", *thin_rod(rod, m2), visuals=[*flat.bar(1, start, end, ROD), flat.pin(end, 0, 1)])
+    builder.joint("rod", "revolute", "crank", "rod", hinge, axis=Y)
+    carriage = block(start, (0.1, 1.2 * flat.thickness, 2.0 * flat.width), OUTPUT)
+    builder.link("slider", *box((0.1, 0.05, 0.05), m3), visuals=[carriage])
+    builder.joint("slider", "revolute", "rod", "slider", end, axis=Y)
+    builder.loop("guide", "prismatic", "base", "slider", (0.0, 0.0, height), axis=X)
+    builder.actuated(["crank"])
+    model = builder.build(gravity=gravity)
+    # The slider is the one ahead of the two that the rod reaches: crank cos(angle) + rod cos(t) = height.
+    t = angle_with("the slider-crank", rod, 0.0, height - crank * float(math.cos(angle)), 1)
+    return Mechanism(model, stacked(model, {"crank": angle, "rod": t - angle, "slider": -t}))
+
+
+FINGER_LENGTH, FINGER_SPACING = 0.06, 0.02  # of the bars, and between the two of a finger [m]
+
+
+def parallel_gripper(opening: float = 0.5, gravity: Sequence[float] = STANDARD_GRAVITY) -> Mechanism:
+    """Two parallelogram fingers in the x-z plane, geared to each other by a mimic joint; one motion.
+
+    Each finger has the joints `<side>_drive` and `<side>_link` on the palm and `<side>_pad` between drive and pad; the
+    loop `<side>_pin` joins link and pad. `right_drive` mimics `left_drive`, which has the motor.
+
+    Args:
+        opening: angle of the bars to both sides [rad].
+        gravity: [m/s²].
+
+    Raises:
+        InputError: the opening is not between -90 and 90 deg.
+    """
+    if not abs(opening) < 0.5 * np.pi:
+        raise InputError(f"opening is {opening} rad; it must be between -π/2 and π/2.")
+    builder = Builder("parallel_gripper").link("palm", *box((0.08, 0.04, 0.03), 0.3))
+    pose: dict[str, float] = {}
+    for side, sign in (("left", -1.0), ("right", 1.0)):
+        drive, link, pad = f"{side}_drive", f"{side}_link", f"{side}_pad"
+        inner, outer = (sign * 0.01, 0.0, 0.015), (sign * (0.01 + FINGER_SPACING), 0.0, 0.015)
+        mimic = Mimic("left_drive", -1.0) if side == "right" else None
+        builder.link(drive, *thin_rod(FINGER_LENGTH, 0.02)).joint(
+            drive, "revolute", "palm", drive, inner, axis=Y, mimic=mimic
+        )
+        builder.link(pad, *box((0.01, 0.02, 0.05), 0.03, (sign * 0.005, 0.0, 0.02)))
+        builder.joint(pad, "revolute", drive, pad, (0.0, 0.0, FINGER_LENGTH), axis=Y)
+        builder.link(link, *thin_rod(FINGER_LENGTH, 0.015)).joint(link, "revolute", "palm", link, outer, axis=Y)
+        builder.loop(
+            f"{side}_pin",
+            "revolute",
+            link,
+            pad,
+            (0.0, 0.0, FINGER_LENGTH),
+            child_xyz=(sign * FINGER_SPACING, 0.0, 0.0),
+            axis=Y,
+        )
+        angle = sign * opening
+        pose |= {link: angle, pad: -angle}
+    model = builder.actuated(["left_drive"]).build(gravity=gravity)
+    return Mechanism(model, stacked(model, pose | {"left_drive": -opening}))
