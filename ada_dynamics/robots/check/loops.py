@@ -132,8 +132,8 @@ def _singularity_findings(facts: ConstraintReport, locations: _LoopLocations) ->
         return []
     which = "the zero configuration" if facts.start_is_closed else "the closed configuration nearest to zero"
     message = (
-        f"{which} is singular: the mobility is {state.mobility} instead of {facts.analysis.mobility}, and the motion from "
-        "rest is not uniquely determined."
+        f"{which} is singular: the mobility is {state.mobility} instead of {facts.analysis.mobility}, and the motion "
+        "from rest is not uniquely determined."
     )
     return [locations.finding("singular-pose", "warning", loops, message, "Start from another configuration.")]
 
