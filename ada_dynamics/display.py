@@ -14,7 +14,7 @@ from ada_dynamics.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_HTML_MODULE = "ada_dynamics.notebook"
+_HTML_MODULE = "ada_dynamics.notebook.html"
 _PAGE_MODULE = "ada_tools.browser.background"
 
 

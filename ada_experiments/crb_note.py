@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.drawing import colours
-from ada_dynamics.drawing.plots import drawing, save
+from ada_dynamics.drawing.plots import figure_context, save
 from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
@@ -161,7 +161,7 @@ def _plot(found: Sequence[Costs], path: Path) -> Path:
     """Ratios of operations and of times, robot by robot."""
     path.parent.mkdir(parents=True, exist_ok=True)
     titles = ("(a) Operations", "(b) Time")
-    with drawing() as new_figure:
+    with figure_context() as new_figure:
         figure = new_figure(9.0, 3.6)
         panels: Any = figure.subplots(1, 2, sharey=True)
         for axes, title, of in zip(panels, titles, (_operation_ratios, _time_ratios), strict=True):

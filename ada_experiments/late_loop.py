@@ -15,7 +15,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing import colours
-from ada_dynamics.drawing.plots import drawing, save
+from ada_dynamics.drawing.plots import figure_context, save
 from ada_experiments.hybrid_motion import KNOWN, read_settings
 from ada_experiments.hybrid_motion_rig import Network, Rig
 from ada_experiments.motion_simulation.lock_step import Record
@@ -169,7 +169,7 @@ def draw(found: PassivityMap, path: Path | None = None) -> Any:
         found: to be shown.
         path: file to write.
     """
-    with drawing() as new_figure:
+    with figure_context() as new_figure:
         figure = new_figure(8.6, 3.4)
         panels: Any = figure.subplots(1, 2, sharey=True)
         shown = (

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.drawing.plots import drawing, save
+from ada_dynamics.drawing.plots import figure_context, save
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.robots.load import load
 from ada_dynamics.spatial.rotation import from_quaternion
@@ -278,7 +278,7 @@ def _section(lengths: str, path: Path, points: int) -> Path:
     allowed = found.valid.reshape(points, 2 * points, len(angles), 8)
     counts = (allowed.sum(axis=3).max(axis=2), 100.0 * allowed.any(axis=3).mean(axis=2))
     path.parent.mkdir(parents=True, exist_ok=True)
-    with drawing() as new_figure:
+    with figure_context() as new_figure:
         figure = new_figure(8.6, 5.0)
         panels: Any = figure.subplots(1, 2, sharey=True)
         titles = ("(a) Most solutions with one S1", "(b) Angles of S1 with a solution [%]")

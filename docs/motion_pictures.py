@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from ada_dynamics.drawing.drawing import Figurine, draw, prepare
+from ada_dynamics.drawing.robot_drawing import RobotDrawing, draw_robot, prepare_axes
 
 Names = dict[str, Any]
 SIZE = (8.0, 3.4)  # [inch]
@@ -58,9 +58,9 @@ MOTIONS: dict[str, Callable[[Names], Figure]] = {
 def _poses(log: Any, times: Any, plane: str) -> tuple[Figure, Any]:
     """A figure with poses of a motion to the left, the last one darkest, and axes to the right."""
     figure = Figure(figsize=SIZE, layout="constrained")
-    figurine = Figurine(log.dynamics)
-    poses = [figurine.at(log.q[row]) for row in np.searchsorted(log.t, times).clip(max=len(log) - 1)]
-    axes = prepare(figure, 121, poses, plane)
+    drawer = RobotDrawing(log.dynamics)
+    poses = [drawer.at(log.q[row]) for row in np.searchsorted(log.t, times).clip(max=len(log) - 1)]
+    axes = prepare_axes(figure, 121, poses, plane)
     for i, pose in enumerate(poses, 1):
-        draw(axes, pose, plane, 0.12 + 0.88 * (i / len(poses)) ** 1.5, 2.0 + i)
+        draw_robot(axes, pose, plane, 0.12 + 0.88 * (i / len(poses)) ** 1.5, 2.0 + i)
     return figure, figure.add_subplot(122)

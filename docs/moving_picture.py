@@ -16,7 +16,7 @@ from PIL import Image
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
-from ada_dynamics.drawing.drawing import Figurine, Pose, draw, prepare
+from ada_dynamics.drawing.robot_drawing import PlacedRobot, RobotDrawing, draw_robot, prepare_axes
 from ada_dynamics.drawing.solids import Solid
 from ada_dynamics.robots.mechanisms import stewart
 from ada_dynamics.spatial.orientation import pose_of
@@ -97,10 +97,10 @@ def pictures(robots: list[Dragged]) -> Iterator[Image.Image]:
     figure = Figure(figsize=(7.2, 3.7), dpi=90)
     figure.subplots_adjust(left=0.0, right=1.0, bottom=0.0, top=0.92, wspace=0.0)
     canvas = FigureCanvasAgg(figure)
-    figurines = [Figurine(ada.Dynamics(one.model)) for one in robots]
+    drawers = [RobotDrawing(ada.Dynamics(one.model)) for one in robots]
     scenes: list[Any] = []
-    for i, (one, figurine) in enumerate(zip(robots, figurines, strict=True), 1):
-        axes = prepare(figure, 100 + 10 * len(robots) + i, [figurine.at(q) for q in one.poses[::8]], "3d")
+    for i, (one, drawer) in enumerate(zip(robots, drawers, strict=True), 1):
+        axes = prepare_axes(figure, 100 + 10 * len(robots) + i, [drawer.at(q) for q in one.poses[::8]], "3d")
         axes.set_axis_off()
         axes.computed_zorder = False  # what is drawn first is behind
         axes.set_box_aspect((1, 1, 1), zoom=1.45)
@@ -113,9 +113,9 @@ def pictures(robots: list[Dragged]) -> Iterator[Image.Image]:
         for axes, kept in zip((*scenes, glass), own, strict=True):
             for artist in [a for a in axes.get_children() if a not in kept]:
                 artist.remove()
-        for axes, one, figurine in zip(scenes, robots, figurines, strict=True):
+        for axes, one, drawer in zip(scenes, robots, drawers, strict=True):
             limits = axes.get_xlim(), axes.get_ylim(), axes.get_zlim()
-            draw(axes, _sorted(figurine.at(one.poses[row]), axes), "3d")
+            draw_robot(axes, _sorted(drawer.at(one.poses[row]), axes), "3d")
             axes.set(xlim=limits[0], ylim=limits[1], zlim=limits[2])
             way = _on(glass, axes, np.vstack([one.held, one.held[:1]]))
             glass.plot(*way, color=HAND, lw=1.2, alpha=0.35)
@@ -124,7 +124,7 @@ def pictures(robots: list[Dragged]) -> Iterator[Image.Image]:
         yield Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy())
 
 
-def _sorted(pose: Pose, axes: Any) -> Pose:
+def _sorted(pose: PlacedRobot, axes: Any) -> PlacedRobot:
     """The pose with its convex solids in an order in which none covers what is in front of it."""
     M = axes.get_proj()
     eye = np.linalg.solve(M[[0, 1, 3], :3], -M[[0, 1, 3], 3])

@@ -21,11 +21,10 @@ from motion_pictures import MOTIONS
 from PIL import Image
 
 from ada_dynamics import Dynamics, Simulation, load
-from ada_dynamics.drawing.drawing import Figurine, prepare
-from ada_dynamics.drawing.drawing import draw as draw_pose
 from ada_dynamics.drawing.maps import plot_map
 from ada_dynamics.drawing.plots import figure_of
-from ada_dynamics.drawing.skeleton import skeleton
+from ada_dynamics.drawing.robot_drawing import RobotDrawing, prepare_axes, skeleton
+from ada_dynamics.drawing.robot_drawing import draw_robot as draw_pose
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import CompiledController, half_sine, scene_for
 from ada_experiments import awa_own_robot, late_loop, push_sweep, pushed_device
@@ -194,9 +193,9 @@ def motions() -> Figure:
     figure = Figure(figsize=(10.0, 5.6), layout="constrained")
     grid = figure.add_gridspec(2, 3, height_ratios=[2.4, 1.0])
     for column, (log, title) in enumerate(zip(logs, titles, strict=True)):
-        figurine = Figurine(log.dynamics)
-        poses = [figurine.at(log.q[i]) for i in np.linspace(0, len(log) - 1, 6).astype(int)]
-        axes = prepare(figure, grid[0, column], poses, "xz")
+        drawer = RobotDrawing(log.dynamics)
+        poses = [drawer.at(log.q[i]) for i in np.linspace(0, len(log) - 1, 6).astype(int)]
+        axes = prepare_axes(figure, grid[0, column], poses, "xz")
         for i, pose in enumerate(poses):
             draw_pose(axes, pose, "xz", 0.12 + 0.88 * (i / 5) ** 1.5, 2.0 + i)
         axes.set_title(f"{log.model.name} {title}", fontsize="medium")
@@ -221,12 +220,12 @@ def control() -> Figure:
     )
     ends = (bar.t[-1], 5.0, 3.0)
     for column, (log, title, end) in enumerate(zip((bar, stops, pushed), titles, ends, strict=True)):
-        figurine = Figurine(log.dynamics)
+        drawer = RobotDrawing(log.dynamics)
         first = 0.0 if log is not pushed else 1.0
         last = end if log is not pushed else 1.33
         rows = np.searchsorted(log.t, np.linspace(first, last, 5)).clip(max=len(log) - 1)
-        poses = [figurine.at(log.q[i]) for i in rows]
-        axes = prepare(figure, grid[0, column], poses, "xz")
+        poses = [drawer.at(log.q[i]) for i in rows]
+        axes = prepare_axes(figure, grid[0, column], poses, "xz")
         for i, pose in enumerate(poses):
             draw_pose(axes, pose, "xz", 0.12 + 0.88 * (i / 4) ** 1.5, 2.0 + i)
         axes.set_title(title, fontsize="medium")
@@ -422,7 +421,7 @@ def _colours(values: Any) -> list[tuple[float, float, float]]:
     return [(0.2 + 0.7 * s, 0.3, 0.9 - 0.7 * s) for s in shares]
 
 
-def draw(name: str, folder: str | Path = IMAGES) -> Path:
+def draw_robot(name: str, folder: str | Path = IMAGES) -> Path:
     """Run an example, if the picture is of one, and draw it."""
     if name == MOVING:
         return moving_picture.write(Path(folder) / f"{name}.gif")
@@ -444,4 +443,4 @@ def _save(figure: Figure, path: Path) -> Path:
 
 if __name__ == "__main__":
     for wanted in sys.argv[1:] or (MOVING, *OVERVIEWS, *PICTURES):
-        print(draw(wanted))
+        print(draw_robot(wanted))

@@ -29,8 +29,7 @@ class FixedFeet(NamedTuple):
     Attributes:
         zmp: zero-moment point of all feet, (N, 3) [m]; NaN while they pull.
         margin: signed distance of the zero-moment point to the border of the soles, (N,) [m]: negative outside, -inf
-            while
-            they pull.
+            while they pull.
         soles: corners of the convex hull of the soles, counter-clockwise, (n, 2) [m].
         wrenches: wrench [force, moment] of the ground in the world frame by fixing joint, (N, 6).
     """

@@ -152,12 +152,10 @@ def power_balance(
         motion: a `Log`, or a motion with model, t, q, v and optionally tau, external and contact wrenches.
         stops: joint stops; by default those of the simulation that created a log.
         friction_speed: speed below which Coulomb friction is viscous (see `joint_loads`); by default that of the
-            simulation
-            for its logs, and f sign(v) for other motions.
+            simulation for its logs, and f sign(v) for other motions.
         contact_frames: link and point of each contact (see `balance`); those of the log by default.
         is_held: True if the efforts are held from each row to the next, False for samples of a smooth signal; as
-            recorded
-            in a log by default, else True.
+            recorded in a log by default, else True.
         efforts: efforts of the motors, (N, nv); `motion.tau` by default.
 
     Raises:

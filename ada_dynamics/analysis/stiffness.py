@@ -57,11 +57,9 @@ def link_stiffness(
         link: name of the link.
         q: configuration(s) with closed loops.
         joints: stiffness of each motor [N m/rad, N/m] by name of the joint, or one for all; other joints, such as
-            flexures,
-            may be included.
+            flexures, may be included.
         rows: relevant rows: "linear", "angular", "all", or indices of rows of the Jacobian. For "linear", K is the
-            stiffness
-            against forces at the point with free orientation.
+            stiffness against forces at the point with free orientation.
         point: point of the link in its frame [m].
 
     Raises:

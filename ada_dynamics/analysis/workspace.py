@@ -99,14 +99,12 @@ def workspace(
         axes: ascending values of world coordinates: "x", "y", "z" of the point [m], or "rx", "ry", "rz", the rotation
             vector from the orientation of the link at q [rad].
         rows: constrained rows: "linear", "angular", "all", or indices of rows of the Jacobian; their rank must equal
-            the
-            mobility.
+            the mobility.
         point: point of the link in its frame [m].
 
     Raises:
         InputError: an axis is unknown or not ascending, the number of rows does not match the mobility, or the grid
-            cannot
-            be reached from the configuration.
+            cannot be reached from the configuration.
     """
     dynamics.require_link(link)
     values = _values(axes)

@@ -2,9 +2,9 @@
 """Materials of contacts: stiffness, dissipation and friction, with defaults for a time step of 1 ms.
 
 Four rates limit the time step h for a body of mass m on n points (`docs/contact.md` derives them): ω = √(p g / sink) of
-the springs, independent of the mass; 3/2 e g of the dissipation at rest; 3/2 e ω v at an impact with speed v; and
-μ g / v_s of the friction at rest. The pitching rate of a wide body is up to √3 times its heaving rate, and the friction
-at the foot of a tall body acts on up to four times its inverse mass.
+the springs, independent of the mass; 3/2 e g of the dissipation at rest; 3/2 e ω v at an impact with speed v; and μ g /
+v_s of the friction at rest. The pitching rate of a wide body is up to √3 times its heaving rate, and the friction at
+the foot of a tall body acts on up to four times its inverse mass.
 """
 
 from __future__ import annotations
@@ -59,8 +59,7 @@ class Material:
         dissipation: e, loss of restitution per impact speed [s/m]; 0 is elastic.
         friction: coefficient μ.
         slip_speed: speed below which friction is approximately viscous [m/s]; on a slope, a body at rest creeps at
-            about
-            slip_speed tan(slope) / μ.
+            about slip_speed tan(slope) / μ.
         exponent: p, 1 for linear springs or 1.5 for two spheres (Hertz).
     """
 

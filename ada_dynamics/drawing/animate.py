@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moving pictures of a motion without a display: .gif, .mp4, or one frame as a .png."""
+"""Animations of a motion without a display: .gif, .mp4, or one frame as .png."""
 
 from __future__ import annotations
 
@@ -18,8 +18,17 @@ from numpy.typing import NDArray
 from ada_dynamics.analysis.motion import StateTrajectory, dynamics_of
 from ada_dynamics.arrays import Array
 from ada_dynamics.display import NotebookDisplay
-from ada_dynamics.drawing.drawing import Figurine, Pose, draw, goes_far, look_at, prepare, reach, view_of
-from ada_dynamics.drawing.plots import drawing, save
+from ada_dynamics.drawing.plots import figure_context, save
+from ada_dynamics.drawing.robot_drawing import (
+    PlacedRobot,
+    RobotDrawing,
+    center_axes,
+    draw_robot,
+    exceeds_view,
+    half_extent,
+    prepare_axes,
+    select_plane,
+)
 from ada_dynamics.errors import InputError
 from ada_dynamics.extras import how_to_install
 
@@ -28,18 +37,18 @@ Progress = Callable[[float, str], object]
 
 ENDINGS = (".gif", ".mp4", ".png")
 _COLOURS = 64  # of a .gif
-_FRAMED = 40  # poses that the axes must hold
+_FRAMED = 40  # configurations that determine the axes limits
 
 
 class Film(NotebookDisplay):
-    """A moving picture in a file, which notebooks show.
+    """An animation in a file, displayed by notebooks.
 
     Attributes:
-        path: of the file.
+        path: path of the file.
     """
 
     def __init__(self, path: Path) -> None:
-        """Args: the file."""
+        """Initialize with the path of the file."""
         self.path = path
 
     def __fspath__(self) -> str:
@@ -61,35 +70,34 @@ def animate(
     dpi: int = 90,
     progress: Progress | None = None,
 ) -> Path:
-    """Write a moving picture.
+    """Write an animation.
 
     Args:
-        log: a `Log`, or anything with its model, t, q and v.
+        log: a `Log`, or a motion with model, t, q and v.
         path: file to write: .gif (needs pillow), .mp4 (needs ffmpeg) or .png (one frame).
-        fps: frames per second; a .gif counts in hundredths of a second.
-        speed: seconds of the motion per second of the film.
-        plane: "xz", "yz", "xy" (seen along an axis) or "3d"; by default "xz" for a robot that stays in it, else "3d".
+        fps: frames per second; a .gif has a resolution of 10 ms.
+        speed: seconds of the motion per second of the animation.
+        plane: "xz", "yz", "xy" (orthogonal projection) or "3d"; by default "xz" for planar motions in it, else "3d".
         at: time of the frame of a .png [s]; the last one by default.
-        size: [inch].
+        size: size of the figure [inch].
         dpi: dots per inch.
-        progress: called with the share that is done and a word.
+        progress: called with the completed fraction and a description.
 
     Returns:
         The file.
 
     Raises:
-        InputError: the ending or a number is unusable, the file cannot be written, or what it takes is not installed;
-            the message says how to get it.
+        InputError: the suffix or a number is invalid, the file cannot be written, or a dependency is not installed.
     """
     file = Path(path)
     check_tools(file)
     ending = file.suffix.lower()
     for name, value in (("fps", fps), ("speed", speed), ("dpi", dpi)):
         if not 0.0 < value < np.inf:
-            raise InputError(f"{name} is {value}; it must be positive.")
+            raise InputError(f"{name} is {value}; it must be positive.", field=name, value=value)
     if not len(log.t):
-        raise InputError(f"the log of model {log.model.name!r} has no rows to draw.")
-    film = _Film(log, plane, size, dpi)
+        raise InputError(f"the log of model {log.model.name!r} has no rows to draw.", field="log", value=0)
+    film = _FrameRenderer(log, plane, size, dpi)
     if ending == ".png":
         return film.write_still(file, at)
     rows = _rows(log.t, speed / fps)
@@ -101,22 +109,22 @@ def animate(
     return file
 
 
-class _Film:
-    """Frames of a motion, on one figure that is drawn anew."""
+class _FrameRenderer:
+    """Renders frames of a motion on one figure."""
 
     def __init__(self, log: StateTrajectory, plane: str | None, size: tuple[float, float], dpi: int) -> None:
         self.log, self.size, self.dpi = log, size, dpi
-        self.figurine = Figurine(dynamics_of(log))
+        self.drawer = RobotDrawing(dynamics_of(log))
         some = np.unique(np.linspace(0, len(log.t) - 1, min(_FRAMED, len(log.t))).astype(int))
-        self.framed: list[Pose] = [self.figurine.at(log.q[i]) for i in some]
-        self.plane = view_of(self.framed, plane)
-        self.half = reach(self.framed) if goes_far(self.framed) else None  # the camera then follows the robot
+        self.framed: list[PlacedRobot] = [self.drawer.at(log.q[i]) for i in some]
+        self.plane = select_plane(self.framed, plane)
+        self.half = half_extent(self.framed) if exceeds_view(self.framed) else None  # the camera then follows the robot
 
     def frames(self, rows: Iterable[int]) -> Iterator[Frame]:
-        """Pictures of some rows."""
-        with drawing() as new_figure:
+        """Rendered frames of some rows."""
+        with figure_context() as new_figure:
             figure, axes = self._prepared(new_figure)
-            figure.canvas.draw()  # lays it out once; it must not jump about later
+            figure.canvas.draw()  # layout is computed once, so frames do not shift
             figure.set_layout_engine("none")
             for row in rows:
                 self._show(axes, row)
@@ -124,39 +132,40 @@ class _Film:
                 yield np.asarray(figure.canvas.buffer_rgba())[..., :3].copy()
 
     def write_still(self, file: Path, at: float | None) -> Path:
-        """One frame."""
+        """Write one frame."""
         t = self.log.t
         if at is not None and not t[0] <= at <= t[-1]:
-            raise InputError(f"at is {at:g} s; the log is from {t[0]:g} s to {t[-1]:g} s.")
-        with drawing() as new_figure:
+            text = f"at is {at:g} s; the log is from {t[0]:g} s to {t[-1]:g} s."
+            raise InputError(text, field="at", value=at, allowed=(float(t[0]), float(t[-1])))
+        with figure_context() as new_figure:
             figure, axes = self._prepared(new_figure)
             self._show(axes, len(t) - 1 if at is None else int(np.argmin(np.abs(t - at))))
             return save(figure, file)
 
     def _prepared(self, new_figure: Any) -> tuple[Any, Any]:
-        # An even number of dots: films in the common colour format need it.
+        # Common video formats need an even number of pixels.
         width, height = (2.0 * round(0.5 * side * self.dpi) / self.dpi for side in self.size)
         figure = new_figure(width, height)
         figure.set_dpi(self.dpi)
-        axes = prepare(figure, 111, self.framed, self.plane)
+        axes = prepare_axes(figure, 111, self.framed, self.plane)
         axes.set_title(" ")
-        self._own = set(axes.get_children())
+        self._static = set(axes.get_children())
         return figure, axes
 
     def _show(self, axes: Any, row: int) -> None:
-        for artist in [a for a in axes.get_children() if a not in self._own]:
+        for artist in [a for a in axes.get_children() if a not in self._static]:
             artist.remove()
         limits = (axes.get_xlim(), axes.get_ylim())
-        pose = self.figurine.at(self.log.q[row])
-        draw(axes, pose, self.plane)
+        pose = self.drawer.at(self.log.q[row])
+        draw_robot(axes, pose, self.plane)
         axes.set(xlim=limits[0], ylim=limits[1])
         if self.half is not None:
-            look_at(axes, pose, self.plane, self.half)
+            center_axes(axes, pose, self.plane, self.half)
         axes.set_title(f"{self.log.model.name}   t = {self.log.t[row]:.2f} s", loc="center")
 
 
 def _rows(t: Array, step: float) -> list[int]:
-    """The rows nearest to equally spaced times."""
+    """Rows nearest to equally spaced times."""
     times = np.arange(t[0], t[-1] + 0.5 * step, step)
     after = np.clip(np.searchsorted(t, times), 1, max(len(t) - 1, 1))
     if len(t) == 1:
@@ -173,14 +182,14 @@ def _counted(frames: Iterator[Frame], count: int, progress: Progress | None) -> 
 
 
 def _write_gif(file: Path, frames: Iterator[Frame], fps: float) -> None:
-    from PIL import Image  # there, as check_tools has found
+    from PIL import Image  # checked by check_tools
 
     images = (Image.fromarray(frame).quantize(_COLOURS) for frame in frames)
-    each = max(2, round(100.0 / fps)) * 10  # [ms]; what is shorter many viewers take for 100 ms
+    each = max(2, round(100.0 / fps)) * 10  # [ms]; many viewers replace shorter durations by 100 ms
     try:
         next(images).save(file, save_all=True, append_images=images, duration=each, loop=0, optimize=False)
     except OSError as problem:
-        raise InputError(f"the animation cannot be written to {file}: {problem}") from None
+        raise InputError(f"the animation cannot be written to {file}: {problem}", field="path") from None
 
 
 def _write_mp4(file: Path, frames: Iterator[Frame], fps: float) -> None:
@@ -192,36 +201,34 @@ def _write_mp4(file: Path, frames: Iterator[Frame], fps: float) -> None:
     command = [program, "-y", "-loglevel", "error", *given, *wanted]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         into, out = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stderr)
-        with contextlib.suppress(BrokenPipeError):  # it has ended; what it says is read below
+        with contextlib.suppress(BrokenPipeError):  # the process has ended; its output is read below
             into.write(first.tobytes())
             for frame in frames:
                 into.write(frame.tobytes())
             into.close()
-        said = out.read().decode("utf-8", "replace").strip()
+        output = out.read().decode("utf-8", "replace").strip()
     if process.returncode:
-        raise InputError(f"ffmpeg could not write {file}: {said.splitlines()[-1] if said else 'it said nothing'}")
+        reason = output.splitlines()[-1] if output else "no output"
+        raise InputError(f"ffmpeg could not write {file}: {reason}", field="path", value=str(file))
 
 
 def check_tools(file: Path) -> None:
-    """Refuse a file that cannot become a film here.
-
-    Raises:
-        InputError: its ending is none of a film, or what it takes is not installed.
-    """
+    """Raise an InputError if the suffix is not supported or a dependency is not installed."""
     ending = file.suffix.lower()
     if ending not in ENDINGS:
-        raise InputError(f"{file.name!r}: an animation ends in one of {', '.join(ENDINGS)}.")
+        text = f"{file.name!r}: the suffix of an animation is one of {', '.join(ENDINGS)}."
+        raise InputError(text, field="path", value=str(file), allowed=ENDINGS)
     if ending == ".mp4":
         ffmpeg()
     if ending == ".gif" and importlib.util.find_spec("PIL") is None:
-        raise InputError(f"a .gif needs pillow: {how_to_install('tools')}")
+        raise InputError(f"a .gif needs pillow: {how_to_install('tools')}", field="path", value=str(file))
 
 
 def ffmpeg() -> str:
-    """The program that makes films: the machine's own, or that of the package imageio-ffmpeg.
+    """Path of ffmpeg: an installed program, or that of the package imageio-ffmpeg.
 
     Raises:
-        InputError: there is none.
+        InputError: ffmpeg is not installed.
     """
     own = shutil.which("ffmpeg")
     if own:
@@ -231,6 +238,5 @@ def ffmpeg() -> str:
 
         return str(get_ffmpeg_exe())
     except (ImportError, RuntimeError):
-        raise InputError(
-            "an .mp4 needs ffmpeg: apt install ffmpeg, or pip install imageio-ffmpeg. A .gif needs neither."
-        ) from None
+        text = "an .mp4 needs ffmpeg: apt install ffmpeg, or pip install imageio-ffmpeg. A .gif needs neither."
+        raise InputError(text, field="path", allowed=".gif") from None

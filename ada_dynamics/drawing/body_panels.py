@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Panels of the whole robot: energy, power, momentum, centre of mass, loops, contact, balance (figs. 3.17, 3.22)."""
+"""Panels of the whole robot: energy, power, momentum, center of mass, loops, contact, balance (figs. 3.17, 3.22)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.analysis.balance import balance_of
+from ada_dynamics.analysis.fixed_feet import fixed_feet_of, fixing_joints
 from ada_dynamics.analysis.motion import dynamics_of, energy_of, mass_of
 from ada_dynamics.analysis.power import power_balance
 from ada_dynamics.analysis.singularity import constraint_conditioning, loop_singularity_measure
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel, Series, panel
+from ada_dynamics.spatial.orientation import to_rpy
 
 _XYZ = ("x", "y", "z")
-_POSES = 600  # at which the slow measures are worked out
-ROUNDING = 1e-12  # [N, N m] under which a component of a turned wrench is none
-SMALLEST = 1e-18  # of a logarithmic axis: exact zeros stand there
+_TRUNK = "body"
+_POSES = 600  # largest number of configurations for slow measures
+ROUNDING = 1e-12  # [N, N m], below which components of a rotated wrench are zero
+SMALLEST = 1e-18  # replaces zeros on a logarithmic axis
 
 
 @panel("energy")
@@ -39,7 +42,7 @@ def energy_error(motion: Any) -> list[Panel]:
 
 @panel("power")
 def power(motion: Any) -> list[Panel]:
-    """Power that drives, and power that brakes."""
+    """Power of motors, external wrenches and contacts, and dissipated power."""
     found = power_balance(motion)
     named = {
         "input": found.input,
@@ -53,7 +56,7 @@ def power(motion: Any) -> list[Panel]:
 
 @panel("work")
 def work(motion: Any) -> list[Panel]:
-    """Gain of energy, and the work that explains it."""
+    """Change of energy, the work by source, and the residual."""
     found = power_balance(motion)
     curves = {"energy": found.total - found.total[:1]}
     curves |= {label: -w if label == "dissipated" else w for label, w in found.work.items() if np.any(w)}
@@ -62,13 +65,13 @@ def work(motion: Any) -> list[Panel]:
 
 @panel("com")
 def com(motion: Any) -> list[Panel]:
-    """Centre of mass."""
+    """Center of mass."""
     return _vector("CoM position", "m", motion.t, dynamics_of(motion).com(motion.q))
 
 
 @panel("com_velocity")
 def com_velocity(motion: Any) -> list[Panel]:
-    """Velocity of the centre of mass."""
+    """Velocity of the center of mass."""
     dynamics = dynamics_of(motion)
     return _vector("CoM velocity", "m/s", motion.t, _momentum(motion)[:, :3] / mass_of(dynamics))
 
@@ -81,7 +84,7 @@ def momentum(motion: Any) -> list[Panel]:
 
 @panel("angular_momentum")
 def angular_momentum(motion: Any) -> list[Panel]:
-    """Angular momentum about the centre of mass."""
+    """Angular momentum about the center of mass."""
     return _vector("Angular momentum", "kg m²/s", motion.t, _momentum(motion)[:, 3:])
 
 
@@ -95,10 +98,10 @@ def _vector(title: str, unit: str, t: Array, rows: Array) -> list[Panel]:
 
 
 def link_panel(motion: Any, name: str) -> Panel:
-    """The panel "link_position:NAME" or "link_velocity:NAME" of a motion (figs. 7.4 e, f).
+    """Panel "link_position:NAME" or "link_velocity:NAME" of a motion (figs. 7.4 e, f).
 
     Raises:
-        InputError: the robot has no such link.
+        InputError: the link does not exist.
     """
     what, _, link = name.partition(":")
     if what == "link_position":
@@ -111,7 +114,7 @@ def link_panel(motion: Any, name: str) -> Panel:
 # --- loops ----------------------------------------------------------------------------------------------------------
 @panel("loop_gap")
 def loop_gap(motion: Any) -> list[Panel]:
-    """Largest gap of all loops."""
+    """Largest closure error of all loops."""
     if not motion.model.loops:
         return []
     own = getattr(motion, "loop_gap", None)
@@ -124,7 +127,7 @@ def loop_gap(motion: Any) -> list[Panel]:
 
 @panel("singularity")
 def singularity(motion: Any) -> list[Panel]:
-    """det(J Jᵀ) of the ends at which the loops are cut (fig. 3.17 f)."""
+    """det(J Jᵀ) of the cut ends of the loops (fig. 3.17 f)."""
     loops = motion.model.loop_names
     if not loops:
         return []
@@ -135,7 +138,7 @@ def singularity(motion: Any) -> list[Panel]:
 
 @panel("conditioning")
 def conditioning(motion: Any) -> list[Panel]:
-    """Smallest singular value of the closing solve by the largest."""
+    """Ratio of the smallest and largest singular value of the constraint Jacobian."""
     if not motion.model.loops:
         return []
     rows = _some(len(motion.t))
@@ -150,13 +153,13 @@ def _some(rows: int) -> slice:
 # --- surroundings ---------------------------------------------------------------------------------------------------
 @panel("external")
 def external(motion: Any) -> list[Panel]:
-    """External forces, then moments, link by link."""
+    """External forces and moments by link, in link axes."""
     return _wrenches(motion.t, "External", getattr(motion, "external", None) or {})
 
 
 @panel("external_in_world")
 def external_in_world(motion: Any) -> list[Panel]:
-    """The same in the axes of the world, as documents print pushes."""
+    """External forces and moments by link, in world axes."""
     wrenches = getattr(motion, "external", None) or {}
     turned = {}
     for link, w in wrenches.items():
@@ -167,7 +170,7 @@ def external_in_world(motion: Any) -> list[Panel]:
 
 @panel("contact")
 def contact(motion: Any) -> list[Panel]:
-    """Sum of the forces of all contacts, in the world's axes."""
+    """Sum of all contact forces, in world axes."""
     wrenches = getattr(motion, "contact_wrenches", None) or {}
     if not wrenches:
         return []
@@ -185,7 +188,7 @@ def contact_forces(motion: Any) -> list[Panel]:
 
 @panel("zmp")
 def zmp(motion: Any) -> list[Panel]:
-    """Zero-moment point of the contacts, with the centre of mass above it."""
+    """Zero-moment point of the contacts, and horizontal position of the center of mass."""
     found, com_ = balance_of(motion).zmp, dynamics_of(motion).com(motion.q)
     curves = {"ZMP x": found[:, 0], "ZMP y": found[:, 1], "CoM x": com_[:, 0], "CoM y": com_[:, 1]}
     return [Panel.of("Zero-moment point", "[m]", motion.t, curves)]
@@ -193,7 +196,7 @@ def zmp(motion: Any) -> list[Panel]:
 
 @panel("zmp_path")
 def zmp_path(motion: Any) -> list[Panel]:
-    """The same from above, with the first and the last support polygon."""
+    """Zero-moment point from above, with the first and last support polygon."""
     found = balance_of(motion)
     series = [Series("ZMP", found.zmp[:, 0], found.zmp[:, 1])]
     for label, row in (("support at the start", 0), ("support at the end", len(motion.t) - 1)):
@@ -206,7 +209,7 @@ def zmp_path(motion: Any) -> list[Panel]:
 
 @panel("support_margin")
 def support_margin(motion: Any) -> list[Panel]:
-    """How far the zero-moment point is inside the support polygon."""
+    """Signed distance of the zero-moment point to the border of the support polygon."""
     margin = balance_of(motion).margin
     return [Panel.of("Stability margin", "[m]", motion.t, {"": np.where(np.isfinite(margin), margin, np.nan)})]
 
@@ -223,3 +226,29 @@ def _wrenches(t: Array, what: str, wrenches: dict[str, Any]) -> list[Panel]:
         if curves:
             found.append(Panel.of(f"{what} {kind}", f"[{unit}]", t, curves))
     return found
+
+
+# --- fixed feet (Takahashi 2012, figs. 6.6 and 6.8) ----------------------------------------------------------------
+@panel("trunk_angles")
+def trunk_angles(motion: Any) -> list[Panel]:
+    """Roll, pitch and yaw of the link `body`."""
+    if _TRUNK not in motion.model.links:
+        return []
+    poses = dynamics_of(motion).pose(_TRUNK, motion.q)
+    angles = np.degrees([to_rpy(pose[:3, :3]) for pose in poses])
+    return [Panel.of("Upper body angle", "[deg]", motion.t, dict(zip("xyz", angles.T, strict=True)))]
+
+
+@panel("fixed_feet_zmp")
+def fixed_feet_zmp(motion: Any) -> list[Panel]:
+    """Zero-moment point of fixed feet from above with the hull of the soles, and its margin."""
+    if not fixing_joints(motion.model):
+        return []
+    found = fixed_feet_of(motion)
+    closed = np.vstack([found.soles, found.soles[:1]])
+    above = [Series("ZMP", found.zmp[:, 0], found.zmp[:, 1]), Series("soles", closed[:, 0], closed[:, 1], "--")]
+    inside = np.where(np.isfinite(found.margin), found.margin, np.nan)
+    return [
+        Panel("ZMP and support polygon", "y [m]", above, xlabel="x [m]", is_plane=True),
+        Panel.of("Stability margin", "[m]", motion.t, {"": inside}),
+    ]

@@ -20,7 +20,7 @@ _XYZ = ("x", "y", "z")
 
 
 def _columns(model: Model, unit: str, of_velocities: bool = False) -> Iterator[tuple[str, str, int]]:
-    """Joint, label and column of all coordinates of one unit; those of a floating base are none of them."""
+    """Joint, label and column of all coordinates of a unit, except those of a floating base."""
     for name in model.joint_names:
         joint = model.joints[name].type
         if joint.leaves_free():
@@ -32,7 +32,7 @@ def _columns(model: Model, unit: str, of_velocities: bool = False) -> Iterator[t
 
 
 def angle_columns(model: Model) -> list[int]:
-    """Places of all angles in q."""
+    """Indices of all angles in q."""
     base = base_of(model)
     first = model.q_index(base).start + 3 if base and _has_angles(model) else None
     of_base = () if first is None else range(first, first + 3)
@@ -40,7 +40,7 @@ def angle_columns(model: Model) -> list[int]:
 
 
 def _joints(motion: Any, rows: Array, sort: str, title: str, unit: str) -> list[Panel]:
-    """The panel of one sort of coordinate of all joints; none where no joint has it."""
+    """Panel of all joint coordinates of one unit; empty without such coordinates."""
     columns = _columns(motion.model, sort, of_velocities=True)
     return _panel(motion, rows, columns, title, unit)
 
@@ -54,7 +54,7 @@ def _panel(
 
 @panel("position")
 def positions(motion: Any) -> list[Panel]:
-    """Joint angles [deg]; distances [m] and quaternions in panels of their own."""
+    """Joint angles [deg], positions [m] and quaternions, in separate panels."""
     sorts = (("rad", "Joint angle", "deg"), ("m", "Joint position", "m"), ("1", "Joint quaternion", "-"))
     found = []
     for sort, title, unit in sorts:
@@ -79,7 +79,7 @@ def accelerations(motion: Any) -> list[Panel]:
 
 
 def _with_loops(motion: Any, panels: list[Panel], curve: Callable[[LoopJointMotion], Array]) -> list[Panel]:
-    """Panels of which the first one, where it is of angles, has the joints that close loops as well."""
+    """Add the curves of revolute loop joints to the first panel if it contains angles."""
     loops = revolute_loops(motion.model)
     if not loops or not any(_columns(motion.model, "rad")):
         return panels
@@ -102,23 +102,23 @@ def efforts(motion: Any) -> list[Panel]:
 
 # --- floating base --------------------------------------------------------------------------------------------------
 _EULER = ("z", "y'", "x''")
-_BASE = {  # name -> rows, in words, first of six, title, unit; in the axes of the base, or rates of Euler angles
+_BASE = {  # name -> rows, description, first of six, title, unit; in base axes, or rates of Euler angles
     "base_velocity": ("v", "velocities", 0, "Base velocity", "m/s"),
     "base_angular_velocity": ("v", "velocities", 3, "Base angular velocity", "rad/s"),
     "base_acceleration": ("a", "accelerations", 0, "Base acceleration", "m/s²"),
     "base_angular_acceleration": ("a", "accelerations", 3, "Base angular acceleration", "rad/s²"),
-    "base_force": ("tau", "joint efforts", 0, "Base force", "N"),  # of a motor: zero where it floats
+    "base_force": ("tau", "joint efforts", 0, "Base force", "N"),  # of a motor; zero for a floating base
     "base_torque": ("tau", "joint efforts", 3, "Base torque", "N m"),
 }
 
 
 def base_of(model: Model) -> str:
-    """Name of the first joint that leaves a link free; "" where there is none."""
+    """Name of the first floating joint, or an empty string."""
     return next((name for name in model.joint_names if model.joints[name].type.leaves_free()), "")
 
 
 def _has_angles(model: Model) -> bool:
-    """True if the turns of the floating base are Euler angles."""
+    """Return True if the orientation of the floating base is given by Euler angles."""
     return model.joints[base_of(model)].type.quaternion_at() is None
 
 
@@ -128,14 +128,14 @@ def _of_base(motion: Any, rows: Array, first: int, labels: Sequence[str], title:
 
 @panel("base_position")
 def base_position(motion: Any) -> list[Panel]:
-    """Position of the floating base in the world."""
+    """Position of the floating base in the world frame."""
     base = base_of(motion.model)
     return _of_base(motion, motion.q, motion.model.q_index(base).start, _XYZ, "Base position", "m") if base else []
 
 
 @panel("base_orientation")
 def base_orientation(motion: Any) -> list[Panel]:
-    """Its quaternion, or its z-y-x Euler angles."""
+    """Quaternion or z-y-x Euler angles of the floating base."""
     base = base_of(motion.model)
     if not base:
         return []
@@ -148,7 +148,7 @@ def base_orientation(motion: Any) -> list[Panel]:
 
 @panel("base_orientation_rate")
 def base_orientation_rate(motion: Any) -> list[Panel]:
-    """Rates of its quaternion (eq. 3.34); those of Euler angles are its angular velocity."""
+    """Rate of the quaternion of the floating base (eq. 3.34); empty for Euler angles."""
     base = base_of(motion.model)
     if not base or _has_angles(motion.model):
         return []
@@ -163,7 +163,7 @@ def base_orientation_rate(motion: Any) -> list[Panel]:
 
 
 def _base_rates(motion: Any, name: str) -> list[Panel]:
-    """A panel of `_BASE`."""
+    """Panel of an entry of `_BASE`."""
     attribute, what, offset, title, unit = _BASE[name]
     rows, base = motion_array(motion, attribute, what), base_of(motion.model)
     if not base:

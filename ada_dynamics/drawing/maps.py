@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maps of a workspace: how near to each kind of singular pose a mechanism is, place by place."""
+"""Maps of the distances to singular configurations over a workspace."""
 
 from __future__ import annotations
 
@@ -11,35 +11,36 @@ import numpy as np
 
 from ada_dynamics.analysis.workspace import SingularityMap
 from ada_dynamics.drawing import colours
-from ada_dynamics.drawing.plots import drawing, save
+from ada_dynamics.drawing.plots import figure_context, save
 from ada_dynamics.errors import InputError, unknown_name
 
-SHOWN = {  # title, and what the colours are
-    "serial": ("serial (type 1)", "least speed of the link"),
-    "parallel": ("parallel (type 2)", "least share of the motors"),
-    "constraint": ("constraint", "least hold of the loops"),
+SHOWN = {  # title, and label of the colours
+    "serial": ("serial (type 1)", "smallest speed of the link"),
+    "parallel": ("parallel (type 2)", "smallest fraction of the motors"),
+    "constraint": ("constraint", "smallest singular value"),
     "condition": ("condition", "1 / condition number"),
-    "least": ("nearest of all kinds", "least of the measures"),
+    "minimum": ("all types", "smallest distance"),
 }
 _SIZE = (3.6, 3.2)  # of a panel [inch]
-_NEAR = 0.1  # a line around what is nearer to a singular pose than that
+_NEAR = 0.1  # contour line around smaller distances
 
 
 def plot_map(
     found: SingularityMap, path: str | os.PathLike[str] | None = None, measures: Sequence[str] = ("serial", "parallel")
 ) -> Any:
-    """Draw measures over a grid of two axes, dark where the mechanism is singular, white where it cannot go.
+    """Draw distances over a grid of two axes: dark near singular configurations, white out of reach.
 
     Args:
-        found: by `analysis.workspace.singularity_map`.
-        path: file to write; its ending says how.
-        measures: of `Nearness`: serial, parallel, constraint, condition, or least.
+        found: result of `analysis.workspace.singularity_map`.
+        path: file to write; its suffix selects the format.
+        measures: attributes of `SingularityDistance`: serial, parallel, constraint, condition, or minimum.
 
     Returns:
-        matplotlib's Figure.
+        The matplotlib Figure.
 
     Raises:
-        InputError: the grid has not two axes, a measure is unknown, matplotlib is missing, the file cannot be written.
+        InputError: the grid does not have two axes, a measure is unknown, matplotlib is not installed, or the file
+            cannot be written.
     """
     axes = found.workspace.axes
     if len(axes) != 2:
@@ -49,7 +50,7 @@ def plot_map(
     for name in measures:
         if name not in SHOWN:
             raise unknown_name("measure", name, SHOWN)
-    with drawing() as new_figure:
+    with figure_context() as new_figure:
         figure = new_figure(len(measures) * _SIZE[0], _SIZE[1])
         for i, name in enumerate(measures):
             _panel(figure, figure.add_subplot(1, len(measures), i + 1), found, name)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mesh files as triangles with colours and textures, read through trimesh: STL, Collada, OBJ, glTF; MuJoCo's MSH.
+"""Reading of mesh files as triangles with colours and textures, by trimesh: STL, Collada, OBJ, glTF; MuJoCo's MSH.
 
-Axes and units are what RViz makes of them: `<unit>` of Collada scales, its `<up_axis>` does not turn (robots' files
-rely on that), and glTF, which has y upwards, is turned so that z is.
+Axes and units follow RViz: `<unit>` of Collada scales, its `<up_axis>` is ignored (robot descriptions rely on that),
+and glTF, with y upwards, is rotated to z upwards.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ Indices = NDArray[np.uint32]
 FORMATS = (".stl", ".dae", ".obj", ".glb", ".gltf", ".msh")
 _COMPANIONS = (".mtl", ".bin", ".png", ".jpg", ".jpeg", ".bmp", ".tga", ".tif", ".tiff", ".webp", ".gif")
 _TEXTURES = ("baseColorTexture", "emissiveTexture", "normalTexture", "metallicRoughnessTexture", "occlusionTexture")
-_LARGEST_TEXTURE = 2048  # [pixel] a side; larger ones are made smaller
+_LARGEST_TEXTURE = 2048  # [pixel] per side; larger textures are scaled down
 _MOST_PIXELS = 64_000_000
-_KEPT = 64  # meshes that stay in memory, for several views of one robot
+_KEPT = 64  # meshes in memory, for several views of a robot
 _Z_UP = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 
 
 class Mesh(NamedTuple):
-    """Triangles of a file.
+    """Triangles of a mesh file.
 
     Attributes:
         vertices: (n, 3) [m].
-        faces: rows of three indices of vertices, anticlockwise seen from outside.
-        colour: the mean of its own colours, red, green, blue, opacity; None where the file has none.
-        glb: the same as binary glTF with y for z, with its colours and textures; None where it has none.
+        faces: indices of three vertices each, counter-clockwise from outside, (m, 3).
+        colour: mean colour, red, green, blue, opacity; None without colours.
+        glb: the mesh as binary glTF with y upwards, colours and textures; None without colours.
     """
 
     vertices: Array
@@ -54,19 +54,19 @@ class Mesh(NamedTuple):
 
 
 def read_mesh(path: Path, package: Path | None = None) -> Mesh:
-    """Read a file.
+    """Read a mesh file.
 
     Args:
-        path: of the file.
-        package: folder that textures may lie in, too; by default the file's own and the one above it.
+        path: path of the file.
+        package: folder that may contain textures; by default the folder of the file and its parent.
 
     Raises:
-        MeshError: it cannot be read; the message says why.
+        MeshError: the file cannot be read; the message states the reason.
     """
     try:
         status = path.stat()
     except (OSError, ValueError) as problem:
-        raise MeshError(f"it cannot be opened ({problem})") from None
+        raise MeshError(f"it cannot be opened ({problem})", file=path) from None
     return _read(path, package or path.parent.parent, status.st_mtime_ns, status.st_size)
 
 
@@ -74,9 +74,10 @@ def read_mesh(path: Path, package: Path | None = None) -> Mesh:
 def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
-        raise MeshError(f"{suffix or 'a file without suffix'} is not read; {', '.join(FORMATS)} are")
+        text = f"{suffix or 'a file without suffix'} is not supported; {', '.join(FORMATS)} are"
+        raise MeshError(text, file=path, field="suffix", value=suffix, allowed=FORMATS)
     if size > MAX_BYTES:
-        raise MeshError(f"it has {size} bytes; at most {MAX_BYTES} are read")
+        raise MeshError(f"it has {size} bytes; the limit is {MAX_BYTES}", file=path, field="size", value=size)
     if suffix == ".msh":
         return _mujoco_mesh(path)
     try:
@@ -95,10 +96,10 @@ def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
             return _mesh(trimesh, scene, suffix)
     except MeshError:
         raise
-    except ImportError:  # trimesh brings no reader of Collada with it
+    except ImportError:  # trimesh does not depend on its Collada reader
         wanted = "pycollada" if suffix == ".dae" else "what trimesh reads it with"
         raise MeshError(f"needs {wanted}: {how_to_install('view')}") from None
-    except Exception as problem:  # each of its readers has errors of its own
+    except Exception as problem:  # its readers raise various errors
         raise MeshError(f"{type(problem).__name__}: {' '.join(str(problem).split())[:200]}") from None
 
 
@@ -114,7 +115,7 @@ def _mujoco_mesh(path: Path) -> Mesh:
 def _placed(scene: Any) -> Iterator[tuple[Array, str]]:
     for node in scene.graph.nodes_geometry:
         matrix, name = scene.graph[node]
-        if hasattr(scene.geometry[name], "faces"):  # neither lines nor points
+        if hasattr(scene.geometry[name], "faces"):  # skips lines and points
             yield matrix, name
 
 
@@ -123,7 +124,7 @@ def _mesh(trimesh: Any, scene: Any, suffix: str) -> Mesh:
     if suffix == ".dae" and scene.units:
         unit = float(trimesh.units.unit_conversion(scene.units, "meters"))
         if not 0.0 < unit < np.inf:
-            raise MeshError(f"its unit is {unit} m")
+            raise MeshError(f"its unit is {unit} m", field="unit", value=unit)
         whole[:3, :3] *= unit
     elif suffix in (".glb", ".gltf"):
         whole = _Z_UP
@@ -132,22 +133,22 @@ def _mesh(trimesh: Any, scene: Any, suffix: str) -> Mesh:
         original = scene.geometry[name]
         is_textured = original.visual.kind == "texture"
         piece = original.copy(include_cache=True, include_visual=not is_textured)
-        if is_textured:  # the same pictures, not copies: these know no more that they are JPEG, and grow tenfold
+        if is_textured:  # shares the images: copies would be stored uncompressed instead of as JPEG
             piece.visual = trimesh.visual.TextureVisuals(uv=original.visual.uv, material=original.visual.material)
         if not (np.isfinite(piece.vertices).all() and np.isfinite(matrix).all()):
-            raise MeshError("it has corners that are nowhere")
+            raise MeshError("it has vertices that are not finite", field="vertices")
         piece.apply_transform(whole @ matrix)
         if len(piece.faces):
             pieces.append(piece)
     if not pieces:
-        raise MeshError("it holds no triangles")
+        raise MeshError("it has no triangles", field="faces", value=0)
     starts = np.cumsum([0, *(len(piece.vertices) for piece in pieces)])
     vertices = np.concatenate([np.asarray(piece.vertices, dtype=np.float64) for piece in pieces])
     faces = np.concatenate([np.asarray(piece.faces) + start for piece, start in zip(pieces, starts, strict=False)])
     if faces.min() < 0 or faces.max() >= len(vertices):
-        raise MeshError("its faces name corners that it lacks")
+        raise MeshError("its faces refer to missing vertices", field="faces")
     if not any(piece.visual.defined for piece in pieces):
-        whole_piece = trimesh.Trimesh(vertices, faces, process=True)  # corners that faces share become one
+        whole_piece = trimesh.Trimesh(vertices, faces, process=True)  # merges shared vertices
         return Mesh(np.asarray(whole_piece.vertices), np.asarray(whole_piece.faces, dtype=np.uint32), None, None)
     for piece in pieces:
         _paint(trimesh, piece, of_gltf=suffix in (".glb", ".gltf"))
@@ -158,7 +159,7 @@ def _mesh(trimesh: Any, scene: Any, suffix: str) -> Mesh:
 
 
 def _paint(trimesh: Any, piece: Any, of_gltf: bool) -> None:
-    """Give a piece a material as glTF has it, seen from both sides; what has none gets the plain colour."""
+    """Assign a double-sided glTF material to a piece; pieces without material get the default colour."""
     visual = piece.visual
     if visual.kind == "texture":
         material = visual.material
@@ -191,27 +192,27 @@ def _factor(material: Any) -> Array:
 
 
 def _linear(colours: Array) -> Array:
-    """Colours as shown on a screen (sRGB), from 0 to 1, as the bytes of light that glTF wants."""
+    """Convert sRGB colours from 0 to 1 to linear bytes, as required by glTF."""
     light = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
     light[..., 3:] = colours[..., 3:]
     return np.asarray(np.round(255.0 * light), dtype=np.uint8)
 
 
 def _small(image: Any) -> Any:
-    """A texture of bounded size; None where it is none, or too big to be opened."""
+    """Texture of bounded size; None if it is missing or too large."""
     if image is None or image.width * image.height > _MOST_PIXELS:
         return None
     try:
         image.load()
         if max(image.size) > _LARGEST_TEXTURE:
             image.thumbnail((_LARGEST_TEXTURE, _LARGEST_TEXTURE))
-    except Exception:  # a broken picture; the mesh is worth showing without it
+    except Exception:  # a broken image; the mesh is used without it
         return None
     return image
 
 
 def _mean_colour(piece: Any) -> Array:
-    """As shown on a screen, from 0 to 1."""
+    """Mean sRGB colour, from 0 to 1."""
     visual = piece.visual
     if visual.kind != "texture":
         light = np.asarray(visual.vertex_colors, dtype=np.float64).reshape(-1, 4).mean(axis=0) / 255.0
@@ -232,7 +233,7 @@ def _shown(light: Array) -> Array:
 
 
 def _joined(trimesh: Any, pieces: list[Any]) -> list[Any]:
-    """Pieces of one plain colour as one: the browser draws each piece by itself."""
+    """Merge pieces with equal plain materials, as browsers draw each piece separately."""
     alike: dict[tuple[Any, ...], list[Any]] = {}
     for i, piece in enumerate(pieces):
         material = piece.visual.material if piece.visual.kind == "texture" else None
@@ -258,28 +259,28 @@ def _one(trimesh: Any, group: list[Any]) -> Any:
 
 
 class _Companions:
-    """Materials and textures beside a mesh, for trimesh: none from outside of its package, none from a network."""
+    """Materials and textures of a mesh for trimesh, restricted to its package; the network is not accessed."""
 
     def __init__(self, folder: Path, root: Path) -> None:
         self._folder = folder.absolute()
         self._root = root.absolute()
 
     def get(self, name: str) -> bytes:
-        """Content of a file that the mesh names."""
+        """Content of a file named in the mesh."""
         text = unquote(name.strip().removeprefix("file://")).replace("\\", "/")
         for inside in dict.fromkeys((name.strip(), text, PurePosixPath(text).name)):
             path = Path(os.path.normpath(self._folder / inside))
             is_ours = path.is_relative_to(self._root) or path.is_relative_to(self._folder)
             if is_ours and path.suffix.lower() in _COMPANIONS and path.is_file() and path.stat().st_size <= MAX_BYTES:
                 return path.read_bytes()
-        raise FileNotFoundError(f"no file {name[:200]!r} beside it")
+        raise FileNotFoundError(f"no file {name[:200]!r} next to the mesh")
 
     __getitem__ = get
 
     def keys(self) -> list[str]:
-        """Nothing is listed: what is there is asked for by name."""
+        """Empty list: files are requested by name."""
         return []
 
     def namespaced(self, namespace: str) -> _Companions:
-        """The same for a folder below; nothing here has one."""
+        """The resolver itself; namespaces are not used."""
         return self

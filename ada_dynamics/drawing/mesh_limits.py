@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds on mesh files, judged before anything expensive reads them.
+"""Limits of mesh files, checked before expensive parsing.
 
-A small file can ask for endless work: parts placed a million times, nested copies, counts without data, entities.
+Small files can require unbounded work by repeated or nested instances, counts without data, and entities.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from ada_dynamics.structured_text.files import has_longer_line
 MAX_BYTES = 64 * 1024 * 1024  # of a file; the largest of example-robot-data has 29 MB
 MAX_TRIANGLES = 2_000_000  # of one mesh
 _MAX_INDICES = 4 * 3 * MAX_TRIANGLES  # corners have position, normal, colour and texture
-LONGEST_LINE = 1024 * 1024  # [byte] of an OBJ file: a polygon of 100 000 corners
-_MAX_LINES = 3_000_000  # of an OBJ file; 64 MB of true ones have fewer
+LONGEST_LINE = 1024 * 1024  # [byte] of an OBJ file, a polygon of 100 000 corners
+_MAX_LINES = 3_000_000  # of an OBJ file; valid files of 64 MB have fewer
 _MAX_NODES = 100_000
-_MAX_TAGS = 400_000  # of a Collada file; of example-robot-data one has 13 011, the others below 1600
+_MAX_TAGS = 400_000  # of a Collada file; one of example-robot-data has 13 011, the others below 1600
 _GLB_HEADER = struct.Struct("<4sII")
 _GLB_CHUNK = struct.Struct("<I4s")
 
 
 class MeshError(AdaError):
-    """A mesh cannot be read; the message says why."""
+    """A mesh cannot be read; the message states the reason."""
 
 
 def check_bounds(data: bytes, suffix: str) -> None:
-    """Refuse a mesh file that would take too much work.
+    """Raise a MeshError if a mesh file exceeds a limit.
 
     Args:
-        data: all of the file.
-        suffix: of its name, in lower case.
+        data: content of the file.
+        suffix: suffix of its name in lower case.
 
     Raises:
-        MeshError: it would.
+        MeshError: a limit is exceeded.
     """
     if suffix == ".dae":
         _check_collada(data)
@@ -49,33 +49,29 @@ def check_bounds(data: bytes, suffix: str) -> None:
 
 
 def check_triangles(count: int) -> None:
-    """Refuse a mesh with too many triangles.
-
-    Raises:
-        MeshError: it has.
-    """
+    """Raise a MeshError if a mesh has too many triangles."""
     if count > MAX_TRIANGLES:
-        raise MeshError(f"it has {count} triangles; at most {MAX_TRIANGLES} are drawn")
+        raise MeshError(f"it has {count} triangles; at most {MAX_TRIANGLES} are drawn", field="triangles", value=count)
 
 
 def _check_obj(data: bytes) -> None:
     if has_longer_line(data, LONGEST_LINE):
-        raise MeshError(f"a line of it has more than {LONGEST_LINE} bytes, the most that are read")
+        raise MeshError(f"a line has more than {LONGEST_LINE} bytes, the limit", field="line")
     if data.count(b"\n") > _MAX_LINES:
-        raise MeshError(f"it has more than {_MAX_LINES} lines, the most that are read")
+        raise MeshError(f"it has more than {_MAX_LINES} lines, the limit", field="lines")
 
 
 def _check_collada(data: bytes) -> None:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"<!DOCTYPE" in data or b"<!ENTITY" in data:
-        raise MeshError("it has a document type or an encoding that is not accepted: only plain UTF-8 XML is")
+        raise MeshError("its document type or encoding is not accepted: only plain UTF-8 XML is", field="encoding")
     if data.count(b"<") > _MAX_TAGS:
-        raise MeshError(f"it has more than {_MAX_TAGS} tags, the most that are read")
+        raise MeshError(f"it has more than {_MAX_TAGS} tags, the limit", field="tags")
     if b"<instance_node" not in data and data.count(b"<instance_geometry") * len(data) <= _MAX_INDICES:
         return
     try:
         root = ET.fromstring(data)
     except (ET.ParseError, ValueError) as problem:
-        raise MeshError(f"it is no XML: {problem}") from None
+        raise MeshError(f"it is not XML: {problem}") from None
     sizes = {f"#{g.get('id')}": _indices(g) for g in _all(root, "geometry")}
     nodes = {f"#{n.get('id')}": n for n in _all(root, "node") if n.get("id")}
 
@@ -100,7 +96,7 @@ def _all(root: ET.Element, tag: str) -> list[ET.Element]:
 
 
 def _indices(geometry: ET.Element) -> int:
-    """At most as many corners as these are in a geometry: each number takes two characters at least."""
+    """Upper bound of the number of corners of a geometry: a number has at least two characters."""
     return sum(len(p.text or "") // 2 + 1 for p in geometry.iter() if _tag(p) == "p")
 
 
@@ -119,16 +115,16 @@ def _check_gltf(data: bytes, suffix: str) -> None:
             lambda node: 1 + (sizes[node["mesh"]] if "mesh" in node else 0),
         )
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, struct.error) as problem:
-        raise MeshError(f"it is no glTF ({type(problem).__name__}: {problem})") from None
+        raise MeshError(f"it is not glTF ({type(problem).__name__}: {problem})") from None
     if sum(accessors) > _MAX_INDICES:
-        raise MeshError(f"it announces {sum(accessors)} numbers and vectors; at most {_MAX_INDICES} are read")
+        raise MeshError(f"it declares {sum(accessors)} numbers and vectors; the limit is {_MAX_INDICES}")
 
 
 def _glb_json(data: bytes) -> bytes:
     magic, _, _ = _GLB_HEADER.unpack_from(data)
     length, kind = _GLB_CHUNK.unpack_from(data, _GLB_HEADER.size)
     if magic != b"glTF" or kind != b"JSON":
-        raise ValueError("its header is another")
+        raise ValueError("its header is invalid")
     start = _GLB_HEADER.size + _GLB_CHUNK.size
     return data[start : start + length]
 
@@ -139,7 +135,7 @@ def _gltf_indices(primitive: dict[str, Any], accessors: list[int]) -> int:
 
 
 def _check_expansion(starts: list[Any], below: Callable[[Any], Iterable[Any]], weight: Callable[[Any], int]) -> None:
-    """Refuse a graph of shared parts that is too big, or endless, when each use of a part becomes one of its own."""
+    """Raise a MeshError if a graph of shared parts is cyclic or too large after expansion."""
     totals: dict[int, int] = {}
     open_parts: set[int] = set()
     stack = [(node, False) for node in reversed(starts)]
@@ -153,16 +149,16 @@ def _check_expansion(starts: list[Any], below: Callable[[Any], Iterable[Any]], w
         if key in totals:
             continue
         if key in open_parts:
-            raise MeshError("a part of it contains itself")
+            raise MeshError("a part contains itself")
         open_parts.add(key)
         stack.append((node, True))
         for child in below(node):
             if id(child) in open_parts:
-                raise MeshError("a part of it contains itself")
+                raise MeshError("a part contains itself")
             if id(child) not in totals:
                 stack.append((child, False))
         if len(totals) + len(open_parts) > _MAX_NODES:
             raise MeshError(f"it has more than {_MAX_NODES} nodes")
     total = sum(totals[id(node)] for node in starts)
     if total > _MAX_INDICES:
-        raise MeshError(f"it places its parts so often that it has {total} corners; at most {_MAX_INDICES} are drawn")
+        raise MeshError(f"its instances have {total} corners in total; the limit is {_MAX_INDICES}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The meshes that a robot looks like: found, read, and one line in the log about those that are not to be had."""
+"""Search and reading of the meshes of a robot, with a log message about missing ones."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from ada_dynamics.model.elements import Shape
 from ada_dynamics.robots.addresses import AddressResolver, missing_meshes
 
 _LOG = logging.getLogger(__name__)
-_MOST_TRIANGLES = 20_000_000  # of a robot, each use of a mesh counted: what a browser can hold
+_MOST_TRIANGLES = 20_000_000  # of a robot, including repeated meshes: the limit of browsers
 
 
 class RobotMeshes:
     """Finds and reads the meshes of one robot."""
 
     def __init__(self) -> None:
-        """Nothing is read yet."""
+        """Create a reader without meshes."""
         self._addresses: dict[str | None, AddressResolver] = {}
         self._asked: set[str] = set()
         self._triangles = 0
-        self.missing: dict[str, str] = {}  # why, by address: there is no such file
-        self.unreadable: dict[str, str] = {}  # why, by address: there is one, but it is of no use
+        self.missing: dict[str, str] = {}  # reason by address for files that do not exist
+        self.unreadable: dict[str, str] = {}  # reason by address for files that cannot be read
 
     def get(self, shape: Shape) -> Mesh | None:
-        """The mesh of a shape; None where it is not to be had."""
+        """Mesh of a shape, or None if it is not available."""
         address = shape.mesh or ""
         self._asked.add(address)
         addresses = self._addresses.setdefault(shape.beside, AddressResolver(shape.beside))
@@ -49,10 +49,10 @@ class RobotMeshes:
         return mesh
 
     def report(self, instead: str) -> None:
-        """Say in the log what is missing.
+        """Log the missing meshes.
 
         Args:
-            instead: what is drawn in place of the missing ones.
+            instead: description of the replacement.
         """
         for found, verb in ((self.missing, "found"), (self.unreadable, "read")):
             if found:
@@ -60,7 +60,7 @@ class RobotMeshes:
 
 
 def mesh_vertices() -> Vertices:
-    """A reader of the vertices of a robot's meshes for contact, scaled, in their own frames; None for missing ones."""
+    """Reader of scaled mesh vertices in the mesh frame, for contact; None for missing meshes."""
     meshes = RobotMeshes()
 
     def vertices(shape: Shape) -> Array | None:

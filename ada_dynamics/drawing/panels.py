@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Panels of a figure as data: curves with a title and units; and the panels that a motion offers by name.
+"""Panels of a figure as data: curves with a title and units, and the named panels of a motion.
 
 panels_of(log, ["position", "velocity", "energy"])
 
-Angles are in degrees, everything else in SI units, as in the figures of Takahashi 2012.
+Angles are in degrees, other quantities in SI units, as in the figures of Takahashi 2012.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 
 TIME = "Time [s]"
-_SIGNAL = "signal:"  # before the name of a controller's signal
-_LINK = ("link_position:", "link_velocity:")  # before the name of a link
-_MAKERS = ("joint_panels", "body_panels", "fixed_feet_panels")
+_SIGNAL = "signal:"  # prefix of a controller signal
+_LINK = ("link_position:", "link_velocity:")  # prefixes of a link
+_MAKERS = ("joint_panels", "body_panels")
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """One curve.
+    """A curve.
 
     Attributes:
-        label: in the legend; empty for a lone curve that the title names.
-        x: usually times.
-        y: as many values.
-        style: dashes ("-", "--", ":"), or a marker such as "o"; the palette's own where empty.
-        joint: name of the joint that it is of; empty for what is of no joint.
+        label: label in the legend; empty for a single curve named by the title.
+        x: abscissae, usually times, (N,).
+        y: values, (N,).
+        style: dashes ("-", "--", ":"), or a marker such as "o"; empty for the default of the palette.
+        joint: name of the joint of the curve, or empty.
     """
 
     label: str
@@ -44,14 +44,15 @@ class Series:
     joint: str = ""
 
     def __post_init__(self) -> None:
-        """Take anything that numpy takes, as long as x and y fit."""
+        """Convert x and y to arrays and check their shapes."""
         for name in ("x", "y"):
             object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
         if self.x.ndim != 1 or self.x.shape != self.y.shape:
-            raise InputError(
+            text = (
                 f"curve {self.label!r} has x of shape {self.x.shape} and y of shape {self.y.shape}; "
-                "both must be one row of equally many numbers."
+                "both must be one-dimensional and of equal length."
             )
+            raise InputError(text, field="y", value=self.y.shape, allowed=self.x.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +60,14 @@ class Panel:
     """One pair of axes.
 
     Attributes:
-        title: "Joint angle"; a figure puts "(a)" and so on before it.
-        ylabel: with its unit: "[deg]".
-        series: the curves.
-        xlabel: with its unit.
-        marks: values of x at which something happened, such as passings of singular poses.
-        is_logarithmic: whether the y axis is; values that are not positive are left out there.
-        is_plane: whether x and y are lengths of one plane, drawn at one scale.
-        note: a remark beside the title, such as how many curves are left out.
+        title: title, such as "Joint angle"; figures prepend "(a)" etc.
+        ylabel: label with unit, such as "[deg]".
+        series: curves.
+        xlabel: label with unit.
+        marks: values of x of events, such as singular configurations.
+        is_logarithmic: True for a logarithmic y axis, which omits values that are not positive.
+        is_plane: True if x and y are lengths in a plane, drawn at equal scale.
+        note: remark next to the title, such as the number of omitted curves.
     """
 
     title: str
@@ -80,29 +81,29 @@ class Panel:
 
     @classmethod
     def of(cls, title: str, ylabel: str, x: ArrayLike, curves: Mapping[str, ArrayLike], **more: Any) -> Panel:
-        """A panel of curves over a common x.
+        """Create a panel of curves over a common x.
 
         Args:
-            title: as above.
-            ylabel: as above.
-            x: usually times.
-            curves: label -> values.
+            title: title.
+            ylabel: label with unit.
+            x: abscissae, usually times.
+            curves: values by label.
             more: xlabel, marks, is_logarithmic, is_plane.
         """
         xs = np.asarray(x, dtype=np.float64)
         return cls(title, ylabel, tuple(Series(label, xs, np.asarray(y)) for label, y in curves.items()), **more)
 
     def with_marks(self, marks: Sequence[float]) -> Panel:
-        """The same panel with marks on its x axis."""
+        """Copy of the panel with marks on its x axis."""
         return replace(self, marks=tuple(marks))
 
 
 Maker = Callable[[Any], list[Panel]]
-PANELS: dict[str, Maker] = {}  # name -> what draws it from a motion
+PANELS: dict[str, Maker] = {}  # functions of a motion, by name of the panel
 
 
 def panel(name: str) -> Callable[[Maker], Maker]:
-    """Register what makes the panels of a name."""
+    """Register the function that creates the panels of a name."""
 
     def register(maker: Maker) -> Maker:
         PANELS[name] = maker
@@ -112,15 +113,15 @@ def panel(name: str) -> Callable[[Maker], Maker]:
 
 
 def panels_of(motion: Any, names: Sequence[str | Panel]) -> list[Panel]:
-    """Panels of a motion by name, among panels that are given as they are.
+    """Create panels of a motion by name; given panels are kept.
 
     Args:
-        motion: a `Log`, or anything with its model, t, q, v (a, tau, ...).
-        names: names of `panel_names()`, "signal:NAME" or "signal:NAME [UNIT]" for a signal of a controller,
-            "link_position:NAME" and "link_velocity:NAME" of a link, or panels.
+        motion: a `Log`, or a motion with model, t, q, v (a, tau, ...).
+        names: names of `panel_names()`, "signal:NAME" or "signal:NAME [UNIT]" for a controller signal,
+            "link_position:NAME" and "link_velocity:NAME" for a link, or panels.
 
     Raises:
-        InputError: there is no such panel, or the motion lacks what it shows; the message says what there is.
+        InputError: a panel is unknown, or the motion lacks its data.
     """
     known = _known()
     found: list[Panel] = []
@@ -138,13 +139,13 @@ def panels_of(motion: Any, names: Sequence[str | Panel]) -> list[Panel]:
             raise unknown_name("panel", name, known)
         made = known[name](motion)
         if not made:
-            raise InputError(f"panel {name!r} has nothing to show for model {motion.model.name!r}.")
+            raise InputError(f"panel {name!r} has no data for model {motion.model.name!r}.", field="panels", value=name)
         found.extend(made)
     return found
 
 
 def _signal_panel(motion: Any, name: str) -> Panel:
-    """A signal of the controller; "NAME [UNIT]" where its unit is known."""
+    """Panel of a controller signal "NAME" or "NAME [UNIT]"."""
     name, _, unit = name.partition(" ")
     signals = getattr(motion, "signals", {})
     if name not in signals:
@@ -155,11 +156,11 @@ def _signal_panel(motion: Any, name: str) -> Panel:
 
 
 def panel_names() -> list[str]:
-    """Names that `panels_of` knows."""
+    """Names accepted by `panels_of`."""
     return list(_known())
 
 
 def _known() -> dict[str, Maker]:
-    for module in _MAKERS:  # they register themselves
+    for module in _MAKERS:  # the modules register their panels
         import_module(f"ada_dynamics.drawing.{module}")
     return PANELS

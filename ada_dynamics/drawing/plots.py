@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of panels (a), (b), (c) ... as in the papers, drawn by matplotlib without a display.
+"""Figures of panels (a), (b), (c) ... by matplotlib without a display.
 
-plot_log(log, "fall.png")                                  # joints and energies
-plot_log(log, "fall.pdf", ["position", "energy", "singularity"])
-plot_log(log, "legs.png", joints=["left_knee", "right_knee"])
-figure_of([Panel.of("Force", "[N]", t, {"left": f})], "force.svg")
+plot_log(log, "fall.png")  # joints and energies plot_log(log, "fall.pdf", ["position", "energy", "singularity"])
+plot_log(log, "legs.png", joints=["left_knee", "right_knee"]) figure_of([Panel.of("Force", "[N]", t, {"left": f})],
+"force.svg")
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.drawing import choice, colours
+from ada_dynamics.drawing import colours, curve_selection
 from ada_dynamics.drawing.joint_panels import base_of
 from ada_dynamics.drawing.panels import Panel, Series, panels_of
 from ada_dynamics.errors import InputError
@@ -27,10 +26,10 @@ from ada_dynamics.extras import how_to_install
 
 PANEL_SIZE = (3.9, 2.45)  # [inch]
 DPI = 130
-POINTS = 4000  # of a curve that are drawn; more cannot be told apart
-_LETTER = 0.6  # width of one in a legend, by its height
-_ROOM = 0.05  # beside markers, of the width of what they show
-_BESIDE = 4.0  # heights of letters that lines and margins of a legend take
+POINTS = 4000  # largest number of points drawn for a curve
+_LETTER = 0.6  # width of a letter in a legend relative to its height
+_ROOM = 0.05  # margin next to markers, relative to the range of x
+_BESIDE = 4.0  # width of the line samples and margins of a legend in letter heights
 
 
 def plot_log(
@@ -42,22 +41,22 @@ def plot_log(
     columns: int | None = None,
     title: str | None = None,
 ) -> Any:
-    """Draw a motion over time.
+    """Plot a motion over time.
 
     Args:
-        log: a `Log`, or anything with its model, t, q, v (a, tau ...).
-        path: file to write (.png, .pdf, .svg, ...); none where None.
-        panels: names of `drawing.panels.panel_names()`, and panels of your own; joints, a floating base, energies and,
-            with loops, their gap by default.
-        joints: whose curves are drawn, at most 8; by default those that move most, where a robot has more.
-        columns: panels side by side; 2 by default, 3 from 7 panels on.
-        title: above all.
+        log: a `Log`, or a motion with model, t, q, v (a, tau, ...).
+        path: file to write (.png, .pdf, .svg, ...), or None.
+        panels: names of `drawing.panels.panel_names()`, and panels; by default joints, a floating base, energies, and
+            the closure error of loops.
+        joints: names of the joints to draw, at most 8; by default those with the largest range of motion.
+        columns: panels per row; by default 2, or 3 for 7 panels or more.
+        title: title of the figure.
 
     Returns:
-        matplotlib's Figure.
+        The matplotlib Figure.
 
     Raises:
-        InputError: a panel or joint is unknown or has nothing to show, matplotlib is missing, the file cannot be
+        InputError: a panel or joint is unknown or has no data, matplotlib is not installed, or the file cannot be
             written.
     """
     return figure_of(panels_for(log, panels, joints), path, columns, title=title)
@@ -66,15 +65,15 @@ def plot_log(
 def panels_for(
     log: Any, panels: Sequence[str | Panel] | None = None, joints: Sequence[str] | None = None
 ) -> list[Panel]:
-    """The panels that `plot_log` draws; a panel's note says what it leaves out.
+    """Panels drawn by `plot_log`; omitted curves are mentioned in the note of a panel.
 
     Args:
-        log: as there.
-        panels: as there.
-        joints: as there.
+        log: as for `plot_log`.
+        panels: as for `plot_log`.
+        joints: as for `plot_log`.
     """
     chosen = default_panels(log) if panels is None else list(panels)
-    made = choice.of_joints(panels_of(log, chosen), log, joints)
+    made = curve_selection.select_joints(panels_of(log, chosen), log, joints)
     singular = tuple(getattr(log, "singular", ()))
     if singular:
         made = [p.with_marks(singular) if p.xlabel.startswith("Time") and not p.marks else p for p in made]
@@ -82,7 +81,7 @@ def panels_for(
 
 
 def default_panels(log: Any) -> list[str]:
-    """Names of the panels that the papers show of such a robot."""
+    """Names of the default panels for a robot."""
     model = log.model
     base = base_of(model)
     names: list[str] = []
@@ -108,29 +107,29 @@ def figure_of(
     title: str | None = None,
     size: tuple[float, float] = PANEL_SIZE,
 ) -> Any:
-    """Lay panels out row by row, lettered (a), (b), (c) ...
+    """Arrange panels in rows, lettered (a), (b), (c) ...
 
     Args:
-        panels: what to draw; of a panel with more than 8 curves, those that change most.
-        path: file to write; none where None.
-        columns: panels side by side; 2 by default, 3 from 7 panels on.
-        title: above all.
-        size: of one panel without its legend [inch].
+        panels: panels to draw; a panel with more than 8 curves shows those with the largest range.
+        path: file to write, or None.
+        columns: panels per row; by default 2, or 3 for 7 panels or more.
+        title: title of the figure.
+        size: size of a panel without its legend [inch].
 
     Returns:
-        matplotlib's Figure.
+        The matplotlib Figure.
     """
     if not panels:
-        raise InputError("a figure needs at least one panel.")
+        raise InputError("a figure needs at least one panel.", field="panels", value=0)
     wide = columns if columns is not None else min(len(panels), 2 if len(panels) < 7 else 3)
     if wide < 1:
-        raise InputError(f"columns is {columns}; it must be at least 1.")
+        raise InputError(f"columns is {columns}; it must be at least 1.", field="columns", value=columns)
     wide = min(wide, len(panels))
     rows = -(-len(panels) // wide)
-    with drawing() as new_figure:
-        shown = [choice.limited(panel) for panel in panels]
-        beside = max(_legend_width(panel) for panel in shown)
-        figure = new_figure(wide * (size[0] + beside), rows * size[1] + (0.3 if title else 0.0))
+    with figure_context() as new_figure:
+        shown = [curve_selection.limit_curves(panel) for panel in panels]
+        legend = max(_legend_width(panel) for panel in shown)
+        figure = new_figure(wide * (size[0] + legend), rows * size[1] + (0.3 if title else 0.0))
         for i, panel in enumerate(shown):
             axes = figure.add_subplot(rows, wide, i + 1)
             draw_panel(axes, panel, f"({chr(ord('a') + i)}) " if 1 < len(panels) <= 26 else "")
@@ -142,8 +141,8 @@ def figure_of(
 
 
 @contextmanager
-def drawing() -> Iterator[Callable[[float, float], Any]]:
-    """matplotlib with the house's style: `with drawing() as new_figure: figure = new_figure(width, height)` [inch].
+def figure_context() -> Iterator[Callable[[float, float], Any]]:
+    """Apply the style of the project: `with figure_context() as new_figure: figure = new_figure(width, height)` [inch].
 
     Raises:
         InputError: matplotlib is not installed.
@@ -164,40 +163,37 @@ def drawing() -> Iterator[Callable[[float, float], Any]]:
         yield new_figure
 
 
-def check_ending(file: Path) -> None:
-    """Refuse a file whose ending no picture can have.
-
-    Raises:
-        InputError: it is unknown, or matplotlib is not installed.
-    """
-    with drawing() as new_figure:
+def check_suffix(file: Path) -> None:
+    """Raise an InputError if matplotlib cannot write files with this suffix or is not installed."""
+    with figure_context() as new_figure:
         known = sorted(f".{name}" for name in new_figure(1.0, 1.0).canvas.get_supported_filetypes())
     if file.suffix.lower() not in known:
-        raise InputError(f"the plot cannot be written to {file}: its ending must be one of {', '.join(known)}.")
+        text = f"the plot cannot be written to {file}: its suffix must be one of {', '.join(known)}."
+        raise InputError(text, field="path", value=str(file), allowed=tuple(known))
 
 
 def save(figure: Any, path: str | os.PathLike[str]) -> Path:
-    """Write a figure; the ending of the file says how.
+    """Write a figure; the suffix of the file selects the format.
 
     Raises:
-        InputError: the ending is unknown or the file cannot be written.
+        InputError: the suffix is unknown or the file cannot be written.
     """
     file = Path(path)
-    check_ending(file)
-    # No date in the file: the same figure is the same bytes.
+    check_suffix(file)
+    # Files without dates are reproducible.
     undated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(file.suffix.lower())
     try:
         figure.savefig(file, metadata=undated)
     except (OSError, ValueError) as problem:
-        raise InputError(f"the plot cannot be written to {file}: {problem}") from None
+        raise InputError(f"the plot cannot be written to {file}: {problem}", field="path", value=str(file)) from None
     return file
 
 
 def draw_panel(axes: Any, panel: Panel, letter: str = "") -> None:
-    """Draw a panel on matplotlib's axes."""
+    """Draw a panel on matplotlib axes."""
     covered = _covered(panel.series)
     for i, series in enumerate(panel.series):
-        x, y = thinned(series.x, series.y)
+        x, y = decimated(series.x, series.y)
         axes.plot(x, y, label=series.label, **_look(series, i, covered[i]))
     for mark in panel.marks:
         axes.axvline(mark, color=colours.MARK, linewidth=0.8, linestyle=":", zorder=0.5)
@@ -215,21 +211,21 @@ def draw_panel(axes: Any, panel: Panel, letter: str = "") -> None:
     elif panel.series:
         left, right = _span([series.x for series in panel.series])
         is_scattered = all(series.style and series.style not in colours.DASHES for series in panel.series)
-        room = _ROOM * (right - left) if is_scattered else 0.0  # so that no marker is cut at the border
-        axes.set_xlim(left - room, right + room)
+        margin = _ROOM * (right - left) if is_scattered else 0.0  # keeps markers within the axes
+        axes.set_xlim(left - margin, right + margin)
     if any(series.label for series in panel.series):
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
 
 
 def _legend_width(panel: Panel) -> float:
-    """Room beside the axes [inch]."""
+    """Width of the legend [inch]."""
     longest = max((len(series.label) for series in panel.series), default=0)
     height = float(colours.STYLE["legend.fontsize"]) / 72.0
     return height * (_BESIDE + _LETTER * longest) if longest else 0.0
 
 
 def _covered(every: Sequence[Series]) -> list[int]:
-    """How many curves below it each curve would hide: it is dashed, so that they show through."""
+    """Number of curves below each curve that it would hide; such curves are dashed."""
     finite = [s.y[np.isfinite(s.y)] for s in every]
     low = min((float(y.min()) for y in finite if len(y)), default=0.0)
     high = max((float(y.max()) for y in finite if len(y)), default=0.0)
@@ -253,7 +249,7 @@ def _look(series: Series, i: int, hides: int) -> dict[str, Any]:
 
 
 def _keep_noise_small(axes: Any, every: Sequence[Series]) -> None:
-    """Rounding errors of a constant are not blown up to fill the panel."""
+    """Keep the scale of nearly constant curves larger than their rounding errors."""
     values = [s.y[np.isfinite(s.y)] for s in every]
     values = [y for y in values if len(y)]
     if not values:
@@ -273,8 +269,8 @@ def _span(values: Sequence[Array]) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def thinned(x: Array, y: Array, points: int = POINTS) -> tuple[Array, Array]:
-    """At most about that many points of a curve, with the least and the greatest value of each stretch kept."""
+def decimated(x: Array, y: Array, points: int = POINTS) -> tuple[Array, Array]:
+    """Reduce a curve to about a number of points, keeping the extrema of each interval."""
     if len(x) <= points:
         return x, y
     kept = extreme_rows(y, points)
@@ -282,7 +278,7 @@ def thinned(x: Array, y: Array, points: int = POINTS) -> tuple[Array, Array]:
 
 
 def extreme_rows(y: Array, points: int) -> NDArray[np.intp]:
-    """About that many rows of a curve: the first, the last, and where it is least and greatest in each stretch."""
+    """Indices of the first and last row and of the extrema of each interval, about `points` in total."""
     each = -(-2 * len(y) // points)
     starts = np.arange(0, len(y), each)
     blocks = np.full((len(starts), each), np.nan)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Snapshots of a motion: several poses over each other, fading in (figs. 3.2, 3.10), or side by side."""
+"""Snapshots of a motion: superimposed with increasing opacity (figs. 3.2, 3.10), or side by side."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.analysis.motion import StateTrajectory, dynamics_of
-from ada_dynamics.drawing.drawing import (
+from ada_dynamics.drawing.plots import figure_context, save
+from ada_dynamics.drawing.robot_drawing import (
     SPACE,
     VIEWS,
-    Figurine,
-    Pose,
-    box,
-    draw,
-    goes_far,
-    look_at,
-    prepare,
-    reach,
-    view_of,
+    PlacedRobot,
+    RobotDrawing,
+    axes_limits,
+    center_axes,
+    draw_robot,
+    exceeds_view,
+    half_extent,
+    prepare_axes,
+    select_plane,
 )
-from ada_dynamics.drawing.plots import drawing, save
 from ada_dynamics.errors import InputError
 
 COUNT = 9
-_SIDE = 4.6  # of a picture's longer side [inch]
-_SMALL = 2.1  # of one of several
+_SIDE = 4.6  # [inch], longer side of a figure
+_SMALL = 2.1  # [inch], side of one of several pictures
 _COLUMNS = 5
 FAINTEST = 0.12
 
@@ -44,34 +44,35 @@ def plot_snapshots(
     columns: int | None = None,
     title: str | None = None,
 ) -> Any:
-    """Draw poses of a motion.
+    """Draw snapshots of a motion.
 
     Args:
-        log: a `Log`, or anything with its model, t, q and v.
-        path: file to write (.png, .pdf, .svg, ...); none where None.
-        times: at which [s]; the nearest rows are drawn. By default `count` of them, evenly spread.
-        count: how many.
-        plane: "xz", "yz", "xy" (seen along an axis) or "3d"; by default "xz" for a robot that stays in it, else "3d".
-        columns: pictures side by side, each of one pose; by default all poses are in one picture, the last one darkest,
-            or side by side where the robot goes so far that it would be a speck in it.
-        title: above all.
+        log: a `Log`, or a motion with model, t, q and v.
+        path: file to write (.png, .pdf, .svg, ...), or None.
+        times: times [s]; the nearest rows are drawn. By default `count` equally spaced ones.
+        count: number of snapshots.
+        plane: "xz", "yz", "xy" (orthogonal projection) or "3d"; by default "xz" for planar motions in it, else "3d".
+        columns: pictures per row with one snapshot each; by default all snapshots are superimposed with increasing
+            opacity, or side by side if the robot travels several times its size.
+        title: title of the figure.
 
     Returns:
-        matplotlib's Figure.
+        The matplotlib Figure.
 
     Raises:
-        InputError: a time is not in the log, there is no such plane, matplotlib is missing, or the file cannot be
-            written.
+        InputError: a time is outside of the log, the plane is unknown, matplotlib is not installed, or the file cannot
+            be written.
     """
     rows = _rows(log, times, count)
     if columns is not None and columns < 1:
-        raise InputError(f"columns is {columns}; it must be at least 1, or None for one picture of all poses.")
-    figurine = Figurine(dynamics_of(log))
-    poses = [figurine.at(log.q[i]) for i in rows]
-    seen = view_of(poses, plane)
-    if columns is None and goes_far(poses):
+        text = f"columns is {columns}; it must be at least 1, or None for superimposed snapshots."
+        raise InputError(text, field="columns", value=columns)
+    drawer = RobotDrawing(dynamics_of(log))
+    poses = [drawer.at(log.q[i]) for i in rows]
+    seen = select_plane(poses, plane)
+    if columns is None and exceeds_view(poses):
         columns = _COLUMNS
-    with drawing() as new_figure:
+    with figure_context() as new_figure:
         if columns is None:
             figure = _overlaid(new_figure, poses, seen)
         else:
@@ -83,27 +84,29 @@ def plot_snapshots(
     return figure
 
 
-def _overlaid(new_figure: Any, poses: Sequence[Pose], plane: str) -> Any:
+def _overlaid(new_figure: Any, poses: Sequence[PlacedRobot], plane: str) -> Any:
     figure = new_figure(*_size(poses, plane, _SIDE))
-    axes = prepare(figure, 111, poses, plane)
+    axes = prepare_axes(figure, 111, poses, plane)
     for i, pose in enumerate(poses):
         share = i / (len(poses) - 1) if len(poses) > 1 else 1.0
-        draw(axes, pose, plane, FAINTEST + (1.0 - FAINTEST) * share**1.5, 2.0 + i)
+        draw_robot(axes, pose, plane, FAINTEST + (1.0 - FAINTEST) * share**1.5, 2.0 + i)
     return figure
 
 
-def _side_by_side(new_figure: Any, poses: Sequence[Pose], plane: str, times: Sequence[float], columns: int) -> Any:
+def _side_by_side(
+    new_figure: Any, poses: Sequence[PlacedRobot], plane: str, times: Sequence[float], columns: int
+) -> Any:
     columns = min(columns, len(poses))
     lines = -(-len(poses) // columns)
-    half = reach(poses) if goes_far(poses) else None  # each picture then looks at its own pose
+    half = half_extent(poses) if exceeds_view(poses) else None  # each picture is then centered at its own geometry
     width, height = _size(poses, plane, _SMALL) if half is None else (_SMALL + 0.35, _SMALL + 0.35)
     figure = new_figure(columns * width, lines * height)
     grid = figure.add_gridspec(lines, columns)
     for i, (pose, time) in enumerate(zip(poses, times, strict=True)):
-        axes = prepare(figure, grid[i // columns, i % columns], poses, plane)
-        draw(axes, pose, plane)
+        axes = prepare_axes(figure, grid[i // columns, i % columns], poses, plane)
+        draw_robot(axes, pose, plane)
         if half is not None:
-            look_at(axes, pose, plane, half)
+            center_axes(axes, pose, plane, half)
         axes.set_title(f"{time:.3g} s", fontsize="small")
         if plane == SPACE:
             axes.set(xlabel="", ylabel="", zlabel="")
@@ -114,11 +117,11 @@ def _side_by_side(new_figure: Any, poses: Sequence[Pose], plane: str, times: Seq
     return figure
 
 
-def _size(poses: Sequence[Pose], plane: str, side: float) -> tuple[float, float]:
-    """Width and height of a picture [inch], near the shape of what is in it."""
+def _size(poses: Sequence[PlacedRobot], plane: str, side: float) -> tuple[float, float]:
+    """Width and height of a picture [inch], with the aspect ratio of its content."""
     if plane == SPACE:
         return side, side * 0.92
-    (left, right), (low, high) = box(poses, VIEWS[plane])
+    (left, right), (low, high) = axes_limits(poses, VIEWS[plane])
     shape = (right - left) / (high - low)
     around = 0.55 if side > _SMALL else 0.35  # labels of the axes
     if shape >= 1.0:
@@ -128,15 +131,16 @@ def _size(poses: Sequence[Pose], plane: str, side: float) -> tuple[float, float]
 
 def _rows(log: StateTrajectory, times: ArrayLike | None, count: int) -> list[int]:
     if not len(log.t):
-        raise InputError(f"the log of model {log.model.name!r} has no rows to draw.")
+        raise InputError(f"the log of model {log.model.name!r} has no rows to draw.", field="log", value=0)
     if times is None:
         if count < 1:
-            raise InputError(f"count is {count}; at least one pose must be drawn.")
+            raise InputError(f"count is {count}; it must be at least 1.", field="count", value=count)
         wanted = np.linspace(log.t[0], log.t[-1], count) if count > 1 else log.t[-1:]
     else:
         wanted = np.atleast_1d(np.asarray(times, dtype=np.float64))
         outside = wanted[~((wanted >= log.t[0]) & (wanted <= log.t[-1]))]
         if len(outside) or not len(wanted):
             found = f"times has {outside[0]:g} s" if len(outside) else "times is empty"
-            raise InputError(f"{found}; give times of the log, from {log.t[0]:g} s to {log.t[-1]:g} s.")
+            text = f"{found}; give times of the log, from {log.t[0]:g} s to {log.t[-1]:g} s."
+            raise InputError(text, field="times", allowed=(float(log.t[0]), float(log.t[-1])))
     return [int(np.argmin(np.abs(log.t - time))) for time in wanted]

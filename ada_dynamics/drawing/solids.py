@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faces of the shapes that links look like, as polygons in the links' frames; meshes by their convex hulls."""
+"""Faces of the shapes of links as polygons in link frames; meshes are replaced by their convex hulls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ada_dynamics.model.model import Model
 
 _AROUND = 20  # corners of a circle
 _UP = 5  # rings of a hemisphere
-_DIRECTION_COUNT = 48  # in which a mesh's hull is right
+_DIRECTION_COUNT = 48  # directions in which the hull of a mesh is exact
 _BLOCK = 50_000
 
 
@@ -23,8 +23,8 @@ class Solid(NamedTuple):
     """A convex shape of a link.
 
     Attributes:
-        link: that it is fixed to.
-        corners: in the link's frame, (k, 3) [m].
+        link: name of the link.
+        corners: corners in the link frame, (k, 3) [m].
         faces: polygons, as indices of corners.
         colour: red, green, blue, opacity.
     """
@@ -36,7 +36,7 @@ class Solid(NamedTuple):
 
 
 def solids_of(model: Model) -> list[Solid]:
-    """Solids that the links look like: simple shapes, and the convex hulls of meshes; none for those without either."""
+    """Visual shapes of the links, with the convex hulls of meshes."""
     found = []
     meshes = RobotMeshes()
     for link in model.links.values():
@@ -46,7 +46,7 @@ def solids_of(model: Model) -> list[Solid]:
                 corners, faces, colour = made
                 placed = corners @ np.asarray(shape.rotation).T + np.asarray(shape.xyz)
                 found.append(Solid(link.name, placed, faces, colour))
-    meshes.report("They are left out of the drawing.")
+    meshes.report("They are omitted from the drawing.")
     return found
 
 
@@ -54,7 +54,7 @@ Made = tuple[Array, tuple[tuple[int, ...], ...]]
 
 
 def _made(shape: Shape, meshes: RobotMeshes) -> tuple[Array, tuple[tuple[int, ...], ...], tuple[float, ...]] | None:
-    """Corners in the shape's own frame, faces, colour."""
+    """Corners in the frame of the shape, faces, colour."""
     if shape.kind != "mesh":
         return (*_MADE[shape.kind](*shape.size), tuple(shape.rgba))
     mesh = meshes.get(shape)
@@ -63,7 +63,7 @@ def _made(shape: Shape, meshes: RobotMeshes) -> tuple[Array, tuple[tuple[int, ..
 
 
 def _hull(points: Array) -> Made | None:
-    """The convex hull of the points that reach farthest in many directions; None where it is flat."""
+    """Convex hull of the extreme points in many directions; None if it is flat."""
     try:
         from scipy.spatial import ConvexHull, QhullError
     except ImportError:
@@ -78,13 +78,13 @@ def _hull(points: Array) -> Made | None:
 
 
 def _blocks(points: Array) -> Iterator[tuple[int, Array]]:
-    """Points in parts that fit into memory times the number of directions, and where each begins."""
+    """Blocks of points and their offsets, to limit the memory."""
     for at in range(0, len(points), _BLOCK):
         yield at, points[at : at + _BLOCK]
 
 
 def _directions() -> Array:
-    """Spread evenly over the sphere, by the golden angle."""
+    """Directions distributed evenly over the sphere by the golden angle."""
     k = np.arange(_DIRECTION_COUNT) + 0.5
     z, turn = 1.0 - 2.0 * k / _DIRECTION_COUNT, np.pi * (1.0 + np.sqrt(5.0)) * k
     r = np.sqrt(1.0 - z * z)
@@ -101,7 +101,7 @@ def _box(x: float, y: float, z: float) -> Made:
 
 
 def _rings(radii: Array, heights: Array) -> Made:
-    """A body of revolution about z, by its rings from the lowest to the highest, closed at both ends."""
+    """Body of revolution about z from rings in ascending order, closed at both ends."""
     angles = 2.0 * np.pi * np.arange(_AROUND) / _AROUND
     circle = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(_AROUND)])
     corners = np.vstack([r * circle + (0.0, 0.0, z) for r, z in zip(radii, heights, strict=True)])
@@ -119,7 +119,7 @@ def _cylinder(radius: float, length: float) -> Made:
 
 
 def _capsule(radius: float, length: float) -> Made:
-    # Rings start a little off the poles, where they would shrink to nothing.
+    # Rings start next to the poles, where they would degenerate to a point.
     latitude = np.linspace(-0.5 * np.pi, 0.0, _UP + 1)[1:]
     radii, heights = radius * np.cos(latitude), radius * np.sin(latitude)
     first = 0.2 * radii[0]

@@ -56,14 +56,12 @@ def identify(
     Args:
         robot: a model, or its `Dynamics`; fixed parameters have its values.
         motion: configurations (N, nq), or a `Log`, of which positions and efforts are used; velocities and
-            accelerations are
-            computed from the positions by zero-phase smoothing, and the ends are dropped.
+            accelerations are computed from the positions by zero-phase smoothing, and the ends are dropped.
         v: velocities, (N, nv).
         a: accelerations, (N, nv).
         tau: measured efforts of the motors, (N, nv), zero for unactuated joints.
         parameters: free parameters, by names of `Dynamics.parameters` with * and ?; by default the inertial parameters
-            of
-            links with mass, losses and rotors of the motors, and all nonzero parameters of the model.
+            of links with mass, losses and rotors of the motors, and all nonzero parameters of the model.
         prior_weight: weight of the values of the model in measurements; they determine what the motion does not excite.
         window: width of the smoothing window for a `Log` [s].
 

@@ -37,8 +37,7 @@ class Task(ABC):
 
     Attributes:
         weight: weight of the residual relative to tasks of the same level: one number, or one for each row; rows of
-            weight
-            0 are ignored. One radian counts as much as the characteristic length of the mechanism.
+            weight 0 are ignored. One radian counts as much as the characteristic length of the mechanism.
         level: priority; tasks of a higher number are solved in the null space of the lower numbers.
     """
 

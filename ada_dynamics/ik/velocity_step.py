@@ -56,8 +56,7 @@ def velocity(
         limits: position limits as in `solve_ik`; v dt respects them.
         velocity_limits: True to respect the velocity limits of the model.
         damping: weight of v dt relative to the residual in units of the characteristic length; it bounds v near
-            singular
-            configurations.
+            singular configurations.
 
     Raises:
         InputError: an argument is invalid.

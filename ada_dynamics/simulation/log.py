@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ada_dynamics.drawing.animate import Film
-    from ada_dynamics.drawing.drawing import Plane
     from ada_dynamics.drawing.panels import Panel
+    from ada_dynamics.drawing.robot_drawing import Plane
     from ada_dynamics.dynamics import Dynamics
 
 PathLike = str | os.PathLike[str]

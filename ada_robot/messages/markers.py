@@ -15,14 +15,14 @@ from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point, Vector3
 from visualization_msgs.msg import Marker, MarkerArray
 
-from ada_dynamics.drawing.marks import KeptMarks, Kind, Mark
+from ada_dynamics.drawing.marks import Mark, MarkKind, MarkStore
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_robot.messages.poses import matrix_of
 
-_TYPES = {Kind.ARROW: Marker.ARROW, Kind.SPHERE: Marker.SPHERE, Kind.LINE: Marker.LINE_STRIP}
+_TYPES = {MarkKind.ARROW: Marker.ARROW, MarkKind.SPHERE: Marker.SPHERE, MarkKind.LINE: Marker.LINE_STRIP}
 _KINDS = {number: kind for kind, number in _TYPES.items()}
-_FEWEST_POINTS = {Kind.ARROW: 2, Kind.SPHERE: 1, Kind.LINE: 2}
-_SIZES = {Kind.ARROW: 3, Kind.SPHERE: 1, Kind.LINE: 1}
+_FEWEST_POINTS = {MarkKind.ARROW: 2, MarkKind.SPHERE: 1, MarkKind.LINE: 2}
+_SIZES = {MarkKind.ARROW: 3, MarkKind.SPHERE: 1, MarkKind.LINE: 1}
 
 
 class MarkerMessages:
@@ -63,7 +63,7 @@ class MarkerMessages:
         red, green, blue, opacity = mark.colour
         color = marker.color
         color.r, color.g, color.b, color.a = red, green, blue, opacity
-        if mark.kind is Kind.SPHERE:
+        if mark.kind is MarkKind.SPHERE:
             marker.scale.x = marker.scale.y = marker.scale.z = mark.size[0]
             _move([marker.pose.position], mark)
             return marker
@@ -86,7 +86,7 @@ def _move(points: Sequence[Point], mark: Mark) -> None:
 
 
 def read_markers(
-    message: MarkerArray, kept: KeptMarks, now: float, worlds: Collection[str], complain: Callable[[str], None]
+    message: MarkerArray, kept: MarkStore, now: float, worlds: Collection[str], complain: Callable[[str], None]
 ) -> None:
     """Apply a message to the kept marks; other kinds than ours are left out.
 
@@ -119,13 +119,13 @@ def _mark_of(marker: Marker, complain: Callable[[str], None]) -> Mark | None:
     if kind is None:
         complain(f"is of type {marker.type}; seen are arrows ({Marker.ARROW}), spheres, and lines (LINE_STRIP)")
         return None
-    rows = [(0.0, 0.0, 0.0)] if kind is Kind.SPHERE else [(p.x, p.y, p.z) for p in marker.points]
+    rows = [(0.0, 0.0, 0.0)] if kind is MarkKind.SPHERE else [(p.x, p.y, p.z) for p in marker.points]
     size = (marker.scale.x, marker.scale.y, marker.scale.z)[: _SIZES[kind]]
     colour = (marker.color.r, marker.color.g, marker.color.b, marker.color.a)
     pose = matrix_of(marker.pose.position, marker.pose.orientation)
     with np.errstate(invalid="ignore", over="ignore"):  # what comes of it is looked at below
         points = np.array(rows).reshape(-1, 3) @ pose[:3, :3].T + pose[:3, 3]
-    if len(points) < _FEWEST_POINTS[kind] or (kind is Kind.ARROW and len(points) != 2):
+    if len(points) < _FEWEST_POINTS[kind] or (kind is MarkKind.ARROW and len(points) != 2):
         complain(f"has {len(points)} points; arrows are seen from one to another, lines through two or more")
         return None
     numbers = np.concatenate([points.ravel(), size, colour])

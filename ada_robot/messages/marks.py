@@ -16,7 +16,7 @@ from ada_dynamics.analysis.balance import UP, balance_of, contact_points, plane_
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.wrenches import ContactFrame
 from ada_dynamics.drawing.colours import gap_colour
-from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Colour, Kind, Mark, arrow_mark
+from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Colour, Mark, MarkKind, arrow_mark
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.errors import InputError
@@ -90,7 +90,7 @@ class Marks:
         yield arrow_mark(space, number, start, reach, self._size, colour)
 
     def _sphere(self, space: str, number: int, at: Array, diameter: float, colour: Colour) -> Iterator[Mark]:
-        yield Mark(space, number, Kind.SPHERE, at.reshape(1, 3), (diameter * self._size,), colour)
+        yield Mark(space, number, MarkKind.SPHERE, at.reshape(1, 3), (diameter * self._size,), colour)
 
     # --- meaning ------------------------------------------------------------------------------------------------
     def _of_joints(self, state: LoadedState, poses: Mapping[str, Array]) -> Iterator[Mark]:
@@ -139,4 +139,6 @@ class Marks:
             yield from self._sphere("zmp", 0, balance.zmp[0], _POINT, _ZMP)
         ring = balance.polygon(0) @ plane_axes(UP) + height * np.array(UP)
         if len(ring) > 1:
-            yield Mark("support", 0, Kind.LINE, np.concatenate([ring, ring[:1]]), (LINE_WIDTH * self._size,), SUPPORT)
+            yield Mark(
+                "support", 0, MarkKind.LINE, np.concatenate([ring, ring[:1]]), (LINE_WIDTH * self._size,), SUPPORT
+            )

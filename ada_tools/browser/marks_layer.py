@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics.drawing.marks import Colour, Kind, Mark
+from ada_dynamics.drawing.marks import Colour, Mark, MarkKind
 from ada_tools.browser.batch import Batch
 from ada_tools.browser.page import Page
 from ada_tools.browser.parts import Part
@@ -37,7 +37,7 @@ _MOST_LOOKS = 64  # that are kept for later
 class Look(NamedTuple):
     """Common to marks that are drawn at one go."""
 
-    kind: Kind
+    kind: MarkKind
     size: tuple[float, ...]
     colour: Colour
 
@@ -79,14 +79,14 @@ class MarksLayer:
 
     def _draw(self, look: Look, points: Floats) -> None:
         node, before = self._drawn.get(look, (None, points))
-        if node is not None and look.kind is Kind.SPHERE and len(before) != len(points):
+        if node is not None and look.kind is MarkKind.SPHERE and len(before) != len(points):
             node.remove()  # its rows of poses and scales belong together
             node = None
         if node is None:
             self._count += 1
             node = _new_node(self._server.scene, f"{self._name}/{self._count}", look, points)
         elif not np.array_equal(before, points):
-            if look.kind is Kind.SPHERE:
+            if look.kind is MarkKind.SPHERE:
                 node.batched_positions = points
             else:
                 node.points = points
@@ -99,21 +99,21 @@ class MarksLayer:
             self._drawn.pop(look)[0].remove()
 
 
-def _points(kind: Kind, marks: Sequence[Mark]) -> Floats:
+def _points(kind: MarkKind, marks: Sequence[Mark]) -> Floats:
     """Places of spheres (n, 3), or ends of arrows and of the pieces of lines (n, 2, 3)."""
-    if kind is Kind.LINE:
+    if kind is MarkKind.LINE:
         pieces = [np.stack([mark.points[:-1], mark.points[1:]], axis=1) for mark in marks]
         return np.concatenate(pieces).astype(np.float32)
     points = np.array([mark.points for mark in marks], dtype=np.float32)
-    return points[:, 0] if kind is Kind.SPHERE else points
+    return points[:, 0] if kind is MarkKind.SPHERE else points
 
 
 def _new_node(scene: Any, name: str, look: Look, points: Floats) -> Any:
     colour = tuple(round(255.0 * share) for share in look.colour[:3])
-    if look.kind is Kind.ARROW:
+    if look.kind is MarkKind.ARROW:
         shaft, head, tip = look.size
         return scene.add_arrows(name, points, colour, shaft_radius=0.5 * shaft, head_radius=0.5 * head, head_length=tip)
-    if look.kind is Kind.LINE:
+    if look.kind is MarkKind.LINE:
         return scene.add_line_segments(name, points, colour, thickness=look.size[0])
     radius = 0.5 * look.size[0]
     ball = Part("", "sphere", np.eye(4), np.full(3, radius), look.colour)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.colours import gap_colour
-from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Kind, Mark, arrow_mark
+from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Mark, MarkKind, arrow_mark
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.model.model import Model, reach_of
@@ -225,7 +225,7 @@ class Scene:
         ring = np.zeros((0, 3)) if polygon is None else np.asarray(polygon, dtype=np.float64).reshape(-1, 3)
         if len(ring):
             around = np.concatenate([ring, ring[:1]])
-            marks.append(Mark("support", 0, Kind.LINE, around, (LINE_WIDTH * self.size,), SUPPORT))
+            marks.append(Mark("support", 0, MarkKind.LINE, around, (LINE_WIDTH * self.size,), SUPPORT))
         return marks
 
 

@@ -18,7 +18,7 @@ from ada_dynamics.constraints.analysis import analyse
 from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.constraints.closure import initial_configuration
 from ada_dynamics.constraints.plans import make_plans
-from ada_dynamics.drawing.plots import check_ending, drawing, save
+from ada_dynamics.drawing.plots import check_suffix, figure_context, save
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
@@ -114,7 +114,7 @@ def _run_hybrid(options: argparse.Namespace) -> int:
     if any(size < 1 for size in options.sizes):
         raise InputError(f"--sizes {' '.join(map(str, options.sizes))}: a piece has one link at least.")
     if options.plot:
-        check_ending(options.plot)
+        check_suffix(options.plot)
         check_files({"--plot": options.plot})
     model = robot_of(options)
     if not 0 < model.nv <= SPECIALISE_UP_TO:
@@ -251,7 +251,7 @@ def plot(found: Sequence[ProgramCost], name: str, path: Path) -> None:
         return m.instructions if m.seconds is None else 1e9 * m.seconds
 
     pieces = [m for m in found if m.size is not None]
-    with drawing() as new_figure:
+    with figure_context() as new_figure:
         figure = new_figure(6.4, 4.0)
         axes: Any = figure.subplots()
         axes.plot([m.size for m in pieces], [height(m) for m in pieces], "o-", label="pieces of equal size")

@@ -14,7 +14,7 @@ import numpy as np
 
 from ada_dynamics.contact.stops import limit_violations
 from ada_dynamics.drawing.meshes import mesh_vertices
-from ada_dynamics.drawing.skeleton import skeleton
+from ada_dynamics.drawing.robot_drawing import skeleton
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation import defaults
@@ -166,11 +166,11 @@ def _check_outputs(options: argparse.Namespace, model: Model) -> None:
     if options.joints is not None and options.plot is None:
         raise InputError("--joints chooses the curves of a plot: give --plot FILE, too.")
     if options.plot or options.snapshots:
-        from ada_dynamics.drawing import choice, plots
+        from ada_dynamics.drawing import curve_selection, plots
 
-        choice.check_joints(model, options.joints)
+        curve_selection.check_joints(model, options.joints)
         for path in filter(None, (options.plot, options.snapshots)):
-            plots.check_ending(path)
+            plots.check_suffix(path)
     if options.animate:
         from ada_dynamics.drawing.animate import check_tools
 

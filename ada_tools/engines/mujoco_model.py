@@ -61,8 +61,7 @@ class MujocoModel:
         Args:
             model: the mechanism.
             document: MJCF of the model with additional elements, compiled without changes; by default the output of the
-                MJCF
-                writer without contacts and limits.
+                MJCF writer without contacts and limits.
 
         Raises:
             InputError: MuJoCo is not installed or rejects the model, or a joint type is not supported.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
-from ada_dynamics.drawing.marks import KeptMarks, Mark
+from ada_dynamics.drawing.marks import Mark, MarkStore
 from ada_robot.messages.markers import read_markers
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.qos import streams
@@ -32,7 +32,7 @@ class MarkerInbox:
         """
         self._node, self._topic, self._report = node, topic, complain
         self._inbox: Inbox | None = None
-        self._kept = KeptMarks()
+        self._kept = MarkStore()
         self._since = math.inf
         self._is_wanted = False
 

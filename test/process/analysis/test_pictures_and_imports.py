@@ -24,7 +24,7 @@ def test_a_map_is_drawn_and_what_it_cannot_show_is_refused(tmp_path: Path) -> No
     dynamics = ada.Dynamics(model, q0=q)
     x, y = np.linspace(-0.02, 0.02, 3), np.linspace(-0.02, 0.02, 3)
     found = singularity_map(dynamics, "platform", q, {"x": x, "y": y}, rows="all")
-    measures = ["serial", "parallel", "constraint", "condition", "least"]
+    measures = ["serial", "parallel", "constraint", "condition", "minimum"]
     figure = plot_map(found, tmp_path / "map.png", measures)
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
     assert [axes.get_xlabel() for axes in figure.axes if axes.get_xlabel()] == ["x [m]"] * 5

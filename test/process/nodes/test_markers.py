@@ -9,7 +9,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from standing_box import EACH, FRAMES, box, standing
 from visualization_msgs.msg import Marker, MarkerArray
 
-from ada_dynamics.drawing.marks import KeptMarks, Kind, Mark
+from ada_dynamics.drawing.marks import Mark, MarkKind, MarkStore
 from ada_robot.messages.markers import MarkerMessages, read_markers
 from ada_robot.messages.marks import Marks
 
@@ -58,12 +58,12 @@ def test_a_lifted_foot_is_deleted_once_and_comes_back_as_the_same_marker(box):
 
 def test_a_marker_is_read_as_it_was_written():
     marks = [
-        Mark("contact", 3, Kind.ARROW, np.array(UP), (0.125, 0.25, 0.5), (1.0, 0.5, 0.0, 1.0)),
-        Mark("zmp", 0, Kind.SPHERE, np.array([[1.0, 2.0, 3.0]]), (0.5,), (0.0, 0.0, 1.0, 0.5)),
-        Mark("support", 0, Kind.LINE, np.array([*UP, UP[0]]), (0.25,), (0.5, 0.0, 0.0, 1.0)),
+        Mark("contact", 3, MarkKind.ARROW, np.array(UP), (0.125, 0.25, 0.5), (1.0, 0.5, 0.0, 1.0)),
+        Mark("zmp", 0, MarkKind.SPHERE, np.array([[1.0, 2.0, 3.0]]), (0.5,), (0.0, 0.0, 1.0, 0.5)),
+        Mark("support", 0, MarkKind.LINE, np.array([*UP, UP[0]]), (0.25,), (0.5, 0.0, 0.0, 1.0)),
     ]
     message = MarkerMessages("odom", 0.25).message(marks, 0)
-    kept, problems = KeptMarks(), []
+    kept, problems = MarkStore(), []
     read_markers(message, kept, 10.0, ("odom",), problems.append)
     assert problems == []
     for mark, read in zip(marks, kept.present(10.25), strict=True):

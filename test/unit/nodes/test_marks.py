@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from standing_box import CORNERS, EACH, FRAMES, WEIGHT, Row, box, standing
 
 import ada_dynamics as ada
-from ada_dynamics.drawing.marks import Kind
+from ada_dynamics.drawing.marks import MarkKind
 from ada_robot.messages.marks import Marks
 from ada_robot.messages.wrenches import JointLoads
 
@@ -32,7 +32,7 @@ def test_a_standing_robot_has_its_centre_of_mass_zero_moment_point_and_support(b
     # Three quarters of the weight press on the side at x = 0.2, so the middle of the pressure is at 0.1.
     assert found["zmp"][0].points == pytest.approx(np.array([[0.1, 0.0, 1.5]]))
     ring = found["support"][0]
-    assert ring.kind is Kind.LINE
+    assert ring.kind is MarkKind.LINE
     assert ring.points[0] == pytest.approx(ring.points[-1])
     assert {tuple(np.round(p, 9)) for p in ring.points} == {(x, y, 1.5) for x, y, _ in CORNERS.values()}
 

@@ -6,7 +6,7 @@ import pytest
 from page_world import RobotNode
 from viser_stand_in import SOMEBODY
 
-from ada_dynamics.drawing.marks import KeptMarks, Kind, Mark
+from ada_dynamics.drawing.marks import Mark, MarkKind, MarkStore
 from ada_tools.browser.marks_layer import MarksLayer, MarksPanel
 
 ARROWS, BALLS, LINES = "arrows", "batched_meshes_simple", "line_segments"
@@ -15,16 +15,16 @@ ORANGE, VIOLET = (1.0, 0.5, 0.0, 1.0), (0.5, 0.2, 0.7, 1.0)
 
 def arrow(number, height, space="contact", colour=ORANGE):
     points = np.array([[number, 0.0, 0.0], [number, 0.0, height]])
-    return Mark(space, number, Kind.ARROW, points, (0.02, 0.05, 0.1), colour)
+    return Mark(space, number, MarkKind.ARROW, points, (0.02, 0.05, 0.1), colour)
 
 
 def ball(number, x, space="zmp"):
-    return Mark(space, number, Kind.SPHERE, np.array([[x, 0.0, 0.0]]), (0.2,), VIOLET)
+    return Mark(space, number, MarkKind.SPHERE, np.array([[x, 0.0, 0.0]]), (0.2,), VIOLET)
 
 
 def ring(side, space="support"):
     points = side * np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 0, 0.0]])
-    return Mark(space, 0, Kind.LINE, points, (0.01,), VIOLET)
+    return Mark(space, 0, MarkKind.LINE, points, (0.01,), VIOLET)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def nodes(page):
 
 
 def test_a_mark_that_is_not_renewed_fades_and_one_that_is_deleted_is_gone_at_once():
-    kept = KeptMarks()
+    kept = MarkStore()
     kept.put(arrow(0, 1.0), 1.0)
     kept.put(arrow(1, 1.0), 2.0)
     kept.put(ball(0, 0.0), np.inf)

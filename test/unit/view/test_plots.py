@@ -16,9 +16,9 @@ Image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
 from ada_dynamics import Builder, Dynamics, Simulation, load  # noqa: E402
 from ada_dynamics.analysis.fixed_feet import fixed_feet_of  # noqa: E402
 from ada_dynamics.drawing.animate import animate  # noqa: E402
-from ada_dynamics.drawing.drawing import Figurine  # noqa: E402
 from ada_dynamics.drawing.panels import Panel, Series, panel_names, panels_of  # noqa: E402
-from ada_dynamics.drawing.plots import figure_of, plot_log, thinned  # noqa: E402
+from ada_dynamics.drawing.plots import decimated, figure_of, plot_log  # noqa: E402
+from ada_dynamics.drawing.robot_drawing import RobotDrawing  # noqa: E402
 from ada_dynamics.drawing.snapshots import plot_snapshots  # noqa: E402
 from ada_dynamics.drawing.solids import solids_of  # noqa: E402
 from ada_dynamics.errors import InputError  # noqa: E402
@@ -102,7 +102,7 @@ def test_every_named_panel_can_be_drawn_where_the_robot_has_it(tmp_path):
         try:
             drawn += panels_of(log, [name])
         except InputError as error:
-            assert "nothing to show" in str(error)
+            assert (error.field, error.value) == ("panels", name)
             assert name in ("loop_gap", "singularity", "conditioning", "trunk_angles", "fixed_feet_zmp")
     assert len(drawn) >= 25
     some = [*drawn[::5], *(p for p in drawn if p.is_plane or p.is_logarithmic)]
@@ -164,11 +164,11 @@ def test_long_curves_are_thinned_and_keep_their_peaks():
     t = np.linspace(0.0, 1.0, 500_000)
     y = np.sin(7.0 * t)
     y[123_456], y[400_000] = 50.0, -60.0
-    x, kept = thinned(t, y)
+    x, kept = decimated(t, y)
     assert len(x) <= 4002 and (np.diff(x) > 0.0).all()
     assert (kept.max(), kept.min()) == (50.0, -60.0)
     assert (x[0], x[-1]) == (0.0, 1.0)
-    short = thinned(t[:100], y[:100])
+    short = decimated(t[:100], y[:100])
     assert short[0] is not None and len(short[0]) == 100
 
 
@@ -191,7 +191,7 @@ def test_snapshots_are_drawn_over_each_other_and_fade_in(arm, tmp_path):
 
 
 def test_sticks_end_where_the_links_are(arm):
-    pose = Figurine(arm.dynamics).at(np.array([0.5 * np.pi, 0.0]))
+    pose = RobotDrawing(arm.dynamics).at(np.array([0.5 * np.pi, 0.0]))
     (first,) = [line for line in pose.sticks if line.link == "link_1"]
     (tip,) = pose.tips
     np.testing.assert_allclose([first.start, first.end, tip.end], [[0, 0, 0], [1, 0, 0], [1.5, 0, 0]], atol=1e-15)

@@ -34,7 +34,7 @@ from ada_controllers.registry import make
 from ada_controllers.running.control_loop import ControlLoop, LoopSettings
 from ada_controllers.running.state_watch import Measured
 from ada_controllers.state import State
-from ada_dynamics.drawing.marks import KeptMarks
+from ada_dynamics.drawing.marks import MarkStore
 from ada_dynamics.errors import AdaError
 from ada_dynamics.settings import checked
 from ada_robot.messages.joint_command import command_of
@@ -266,7 +266,7 @@ def _frames(data: bytes) -> None:
 
 
 def _markers(data: bytes) -> None:
-    kept = KeptMarks()
+    kept = MarkStore()
     read_markers(decoded(data, MarkerArray), kept, 0.0, ["world"], lambda problem: None)
     kept.present(0.0)
 

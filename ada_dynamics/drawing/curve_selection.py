@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which curves of a panel are drawn: no more than can be told apart, those that move most unless somebody chose."""
+"""Selection of the curves of a panel: at most `CURVES`, those with the largest range unless joints are given."""
 
 from __future__ import annotations
 
@@ -13,32 +13,35 @@ from numpy.typing import NDArray
 from ada_dynamics.drawing.panels import Panel, Series
 from ada_dynamics.errors import InputError, unknown_name
 
-CURVES = 8  # of a panel: the palette has seven colours, and a legend of more leaves no room for the curves
+CURVES = 8  # the palette has seven colours, and a longer legend would not fit
 
 
 def check_joints(model: Any, joints: Sequence[str] | None) -> None:
-    """Refuse names that are no joints of the model, and more than a panel has room for."""
+    """Raise an InputError for names that are not joints of the model, or for more than `CURVES` names."""
     if joints is None:
         return
     if isinstance(joints, str):
-        raise InputError(f"joints is {joints!r}: give a list of names, such as [{joints!r}].")
+        raise InputError(
+            f"joints is {joints!r}: give a list of names, such as [{joints!r}].", field="joints", value=joints
+        )
     for name in joints:
         if name not in model.joint_names:
             raise unknown_name("joint", name, model.joint_names)
     if not 1 <= len(set(joints)) <= CURVES:
-        raise InputError(f"joints has {len(set(joints))} names; a panel shows 1 to {CURVES} of them.")
+        text = f"joints has {len(set(joints))} names; a panel shows 1 to {CURVES} of them."
+        raise InputError(text, field="joints", value=tuple(joints), allowed=f"1 to {CURVES} names")
 
 
-def of_joints(panels: Sequence[Panel], motion: Any, joints: Sequence[str] | None = None) -> list[Panel]:
-    """The panels with curves of the same joints in all of them.
+def select_joints(panels: Sequence[Panel], motion: Any, joints: Sequence[str] | None = None) -> list[Panel]:
+    """Restrict all panels to the curves of the same joints.
 
     Args:
-        panels: curves that belong to no joint stay in them.
-        motion: that they were made from.
-        joints: names; by default those whose positions change most, where there are more than fit.
+        panels: panels; curves without a joint are unchanged.
+        motion: motion of the panels.
+        joints: names of joints; by default those with the largest range of motion if the robot has more than `CURVES`.
 
     Raises:
-        InputError: a name is no joint of the model, or there are more than a panel shows.
+        InputError: a name is not a joint of the model, or the list has more than `CURVES` names.
     """
     check_joints(motion.model, joints)
     travel = _travel(motion)
@@ -51,25 +54,25 @@ def of_joints(panels: Sequence[Panel], motion: Any, joints: Sequence[str] | None
         chosen = _most(panel.series, sorted(own, key=lambda name: -travel[name])) if joints is None else joints
         kept = tuple(series for series in panel.series if not series.joint or series.joint in chosen)
         if not kept:
-            continue  # all that was chosen moves in another way: turns, where this panel has slides
+            continue  # none of the chosen joints has a curve in this panel
         count = sum(name in chosen for name in own)
-        words = "joints, those that move most" if joints is None else "joints"
+        words = "joints with the largest range" if joints is None else "joints"
         found.append(replace(panel, series=kept, note=f"{count} of {len(own)} {words}" if count < len(own) else ""))
     return found
 
 
-def limited(panel: Panel) -> Panel:
-    """The panel with at most `CURVES` curves: those with the largest range, in the order in which they were."""
+def limit_curves(panel: Panel) -> Panel:
+    """Restrict a panel to the `CURVES` curves with the largest range, in their original order."""
     if len(panel.series) <= CURVES:
         return panel
     ranges = [max(_range(series.y), _range(series.x) if panel.is_plane else 0.0) for series in panel.series]
     kept = sorted(np.argsort([-width for width in ranges], kind="stable")[:CURVES])
-    note = f"{CURVES} of {len(panel.series)} curves, those that change most"
+    note = f"{CURVES} of {len(panel.series)} curves with the largest range"
     return replace(panel, series=tuple(panel.series[i] for i in kept), note=panel.note or note)
 
 
 def _travel(motion: Any) -> dict[str, float]:
-    """How far each joint moves: the largest range of its coordinates."""
+    """Range of motion by joint: the largest range of its coordinates."""
     model = motion.model
     if not len(motion.t):
         return dict.fromkeys(model.joint_names, 0.0)
@@ -78,7 +81,7 @@ def _travel(motion: Any) -> dict[str, float]:
 
 
 def _most(series: Sequence[Series], ranked: Sequence[str]) -> Collection[str]:
-    """The first joints of whose curves all fit; always one."""
+    """First joints whose curves fit into a panel, at least one."""
     room = CURVES
     chosen: list[str] = []
     for name in ranked:

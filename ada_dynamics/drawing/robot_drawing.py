@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot in one pose on matplotlib's axes, from the side or in space: as shapes where it has them, else as sticks."""
+"""Drawing of a robot on matplotlib axes, projected or in 3D: by the shapes of its links, else by line segments."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,19 +11,29 @@ import numpy as np
 from ada_dynamics.analysis.polygon import convex_hull
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing import colours
-from ada_dynamics.drawing.skeleton import Stick, ends, sticks
 from ada_dynamics.drawing.solids import Solid, solids_of
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import unknown_name
+from ada_dynamics.model.description import WORLD_LINK
+from ada_dynamics.model.model import Model
 
+Line: TypeAlias = tuple[Array, Array]  # end points
 Plane: TypeAlias = Literal["xz", "yz", "xy", "3d"]
 SPACE: Literal["3d"] = "3d"
-SLIMMEST = 0.3  # picture: the shorter side by the longer one
-FAR = 3.0  # sizes of a robot that it goes before it would be a speck in a picture of its whole way
+MIN_ASPECT = 0.3  # ratio of the sides of a picture
+MAX_TRAVEL = 3.0  # distance in sizes of a robot, above which the view follows it
 
 
-class View(NamedTuple):
-    """Which coordinates go to the right and up, and the one towards the eye with its sign."""
+class Stick(NamedTuple):
+    """A line segment of a link."""
+
+    link: str
+    start: Array
+    end: Array
+
+
+class ProjectionAxes(NamedTuple):
+    """Coordinates to the right and upwards, and the coordinate towards the viewer with its sign."""
 
     right: int
     up: int
@@ -31,44 +41,44 @@ class View(NamedTuple):
     sign: float
 
 
-VIEWS: dict[str, View] = {
-    "xz": View(0, 2, 1, -1.0),
-    "yz": View(1, 2, 0, 1.0),
-    "xy": View(0, 1, 2, 1.0),
+VIEWS: dict[str, ProjectionAxes] = {
+    "xz": ProjectionAxes(0, 2, 1, -1.0),
+    "yz": ProjectionAxes(1, 2, 0, 1.0),
+    "xy": ProjectionAxes(0, 1, 2, 1.0),
 }
 
 
-class Pose(NamedTuple):
-    """A robot in one pose, in the world: corners of its solids, and its sticks."""
+class PlacedRobot(NamedTuple):
+    """Geometry of a robot at a configuration in the world frame: corners of its solids, and line segments."""
 
     solids: list[tuple[Solid, Array]]
     sticks: list[Stick]
-    tips: list[Stick]  # from the last joints to the centres of mass that they carry
-    joints: Array  # where joints are, (n, 3)
+    tips: list[Stick]  # from the last joints to the centers of mass that they carry
+    joints: Array  # positions of the joints, (n, 3)
 
     def corners(self) -> Array:
-        """All points of it, (n, 3)."""
+        """All points, (n, 3)."""
         parts = [placed for _, placed in self.solids]
         parts += [np.array([line.start, line.end]) for line in (*self.sticks, *self.tips)]
         return np.vstack([*parts, self.joints, np.zeros((0, 3))])
 
     def middle(self) -> Array:
-        """Where a camera that follows the robot looks, (3,)."""
+        """Center of a view that follows the robot, (3,)."""
         points = self.joints if len(self.joints) else self.corners()
         return np.asarray(points.mean(axis=0) if len(points) else np.zeros(3), dtype=np.float64)
 
 
-class Figurine:
-    """A robot that is drawn pose by pose."""
+class RobotDrawing:
+    """Computes the geometry of a robot for drawing."""
 
     def __init__(self, dynamics: Dynamics) -> None:
-        """Args: of the robot."""
+        """Initialize with the dynamics of the robot."""
         self.dynamics = dynamics
         self.solids = solids_of(dynamics.model)
-        self._clad = {solid.link for solid in self.solids}
+        self._with_solids = {solid.link for solid in self.solids}
 
-    def at(self, q: Array) -> Pose:
-        """The robot in a pose."""
+    def at(self, q: Array) -> PlacedRobot:
+        """Geometry at a configuration."""
         model, poses = self.dynamics.model, self.dynamics.poses(q)
         placed = [(s, s.corners @ poses[s.link][:3, :3].T + poses[s.link][:3, 3]) for s in self.solids]
         lines, tips = sticks(model, poses), ends(model, poses)
@@ -78,26 +88,26 @@ class Figurine:
             for loop in model.loops.values()
             if loop.child in poses
         ]
-        return Pose(
+        return PlacedRobot(
             placed,
-            [line for line in lines if line.link not in self._clad],
-            [line for line in tips if line.link not in self._clad],
+            [line for line in lines if line.link not in self._with_solids],
+            [line for line in tips if line.link not in self._with_solids],
             np.array(joints).reshape(-1, 3),
         )
 
 
-def draw_side(axes: Any, pose: Pose, view: View, alpha: float = 1.0, layer: float = 2.0) -> None:
-    """Draw a pose as seen along a coordinate axis.
+def draw_projection(axes: Any, pose: PlacedRobot, view: ProjectionAxes, alpha: float = 1.0, layer: float = 2.0) -> None:
+    """Draw the projection of a robot along a coordinate axis.
 
     Args:
-        axes: matplotlib's.
-        pose: of the robot.
-        view: from where.
+        axes: axes of matplotlib.
+        pose: geometry of the robot.
+        view: direction of the projection.
         alpha: opacity.
-        layer: matplotlib's zorder; higher ones cover lower ones.
+        layer: zorder of matplotlib.
     """
     flat = [view.right, view.up]
-    # What is nearer to the eye comes later and covers what is behind.
+    # Solids nearer to the viewer are drawn later.
     for solid, placed in sorted(pose.solids, key=lambda one: view.sign * float(one[1][:, view.towards].mean())):
         hull = convex_hull(placed[:, flat])
         axes.fill(
@@ -121,8 +131,8 @@ def draw_side(axes: Any, pose: Pose, view: View, alpha: float = 1.0, layer: floa
     axes.plot(x, y, "o", markeredgewidth=0.8, alpha=alpha, zorder=layer + 0.2, **look)
 
 
-def draw_space(axes: Any, pose: Pose, alpha: float = 1.0) -> None:
-    """Draw a pose on axes of three dimensions."""
+def draw_3d(axes: Any, pose: PlacedRobot, alpha: float = 1.0) -> None:
+    """Draw a robot on 3D axes."""
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
     for solid, placed in pose.solids:
@@ -140,7 +150,7 @@ def draw_space(axes: Any, pose: Pose, alpha: float = 1.0) -> None:
 
 
 def _shaded(colour: Sequence[float], face: Array) -> tuple[float, ...]:
-    """A face's colour by how much light from above and from the front it gets."""
+    """Colour of a face with diffuse light from above and front."""
     normal = np.cross(face[1] - face[0], face[2] - face[1])
     size = float(np.linalg.norm(normal)) or 1.0
     light = 0.7 + 0.3 * abs(float(normal @ (0.36, -0.48, 0.8))) / size
@@ -151,15 +161,15 @@ def _darker(colour: Sequence[float]) -> tuple[float, ...]:
     return tuple(0.55 * c for c in colour[:3])
 
 
-def view_of(poses: Sequence[Pose], plane: str | None) -> str:
-    """The plane asked for, or the one that suits: x-z for a robot that stays in it, else space.
+def select_plane(poses: Sequence[PlacedRobot], plane: str | None) -> str:
+    """Return the given plane, or "xz" for motions in the x-z plane and "3d" otherwise.
 
     Args:
-        poses: some of the motion.
+        poses: some geometries of the motion.
         plane: "xz", "yz", "xy", "3d", or None.
 
     Raises:
-        InputError: there is no such view.
+        InputError: the plane is unknown.
     """
     if plane is not None:
         if plane not in (*VIEWS, SPACE):
@@ -170,12 +180,12 @@ def view_of(poses: Sequence[Pose], plane: str | None) -> str:
     return "xz" if spread[1] <= 1e-6 * float(np.max(spread)) else SPACE
 
 
-def frame(poses: Sequence[Pose], least: float = 0.1) -> tuple[Array, float]:
-    """Middle of a cube that holds all poses, and half its side.
+def bounding_cube(poses: Sequence[PlacedRobot], least: float = 0.1) -> tuple[Array, float]:
+    """Center and half side of a cube that contains all geometries.
 
     Args:
-        poses: what it must hold.
-        least: half a side that is never fallen short of [m].
+        poses: geometries of the robot.
+        least: smallest half side [m].
     """
     every = np.vstack([pose.corners() for pose in poses])
     if not len(every):
@@ -184,26 +194,26 @@ def frame(poses: Sequence[Pose], least: float = 0.1) -> tuple[Array, float]:
     return 0.5 * (low + high), max(0.5 * float(np.max(high - low)) * 1.06, least)
 
 
-def reach(poses: Sequence[Pose]) -> float:
-    """Half the side of a cube about the middle of each pose that holds that pose, of all of them the largest."""
+def half_extent(poses: Sequence[PlacedRobot]) -> float:
+    """Half side of a cube about the center of each geometry that contains it, for the largest of them [m]."""
     far = [float(np.max(np.abs(pose.corners() - pose.middle()), initial=0.0)) for pose in poses]
     return max(1.06 * max(far, default=0.0), 0.1)
 
 
-def goes_far(poses: Sequence[Pose]) -> bool:
-    """True if the robot would be a speck in a picture of all its way, so that the camera has to follow it."""
+def exceeds_view(poses: Sequence[PlacedRobot]) -> bool:
+    """Return True if the robot moves so far that the view should follow it."""
     middles = np.array([pose.middle() for pose in poses])
-    return len(poses) > 1 and float(np.max(np.ptp(middles, axis=0))) > FAR * 2.0 * reach(poses)
+    return len(poses) > 1 and float(np.max(np.ptp(middles, axis=0))) > MAX_TRAVEL * 2.0 * half_extent(poses)
 
 
-def look_at(axes: Any, pose: Pose, plane: str, half: float) -> None:
-    """Point the axes at one pose.
+def center_axes(axes: Any, pose: PlacedRobot, plane: str, half: float) -> None:
+    """Center the axes at a geometry.
 
     Args:
-        axes: made by `prepare`.
-        pose: of the robot.
-        plane: that the axes were made for.
-        half: half a side of what is seen [m]; see `reach`.
+        axes: axes made by `prepare_axes`.
+        pose: geometry of the robot.
+        plane: plane of the axes.
+        half: half side of the view [m]; see `half_extent`.
     """
     low, high = pose.middle() - half, pose.middle() + half
     if plane == SPACE:
@@ -214,29 +224,29 @@ def look_at(axes: Any, pose: Pose, plane: str, half: float) -> None:
     axes.set(xlim=(low[view.right], high[view.right]), ylim=(low[view.up], high[view.up]))
 
 
-def box(poses: Sequence[Pose], view: View) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Limits of both axes of a view that hold all poses, with a margin."""
+def axes_limits(poses: Sequence[PlacedRobot], view: ProjectionAxes) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Limits of both axes of a projection that contain all geometries, with a margin."""
     every = np.vstack([pose.corners() for pose in poses])[:, [view.right, view.up]]
     low, high = (every.min(axis=0), every.max(axis=0)) if len(every) else (-np.ones(2), np.ones(2))
     longest = max(float(np.max(high - low)), 0.1)
-    spare = 0.5 * np.maximum(SLIMMEST * longest - (high - low), 0.0)
+    spare = 0.5 * np.maximum(MIN_ASPECT * longest - (high - low), 0.0)
     low, high = low - spare, high + spare
     edge = 0.05 * longest
     return (float(low[0] - edge), float(high[0] + edge)), (float(low[1] - edge), float(high[1] + edge))
 
 
-def prepare(figure: Any, place: Any, poses: Sequence[Pose], plane: str) -> Any:
-    """Axes that hold all poses, at one scale, with labels.
+def prepare_axes(figure: Any, place: Any, poses: Sequence[PlacedRobot], plane: str) -> Any:
+    """Create labelled axes of equal scale that contain all geometries.
 
     Args:
-        figure: matplotlib's.
-        place: of the axes in it, as for `add_subplot`.
-        poses: what they must hold.
+        figure: figure of matplotlib.
+        place: position of the axes, as for `add_subplot`.
+        poses: geometries of the robot.
         plane: a key of VIEWS, or "3d".
     """
     if plane == SPACE:
         axes = figure.add_subplot(place, projection="3d")
-        middle, half = frame(poses)
+        middle, half = bounding_cube(poses)
         axes.set(xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half))
         axes.set_zlim(middle[2] - half, middle[2] + half)
         axes.set_box_aspect((1, 1, 1), zoom=0.92)
@@ -246,15 +256,53 @@ def prepare(figure: Any, place: Any, poses: Sequence[Pose], plane: str) -> Any:
         return axes
     view = VIEWS[plane]
     axes = figure.add_subplot(place)
-    across, upward = box(poses, view)
+    across, upward = axes_limits(poses, view)
     axes.set(xlim=across, ylim=upward, xlabel=f"{plane[0]} [m]", ylabel=f"{plane[1]} [m]")
     axes.set_aspect("equal")
     return axes
 
 
-def draw(axes: Any, pose: Pose, plane: str, alpha: float = 1.0, layer: float = 2.0) -> None:
-    """Draw a pose on axes made by `prepare`."""
+def draw_robot(axes: Any, pose: PlacedRobot, plane: str, alpha: float = 1.0, layer: float = 2.0) -> None:
+    """Draw a robot on axes made by `prepare_axes`."""
     if plane == SPACE:
-        draw_space(axes, pose, alpha)
+        draw_3d(axes, pose, alpha)
     else:
-        draw_side(axes, pose, VIEWS[plane], alpha, layer)
+        draw_projection(axes, pose, VIEWS[plane], alpha, layer)
+
+
+# --- line segments -------------------------------------------------------------------------------------------------
+def skeleton(dynamics: Dynamics, q: Array) -> list[Line]:
+    """Lines from each joint to the next ones."""
+    return [(stick.start, stick.end) for stick in sticks(dynamics.model, dynamics.poses(q))]
+
+
+def sticks(model: Model, poses: Mapping[str, Array]) -> list[Stick]:
+    """Line segments between joints, with their links.
+
+    Args:
+        model: the robot.
+        poses: poses of its links from `Dynamics.poses`.
+    """
+    found = [
+        Stick(joint.parent, poses[joint.parent][:3, 3], poses[joint.child][:3, 3])
+        for joint in model.joints.values()
+        if not joint.type.leaves_free() and joint.parent in poses
+    ]
+    for loop in model.loops.values():  # from the link origins to the loop joint
+        for link, xyz in ((loop.parent, loop.parent_xyz), (loop.child, loop.child_xyz)):
+            if link != WORLD_LINK:
+                pose = poses[link]
+                found.append(Stick(link, pose[:3, 3], pose[:3, 3] + pose[:3, :3] @ xyz))
+    return found
+
+
+def ends(model: Model, poses: Mapping[str, Array]) -> list[Stick]:
+    """Line segments from the last joints to the centers of mass of the links that they carry."""
+    carrying = {joint.parent for joint in model.joints.values()}
+    carrying |= {link for loop in model.loops.values() for link in (loop.parent, loop.child)}
+    found = []
+    for link in model.links.values():
+        if link.name not in carrying and link.mass > 0.0 and link.name in poses:
+            pose = poses[link.name]
+            found.append(Stick(link.name, pose[:3, 3], pose[:3, 3] + pose[:3, :3] @ link.com))
+    return found
