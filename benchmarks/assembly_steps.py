@@ -285,7 +285,7 @@ def way_size(kind: Kind) -> int:
     return _HELD * (_HELD - 1) // 2 + _HELD + 6 * _HELD * len(kept) + 1 + _HELD + 6 * len(kept)
 
 
-def _way(closed: ada.WayBack, kept: Sequence[int]) -> list[Scalar]:
+def _way(closed: ada.ClosedByForces, kept: Sequence[int]) -> list[Scalar]:
     """What the accelerations need of it: factors, λ without forces, what forces pull, q̈ by all of these."""
     (rate,) = closed.rates
     row = [x for lower in closed.factors.lower for x in lower] + list(closed.start)
@@ -293,7 +293,7 @@ def _way(closed: ada.WayBack, kept: Sequence[int]) -> list[Scalar]:
     return [*row, rate.offset, *rate.weights, *(x for link in kept for part in rate.columns[link] for x in part)]
 
 
-def _read_way(x: Sequence[Scalar], tau: Sequence[Scalar], kept: Sequence[int]) -> ada.WayBack:
+def _read_way(x: Sequence[Scalar], tau: Sequence[Scalar], kept: Sequence[int]) -> ada.ClosedByForces:
     row = iter(x)
 
     def some(count: int) -> tuple[Scalar, ...]:
@@ -305,7 +305,7 @@ def _read_way(x: Sequence[Scalar], tau: Sequence[Scalar], kept: Sequence[int]) -
     (offset,) = some(1)
     rate = ada.Rate(offset, list(some(_HELD)), {link: _motion(some(6)) for link in kept})
     known = [*(0.0,) * _HELD, *tau]
-    return ada.WayBack(
+    return ada.ClosedByForces(
         [Terms(_HELD, tuple(tau))], known, range(_HELD), DenseFactors(lower, (), ()), start, pulled, [rate]
     )
 

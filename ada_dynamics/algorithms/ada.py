@@ -14,7 +14,15 @@ from typing import NamedTuple
 
 from ada_dynamics.algorithms.articulated_body import ArticulatedBody
 from ada_dynamics.algorithms.assembly import AssemblyAlgorithm, ConstraintSelection
-from ada_dynamics.algorithms.joint_equations import Block, ClosingEquations, Outcome, Terms, has_rotor, joined
+from ada_dynamics.algorithms.joint_equations import (
+    Block,
+    ClosingEquations,
+    Outcome,
+    Terms,
+    has_rotor,
+    joined,
+    outcomes_of,
+)
 from ada_dynamics.algorithms.ldl import DenseFactors, factorise_dense
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
@@ -29,7 +37,7 @@ class Rate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class WayBack:
+class ClosedByForces:
     """Joints closed by elimination of λ: factors for disassembly.
 
     Attributes:
@@ -65,12 +73,7 @@ class WayBack:
         x = list(self.known)
         for i, value in zip(self.unknown, found, strict=True):
             x[i] = value
-        rates = iter([self._rate(rate, found, forces) for rate in self.rates])
-        result, start = [], 0
-        for terms in self.joints:
-            result.append(Outcome(x[start : start + terms.size], [next(rates) for _ in terms.efforts]))
-            start += terms.size
-        return result
+        return outcomes_of(self.joints, x, [self._rate(rate, found, forces) for rate in self.rates])
 
     @staticmethod
     def _rate(rate: Rate, found: Sequence[Scalar], forces: Mapping[int, Force]) -> Scalar:
@@ -142,7 +145,7 @@ class System:
         return found
 
 
-def close(conditions: ClosingEquations, handles: tuple[int, ...]) -> tuple[ArticulatedBody, WayBack]:
+def close(conditions: ClosingEquations, handles: tuple[int, ...]) -> tuple[ArticulatedBody, ClosedByForces]:
     """Close joints by their constraint forces (eqs. 2.17-2.21, 3.6, 3.7, 3.14-3.19).
 
     Y = (TᵀΦT)⁻¹ is not formed: with TᵀΦT = L D Lᵀ, Φ' = Φ - Zᵀ D⁻¹ Z and Z = L⁻¹ Tᵀ Φ.
@@ -170,7 +173,7 @@ def close(conditions: ClosingEquations, handles: tuple[int, ...]) -> tuple[Artic
     body = joined(conditions, handles, y, z, bias)
     terms = [joint.terms for joint in conditions.joints]
     rates = system.rates(conditions, handles)
-    return body, WayBack(terms, system.x, system.unknown, factors, factors.divided(s), y, rates)
+    return body, ClosedByForces(terms, system.x, system.unknown, factors, factors.divided(s), y, rates)
 
 
 _ADA = AssemblyAlgorithm(close, ConstraintSelection)

@@ -60,7 +60,7 @@ class _Choice(NamedTuple):
     joints: list[int]
 
 
-class _Yard:
+class _Assembly:
     """Articulated bodies of the assembly, and open joints."""
 
     def __init__(self, tree: Tree) -> None:
@@ -128,19 +128,19 @@ def chain(tree: Tree) -> AssemblyOrder:
 
     One or two handles on trees, n steps deep.
     """
-    yard = _Yard(tree)
+    assembly = _Assembly(tree)
     n = len(tree.bodies)
     waiting = set(range(n, n + len(tree.loops)))
     for body in reversed(tree.bodies):
         # the world does not connect branches, so loops between two branches are closed with the last one
-        near = range(body.index, n) if body.parent == WORLD else yard.ends[body.index]
-        together = {yard.owner[link] for link in near}
-        closable = [j for j in sorted(waiting) if {yard.owner[link] for link in yard.ends[j]} <= together]
+        near = range(body.index, n) if body.parent == WORLD else assembly.ends[body.index]
+        together = {assembly.owner[link] for link in near}
+        closable = [j for j in sorted(waiting) if {assembly.owner[link] for link in assembly.ends[j]} <= together]
         waiting -= set(closable)
-        now = [j for j in (body.index, *closable) if j in yard.open]
+        now = [j for j in (body.index, *closable) if j in assembly.open]
         if now:
-            yard.close(now)
-    return yard.done()
+            assembly.close(now)
+    return assembly.done()
 
 
 def balanced(tree: Tree) -> AssemblyOrder:
@@ -148,20 +148,20 @@ def balanced(tree: Tree) -> AssemblyOrder:
 
     In each round, pairs that add no handles are joined; if there are none, the pair that adds the fewest handles.
     """
-    yard = _Yard(tree)
-    while yard.open:
-        found = {c.first: c for part in yard.members for c in yard.choices(part)}
+    assembly = _Assembly(tree)
+    while assembly.open:
+        found = {c.first: c for part in assembly.members for c in assembly.choices(part)}
         choices = sorted(found.values())
         taken: set[int] = set()
         for choice in choices:
             if not taken.isdisjoint(choice.parts):
                 continue
-            if choice.handles <= max(2, *(len(yard.members[p]) for p in choice.parts if p >= 0)):
+            if choice.handles <= max(2, *(len(assembly.members[p]) for p in choice.parts if p >= 0)):
                 taken.update(choice.parts)
-                yard.close(choice.joints)
+                assembly.close(choice.joints)
         if not taken:
-            yard.close(choices[0].joints)
-    return yard.done()
+            assembly.close(choices[0].joints)
+    return assembly.done()
 
 
 def few_handles(tree: Tree) -> AssemblyOrder:
@@ -169,16 +169,16 @@ def few_handles(tree: Tree) -> AssemblyOrder:
 
     Ladders are processed from one end, loops to the world are closed early.
     """
-    yard = _Yard(tree)
-    queue = [choice for part in yard.members for choice in yard.choices(part)]
+    assembly = _Assembly(tree)
+    queue = [choice for part in assembly.members for choice in assembly.choices(part)]
     heapify(queue)
-    while yard.open:
+    while assembly.open:
         choice = heappop(queue)
         # a choice is valid as long as its articulated bodies exist
-        if all(p in yard.members for p in choice.parts if p >= 0):
-            for new in yard.choices(yard.close(choice.joints)):
+        if all(p in assembly.members for p in choice.parts if p >= 0):
+            for new in assembly.choices(assembly.close(choice.joints)):
                 heappush(queue, new)
-    return yard.done()
+    return assembly.done()
 
 
 # --- orders that a user gives ---------------------------------------------------------------------------------------
@@ -190,38 +190,40 @@ def nested(tree: Tree, nesting: Nesting) -> AssemblyOrder:
     Raises:
         InputError: a link is unknown, or a joint remains open.
     """
-    yard = _Yard(tree)
-    _bracket(yard, nesting)
-    left = sorted(yard.open)
-    missing = [j for j in left if len(yard.ends[j]) > 1]
+    assembly = _Assembly(tree)
+    _bracket(assembly, nesting)
+    left = sorted(assembly.open)
+    missing = [j for j in left if len(assembly.ends[j]) > 1]
     if missing:
-        links = sorted({link for j in missing for link in yard.ends[j]})
+        links = sorted({link for j in missing for link in assembly.ends[j]})
         raise InputError(
             f"joint {joint_name(tree, missing[0])!r} remains open in the nesting {nesting!r}: add the links "
-            f"{', '.join(repr(_link_name(tree, link)) for link in links)}.",
+            f"{', '.join(repr(frame.link) for frame in tree.frames.values() if frame.body in links)}.",
             joint=joint_name(tree, missing[0]),
             field="order",
             value=nesting,
         )
     if left:
-        yard.close(left)
-    return yard.done()
+        assembly.close(left)
+    return assembly.done()
 
 
-def _bracket(yard: _Yard, nesting: Nesting | str) -> tuple[set[int], bool]:
+def _bracket(assembly: _Assembly, nesting: Nesting | str) -> tuple[set[int], bool]:
     """Close the joints in a bracket; return its links, and whether it contains the world."""
     if isinstance(nesting, str):
-        body = WORLD if nesting == "world" else _body(yard.tree, nesting)
+        body = WORLD if nesting == "world" else _body(assembly.tree, nesting)
         return ({body}, False) if body != WORLD else (set(), True)
     inside: set[int] = set()
     grounded = False
     for part in nesting:
-        links, world = _bracket(yard, part)
+        links, world = _bracket(assembly, part)
         inside |= links
         grounded |= world
-    now = [j for j in sorted(yard.open) if set(yard.ends[j]) <= inside and (len(yard.ends[j]) > 1 or grounded)]
+    now = [
+        j for j in sorted(assembly.open) if set(assembly.ends[j]) <= inside and (len(assembly.ends[j]) > 1 or grounded)
+    ]
     if now:
-        yard.close(now)
+        assembly.close(now)
     return inside, grounded
 
 
@@ -231,36 +233,32 @@ def in_turn(tree: Tree, joints: Iterable[str | Sequence[str]]) -> AssemblyOrder:
     Raises:
         InputError: a joint is unknown, closed twice or left open.
     """
-    yard = _Yard(tree)
-    numbers = {joint_name(tree, j): j for j in range(len(yard.ends))}
+    assembly = _Assembly(tree)
+    numbers = {joint_name(tree, j): j for j in range(len(assembly.ends))}
     for group in joints:
         names = [group] if isinstance(group, str) else list(dict.fromkeys(group))
         for name in names:
             if name not in numbers:
                 raise unknown_name("joint", name, numbers)
-            if numbers[name] not in yard.open | yard.grouped:
+            if numbers[name] not in assembly.open | assembly.grouped:
                 raise InputError(
                     f"the order closes joint {name!r} twice; each joint is closed once.", joint=name, field="order"
                 )
-        now = [numbers[name] for name in names if numbers[name] in yard.open]
+        now = [numbers[name] for name in names if numbers[name] in assembly.open]
         if now:
-            yard.close(now)
-    if yard.open:
-        left = [joint_name(tree, j) for j in sorted(yard.open)]
+            assembly.close(now)
+    if assembly.open:
+        left = [joint_name(tree, j) for j in sorted(assembly.open)]
         raise InputError(
             f"the joints {left} remain open; the order must close all joints.", joint=left[0], field="order"
         )
-    return yard.done()
+    return assembly.done()
 
 
 def _body(tree: Tree, link: str) -> int:
     if link not in tree.frames:
         raise unknown_name("link", link, tree.frames)
     return tree.frames[link].body
-
-
-def _link_name(tree: Tree, body: int) -> str:
-    return next(frame.link for frame in tree.frames.values() if frame.body == body)
 
 
 def joint_name(tree: Tree, joint: int) -> str:

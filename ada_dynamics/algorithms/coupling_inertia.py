@@ -13,6 +13,8 @@ where F is the external wrench on f. With f at rest, b is Ṁ_fl θ̇ (eq. 6.3),
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 from ada_dynamics.algorithms.crba import composite_inertias
@@ -68,7 +70,7 @@ def coupling(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], support: str)
     back = to_f.inverse()
     composite = composite_inertias(tree, X)
     roots = [body.index for body in tree.bodies if body.parent == WORLD]
-    whole = back.to_parent(_total([places[i].to_parent(composite[i]) for i in roots]))
+    whole = back.to_parent(reduce(add, (places[i].to_parent(composite[i]) for i in roots)))
     carried = set(tree.ancestry(frame.body)) if frame.body != WORLD else set()
     first = 6 if base != WORLD else 0
     columns, moves = [NO_FORCE] * (tree.nv - first), [NO_MOTION] * (tree.nv - first)
@@ -135,10 +137,3 @@ def _places(tree: Tree, X: Sequence[Transform], base: int) -> dict[int, Transfor
         x = X[body.index]
         places[body.index] = (x if body.parent in (base, WORLD) else places[body.parent] @ x).flat()
     return places
-
-
-def _total(inertias: Sequence[RigidInertia]) -> RigidInertia:
-    total = inertias[0]
-    for other in inertias[1:]:
-        total = total + other
-    return total

@@ -15,7 +15,14 @@ from typing import NamedTuple
 from ada_dynamics.algorithms.articulated_body import ArticulatedBody
 from ada_dynamics.algorithms.assembly import AssemblyAlgorithm, ConstraintSelection, State
 from ada_dynamics.algorithms.closure import Branches, ConstraintRow, loop_rows, row_kinds
-from ada_dynamics.algorithms.joint_equations import Block, ClosingEquations, LoopJointEquations, Outcome, joined
+from ada_dynamics.algorithms.joint_equations import (
+    Block,
+    ClosingEquations,
+    LoopJointEquations,
+    Outcome,
+    joined,
+    outcomes_of,
+)
 from ada_dynamics.algorithms.kinematics import Moving
 from ada_dynamics.algorithms.ldl import DenseFactors, factorise_dense
 from ada_dynamics.model.joints.rows import SECOND
@@ -60,12 +67,8 @@ class ClosedByMotion:
         for column, rate in zip(self._motion.columns, stretched, strict=True):
             t = [a - c * rate for a, c in zip(t, column, strict=True)]
         x = [-value for value in self._Y.backward(self._Y.divided(t))]
-        rates = iter(self._motion.rates(stretched))
-        result = []
-        for joint, start in zip(self._conditions.joints, self._conditions.starts, strict=True):
-            terms = joint.terms
-            result.append(Outcome(x[start : start + terms.size], [next(rates) for _ in terms.efforts]))
-        return result
+        terms = [joint.terms for joint in self._conditions.joints]
+        return outcomes_of(terms, x, self._motion.rates(stretched))
 
 
 class FreeDirection(NamedTuple):

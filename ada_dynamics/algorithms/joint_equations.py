@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from itertools import islice
+from typing import NamedTuple, Protocol, TypeAlias
 
 from ada_dynamics.algorithms.articulated_body import NO_OPERATOR, ArticulatedBody, Operator
 from ada_dynamics.algorithms.closure import ConstraintRow
@@ -40,45 +41,6 @@ class Terms:
     def size(self) -> int:
         """Number of coefficients."""
         return self.held + len(self.efforts)
-
-
-class ClosingJoint(Protocol):
-    """A joint to be closed."""
-
-    @property
-    def ends(self) -> tuple[int, ...]:
-        """The links that it connects, without the world."""
-        ...
-
-    @property
-    def terms(self) -> Terms:
-        """Known terms of its wrench."""
-        ...
-
-    @property
-    def bias(self) -> Sequence[Scalar]:
-        """d: Nᵀ of the relative acceleration without forces on the handles."""
-        ...
-
-    def columns(self, operator: Callable[[int], Operator | None]) -> list[Motion]:
-        """V: acceleration of a handle per unit of each x; `operator(link)` is Φ from that end to the handle."""
-        ...
-
-    def relative(self, accelerations: Mapping[int, Motion]) -> list[Scalar]:
-        """Nᵀ of the relative acceleration of its ends."""
-        ...
-
-    def own_block(self, operator: Callable[[int, int], Operator | None]) -> Block | None:
-        """Its block of G, if it can be computed directly; `operator(i, j)` is Φ between two ends."""
-        ...
-
-    def wrench(self, x: Sequence[Scalar]) -> Force:
-        """N x, onto the child."""
-        ...
-
-    def pulls(self, x: Sequence[Scalar]) -> dict[int, Force]:
-        """N x as forces on the handles of its ends."""
-        ...
 
 
 def moving_of(w: Vec3, acceleration: Motion) -> Moving:
@@ -252,6 +214,9 @@ class LoopJointEquations:
         return {end: combined([row.wrenches[end] for row in self.rows], x) for end in self.ends}
 
 
+ClosingJoint: TypeAlias = TreeJointEquations | LoopJointEquations
+
+
 class ClosingEquations:
     """G, d and V of joints that are closed at once; the parts are articulated bodies without common links."""
 
@@ -312,6 +277,14 @@ class Outcome(NamedTuple):
 
     x: list[Scalar]  # λ, then the efforts that reach the links
     rates: list[Scalar]  # q̈
+
+
+def outcomes_of(terms: Sequence[Terms], x: Sequence[Scalar], rates: Sequence[Scalar]) -> list[Outcome]:
+    """Outcome of each joint, from the x and q̈ of all joints in their order."""
+    coefficients, accelerations = iter(x), iter(rates)
+    return [
+        Outcome(list(islice(coefficients, one.size)), list(islice(accelerations, len(one.efforts)))) for one in terms
+    ]
 
 
 class ClosedJoints(Protocol):

@@ -239,7 +239,7 @@ def _open(at: At) -> dict[str, Any]:
     return result
 
 
-def _flat_back(back: ada.WayBack) -> tuple[Scalar, ...]:
+def _flat_back(back: ada.ClosedByForces) -> tuple[Scalar, ...]:
     """Operands of pass 3, in a row."""
     constraints = [*(x for row in back.factors.lower for x in row), *back.start]
     constraints += [x for columns in back.pulled.values() for m in columns for x in (*m.angular, *m.linear)]
@@ -249,7 +249,7 @@ def _flat_back(back: ada.WayBack) -> tuple[Scalar, ...]:
     return tuple(constraints)
 
 
-def _read_back(row: Sequence[Scalar], terms: Terms, handles: tuple[int, ...]) -> ada.WayBack:
+def _read_back(row: Sequence[Scalar], terms: Terms, handles: tuple[int, ...]) -> ada.ClosedByForces:
     """The inverse of `_flat_back`."""
     unknown = list(range(terms.size if has_rotor(terms) else terms.held))
     known = [*(0.0,) * len(unknown), *terms.efforts][: terms.size]
@@ -267,7 +267,7 @@ def _read_back(row: Sequence[Scalar], terms: Terms, handles: tuple[int, ...]) ->
         ada.Rate(take(1)[0], take(len(unknown)), {handle: _motion(take(6)) for handle in handles})
         for _ in terms.efforts
     ]
-    return ada.WayBack([terms], known, unknown, DenseFactors(lower, (), ()), start, pulled, rates)
+    return ada.ClosedByForces([terms], known, unknown, DenseFactors(lower, (), ()), start, pulled, rates)
 
 
 def back_size(kind: Kind) -> int:
