@@ -18,8 +18,7 @@ from ada_dynamics.model.edit.lock import reduce
 from ada_dynamics.model.edit.poses import link_poses
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.catalogue import start_of
-from ada_dynamics.robots.close import with_loops
-from ada_dynamics.robots.load import load
+from ada_dynamics.robots.load import load, with_loops
 from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.profiles import half_sine
 from ada_dynamics.spatial.orientation import to_rpy

@@ -19,7 +19,7 @@ from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.edit.parts import Parts, has_free_root
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.robots.close import with_loops
+from ada_dynamics.robots.load import with_loops
 
 _DRIVEN = 1e-8  # singular values of what motors do to the motions, by the largest, that count
 

@@ -14,12 +14,14 @@ from typing import NamedTuple
 
 from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.model.description import BASES, Base, Description
+from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.robots.catalogue import CATALOGUE
 from ada_dynamics.robots.readers.document import read_document
-from ada_dynamics.robots.readers.loops import LoopSource
+from ada_dynamics.robots.readers.loops import LoopSource, add_loops
 from ada_dynamics.robots.readers.urdf import MimicChoice, check_mimic
 from ada_dynamics.robots.readers.xacro import expand_xacro
+from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.files import read_file
 
 _log = logging.getLogger("ada_dynamics")
@@ -179,3 +181,28 @@ def _refuse_if_unknown(source: str) -> None:
     if "://" in source:
         known = "Addresses such as package:// or http:// are not followed: give the path of a file."
     raise ModelError(f"there is no file {shown!r} (looked from {Path.cwd()}) and no such robot.{hint} {known}")
+
+
+def with_loops(model: Model, loops: LoopSource) -> Model:
+    """The model with more loop joints.
+
+    Example::
+
+        closed = with_loops(ada.load("planar_4r"), "loops/parallel_four_bar.yaml")
+
+    Args:
+        model: the model; it is not changed.
+        loops: as for `ada.load`: path of a YAML or JSON file, or its content. Which joints have motors stays as it is.
+
+    Raises:
+        InputError: a loop has the name of another one.
+        ModelError: the file cannot be read, or a loop joins links that do not exist.
+    """
+    read = Description(model.name, "the loops", Element("robot", {}, 0))
+    add_loops(read, loops)
+    twice = [loop.name for loop in read.loops if loop.name in model.loops]
+    if twice:
+        raise InputError(f"model {model.name!r} has a loop {twice[0]!r} already; give the other one another name.")
+    parts = Parts.of(model)
+    parts.loops |= {loop.name: loop for loop in read.loops}
+    return parts.build()

@@ -14,7 +14,7 @@ from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.robots.writers.draft import Draft
 from ada_dynamics.robots.writers.sidecar import flow
 from ada_dynamics.robots.writers.urdf import origin, tree_of
-from ada_dynamics.robots.writers.xml_out import make, to_text
+from ada_dynamics.robots.writers.xml_output import make, to_text
 
 SUFFIX = ".yaml"
 

@@ -8,15 +8,10 @@ from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.robots.readers.loops import urdf_plus
 from ada_dynamics.robots.readers.loops.xml_parts import KINDS
 from ada_dynamics.robots.readers.xml import Element
-from ada_dynamics.robots.writers.draft import Draft, gap_at_zero, zero_poses
-from ada_dynamics.robots.writers.numbers import numbers
-from ada_dynamics.robots.writers.sdf_joint import LOOP_TYPES, loop_element
+from ada_dynamics.robots.writers.draft import Draft
+from ada_dynamics.robots.writers.sdf import GENERAL_FORMATS, LOOP_TYPES, check_closed_at_zero, loop_element
 from ada_dynamics.robots.writers.urdf import origin, pose_attributes, tree_of
-from ada_dynamics.robots.writers.xml_out import make, to_text
-
-CLOSED = 1e-9  # [m, rad] a gap at zero that counts as closed
-
-_GENERAL = "loop_joint, constraint or sidecar"
+from ada_dynamics.robots.writers.xml_output import make, numbers, to_text
 
 
 def constraint(draft: Draft) -> dict[str, str]:
@@ -61,7 +56,7 @@ def _loop_joint(loop: LoopJoint) -> Element:
 
 def urdf_plus_loops(draft: Draft) -> dict[str, str]:
     """URDF+ `<loop>`; mimicking joints stay `<mimic>`, which says the same as its `<coupling>`."""
-    draft.check_loop_kinds(urdf_plus.KINDS, _GENERAL)
+    draft.check_loop_kinds(urdf_plus.KINDS, GENERAL_FORMATS)
     return _urdf(draft, [_urdf_plus(loop) for loop in draft.model.loops.values()])
 
 
@@ -76,20 +71,6 @@ def gazebo(draft: Draft) -> dict[str, str]:
     check_closed_at_zero(draft)
     elements = [loop_element(loop, draft) for loop in draft.model.loops.values() if loop.kind in LOOP_TYPES]
     return _urdf(draft, [make("gazebo", {}, elements)] if elements else [])
-
-
-def check_closed_at_zero(draft: Draft) -> None:
-    """Refuse what SDFormat's single frame for a joint cannot say."""
-    draft.check_loop_kinds(tuple(LOOP_TYPES), _GENERAL)
-    poses = zero_poses(draft.model)
-    for loop in draft.model.loops.values():
-        what = f"Loop {loop.name!r}"
-        if loop.child == "world":
-            draft.refuse(what, "has the world as its child", "exchange its parent and child.")
-        gap = gap_at_zero(loop, poses)
-        if loop.kind in LOOP_TYPES and gap > CLOSED:
-            why = f"is open by {gap:.3g} (m or rad) where all joints are at zero, and SDFormat takes it as closed there"
-            draft.refuse(what, why, f"write it as {_GENERAL}.")
 
 
 def _axes(loop: LoopJoint) -> list[Element | None]:

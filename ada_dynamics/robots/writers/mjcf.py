@@ -13,20 +13,19 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.description import free_name
-from ada_dynamics.model.elements import Joint, Link, LoopJoint, Mimic
+from ada_dynamics.model.elements import Joint, Link, LoopJoint, Mimic, Shape
 from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse
 from ada_dynamics.robots.readers.mjcf.joints import KINDS
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.robots.writers.draft import Draft
-from ada_dynamics.robots.writers.numbers import is_unit, number, numbers
-from ada_dynamics.robots.writers.shapes_out import is_geom, mjcf_geoms
-from ada_dynamics.robots.writers.xml_out import make, to_text
+from ada_dynamics.robots.writers.xml_output import is_unit, make, number, numbers, to_text
 from ada_dynamics.spatial.orientation import to_quaternion
 
 # Least moment of inertia of a moving body [kg m²], twice MuJoCo's mjMINVAL; beside others, as far as their rounding.
 LEAST_MOMENT = 2e-15
 _ROUNDING = 1e-14
 
+LOOKS_GROUP, CONTACT_GROUP = 2, 3  # of geoms; MuJoCo hides groups from 3 on by default
 LEVER = 0.1  # [m] between the two points of a revolute loop
 
 _LOOPS = ("revolute", "spherical", "fixed")
@@ -206,6 +205,35 @@ def _inertial(link: Link) -> Element | None:
     else:
         attributes["fullinertia"] = numbers([I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]])
     return make("inertial", attributes)
+
+
+def mjcf_geoms(link: Link) -> list[Element]:
+    """The geoms of a link, without mass, but for meshes and shapes without volume, which MuJoCo refuses.
+
+    Collision shapes touch the ground but not one another (contype 1, conaffinity 0), for links that are joined often
+    overlap.
+    """
+    roles = ((LOOKS_GROUP, "0", link.visuals), (CONTACT_GROUP, "1", link.collisions))
+    return [_geom(group, contype, shape) for group, contype, shapes in roles for shape in shapes if is_geom(shape)]
+
+
+def is_geom(shape: Shape) -> bool:
+    """True if a shape is written as a geom."""
+    return shape.kind != "mesh" and min(shape.size) > 0.0
+
+
+def _geom(group: int, contype: str, shape: Shape) -> Element:
+    # Half lengths, as MuJoCo has them, but whole radii.
+    size = shape.size if shape.kind == "sphere" else tuple(0.5 * x for x in shape.size)
+    if shape.kind in ("cylinder", "capsule"):
+        size = (shape.size[0], 0.5 * shape.size[1])
+    attributes = {"type": shape.kind, "size": numbers(size)}
+    if shape.xyz.any():
+        attributes["pos"] = numbers(shape.xyz)
+    if not is_unit(shape.rotation):
+        attributes["quat"] = numbers(to_quaternion(shape.rotation))
+    attributes["rgba"] = numbers(shape.rgba)
+    return make("geom", {**attributes, "group": str(group), "contype": contype, "conaffinity": "0", "mass": "0"})
 
 
 def _with_least_moments(I: Array) -> Array:

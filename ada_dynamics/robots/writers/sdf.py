@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model as SDFormat: a graph of joints, those that close loops last.
+"""Writer of SDFormat: a graph of joints, those that close loops last.
 
-Written as a URDF is: a joint's pose relative to its parent, a link's relative to its joint, so no digits are lost.
+A joint's pose is relative to its parent and a link's to its joint, as in a URDF, so no digits are lost.
 """
 
 from __future__ import annotations
@@ -10,17 +10,66 @@ import math
 
 import numpy as np
 
-from ada_dynamics.model.elements import Joint, Link, Mimic
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, LoopJoint, Mimic, Shape
+from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.robots.readers.sdf import ACTUATED
-from ada_dynamics.robots.readers.sdf.joint import KINDS
+from ada_dynamics.robots.readers.sdf.joint import KINDS, written_constants
 from ada_dynamics.robots.readers.xml import Element
-from ada_dynamics.robots.writers.draft import Draft
-from ada_dynamics.robots.writers.loop_elements import check_closed_at_zero
-from ada_dynamics.robots.writers.numbers import number, numbers
-from ada_dynamics.robots.writers.sdf_joint import LOOP_TYPES, axis_element, loop_element, own_elements, pose
-from ada_dynamics.robots.writers.shapes_out import sdf_shapes
-from ada_dynamics.robots.writers.xml_out import make, to_text
+from ada_dynamics.robots.writers.draft import Draft, gap_at_zero, zero_poses
+from ada_dynamics.robots.writers.xml_output import is_unit, make, number, numbers, to_text
+from ada_dynamics.spatial.orientation import to_rpy
 
+LOOP_TYPES = {kind: word for kind, word in KINDS.words.items() if kind in LOOP_KINDS}
+
+
+def pose_element(xyz: Array, R: Array, relative_to: str | None = None) -> Element | None:
+    """A <pose>, or none where it is zero and relative to what it would be anyhow."""
+    if not xyz.any() and is_unit(R) and relative_to is None:
+        return None
+    attributes = {} if relative_to is None else {"relative_to": relative_to}
+    return make("pose", attributes, text=numbers([*xyz, *((0.0, 0.0, 0.0) if is_unit(R) else to_rpy(R))]))
+
+
+def own_elements(joint: Joint | LoopJoint) -> list[Element]:
+    """The numbers that a type of joint has of its own."""
+    return [make(tag, text=number(value)) for tag, value in written_constants(joint.kind, joint.constants).items()]
+
+
+def axis_element(tag: str, direction: Array, extra: list[Element | None]) -> Element:
+    """An <axis>."""
+    return make(tag, {}, [make("xyz", text=numbers(direction)), *extra])
+
+
+def loop_element(loop: LoopJoint, draft: Draft) -> Element:
+    """The <joint>; its pose is that of the child-side frame, which at zero has the parent-side one's axis as well."""
+    children: list[Element | None] = [
+        make("parent", text=loop.parent),
+        make("child", text=loop.child),
+        *own_elements(loop),
+        pose_element(loop.child_xyz, loop.child_rotation),
+    ]
+    if loop.axis2 is not None:
+        children.append(axis_element("axis", _seen_in_child(loop, draft), []))
+        children.append(axis_element("axis2", loop.axis2, []))
+    elif loop.type.axes:
+        children.append(axis_element("axis", loop.axis, []))
+    cut = make("simbody", {}, [make("must_be_loop_joint", text="true")])
+    children.append(make("physics", {}, [cut]))
+    return make("joint", {"name": loop.name, "type": LOOP_TYPES[loop.kind]}, children)
+
+
+def _seen_in_child(loop: LoopJoint, draft: Draft) -> Array:
+    """The parent-side axis in the child-side frame, all joints at zero."""
+    poses = zero_poses(draft.model)
+    A = poses[loop.parent][0] @ loop.parent_rotation
+    B = poses[loop.child][0] @ loop.child_rotation
+    seen: Array = np.asarray(B.T @ A @ loop.axis)
+    return seen
+
+
+CLOSED = 1e-9  # [m, rad] violation at zero that counts as closed
+GENERAL_FORMATS = "loop_joint, constraint or sidecar"
 VERSION = "1.11"  # the first one with <mimic>
 NAMESPACE = "ada_dynamics"  # SDFormat lets attributes in that have one
 WORLD = "world"
@@ -54,6 +103,20 @@ def sdf(draft: Draft) -> dict[str, str]:
     return {".sdf": to_text(make("sdf", attributes, [whole]))}
 
 
+def check_closed_at_zero(draft: Draft) -> None:
+    """Refuse what SDFormat's single frame for a joint cannot say."""
+    draft.check_loop_kinds(tuple(LOOP_TYPES), GENERAL_FORMATS)
+    poses = zero_poses(draft.model)
+    for loop in draft.model.loops.values():
+        what = f"Loop {loop.name!r}"
+        if loop.child == "world":
+            draft.refuse(what, "has the world as its child", "exchange its parent and child.")
+        gap = gap_at_zero(loop, poses)
+        if loop.kind in LOOP_TYPES and gap > CLOSED:
+            why = f"is open by {gap:.3g} (m or rad) where all joints are at zero, and SDFormat takes it as closed there"
+            draft.refuse(what, why, f"write it as {GENERAL_FORMATS}.")
+
+
 def _hold(draft: Draft) -> str:
     """A free name for the joint that holds the root."""
     name = f"{draft.model.root}_on_world"
@@ -75,8 +138,8 @@ def _check_names(draft: Draft) -> None:
 
 def _link(link: Link, carrier: str | None) -> Element:
     tensor = make("inertia", {}, [make(tag, text=number(float(link.inertia[i, j]))) for tag, i, j in _MOMENTS])
-    inertial = make("inertial", {}, [pose(link.com, _UNTURNED), make("mass", text=number(link.mass)), tensor])
-    place = None if carrier is None else pose(_AT_ZERO, _UNTURNED, carrier)
+    inertial = make("inertial", {}, [pose_element(link.com, _UNTURNED), make("mass", text=number(link.mass)), tensor])
+    place = None if carrier is None else pose_element(_AT_ZERO, _UNTURNED, carrier)
     return make("link", {"name": link.name}, [place, inertial, *sdf_shapes(link)])
 
 
@@ -85,8 +148,8 @@ def _joint(joint: Joint, draft: Draft) -> Element:
         make("parent", text=joint.parent),
         make("child", text=joint.child),
         *own_elements(joint),
-        # The model's own pose in the world is zero.
-        pose(joint.xyz, joint.rotation, "__model__" if joint.parent == WORLD else joint.parent),
+        # The model's own pose_element in the world is zero.
+        pose_element(joint.xyz, joint.rotation, "__model__" if joint.parent == WORLD else joint.parent),
     ]
     where = f"Joint {joint.name!r}"
     if joint.armature:
@@ -130,3 +193,24 @@ def _mimic(mimic: Mimic | None) -> Element | None:
         return None
     values = [make("multiplier", text=number(mimic.multiplier)), make("offset", text=number(mimic.offset))]
     return make("mimic", {"joint": mimic.joint}, [*values, make("reference", text=numbers([0.0]))])
+
+
+def sdf_shapes(link: Link) -> list[Element]:
+    """The <visual>s and <collision>s of a link."""
+    roles = (("visual", link.visuals), ("collision", link.collisions))
+    return [_sdf_shape(role, f"{role}_{i}", shape) for role, shapes in roles for i, shape in enumerate(shapes, 1)]
+
+
+def _sdf_shape(role: str, name: str, shape: Shape) -> Element:
+    if shape.kind == "mesh":
+        values = [make("uri", text=shape.mesh or ""), make("scale", text=numbers(shape.size))]
+    elif shape.kind == "box":
+        values = [make("size", text=numbers(shape.size))]
+    else:
+        named = zip(SHAPE_SIZES[shape.kind], shape.size, strict=True)
+        values = [make(tag, text=number(value)) for tag, value in named]
+    material = None
+    if role == "visual" and shape.rgba != PLAIN:
+        material = make("material", {}, [make(tag, text=numbers(shape.rgba)) for tag in ("ambient", "diffuse")])
+    geometry = make("geometry", {}, [make(shape.kind, {}, values)])
+    return make(role, {"name": name}, [pose_element(shape.xyz, shape.rotation), geometry, material])

@@ -11,9 +11,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.writers.draft import Draft
-from ada_dynamics.robots.writers.numbers import number
 from ada_dynamics.robots.writers.urdf import tree_of
-from ada_dynamics.robots.writers.xml_out import to_text
+from ada_dynamics.robots.writers.xml_output import number, to_text
 from ada_dynamics.spatial.orientation import to_rpy
 
 SUFFIX = ".loops.yaml"

@@ -18,8 +18,7 @@ from ada_dynamics.robots.readers.loops import ELEMENTS
 from ada_dynamics.robots.readers.urdf_joint import EXACT_TYPE, KINDS, STANDARD
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 from ada_dynamics.robots.writers.draft import Draft
-from ada_dynamics.robots.writers.numbers import bounded, is_unit, number, numbers
-from ada_dynamics.robots.writers.xml_out import make
+from ada_dynamics.robots.writers.xml_output import bounded, is_unit, make, number, numbers
 from ada_dynamics.spatial.orientation import to_rpy
 
 _MOMENTS = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 1, 2), ("izz", 2, 2))

@@ -148,8 +148,8 @@ def description(model: Model) -> str | None:
     Meshes that are only found from its file get file:// addresses: whoever reads the text does not know that file.
     """
     from ada_dynamics.model.edit import split_universals
+    from ada_dynamics.robots.addresses import with_lasting_addresses
     from ada_dynamics.robots.writers import render
-    from ada_dynamics.robots.writers.mesh_addresses import with_lasting_addresses
 
     text = model.source
     if text is None or not _says_all(text, model):

@@ -18,7 +18,7 @@ from ada_dynamics.model import edit, planar_chain
 from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.robots import mechanisms
-from ada_dynamics.robots.close import with_loops
+from ada_dynamics.robots.load import with_loops
 
 seeds = st.integers(0, 10**6)
 

@@ -17,7 +17,7 @@ from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.turns import Turns
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.catalogue import entry
-from ada_dynamics.robots.close import with_loops
+from ada_dynamics.robots.load import with_loops
 from ada_dynamics.robots.writers import render, write
 
 NAN, INF = math.nan, math.inf
