@@ -22,10 +22,12 @@ from ada_dynamics import resources
 from ada_dynamics.arrays import Array
 from ada_dynamics.display import NotebookDisplay
 from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.model.model import STANDARD_GRAVITY, Model
+from ada_dynamics.robots.readers.document import read_document
 from ada_dynamics.robots.readers.xacro import expand_xacro
+from ada_dynamics.structured_text.files import read_file
 
 if TYPE_CHECKING:
-    from ada_dynamics.model.model import Model
     from ada_dynamics.robots.mechanisms import Mechanism
 
 
@@ -72,6 +74,12 @@ class Entry:
         text = re.sub(r'<robot name="[^"]*"', f'<robot name="{self.name}"', text, count=1)
         return text if self.loops is None else _with_loops(text, resources.find("config", self.loops))
 
+    def model(self) -> Model:
+        """Build the model from the plain URDF."""
+        text = read_file(self.path)
+        robot = read_document(text, self.path.name)
+        return robot.build(self.base, self.gravity or STANDARD_GRAVITY, text.decode("utf-8"))
+
     def mechanism(self) -> Mechanism:
         """The mechanism with loops that it is, and a pose that closes them."""
         from ada_dynamics.robots import mechanisms  # an import of some 20 ms, which most robots do not need
@@ -103,9 +111,8 @@ def _render(model: Model) -> str:
 
 
 def _with_loops(text: str, loops: Path) -> str:
-    from ada_dynamics.robots.load import load  # which looks for names in this catalogue
-
-    return _render(load(text, loops=loops))
+    robot = read_document(text, "expanded xacro file", loops=loops)
+    return _render(robot.build(source=text))
 
 
 # Awa 2009, table 5, by config/khr1_angle_map.yaml: thighs 25 deg forward, shanks upright, soles flat, legs 2 deg apart.
@@ -282,9 +289,7 @@ def start_of(source: object, model: Model | None = None) -> Array | None:
         return q if model is None or model.nq == len(q) else None
     if one.start is None:
         return None
-    from ada_dynamics.robots.load import load  # which looks for names in this catalogue
-
-    return _start(load(source) if model is None else model, one)
+    return _start(one.model() if model is None else model, one)
 
 
 def _start(model: Model, one: Entry) -> Array:

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ada_dynamics import resources
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.edit.parts import Parts
@@ -21,6 +22,8 @@ from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.robots.mechanisms.geometry import angle_with, hooke_angles, turned_y
 from ada_dynamics.robots.mechanisms.parts import Mechanism, Solid, X, Y, Z, box, cylinder, stacked
 from ada_dynamics.robots.mechanisms.shapes import DARK, DRIVEN, FRAME, OUTPUT, ball, bar, block, pin
+from ada_dynamics.robots.readers.urdf import read_urdf
+from ada_dynamics.structured_text.files import read_file
 
 # Rounded sizes [m]. At zero angles the leg hangs along -z; to stand, the thigh points forward, the shin back and down.
 THIGH, SHIN, TARSUS = 0.12, 0.44, 0.41
@@ -267,9 +270,9 @@ def hoap2_standing(
         rotors: whether the joints have the rotor inertia of `hoap2_10dof`.
         name: of the model.
     """
-    from ada_dynamics.robots.load import load  # which looks for names in the catalogue, and so for this function
-
-    parts = Parts.of(load("hoap2_10dof", base="fixed"))
+    path = resources.find("urdf", "hoap2_10dof.urdf")
+    text = read_file(path)
+    parts = Parts.of(read_urdf(text, path.name).build("fixed", source=text.decode("utf-8")))
     for joint, angle in (("left_shoulder_pitch", left_shoulder), ("left_elbow", left_elbow)):
         parts.joints[joint] = replace(parts.joints[joint], rotation=turned_y(-angle))
     if not rotors:

@@ -148,7 +148,7 @@ def _joint(joint: Joint, draft: Draft) -> Element:
         make("parent", text=joint.parent),
         make("child", text=joint.child),
         *own_elements(joint),
-        # The model's own pose_element in the world is zero.
+        # The model's own pose in the world is zero.
         pose_element(joint.xyz, joint.rotation, "__model__" if joint.parent == WORLD else joint.parent),
     ]
     where = f"Joint {joint.name!r}"
