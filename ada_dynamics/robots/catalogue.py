@@ -23,7 +23,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.display import NotebookDisplay
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
-from ada_dynamics.robots.readers.document import read_document
+from ada_dynamics.robots.readers import read_document
 from ada_dynamics.robots.readers.xacro import expand_xacro
 from ada_dynamics.structured_text.files import read_file
 

@@ -16,7 +16,7 @@ from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.rotations import align
-from ada_dynamics.robots.readers.kinds import Kinds
+from ada_dynamics.robots.readers.values import JointKindTable
 
 WORLD = "world"
 
@@ -278,7 +278,7 @@ class Frame:
 
 
 # Joints of pinocchio by joint type.
-_JOINTS = Kinds[Callable[[Any, Joint], list[Any]]](
+_JOINTS = JointKindTable[Callable[[Any, Joint], list[Any]]](
     "pinocchio's joints",
     {
         "revolute": lambda pin, joint: [pin.JointModelRevoluteUnaligned(joint.axis)],

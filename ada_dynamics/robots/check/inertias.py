@@ -12,7 +12,7 @@ from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Link
 from ada_dynamics.robots.check.bodies import Extent, RigidBody, crosses, extent
 from ada_dynamics.robots.check.report import Collector
-from ada_dynamics.robots.readers.urdf_link import MOMENTS
+from ada_dynamics.robots.readers.urdf import MOMENTS
 from ada_dynamics.robots.readers.xml import Element
 
 _DENSEST = 22_600.0  # [kg/m³], osmium

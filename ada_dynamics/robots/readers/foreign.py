@@ -16,8 +16,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.description import Description, free_name
 from ada_dynamics.model.elements import LoopJoint, Mimic
 from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.robots.readers.springs import checked_spring
-from ada_dynamics.robots.readers.values import the_child
+from ada_dynamics.robots.readers.values import checked_spring, the_child
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import BadNumber, to_float
 

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers, vectors, names and poses out of XML attributes."""
+"""Values out of XML attributes, springs of joints, and tables of the joint kinds of a format."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.model.joints import JOINT_TYPES, SPRUNG
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import UNIT, Pose, clean_rotation
 from ada_dynamics.robots.readers.xml import Element
@@ -116,3 +118,57 @@ def pose_in(origin: Element, where: str, sink: Sink) -> Pose:
     if not angles.any():
         return UNIT, position
     return clean_rotation(np.array(from_rpy(*angles.tolist()))), position
+
+
+def checked_spring(
+    kind: str, stiffness: float, rest: float, element: Element, where: str, sink: Sink
+) -> tuple[float, float]:
+    """Stiffness and rest position, or a spring of no stiffness after a report.
+
+    Args:
+        kind: of the joint.
+        stiffness: as read [N m/rad] or [N/m].
+        rest: as read [rad] or [m].
+        element: where they stand.
+        where: what it describes, for messages.
+        sink: where problems go.
+    """
+    if stiffness == 0.0:
+        return 0.0, 0.0
+    if stiffness < 0.0:
+        sink(
+            Problem("negative", element.line, where, f"spring_stiffness is {stiffness:g}.", "It must not be negative.")
+        )
+    elif kind not in SPRUNG:
+        message = f"it is {kind} and has a spring, but only {', '.join(SPRUNG)} joints can have one."
+        sink(Problem("spring", element.line, where, message, "Write it as several joints, or give the effort as tau."))
+    elif JOINT_TYPES[kind].nq > 1 and rest != 0.0:
+        message = f"it is spherical, with spring_reference {rest:g}."
+        sink(Problem("spring", element.line, where, message, "Its spring rests at zero: turn the joint's frame."))
+    else:
+        return stiffness, rest
+    return 0.0, 0.0
+
+
+Word = TypeVar("Word")
+
+
+class Refused(str):
+    """In place of a word: the format lacks this kind of joint; what to do instead."""
+
+
+class JointKindTable(Generic[Word]):
+    """Words of a format for kinds of joints.
+
+    Attributes:
+        words: by kind, what the format calls it.
+        instead: by kind that the format lacks, what to do instead.
+    """
+
+    def __init__(self, what: str, entries: Mapping[str, Word | Refused]) -> None:
+        """Args: the table's name, for messages; a word, or a reason to refuse, for each kind."""
+        missing, unknown = JOINT_TYPES.keys() - entries.keys(), entries.keys() - JOINT_TYPES.keys()
+        if missing or unknown:
+            raise TypeError(f"table of {what}: no entry for {sorted(missing)}, an entry for unknown {sorted(unknown)}.")
+        self.words = {kind: word for kind, word in entries.items() if not isinstance(word, Refused)}
+        self.instead = {kind: str(word) for kind, word in entries.items() if isinstance(word, Refused)}

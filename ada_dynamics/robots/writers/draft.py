@@ -14,7 +14,7 @@ from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import ROOT_JOINT, WORLD_LINK
 from ada_dynamics.model.elements import Joint, LoopJoint
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
-from ada_dynamics.robots.readers.kinds import Kinds
+from ada_dynamics.robots.readers.values import JointKindTable
 
 
 class Inexpressible(ModelError):
@@ -70,7 +70,7 @@ class Draft:
         """True if a joint that could have a motor has none."""
         return joint.nv > 0 and joint.name not in self.model.actuated
 
-    def check_kinds(self, kinds: Kinds[Any], says_base: bool = False) -> None:
+    def check_kinds(self, kinds: JointKindTable[Any], says_base: bool = False) -> None:
         """Refuse joints of the tree that a spelling lacks; `says_base`: that of a floating base is written, too."""
         for joint in self.model.joints.values() if says_base else self.joints:
             if joint.kind in kinds.instead:

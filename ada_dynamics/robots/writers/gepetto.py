@@ -9,7 +9,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import LoopJoint
-from ada_dynamics.robots.readers.loops.gepetto import KIND_OF_TYPE, loop_name
+from ada_dynamics.robots.readers.loops.yaml_files import KIND_OF_TYPE, loop_name
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.robots.writers.draft import Draft
 from ada_dynamics.robots.writers.sidecar import flow

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import LoopJoint
-from ada_dynamics.robots.readers.loops import urdf_plus
-from ada_dynamics.robots.readers.loops.xml_parts import KINDS
+from ada_dynamics.robots.readers.loops.xml_elements import KINDS, URDF_PLUS_KINDS
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.robots.writers.draft import Draft
 from ada_dynamics.robots.writers.sdf import GENERAL_FORMATS, LOOP_TYPES, check_closed_at_zero, loop_element
@@ -56,7 +55,7 @@ def _loop_joint(loop: LoopJoint) -> Element:
 
 def urdf_plus_loops(draft: Draft) -> dict[str, str]:
     """URDF+ `<loop>`; mimicking joints stay `<mimic>`, which says the same as its `<coupling>`."""
-    draft.check_loop_kinds(urdf_plus.KINDS, GENERAL_FORMATS)
+    draft.check_loop_kinds(URDF_PLUS_KINDS, GENERAL_FORMATS)
     return _urdf(draft, [_urdf_plus(loop) for loop in draft.model.loops.values()])
 
 

@@ -163,7 +163,7 @@ def description(model: Model) -> str | None:
 def _says_all(text: str, model: Model) -> bool:
     """Whether a URDF alone gives the joints, loops and motors of a model, in types that every URDF reader knows."""
     from ada_dynamics.robots.load import find_robot, to_model
-    from ada_dynamics.robots.readers.urdf_joint import STANDARD
+    from ada_dynamics.robots.readers.urdf import STANDARD
 
     if "<robot" not in text or "<drake:joint" in text:
         return False

@@ -11,7 +11,7 @@ from loop_robots import random_robot
 
 import ada_dynamics as ada
 from ada_dynamics import AdaError
-from ada_dynamics.robots.readers.loops.xml_parts import KINDS
+from ada_dynamics.robots.readers.loops.xml_elements import KINDS
 from ada_dynamics.robots.writers import render
 from ada_dynamics.robots.writers.sidecar import to_json
 

@@ -24,7 +24,7 @@ from written_files import refusals
 import ada_dynamics as ada
 from ada_dynamics.model import Builder
 from ada_dynamics.model.edit import split_universals
-from ada_dynamics.robots.readers.loops.xml_parts import KINDS
+from ada_dynamics.robots.readers.loops.xml_elements import KINDS
 from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, render, write
 from ada_dynamics.robots.writers.sidecar import to_data, to_yaml
 from ada_dynamics.robots.writers.xml_output import number

@@ -11,7 +11,7 @@ import numpy as np
 
 from ada_dynamics.model.description import Description
 from ada_dynamics.robots.load import load
-from ada_dynamics.robots.readers.document import read_document
+from ada_dynamics.robots.readers import read_document
 from ada_dynamics.robots.writers import render
 from trials.fuzz.target import Target
 

@@ -14,12 +14,15 @@ from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.foreign import read_drake, read_mimic_plugin, read_reference
-from ada_dynamics.robots.readers.loops import gepetto, sidecar
-from ada_dynamics.robots.readers.loops.constraint import read_constraint
-from ada_dynamics.robots.readers.loops.fields import refuse
-from ada_dynamics.robots.readers.loops.gazebo import read_gazebo
-from ada_dynamics.robots.readers.loops.loop_joint import read_loop_joint
-from ada_dynamics.robots.readers.loops.urdf_plus import apply_coupling, is_coupling, read_loop
+from ada_dynamics.robots.readers.loops.xml_elements import (
+    apply_coupling,
+    is_coupling,
+    read_constraint,
+    read_gazebo,
+    read_loop_joint,
+    read_urdf_plus_loop,
+)
+from ada_dynamics.robots.readers.loops.yaml_files import GEPETTO_KEYS, SIDECAR_KEYS, read_gepetto, read_sidecar, refuse
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.files import parsed
 from ada_dynamics.structured_text.lexical import near
@@ -65,7 +68,7 @@ def _reader_of(element: Element) -> Callable[[Element, str, Sink], LoopJoint | N
         return read_loop_joint
     # The first version of URDF+ called its loops <constraint>, too.
     if element.tag == "loop" or element.first("predecessor") is not None:
-        return read_loop
+        return read_urdf_plus_loop
     return read_constraint
 
 
@@ -111,19 +114,19 @@ def add_loops(robot: Description, source: LoopSource) -> None:
     """
     node, file = _node(source)
     if isinstance(node, MappingNode):
-        ours = [key for key in node.entries if key in sidecar.KEYS]
-        theirs = [key for key in node.entries if key in gepetto.KEYS]
+        ours = [key for key in node.entries if key in SIDECAR_KEYS]
+        theirs = [key for key in node.entries if key in GEPETTO_KEYS]
         if theirs and not ours:
-            gepetto.read_gepetto(node, file, robot)
+            read_gepetto(node, file, robot)
             return
         if not ours:
-            known = (*sidecar.KEYS, *gepetto.KEYS)
+            known = (*SIDECAR_KEYS, *GEPETTO_KEYS)
             hints = "".join(near(key, known) for key in list(node.entries)[:1])
             message = f"it is {kind_of(node)}; none of these tells of loops."
             raise refuse(file, node.line, "the file", message, f"{hints}Known: {', '.join(known)}.")
     elif not isinstance(node, ListNode):
         raise refuse(file, node.line, "the file", f"it is {kind_of(node)}.", "Write loops: [...].")
-    sidecar.read_sidecar(node, file, robot)
+    read_sidecar(node, file, robot)
 
 
 def _node(source: object) -> tuple[Node, str]:

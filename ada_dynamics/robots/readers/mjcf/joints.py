@@ -16,13 +16,13 @@ from ada_dynamics.model.elements import Joint, Limits, Link
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import NO_MOVE, UNIT, Pose, about, compose, turned
 from ada_dynamics.robots.readers.anchored import Assembly
-from ada_dynamics.robots.readers.kinds import Kinds, Refused
 from ada_dynamics.robots.readers.mjcf.values import Settings, Values
+from ada_dynamics.robots.readers.values import JointKindTable, Refused
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.spatial.orientation import to_quaternion
 
 # Universal and cylindrical joints are two of MuJoCo's, one after the other, with the same coordinates.
-KINDS = Kinds[tuple[str, ...]](
+KINDS = JointKindTable[tuple[str, ...]](
     "MJCF",
     {
         "revolute": ("hinge",),

@@ -14,17 +14,14 @@ import numpy as np
 
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import Description
-from ada_dynamics.model.elements import Joint, Link, LoopJoint
+from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, LoopJoint, Shape
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import NO_MOVE, UNIT, conjugated
 from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.anchored import Assembly
 from ada_dynamics.robots.readers.foreign import DRAKE_JOINT, read_drake, read_mimic_plugin
-from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, Frames
-from ada_dynamics.robots.readers.sdf.graph import root_of, split
-from ada_dynamics.robots.readers.sdf.joint import SdfJoint, place, read_joint
-from ada_dynamics.robots.readers.sdf.shapes import read_shapes
-from ada_dynamics.robots.readers.sdf.values import Values
+from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, SdfFrames, SdfValues
+from ada_dynamics.robots.readers.sdf.joint import SdfJoint, place, read_joint, root_of, spanning_tree
 from ada_dynamics.robots.readers.xml import Element
 
 AXES_IN_MODEL = ("1.4",)  # versions where an axis is in the model's frame
@@ -74,7 +71,7 @@ def _the_model(root: Element, file: str, sink: Sink) -> tuple[Element, tuple[flo
         raise ModelError(f"{file}, line {root.line}: <sdf>: {found}; one robot is one model.")
     if not worlds:
         return models[0], None
-    x, y, z = Values(worlds[0], "<world>", sink).vector("gravity", (0.0, 0.0, -9.8)).tolist()
+    x, y, z = SdfValues(worlds[0], "<world>", sink).vector("gravity", (0.0, 0.0, -9.8)).tolist()
     return models[0], (x, y, z)
 
 
@@ -85,9 +82,9 @@ def _read_link(element: Element, robot: Description, sink: Sink) -> None:
         return
     link = Link(name, 1.0, inertia=np.eye(3), element=element)  # SDFormat's default: 1 kg with unit moments
     robot.links.append(link)
-    link.visuals = read_shapes(element, "visual", link.where, robot.odd_shapes.append)
-    link.collisions = read_shapes(element, "collision", link.where, robot.odd_shapes.append)
-    values = Values(element, link.where, sink)
+    link.visuals = _read_shapes(element, "visual", link.where, robot.odd_shapes.append)
+    link.collisions = _read_shapes(element, "collision", link.where, robot.odd_shapes.append)
+    values = SdfValues(element, link.where, sink)
     if values.child("gravity") is not None and not values.flag("gravity"):
         values.problem(
             "no-gravity", element, "is free of gravity.", "Gravity acts on all links here: remove <gravity>."
@@ -113,13 +110,13 @@ def _read_link(element: Element, robot: Description, sink: Sink) -> None:
     link.inertia = I if R is UNIT else conjugated(R, I)
 
 
-def _frames(model: Element, robot: Description, joints: list[SdfJoint], where: str, sink: Sink) -> Frames:
-    pose = Values(model, where, sink).pose()
+def _frames(model: Element, robot: Description, joints: list[SdfJoint], where: str, sink: Sink) -> SdfFrames:
+    pose = SdfValues(model, where, sink).pose()
     placed = model.first("pose")
     if placed is not None and placed.attributes.get("relative_to"):
         message = "its pose is relative to another frame of the world, which is not read."
         sink(Problem("pose", placed.line, where, message, "Give its pose in the world."))
-    frames = Frames(where, sink, pose)
+    frames = SdfFrames(where, sink, pose)
     canonical = model.attributes.get("canonical_link", "").strip() or robot.links[0].name
     for link in robot.links:
         frames.add(link.name, link.element, None, None)
@@ -135,12 +132,12 @@ def _frames(model: Element, robot: Description, joints: list[SdfJoint], where: s
 def _assemble(robot: Description, model: Element, joints: list[SdfJoint], sink: Sink) -> None:
     names = [link.name for link in robot.links]
     root = root_of(joints, names, model.attributes.get("canonical_link", "").strip() or None)
-    is_static = Values(model, f"model {robot.name!r}", sink).flag("static")
+    is_static = SdfValues(model, f"model {robot.name!r}", sink).flag("static")
     robot.holds_itself = root == WORLD or is_static
     robot.own_base = None if robot.holds_itself else "floating"
     if root == WORLD:
         robot.links.insert(0, Link(WORLD, element=model, has_inertial=False))
-    tree, closing = split(joints, names, root)
+    tree, closing = spanning_tree(joints, names, root)
     assembly = Assembly(robot)
     for joint in tree:
         own = Joint(joint.name, joint.kind, joint.parent, joint.child, element=joint.element, constants=joint.constants)
@@ -175,3 +172,40 @@ def loop_of(joint: SdfJoint, robot: Description, sink: Sink) -> LoopJoint:
     loop.child_rotation, loop.child_xyz = joint.in_child or NO_MOVE
     _set_axes(loop, joint)
     return loop
+
+
+def _read_shapes(link: Element, role: str, where: str, sink: Sink) -> list[Shape]:
+    """The readable shapes of a link in one role, "visual" or "collision"; the sink of problems may not raise."""
+    shapes = []
+    for element in link.all(role):
+        problems: list[Problem] = []
+        shape = _read_shape(SdfValues(element, where, problems.append))
+        for problem in problems:
+            sink(problem)
+        if shape is not None and not problems:
+            shapes.append(shape)
+    return shapes
+
+
+def _read_shape(role: SdfValues) -> Shape | None:
+    geometry = role.inside("geometry")
+    kind = None if geometry is None else next((c.tag for c in geometry.element.children if c.tag in SHAPE_SIZES), None)
+    body = None if geometry is None or kind is None else geometry.inside(kind)
+    if body is None or kind is None:
+        return None
+    mesh = body.text("uri", "") or None
+    if kind == "mesh":
+        if mesh is None:
+            return None
+        size = body.vector("scale", (1.0, 1.0, 1.0))
+    elif kind == "box":
+        size = body.vector("size", (1.0, 1.0, 1.0))  # SDFormat's own default sizes
+    else:
+        size = np.array([body.number(name, 1.0) for name in SHAPE_SIZES[kind]])
+    if kind != "mesh" and (size < 0.0).any():
+        body.problem("shape-size", body.element, f"has size {size.tolist()}.", "Sizes must not be negative.")
+        return None
+    R, p = role.pose()
+    material = role.inside("material")
+    colour = PLAIN if material is None else tuple(material.vector("diffuse", PLAIN).tolist())
+    return Shape(kind, tuple(size.tolist()), p, R, colour, mesh if kind == "mesh" else None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SDFormat's joints: type, ends, axes, limits, dissipation. Whether one closes a loop is decided by the graph."""
+"""Joints of SDFormat, and the spanning tree of the graph that they form."""
 
 from __future__ import annotations
 
@@ -16,15 +16,12 @@ from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import Pose, turned
 from ada_dynamics.robots.readers.foreign import DRAKE_JOINT
-from ada_dynamics.robots.readers.kinds import Kinds, Refused
-from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, Frames
-from ada_dynamics.robots.readers.sdf.values import Values
-from ada_dynamics.robots.readers.springs import checked_spring
-from ada_dynamics.robots.readers.values import Attributes
+from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, SdfFrames, SdfValues
+from ada_dynamics.robots.readers.values import Attributes, JointKindTable, Refused, checked_spring
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import near
 
-KINDS = Kinds[str](
+KINDS = JointKindTable[str](
     "SDFormat",
     {
         "revolute": "revolute",
@@ -93,7 +90,7 @@ def read_joint(element: Element, sink: Sink) -> SdfJoint | None:
         return None
     if element.tag == DRAKE_JOINT:
         element = _from_drake(element, sink)
-    values = Values(element, f"joint {name!r}", sink)
+    values = SdfValues(element, f"joint {name!r}", sink)
     written = element.attributes.get("type", "").strip()
     is_planar = written == "planar" and element.tag == DRAKE_JOINT
     if written not in _KIND_OF and not is_planar:
@@ -121,11 +118,11 @@ class _Constant(NamedTuple):
     """How SDFormat says a number that a type of joint has of its own."""
 
     tag: str
-    read: Callable[[Values], float | None]  # None after reporting what is wrong
+    read: Callable[[SdfValues], float | None]  # None after reporting what is wrong
     written: Callable[[float], float]
 
 
-def _pitch(values: Values) -> float | None:
+def _pitch(values: SdfValues) -> float | None:
     """Pitch of a screw [m/rad], positive where it is right-handed.
 
     <screw_thread_pitch> is in metres per turn, right-handed where positive; <thread_pitch>, which it replaced, in
@@ -151,7 +148,7 @@ _CONSTANTS = {"pitch": _Constant("screw_thread_pitch", _pitch, lambda pitch: 2.0
 
 def _from_drake(element: Element, sink: Sink) -> Element:
     """A <drake:joint> in SDFormat's own words; the plane of a planar one is x-y."""
-    values = Values(element, f"joint {element.attributes.get('name', '')!r}", sink)
+    values = SdfValues(element, f"joint {element.attributes.get('name', '')!r}", sink)
     damping = values.vector("drake:damping", (0.0, 0.0, 0.0))
     if (damping != damping[0]).any():
         values.problem("damping", element, "has another damping for each motion.", "Give all of them the same.")
@@ -169,7 +166,7 @@ def _made(tag: str, at: Element, text: str = "", children: Sequence[Element] = (
     return made
 
 
-def _read_drake(joint: SdfJoint, values: Values) -> None:
+def _read_drake(joint: SdfJoint, values: SdfValues) -> None:
     """Drake's rotor inertia behind a gear, and its way to say that a joint mimics another one."""
     gear = values.number("drake:gear_ratio", 1.0)
     joint.armature = gear * gear * values.number("drake:rotor_inertia", 0.0)
@@ -183,13 +180,13 @@ def _read_drake(joint: SdfJoint, values: Values) -> None:
             joint.mimic = Mimic(leader, own.number("multiplier", 1.0), own.number("offset", 0.0))
 
 
-def _asks_to_be_cut(values: Values) -> bool:
+def _asks_to_be_cut(values: SdfValues) -> bool:
     physics = values.inside("physics")
     simbody = None if physics is None else physics.inside("simbody")
     return simbody is not None and simbody.flag("must_be_loop_joint")
 
 
-def _read_motion(joint: SdfJoint, values: Values) -> None:
+def _read_motion(joint: SdfJoint, values: SdfValues) -> None:
     """Limits, dissipation and mimicking, which stand in <axis>; a universal joint's two axes must agree on them."""
     found: list[tuple[Limits, float, float, float, float]] = []
     for tag in _AXES[: joint.type.axes]:
@@ -206,7 +203,7 @@ def _read_motion(joint: SdfJoint, values: Values) -> None:
         joint.limits = Limits(velocity=joint.limits.velocity, effort=joint.limits.effort)
 
 
-def _axis_motion(joint: SdfJoint, axis: Values) -> tuple[Limits, float, float, float, float]:
+def _axis_motion(joint: SdfJoint, axis: SdfValues) -> tuple[Limits, float, float, float, float]:
     """Limits, damping, friction, stiffness and rest position."""
     damping = friction = stiffness = rest = 0.0
     dynamics = axis.inside("dynamics")
@@ -236,7 +233,7 @@ def _axis_motion(joint: SdfJoint, axis: Values) -> tuple[Limits, float, float, f
 _BOUNDS = (("lower", -math.inf), ("upper", math.inf), ("velocity", math.inf), ("effort", math.inf))
 
 
-def _mimic(values: Values) -> Mimic | None:
+def _mimic(values: SdfValues) -> Mimic | None:
     """SDFormat: follower = multiplier (leader - reference) + offset."""
     source = values.element.attributes.get("joint", "").strip()
     if not source:
@@ -248,7 +245,7 @@ def _mimic(values: Values) -> Mimic | None:
     return Mimic(source, multiplier, offset - multiplier * values.number("reference", 0.0))
 
 
-def place(joint: SdfJoint, frames: Frames, sink: Sink, axes_in_model: bool = False) -> bool:
+def place(joint: SdfJoint, frames: SdfFrames, sink: Sink, axes_in_model: bool = False) -> bool:
     """Find the joint's links, its frame in both of them, and its axes; whether all of that is there.
 
     Args:
@@ -267,7 +264,7 @@ def place(joint: SdfJoint, frames: Frames, sink: Sink, axes_in_model: bool = Fal
     joint.parent, joint.child = ends[0], ends[1]
     joint.in_parent = frames.relative(joint.parent, joint.name)
     joint.in_child = frames.relative(joint.child, joint.name)
-    values = Values(joint.element, joint.where, sink)
+    values = SdfValues(joint.element, joint.where, sink)
     tags = _AXES[: joint.type.axes]
     axes = [_direction(joint, values, tag, frames, axes_in_model) for tag in tags]
     joint.axes = tuple(axis for axis in axes if axis is not None)
@@ -276,7 +273,7 @@ def place(joint: SdfJoint, frames: Frames, sink: Sink, axes_in_model: bool = Fal
     return joint.type.axes != 2 or _perpendicular(joint, values)
 
 
-def _direction(joint: SdfJoint, values: Values, tag: str, frames: Frames, axes_in_model: bool) -> Array | None:
+def _direction(joint: SdfJoint, values: SdfValues, tag: str, frames: SdfFrames, axes_in_model: bool) -> Array | None:
     axis = values.inside(tag)
     if axis is None:
         values.problem("missing-element", joint.element, f"has no <{tag}>.", f"Add <{tag}><xyz>0 0 1</xyz></{tag}>.")
@@ -295,10 +292,92 @@ def _direction(joint: SdfJoint, values: Values, tag: str, frames: Frames, axes_i
     return turned(R, direction)
 
 
-def _perpendicular(joint: SdfJoint, values: Values) -> bool:
+def _perpendicular(joint: SdfJoint, values: SdfValues) -> bool:
     first, second = joint.axes
     if abs(float(first @ second)) <= _SHORTEST * float(np.linalg.norm(first) * np.linalg.norm(second)):
         return True
     message = "is universal, but its axes are not perpendicular."
     values.problem("axes", joint.element, message, "Write two revolute joints with a link between them.")
     return False
+
+
+def spanning_tree(joints: Sequence[SdfJoint], links: Sequence[str], root: str) -> tuple[list[SdfJoint], list[SdfJoint]]:
+    """Joints of a tree and those that close its loops.
+
+    The first joint in the file that has a link as its child carries it; later ones close loops, as do those that ask
+    for it. Where that leaves links out, the tree is searched from the root, along the joints in the order of the file.
+
+    Args:
+        joints: all joints, in the order of the file.
+        links: all links.
+        root: link that the tree starts from.
+    """
+    free = [joint for joint in joints if not joint.must_close]
+    tree = _first_carriers(free, root)
+    if len(_reached(tree, root)) < len(_reached(free, root)):
+        tree = _searched(free, root)
+    chosen = {id(joint) for joint in tree}
+    return [j for j in joints if id(j) in chosen], [j for j in joints if id(j) not in chosen]
+
+
+def root_of(joints: Sequence[SdfJoint], links: Sequence[str], canonical: str | None) -> str:
+    """The link that the tree starts from: one that no joint carries, else the world where something hangs on it."""
+    carried = {joint.child for joint in joints if not joint.must_close}
+    free = [link for link in links if link not in carried]
+    if free:
+        return free[0]
+    if any(joint.parent == "world" for joint in joints):
+        return "world"
+    return canonical if canonical is not None and canonical in links else links[0]
+
+
+def _first_carriers(joints: Sequence[SdfJoint], root: str) -> list[SdfJoint]:
+    carriers: dict[str, SdfJoint] = {}
+    tops: dict[str, str] = {}  # for each carried link one above it, on the way to the one that nothing carries
+    for joint in joints:
+        if joint.child != root and joint.child not in carriers and _top(joint.parent, tops) != joint.child:
+            carriers[joint.child] = joint
+            tops[joint.child] = joint.parent
+    return list(carriers.values())
+
+
+def _top(link: str, tops: dict[str, str]) -> str:
+    """The link at the top of a partial tree; the way there is made shorter for the next one."""
+    path = []
+    while link in tops:
+        path.append(link)
+        link = tops[link]
+    for passed in path:
+        tops[passed] = link
+    return link
+
+
+def _children(joints: Sequence[SdfJoint]) -> dict[str, list[SdfJoint]]:
+    children: dict[str, list[SdfJoint]] = {}
+    for joint in joints:
+        children.setdefault(joint.parent, []).append(joint)
+    return children
+
+
+def _reached(joints: Sequence[SdfJoint], root: str) -> set[str]:
+    children, reached, pending = _children(joints), {root}, [root]
+    while pending:
+        for joint in children.get(pending.pop(), ()):
+            if joint.child not in reached:
+                reached.add(joint.child)
+                pending.append(joint.child)
+    return reached
+
+
+def _searched(joints: Sequence[SdfJoint], root: str) -> list[SdfJoint]:
+    """Depth first, so that a loop is cut at the joint that is written last."""
+    children, reached = _children(joints), {root}
+    tree: list[SdfJoint] = []
+    pending = list(reversed(children.get(root, [])))
+    while pending:
+        joint = pending.pop()
+        if joint.child not in reached:
+            reached.add(joint.child)
+            tree.append(joint)
+            pending.extend(reversed(children.get(joint.child, [])))
+    return tree

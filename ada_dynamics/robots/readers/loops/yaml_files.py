@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops in YAML or JSON files: the format of this library and that of Gepetto."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import ModelError, unknown_name
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.elements import Joint, Limits, LoopJoint
+from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, loop_kind
+from ada_dynamics.model.problems import Problem
+from ada_dynamics.model.rotations import clean_rotation
+from ada_dynamics.model.structure import NamedPlace
+from ada_dynamics.spatial.rotation import from_rpy
+from ada_dynamics.structured_text.fields import Fields
+from ada_dynamics.structured_text.lexical import BadNumber, near, to_float
+from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode, kind_of, shortened
+
+
+def refuse(file: str, line: int | None, where: str, message: str, fix: str = "") -> ModelError:
+    """An error in the one form that all of them have."""
+    return ModelError(Problem("loops", line, where, message, fix).text(file))
+
+
+class LoopFields(Fields):
+    """One mapping. A key without a value is a mistake here: what it says of loops would go lost."""
+
+    JOIN = ", "
+
+    def has(self, key: str) -> bool:
+        """True if the key is there."""
+        return key in self.entries
+
+    def needed(self, key: str, example: str) -> Node:
+        """A value, which must be there."""
+        node = self.node(key)
+        if node is None:
+            raise self.problem(key, "it is missing.", f"Add {example}.")
+        return node
+
+    def name(self, key: str, example: str) -> str:
+        """A name, which must be there."""
+        return self.single(key, self.needed(key, f"{key}: {example}"), "a name").text
+
+    def names(self, key: str) -> list[tuple[str, int | None]]:
+        """A list of names with their lines."""
+        listing = self.needed(key, f"{key}: [...]")
+        if not isinstance(listing, ListNode):
+            raise self.problem(key, f"it is {kind_of(listing)} and not a list of names.", f"Write {key}: [a, b].")
+        return [(self.single(key, item, "a name").text, item.line) for item in listing.items]
+
+    def vector(self, key: str) -> Array | None:
+        """Three numbers, if they are there."""
+        node = self.node(key)
+        if node is None:
+            return None
+        allowed = "Allowed: a list of 3 finite numbers, such as [0, 0, 1]."
+        if not isinstance(node, ListNode) or len(node.items) != 3:
+            raise self.problem(key, f"it is {kind_of(node)} and not 3 numbers.", allowed)
+        return np.array([self._entry(item, key, allowed) for item in node.items])
+
+    def _entry(self, item: Node, key: str, allowed: str) -> float:
+        try:
+            if not isinstance(item, ScalarNode):
+                raise BadNumber(f"there is {kind_of(item)}")
+            if item.is_text:
+                raise BadNumber(f"{shortened(item.text)!r} is a text and not a number")
+            return to_float(item.text)
+        except BadNumber as reason:
+            raise self.problem(key, f"{reason}.", allowed) from None
+
+    def number(self, key: str, wanted: str = "a finite number") -> float:
+        """A number that must be there."""
+        return self._entry(self.needed(key, f"{key}: 1.0"), key, f"Allowed: {wanted}.")
+
+
+SIDECAR_KEYS = ("loops", "actuated")
+
+_LOOP_KEYS = ("name", "type", "axis", "axis2", "parent", "child")
+_CONSTANTS = tuple(dict.fromkeys(name for kind in LOOP_KINDS for name in JOINT_TYPES[kind].constants))
+_END_FIELDS = ("link", "xyz", "rpy")
+_LOOP_EXAMPLE = "{name: closing, type: revolute, axis: [0, 1, 0], parent: {link: a}, child: {link: b}}"
+_END_EXAMPLE = "{link: name, xyz: [0, 0, 0], rpy: [0, 0, 0]}"
+_SHORTEST = 1e-9
+
+
+def read_sidecar(node: Node, file: str, robot: Description) -> None:
+    """Add the loops and actuated joints of a file in our own spelling to a robot."""
+    if isinstance(node, ListNode):
+        node = MappingNode(node.line, {"loops": (node.line, node)})
+    top = LoopFields(node, "the file", file, SIDECAR_KEYS, "loops: [...]")
+    loops = top.node("loops")
+    if loops is not None:
+        if not isinstance(loops, ListNode):
+            raise top.problem("loops", f"it is {kind_of(loops)} and not a list.", f"Write loops: [{_LOOP_EXAMPLE}].")
+        robot.loops.extend(_loop(item, f"loops[{i}]", file) for i, item in enumerate(loops.items))
+    if top.has("actuated"):
+        set_actuated(robot, top.names("actuated"), file, "actuated")
+
+
+def set_actuated(robot: Description, names: list[tuple[str, int | None]], file: str, where: str) -> None:
+    """Say which joints have motors, once."""
+    if robot.actuated is not None:
+        known = ", ".join(place.name for place in robot.actuated[:8])
+        line = names[0][1] if names else None
+        message = f"the actuated joints are given twice: {robot.file} has {known or 'none'} already."
+        raise refuse(file, line, where, message, "Keep one of them.")
+    seen: dict[str, int | None] = {}
+    for name, line in names:
+        if name in seen:
+            raise refuse(file, line, where, f"joint {name!r} is there twice.", "Remove one.")
+        seen[name] = line
+    robot.actuated = [NamedPlace(name, file, line) for name, line in names]
+
+
+def _loop(node: Node, where: str, file: str) -> LoopJoint:
+    fields = LoopFields(node, where, file, (*_LOOP_KEYS, *_CONSTANTS), _LOOP_EXAMPLE)
+    name = fields.name("name", "closing")
+    fields.where = f"loop {name!r}"
+    kind = _kind(fields)
+    parent, parent_xyz, parent_rotation = _end(fields, "parent")
+    child, child_xyz, child_rotation = _end(fields, "child")
+    axis, axis2 = _axes(fields, kind)
+    constants = {name: fields.number(name) for name in JOINT_TYPES[kind].constants}
+    line = fields.line if fields.line is not None else fields.line_of("name")
+    frames = (parent_xyz, parent_rotation, child_xyz, child_rotation)
+    return LoopJoint(name, kind, parent, child, *frames, axis, axis2, constants, file, line)
+
+
+def _kind(fields: LoopFields) -> str:
+    written = fields.name("type", "revolute")
+    kind = loop_kind(written)
+    if kind not in LOOP_KINDS:
+        message = f"no type of loop joint is named {written[:40]!r}."
+        raise fields.problem("type", message, f"{near(written, LOOP_KINDS)}Known: {', '.join(LOOP_KINDS)}.")
+    return kind
+
+
+def _end(fields: LoopFields, key: str) -> tuple[str, Array, Array]:
+    node = fields.needed(key, f"{key}: {_END_EXAMPLE}")
+    end = LoopFields(node, f"{fields.where}, {key}", fields.file, _END_FIELDS, f"{key}: {_END_EXAMPLE}")
+    link = end.name("link", "name")
+    xyz, rpy = end.vector("xyz"), end.vector("rpy")
+    rotation = np.eye(3) if rpy is None or not rpy.any() else clean_rotation(np.array(from_rpy(*rpy.tolist())))
+    return link, np.zeros(3) if xyz is None else xyz, rotation
+
+
+def _axes(fields: LoopFields, kind: str) -> tuple[Array, Array | None]:
+    if JOINT_TYPES[kind].axes == 0:
+        return np.array([1.0, 0.0, 0.0]), None
+    axis = _direction(fields, "axis", kind)
+    if JOINT_TYPES[kind].axes == 1:
+        if fields.has("axis2"):
+            raise fields.problem("axis2", f"a {kind} joint has one axis.", "Remove it, or is the type universal?")
+        return axis, None
+    axis2 = _direction(fields, "axis2", kind)
+    if abs(float(axis @ axis2)) > _SHORTEST * float(np.linalg.norm(axis) * np.linalg.norm(axis2)):
+        raise fields.problem("axis2", "it is not perpendicular to axis.", "A universal joint has perpendicular axes.")
+    return axis, axis2
+
+
+def _direction(fields: LoopFields, key: str, kind: str) -> Array:
+    axis = fields.vector(key)
+    if axis is None:
+        raise fields.problem(key, f"it is missing, but a {kind} joint needs it.", f"Add {key}: [0, 0, 1] or the like.")
+    if float(np.linalg.norm(axis)) < _SHORTEST:
+        raise fields.problem(key, "it has length zero.", "Give a direction such as [0, 0, 1].")
+    return axis
+
+
+GEPETTO_KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
+KIND_OF_TYPE = {"6d": "fixed", "3d": "spherical"}
+
+_UNIVERSAL = re.compile(r"UJOINT_([XYZ])([XYZ])\Z")
+
+
+def read_gepetto(node: Node, file: str, robot: Description) -> None:
+    """Add the loops and actuated joints of such a file to a robot, and change the joints that it names."""
+    fields = LoopFields(node, "the file", file, GEPETTO_KEYS, "closed_loop: [[frameA, frameB]]")
+    _change_joints(fields, robot)
+    pairs = _pairs(fields)
+    types = fields.names("type") if fields.has("type") else [("6d", None)] * len(pairs)
+    if len(types) != len(pairs):
+        raise fields.problem("type", f"it has {len(types)} entries for {len(pairs)} loops.", "Give one for each loop.")
+    frames = _frames(robot)
+    for (first, second, line), (written, _) in zip(pairs, types, strict=True):
+        kind = KIND_OF_TYPE.get(written.lower())
+        if kind is None:
+            raise fields.problem("type", f"no type is named {written[:40]!r}.", "Known: 3d, 6d.")
+        ends = [_link_of(fields, frames, name) for name in (first, second)]
+        robot.loops.append(LoopJoint(loop_name(first, second), kind, ends[0], ends[1], file=file, line=line))
+    if fields.has("name_mot"):
+        set_actuated(robot, fields.names("name_mot"), file, "name_mot")
+
+
+def loop_name(first: str, second: str) -> str:
+    """Name of the loop between two frames: what they share before an A and a B, or both names."""
+    stems = [re.sub(r"(.)_?[AB]((?:_3D|_6D)?)\Z", r"\1\2", name) for name in (first, second)]
+    return stems[0] if stems[0] == stems[1] and first != second else f"{first}C{second}"
+
+
+def _pairs(fields: LoopFields) -> list[tuple[str, str, int | None]]:
+    node = fields.node("closed_loop")
+    if node is None:
+        return []
+    fix = "Write closed_loop: [[frameA, frameB], ...]."
+    if not isinstance(node, ListNode):
+        raise fields.problem("closed_loop", f"it is {kind_of(node)} and not a list.", fix)
+    pairs = []
+    for item in node.items:
+        if not isinstance(item, ListNode) or len(item.items) != 2:
+            raise fields.problem("closed_loop", f"an entry is {kind_of(item)} and not two frames.", fix)
+        first, second = (fields.single("closed_loop", one, "a name").text for one in item.items)
+        pairs.append((first, second, item.line))
+    return pairs
+
+
+def _frames(robot: Description) -> dict[str, set[str]]:
+    """The links whose frame a name may mean: a joint's frame is that of the link it carries."""
+    frames: dict[str, set[str]] = {link.name: {link.name} for link in robot.links}
+    for joint in robot.joints:
+        frames.setdefault(joint.name, set()).add(joint.child)
+    return frames
+
+
+def _link_of(fields: LoopFields, frames: dict[str, set[str]], name: str) -> str:
+    if name not in frames:
+        raise fields.problem("closed_loop", str(unknown_name("link or joint", name, frames)))
+    links = sorted(frames[name])
+    if len(links) > 1:
+        message = f"{name!r} is a link, and a joint that carries another one ({', '.join(links)})."
+        raise fields.problem("closed_loop", message, "Rename one of them.")
+    return links[0]
+
+
+def _change_joints(fields: LoopFields, robot: Description) -> None:
+    names = fields.names("joint_name") if fields.has("joint_name") else []
+    types = fields.names("joint_type") if fields.has("joint_type") else []
+    if len(names) != len(types):
+        message = f"it has {len(types)} entries for the {len(names)} joints of joint_name."
+        raise fields.problem("joint_type", message, "Give one for each joint.")
+    joints = {joint.name: joint for joint in robot.joints}
+    for (name, _), (written, _) in zip(names, types, strict=True):
+        if name not in joints:
+            raise fields.problem("joint_name", str(unknown_name("joint", name, joints)))
+        _change(fields, joints[name], written)
+
+
+def _change(fields: LoopFields, joint: Joint, written: str) -> None:
+    universal = _UNIVERSAL.match(written)
+    joint.axis2 = None
+    joint.limits = Limits(velocity=joint.limits.velocity, effort=joint.limits.effort)
+    if written == "SPHERICAL":
+        joint.kind = "spherical"
+    elif written == "FIXED":
+        joint.kind, joint.mimic, joint.limits = "fixed", None, Limits()
+        joint.damping = joint.friction = joint.armature = joint.stiffness = joint.rest = 0.0
+    elif universal is not None and universal[1] != universal[2]:
+        joint.kind = "universal"
+        joint.axis, joint.axis2 = _unit(universal[1]), _unit(universal[2])
+    else:
+        message = f"no type of joint is named {written[:40]!r}."
+        raise fields.problem("joint_type", message, "Known: SPHERICAL, FIXED, UJOINT_XY and so on with other axes.")
+
+
+def _unit(letter: str) -> Array:
+    return np.array(np.eye(3)["XYZ".index(letter)])
