@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities of a robot as CasADi functions: the same graphs, printed as SX, to be differentiated and optimised there.
+"""Quantities of a robot as CasADi functions (SX), for differentiation and optimization in CasADi.
 
     import ada_dynamics.casadi
 
     forward = ada_dynamics.casadi.function(model)  # (q, v, tau) -> a, loops closed
-    gaps = ada_dynamics.casadi.function(model, "gaps")  # zero where all loops are closed
+    violation = ada_dynamics.casadi.function(model, "constraint_violation")  # zero for closed loops
 
-CasADi knows no guards: in singular poses of loops functions divide by zero. `pip install casadi` is all that is needed.
+The functions have no fallback for singular configurations, where they divide by zero. `pip install casadi` is
+sufficient.
 """
 
 from __future__ import annotations
@@ -32,7 +33,14 @@ from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.vector import Scalar
 
-QUANTITIES = (*OF_EVERY_ROBOT, "position_rate", "residual", "gaps", "conditions", "tangent_map")
+QUANTITIES = (
+    *OF_EVERY_ROBOT,
+    "position_rate",
+    "residual",
+    "constraint_violation",
+    "constraint_jacobian",
+    "tangent_map",
+)
 
 
 def function(
@@ -42,19 +50,20 @@ def function(
     link: str | None = None,
     coordinates: Coordinates = INDEPENDENT,
 ) -> Any:
-    """A quantity as a `casadi.Function` of column vectors, named as its arguments in `Dynamics` are.
+    """Create a quantity as a `casadi.Function` of column vectors, named as the arguments of `Dynamics`.
 
     Args:
-        robot: the model, or dynamics of it.
+        robot: a model, or its dynamics.
         quantity: "forward", "inverse", "mass_matrix", "bias", "gravity", "com", "energy", "pose" or "jacobian", as in
-            `Dynamics`; "position_rate", the rates of q with velocities v; of loops "gaps" [m, rad], "conditions", J and
-            γ of J a + γ = 0, and "tangent_map", T of v = T y. "residual" is the whole mechanism as a DAE:
+            `Dynamics`; "position_rate", the rate of q; with loops "constraint_violation" [m, rad],
+            "constraint_jacobian", J
+            and γ of J a + γ = 0, and "tangent_map", T of v = T y. "residual" is the mechanism as a DAE:
             (q, v, a, multipliers, tau) -> [M a + h - τ - Jᵀλ; J a + γ].
-        link: for pose and jacobian.
-        coordinates: which velocities y are, for tangent_map.
+        link: link of "pose" and "jacobian".
+        coordinates: coordinates y of "tangent_map".
 
     Raises:
-        InputError: there is no such quantity, or CasADi is not installed.
+        InputError: the quantity is unknown, or CasADi is not installed.
     """
     try:
         import casadi
@@ -99,17 +108,17 @@ def _residual(dynamics: Dynamics) -> Function:
 def _of_loops(dynamics: Dynamics, quantity: str, coordinates: Coordinates) -> Quantity:
     closed = dynamics.kernels.closed
     if closed is None:
-        text = f"model {dynamics.model.name!r} has no loops, and no {quantity}."
+        text = f"model {dynamics.model.name!r} has no loops and no {quantity}."
         raise InputError(text, field=quantity, value=dynamics.model.name, allowed="a model with loops")
     if quantity == "tangent_map":
         found = dynamics.tangent_map_quantity(coordinates)
         if found is None:
-            text = f"the velocity map of model {dynamics.model.name!r} is found on numbers alone."
+            text = f"the tangent map of model {dynamics.model.name!r} is only available numerically."
             raise InputError(text, field="tangent_map", value=dynamics.model.name)
         return found
     of_loops: dict[str, Callable[[], Quantity]] = {
-        "gaps": lambda: closed_quantities.gap(closed.tree),
-        "conditions": lambda: closed_quantities.conditions(closed.tree, closed.plans),
+        "constraint_violation": lambda: closed_quantities.gap(closed.tree),
+        "constraint_jacobian": lambda: closed_quantities.conditions(closed.tree, closed.plans),
     }
     return of_loops[quantity]()
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamics as functions of JAX, with their analytic gradients: under jit, grad and vmap, which is a batch.
+"""Dynamics as functions of JAX with analytic gradients, under jit, grad and vmap.
 
     import ada_dynamics.jax
 
     a = jax.jit(ada_dynamics.jax.forward, static_argnums=0)(dynamics, q, v, tau)
 
-JAX calls the library's compiled code, and waits for it. Numbers are computed in double precision, and handed back in
-JAX's own, which is single unless `jax.config.update("jax_enable_x64", True)`.
+The functions are callbacks to compiled code in double precision. Results have the default precision of JAX, which is
+single unless `jax.config.update("jax_enable_x64", True)`.
 """
 
 from __future__ import annotations
@@ -33,53 +33,53 @@ Array = Any  # jax.Array
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
 def forward(dynamics: Dynamics, q: Array, v: Array, tau: Array) -> Array:
     """Joint accelerations, (..., nv), as `Dynamics.forward`; `dynamics` is a static argument."""
-    return _called(dynamics.forward, (dynamics.model.nv,), q, v, tau)
+    return _broadcast_call(dynamics.forward, (dynamics.model.nv,), q, v, tau)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
 def inverse(dynamics: Dynamics, q: Array, v: Array, a: Array) -> Array:
-    """Joint efforts, (..., nv), as `Dynamics.inverse`, of models without loops; `dynamics` is a static argument."""
+    """Joint efforts, (..., nv), as `Dynamics.inverse`, for models without loops; `dynamics` is a static argument."""
     if dynamics.model.loops:
         text = (
-            f"model {dynamics.model.name!r} has loops, and shares efforts among its motors: their derivatives are "
-            "those of Dynamics.inverse_derivatives(coordinates='actuated'). Invert `forward` instead."
+            f"model {dynamics.model.name!r} has loops, whose efforts are distributed to its motors; use "
+            "Dynamics.inverse_derivatives(coordinates='actuated'), or invert `forward`."
         )
         raise InputError(text, field="inverse", value=dynamics.model.name)
-    return _called(dynamics.inverse, (dynamics.model.nv,), q, v, a)
+    return _broadcast_call(dynamics.inverse, (dynamics.model.nv,), q, v, a)
 
 
-def _forward_kept(dynamics: Dynamics, *given: Array) -> tuple[Array, tuple[Array, ...]]:
+def _forward_fwd(dynamics: Dynamics, *given: Array) -> tuple[Array, tuple[Array, ...]]:
     return forward(dynamics, *given), given
 
 
-def _forward_pulled(dynamics: Dynamics, given: tuple[Array, ...], w: Array) -> tuple[Array, ...]:
-    return _pulled(dynamics, dynamics.forward_vjp, given, w)
+def _forward_bwd(dynamics: Dynamics, given: tuple[Array, ...], w: Array) -> tuple[Array, ...]:
+    return _vjp(dynamics, dynamics.forward_vjp, given, w)
 
 
-def _inverse_kept(dynamics: Dynamics, *given: Array) -> tuple[Array, tuple[Array, ...]]:
+def _inverse_fwd(dynamics: Dynamics, *given: Array) -> tuple[Array, tuple[Array, ...]]:
     return inverse(dynamics, *given), given
 
 
-def _inverse_pulled(dynamics: Dynamics, given: tuple[Array, ...], w: Array) -> tuple[Array, ...]:
-    return _pulled(dynamics, dynamics.inverse_vjp, given, w)
+def _inverse_bwd(dynamics: Dynamics, given: tuple[Array, ...], w: Array) -> tuple[Array, ...]:
+    return _vjp(dynamics, dynamics.inverse_vjp, given, w)
 
 
-def _pulled(dynamics: Dynamics, product: Callable[..., Any], given: tuple[Array, ...], w: Array) -> tuple[Array, ...]:
-    """Gradients by the arguments of a function, from its product with w."""
+def _vjp(dynamics: Dynamics, product: Callable[..., Any], given: tuple[Array, ...], w: Array) -> tuple[Array, ...]:
+    """Gradients by the arguments of a function from its vector-Jacobian product."""
 
     def products(*vectors: Any) -> Any:
         found = product(*vectors)
         return np.concatenate([dynamics.ambient.gradient(vectors[0], found.dq), found.dv, found.du], axis=-1)
 
-    return _split(dynamics, given, _called(products, (dynamics.model.nq + 2 * dynamics.model.nv,), *given, w))
+    return _split(dynamics, given, _broadcast_call(products, (dynamics.model.nq + 2 * dynamics.model.nv,), *given, w))
 
 
-forward.defvjp(_forward_kept, _forward_pulled)
-inverse.defvjp(_inverse_kept, _inverse_pulled)
+forward.defvjp(_forward_fwd, _forward_bwd)
+inverse.defvjp(_inverse_fwd, _inverse_bwd)
 
 
-def _called(function: Callable[..., Any], shape: tuple[int, ...], *given: Array) -> Array:
-    """The library's function of rows of states, for arrays whose dimensions before the last are broadcast."""
+def _broadcast_call(function: Callable[..., Any], shape: tuple[int, ...], *given: Array) -> Array:
+    """Apply a function of rows of states to arrays with broadcast leading dimensions."""
     lead = jnp.broadcast_shapes(*(x.shape[:-1] for x in given))
     result = jax.ShapeDtypeStruct((*lead, *shape), jnp.result_type(*given))
 
@@ -95,7 +95,7 @@ def _called(function: Callable[..., Any], shape: tuple[int, ...], *given: Array)
 
 
 def _split(dynamics: Dynamics, given: tuple[Array, ...], joined: Array) -> tuple[Array, ...]:
-    """The gradients by each argument, summed where it was broadcast."""
+    """Gradients by each argument, summed over broadcast dimensions."""
     nq, nv = dynamics.model.nq, dynamics.model.nv
     parts = jnp.split(joined, [nq, nq + nv], axis=-1)
     return tuple(

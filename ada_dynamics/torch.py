@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamics and motions as functions of torch, with their analytic gradients.
+"""Dynamics and rollouts as functions of torch with analytic gradients.
 
     import ada_dynamics.torch
 
-    a = ada_dynamics.torch.forward(dynamics, q, v, tau)  # tensors with any dimensions before the last
+    a = ada_dynamics.torch.forward(dynamics, q, v, tau)  # tensors with any leading dimensions
     a.square().sum().backward()  # tau.grad, ...
 
-Tensors of the processor are read where they lie; those of a graphics processor need `Dynamics(model, device="cuda")`.
-Quaternions in q: gradients have no part along the quaternion itself, as its length does not change.
+CPU tensors are read without a copy; GPU tensors need `Dynamics(model, device="cuda")`. Gradients by quaternions in q
+have no component along the quaternion, as its norm is constant.
 """
 
 from __future__ import annotations
@@ -28,38 +28,38 @@ try:
 except ModuleNotFoundError:
     raise ImportError(f"torch is not installed: {how_to_install('torch')}") from None
 
-Tensor = Any  # torch.Tensor; without torch's types where it is not installed
+Tensor = Any  # torch.Tensor; Any if torch is not installed
 
 
 def forward(dynamics: Dynamics, q: Tensor, v: Tensor, tau: Tensor) -> Tensor:
-    """Joint accelerations, (..., nv), as `Dynamics.forward`; differentiable backwards and forwards."""
-    return _over_states(lambda *x: _Forward.apply(dynamics, *x), q, v, tau)
+    """Joint accelerations, (..., nv), as `Dynamics.forward`; differentiable in reverse and forward mode."""
+    return _broadcast_call(lambda *x: _Forward.apply(dynamics, *x), q, v, tau)
 
 
 def inverse(dynamics: Dynamics, q: Tensor, v: Tensor, a: Tensor) -> Tensor:
     """Joint efforts, (..., nv), as `Dynamics.inverse`; differentiable by all arguments.
 
     Raises:
-        InputError: the model has loops, whose efforts `Dynamics.inverse` shares among the motors.
+        InputError: the model has loops; the distribution of efforts to the motors is not differentiated.
     """
     if dynamics.model.loops:
         text = (
-            f"model {dynamics.model.name!r} has loops, and shares efforts among its motors: their derivatives are "
-            "those of Dynamics.inverse_derivatives(coordinates='actuated'). Invert `forward` instead."
+            f"model {dynamics.model.name!r} has loops, whose efforts are distributed to its motors; use "
+            "Dynamics.inverse_derivatives(coordinates='actuated'), or invert `forward`."
         )
         raise InputError(text, field="inverse", value=dynamics.model.name)
-    return _over_states(lambda *x: _Inverse.apply(dynamics, *x), q, v, a)
+    return _broadcast_call(lambda *x: _Inverse.apply(dynamics, *x), q, v, a)
 
 
 def rollout(sim: Simulation, q: Tensor, v: Tensor, tau: Tensor, *, hold: int = 1) -> tuple[Tensor, Tensor]:
-    """Positions and velocities of a motion, (R + 1, nq) and (R + 1, nv), by `Simulation.rollout_vjp`.
+    """Configurations (R + 1, nq) and velocities (R + 1, nv) of a rollout, differentiated by `Simulation.rollout_vjp`.
 
     Args:
-        sim: whose integrator and step it has; it stays as it is.
-        q: positions at the start, (nq,).
-        v: velocities there, (nv,).
-        tau: rows of efforts, (R, nv).
-        hold: steps for which each row acts.
+        sim: simulation with integrator and time step; its state does not change.
+        q: initial configuration, (nq,).
+        v: initial velocities, (nv,).
+        tau: efforts, (R, nv).
+        hold: integration steps per row of efforts.
     """
     return _Rollout.apply(sim, hold, q, v, tau)  # type: ignore[no-any-return]
 
@@ -76,7 +76,7 @@ class _Forward(torch.autograd.Function):  # type: ignore[misc]
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, w: Tensor) -> tuple[Tensor | None, ...]:
         dynamics = ctx.dynamics
-        return _pulled(dynamics, ctx.saved_tensors, w, dynamics.forward_vjp, dynamics.forward_derivatives)
+        return _vjp(dynamics, ctx.saved_tensors, w, dynamics.forward_vjp, dynamics.forward_derivatives)
 
     @staticmethod
     def jvp(ctx: Any, _: None, d_q: Tensor, d_v: Tensor, d_tau: Tensor) -> Tensor:
@@ -99,7 +99,7 @@ class _Inverse(torch.autograd.Function):  # type: ignore[misc]
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, w: Tensor) -> tuple[Tensor | None, ...]:
         dynamics = ctx.dynamics
-        return _pulled(dynamics, ctx.saved_tensors, w, dynamics.inverse_vjp, dynamics.inverse_derivatives)
+        return _vjp(dynamics, ctx.saved_tensors, w, dynamics.inverse_vjp, dynamics.inverse_derivatives)
 
 
 class _Rollout(torch.autograd.Function):  # type: ignore[misc]
@@ -118,15 +118,15 @@ class _Rollout(torch.autograd.Function):  # type: ignore[misc]
         return (None, None, *(_tensor(x, ctx.like) for x in (start, found.dv, found.du)))
 
 
-def _pulled(
+def _vjp(
     dynamics: Dynamics, state: Sequence[Tensor], w: Tensor, product: Any, matrices: Any
 ) -> tuple[Tensor | None, ...]:
-    """Gradients by the arguments of a function: here by its product with w, on a device from its matrices."""
+    """Gradients by the arguments of a function, from vector-Jacobian products on the CPU, from matrices on a GPU."""
     if w.is_cuda:
         if not dynamics.ambient.is_plain:
             text = (
-                f"model {dynamics.model.name!r} has quaternions or Euler angles, whose gradients are computed on the "
-                "processor alone: call with tensors of the processor, q.cpu()."
+                f"model {dynamics.model.name!r} has quaternions or Euler angles, whose gradients are computed on "
+                "the CPU only: use CPU tensors, q.cpu()."
             )
             raise InputError(text, field="device", allowed=("cpu",))
         return (None, *_products(matrices(*_arrays(*state)), w))
@@ -136,8 +136,8 @@ def _pulled(
     return (None, *(_tensor(x, w) for x in (by_q, found.dv, found.du)))
 
 
-def _over_states(function: Any, *given: Tensor) -> Tensor:
-    """The function of rows of states, for tensors whose dimensions before the last are broadcast."""
+def _broadcast_call(function: Any, *given: Tensor) -> Tensor:
+    """Apply a function of rows of states to tensors with broadcast leading dimensions."""
     first = given[0].shape[:-1]
     if len(first) < 2 and all(x.shape[:-1] == first for x in given):
         return function(*given)
@@ -148,7 +148,7 @@ def _over_states(function: Any, *given: Tensor) -> Tensor:
 
 
 def _arrays(*tensors: Tensor) -> list[Any]:
-    """The same numbers for the library: arrays of this process, or tensors of a device as they are."""
+    """Arrays that share the memory of CPU tensors; GPU tensors are passed on."""
     return [x.detach() if x.is_cuda else x.detach().numpy() for x in tensors]
 
 

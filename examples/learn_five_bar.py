@@ -13,7 +13,7 @@ SPREAD, RATE = 0.1, 0.05
 generations = int(sys.argv[1]) if len(sys.argv) > 1 else 60
 rng = np.random.default_rng(0)
 many = gymnasium.make_vec("ada/FiveBarReach-v0", num_envs=2 * PAIRS * EPISODES)
-many.longest, SCALE = 60, np.array([1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 5.0, 5.0])
+many.max_episode_steps, SCALE = 60, np.array([1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 5.0, 5.0])
 sizes = (8 * HIDDEN, HIDDEN, 2 * HIDDEN, 2)
 
 
@@ -30,11 +30,11 @@ def returns(policies, seed):
     goals = [seed + i % (many.num_envs // len(policies)) for i in range(many.num_envs)]
     seen, _ = many.reset(seed=goals)
     total = np.zeros(many.num_envs)
-    for _ in range(many.longest - 1):
+    for _ in range(many.max_episode_steps - 1):
         seen, reward, *_ = many.step(act(policies, seen))
         total += reward
     away = np.linalg.norm(seen[:, 6:8], axis=1)
-    return total.reshape(len(policies), -1).mean(axis=1) / many.longest, away
+    return total.reshape(len(policies), -1).mean(axis=1) / many.max_episode_steps, away
 
 
 policy, momentum, history = 0.1 * rng.normal(size=sum(sizes)), np.zeros(sum(sizes)), []

@@ -87,15 +87,15 @@ def test_the_residual_vanishes_where_the_mechanism_moves_as_it_must(name: str) -
     r0, J = map(array, at(np.zeros(of_lambda.numel())))
     multipliers, *_ = np.linalg.lstsq(J, -r0.ravel(), rcond=None)
     assert np.max(np.abs(array(at(multipliers)[0]))) < 1e-9 * np.max(np.abs(r0))
-    assert np.max(np.abs(array(function(dynamics, "gaps")(q)))) < 1e-12
-    J, rate = map(array, function(dynamics, "conditions")(q, v))
+    assert np.max(np.abs(array(function(dynamics, "constraint_violation")(q)))) < 1e-12
+    J, rate = map(array, function(dynamics, "constraint_jacobian")(q, v))
     assert np.max(np.abs(J @ v)) < 1e-11 and np.max(np.abs(J @ a + rate.ravel())) < 1e-10 * np.max(np.abs(a))
     T = array(function(dynamics, "tangent_map", coordinates="actuated")(q))
     assert np.allclose(T, dynamics.tangent_map(q, "actuated"), rtol=0.0, atol=1e-11)
 
 
 def test_what_a_robot_has_not_is_refused() -> None:
-    with refused(ada.InputError, field="gaps", value="pa10"):
-        function(ada.load("pa10"), "gaps")
+    with refused(ada.InputError, field="constraint_violation", value="pa10"):
+        function(ada.load("pa10"), "constraint_violation")
     with refused(ada.UnknownNameError, field="quantity", value="forwards"):
         function(ada.load("pa10"), "forwards")

@@ -25,7 +25,7 @@ def test_gymnasium_finds_nothing_wrong(name):
 def test_one_is_the_same_alone_and_among_others_through_ends_and_beginnings(name):
     many, rng = gymnasium.make_vec(name, num_envs=5), np.random.default_rng(0)
     alone = gymnasium.make_vec(name, num_envs=1)
-    many.longest = alone.longest = 7
+    many.max_episode_steps = alone.max_episode_steps = 7
     first, _ = many.reset(seed=11)
     own, _ = alone.reset(seed=14)
     assert np.array_equal(first[3], own[0])
@@ -43,7 +43,7 @@ def test_one_is_the_same_alone_and_among_others_through_ends_and_beginnings(name
 def test_the_linkage_reaches_goals_by_a_law_that_its_jacobian_gives():
     many = adapter.FiveBarReach(16)
     seen, _ = many.reset(seed=0)
-    for _ in range(many.longest - 1):
+    for _ in range(many.max_episode_steps - 1):
         way, speed = seen[:, 6:8], 10.0 * seen[:, 2:4]
         J = many.dynamics.jacobian("left_rod", many.motions.q, coordinates="actuated")
         lever = (many.tips() - many.dynamics.stacked_poses(many.motions.q)[:, many.rod][:, [0, 2], 3])[:, None]
@@ -54,25 +54,25 @@ def test_the_linkage_reaches_goals_by_a_law_that_its_jacobian_gives():
             many.dynamics.tangent_map(many.motions.q, "actuated").swapaxes(1, 2)
             @ (many.dynamics.gravity(many.motions.q)[..., None])
         )
-        seen, *_ = many.step((push + weight[..., 0]) / many.strongest)
+        seen, *_ = many.step((push + weight[..., 0]) / many.effort_limit)
     assert np.median(np.linalg.norm(seen[:, 6:8], axis=1)) < 0.01
 
 
-class Chain(adapter.Mechanisms):
+class Chain(adapter.MechanismVectorEnv):
     """A passive chain of four links; its time step is so long that it gains energy."""
 
-    strongest, observed, step_length, longest = 0.0, 4, 2e-2, 1000
+    effort_limit, observation_size, step_length, max_episode_steps = 0.0, 4, 2e-2, 1000
 
-    def made(self):
+    def build_model(self):
         return ada.load("planar_4r"), np.array([1.0, 0.5, 0.3, 0.2])
 
-    def started(self, i, rng):
+    def initial_configuration(self, i, rng):
         return self.home
 
     def observe(self):
         return self.motions.q.copy()
 
-    def judge(self, action):
+    def evaluate(self, action):
         return np.zeros(self.num_envs), np.zeros(self.num_envs, dtype=bool)
 
 
