@@ -28,7 +28,7 @@ from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import Scalar, is_zero
 
 
-class FreedJoint(NamedTuple):
+class EliminatedJoint(NamedTuple):
     """An eliminated joint, for back-substitution.
 
     Its pivots, and per velocity K_c . S / D of the constraints on its body and X_b S / D of the bodies coupled to it.
@@ -40,7 +40,7 @@ class FreedJoint(NamedTuple):
     far: list[dict[int, Force]]
 
 
-class SolvedCondition(NamedTuple):
+class EliminatedMultiplier(NamedTuple):
     """An eliminated multiplier, for back-substitution: x_c = constant - Σ column . a(body) - Σ shares x_d."""
 
     condition: int
@@ -82,10 +82,10 @@ class Sweep:
         self.right: dict[int, Scalar] = {}
         self.pivots: dict[int, Scalar] = {}
         self.inverse_D: list[Scalar] = [0.0] * tree.nv
-        self.done: list[FreedJoint | SolvedCondition] = []
+        self.done: list[EliminatedJoint | EliminatedMultiplier] = []
 
     # --- joints -------------------------------------------------------------------------------------------------
-    def free_joint(self, body: Body, effort: Sequence[Scalar]) -> None:
+    def eliminate_joint_of(self, body: Body, effort: Sequence[Scalar]) -> None:
         """Eliminate the accelerations of a joint and add the reduced terms to its parent."""
         i, own = body.index, body.positions(self.q)
         rotors = None if self.added_armature is None else self.added_armature[body.v]
@@ -94,7 +94,7 @@ class Sweep:
         columns = self.columns[i]
         self.columns[i] = {}
         shares, far = self._reduce_columns(body, free, columns)
-        self.done.append(FreedJoint(body, free.pivots, shares, far))
+        self.done.append(EliminatedJoint(body, free.pivots, shares, far))
         for c in columns:
             self.touched[c].discard(i)
         coupled = self._uncoupled(i)
@@ -171,7 +171,7 @@ class Sweep:
         return scaled
 
     # --- conditions ---------------------------------------------------------------------------------------------
-    def solve_condition(self, c: int) -> None:
+    def eliminate_multiplier(self, c: int) -> None:
         """Eliminate a multiplier; the bodies on which it acts are coupled afterwards."""
         columns = {b: self.columns[b].pop(c) for b in sorted(self.touched[c])}
         pivot, others = self.coupling.take(c)
@@ -195,7 +195,7 @@ class Sweep:
             for other, there in scaled.items():
                 if other > b:
                     self._less_outer(b, other, column, there)
-        self.done.append(SolvedCondition(c, scaled, constant, shares))
+        self.done.append(EliminatedMultiplier(c, scaled, constant, shares))
 
 
 class _Coupling:
@@ -268,18 +268,18 @@ def _run(sweep: Sweep, plan: Plan, effort: Sequence[Scalar]) -> tuple[list[Scala
     freed: set[int] = set()
     for unknown in plan.order:
         if unknown >= tree.nv:
-            sweep.solve_condition(unknown - tree.nv)
+            sweep.eliminate_multiplier(unknown - tree.nv)
             continue
         body = next(b for b in (owner.get(k) for k in range(unknown, -1, -1)) if b is not None)
         if body.index not in freed:
             freed.add(body.index)
-            sweep.free_joint(body, effort[body.v])
+            sweep.eliminate_joint_of(body, effort[body.v])
 
     result: list[Scalar] = [0.0] * tree.nv
     x: list[Scalar] = [0.0] * plan.conditions
     motion: dict[int, Motion] = {WORLD: NO_MOTION}
     for step in reversed(sweep.done):
-        if isinstance(step, SolvedCondition):
+        if isinstance(step, EliminatedMultiplier):
             value = step.constant
             for b, column in step.columns.items():
                 value = value - motion[b] @ column

@@ -114,7 +114,7 @@ class Branches:
 
 
 # --- position -------------------------------------------------------------------------------------------------------
-def gap(tree: Tree, X: Sequence[Transform], loop: Loop, rows: Sequence[int] | None = None) -> list[Scalar]:
+def closure_error(tree: Tree, X: Sequence[Transform], loop: Loop, rows: Sequence[int] | None = None) -> list[Scalar]:
     """Closure error of a loop, row by row [m, rad]; its rate is J v if the loop is closed."""
     ways = Branches(tree, X, loop)
     A, B = loop.parent_pose.rotation, loop.child_pose.rotation
@@ -129,7 +129,7 @@ def gap(tree: Tree, X: Sequence[Transform], loop: Loop, rows: Sequence[int] | No
     for i in range(len(kinds)) if rows is None else rows:
         is_force, k, pitch = kinds[i]
         if pitch:
-            result.append(_screw_gap(a_axes, b_axes, apart, k, pitch))
+            result.append(_screw_error(a_axes, b_axes, apart, k, pitch))
         elif k == NORMAL:
             result.append(-(a_axes[2] @ b_axes[1]))
         else:
@@ -137,7 +137,7 @@ def gap(tree: Tree, X: Sequence[Transform], loop: Loop, rows: Sequence[int] | No
     return result
 
 
-def _screw_gap(a: Sequence[Vec3], b: Sequence[Vec3], apart: Vec3, k: int, pitch: float) -> Scalar:
+def _screw_error(a: Sequence[Vec3], b: Sequence[Vec3], apart: Vec3, k: int, pitch: float) -> Scalar:
     """Closure error of a screw joint along axis k, modulo full turns."""
     i, j = (k + 1) % 3, (k + 2) % 3
     cosine, sine = a[i] @ b[i] + a[j] @ b[j], a[j] @ b[i] - a[i] @ b[j]  # times two

@@ -37,9 +37,9 @@ class Plan:
     loop.
     """
 
-    rows: Mapping[str, tuple[int, ...]]  # conditions in use by loop, as indices into `closure.row_kinds`
+    rows: Mapping[str, tuple[int, ...]]  # constraint rows in use by loop, as indices into `closure.row_kinds`
     order: tuple[int, ...]  # of elimination of all unknowns
-    combinations: Mapping[str, int] = field(default_factory=dict)  # by loop, how many take the place of its conditions
+    combinations: Mapping[str, int] = field(default_factory=dict)  # by loop, number that replaces its rows
 
     @property
     def conditions(self) -> int:

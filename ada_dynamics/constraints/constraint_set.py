@@ -73,7 +73,7 @@ class ConstraintSet:
         if traced is not None:
             return traced(q)[0]
         X = transforms(self.tree, q.tolist())
-        return np.array([g for loop in self.tree.loops for g in closure.gap(self.tree, X, loop)], dtype=float)
+        return np.array([g for loop in self.tree.loops for g in closure.closure_error(self.tree, X, loop)], dtype=float)
 
     def _traced(self) -> Callable[[Array], list[Array]] | None:
         """Violation and J as one plain Python function, once they have been computed a few times."""
@@ -85,7 +85,7 @@ class ConstraintSet:
     def _violation_and_jacobian(self) -> Callable[[Array], list[Array]]:
         def body(q: Sequence[Scalar]) -> Traced:
             X = transforms(self.tree, q)
-            violation = [g for loop in self.tree.loops for g in closure.gap(self.tree, X, loop)]
+            violation = [g for loop in self.tree.loops for g in closure.closure_error(self.tree, X, loop)]
             J = [[row.columns.get(k, 0.0) for k in range(self.tree.nv)] for row in self._closure_rows(self.tree, q)]
             return Traced({"violation": violation, "J": [x for line in J for x in line]})
 
@@ -108,7 +108,7 @@ class ConstraintSet:
     def violations(self, q: Array) -> Array:
         """`violation` of one configuration or of a batch (N, nq), as columns (m, N)."""
         X = transforms(self.tree, _scalars(q))
-        return _columns([g for loop in self.tree.loops for g in closure.gap(self.tree, X, loop)], q)
+        return _columns([g for loop in self.tree.loops for g in closure.closure_error(self.tree, X, loop)], q)
 
     def rate_violations(self, q: Array, v: Array) -> tuple[Array, Array]:
         """|J v| and its scale |J| |v|, of one state or of a batch, as columns (m, N)."""

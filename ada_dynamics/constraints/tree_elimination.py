@@ -103,7 +103,7 @@ class _Search:
             if stop is not None and self.work > stop:
                 return False
             for sweep in self.sweeps:
-                sweep.free_joint(body, [0.0] * body.joint.nv)
+                sweep.eliminate_joint_of(body, [0.0] * body.joint.nv)
             self.found.order.extend(range(body.v.stop - 1, body.v.start - 1, -1))
             for c in felt:
                 self.typical[:, c] = np.maximum(self.typical[:, c], self._pivots(c))
@@ -131,7 +131,7 @@ class _Search:
             return False
         self.work += _pairs(6 * len(self.general.touched[c]) + self.general.coupling.count(c))
         for sweep in self.sweeps:
-            sweep.solve_condition(c)
+            sweep.eliminate_multiplier(c)
         self.waiting.discard(c)
         self.found.order.append(self.tree.nv + c)
         return True

@@ -314,7 +314,7 @@ def projected(tree: Tree, solver: Solver, q: Sequence[Scalar], v: Sequence[Scala
     if correct is None:
         raise ModelError(f"{solver.tag} does not close gaps; eliminations do")
     X = transforms(tree, q)
-    gaps = plan.in_use(tree, solver.weights, lambda loop, own: closure.gap(tree, X, loop, own), _weighted_sum)
+    gaps = plan.in_use(tree, solver.weights, lambda loop, own: closure.closure_error(tree, X, loop, own), _weighted_sum)
     of_position, of_velocity = correct(q, gaps), correct(q, speeds(tree, solver, q, v))
     moved = position_rates(tree, q, of_position.accelerations)
     kept = [a + b for a, b in zip(v, of_velocity.accelerations, strict=True)]
@@ -339,7 +339,7 @@ def gap(tree: Tree) -> Quantity:
 
     def body(q: Sequence[Scalar]) -> Outputs:
         X = transforms(tree, q)
-        return {"gap": [g for loop in tree.loops for g in closure.gap(tree, X, loop)]}
+        return {"gap": [g for loop in tree.loops for g in closure.closure_error(tree, X, loop)]}
 
     name = "loop_gap" + ("_turned" if any(loop.is_turned for loop in tree.loops) else "")
     return quantity(name, tree, ("q",), {"gap": (count,)}, body)
@@ -353,7 +353,7 @@ def closing(tree: Tree) -> Quantity:
     def body(q: Sequence[Scalar]) -> Outputs:
         X = transforms(tree, q)
         return {
-            "gap": [g for loop in tree.loops for g in closure.gap(tree, X, loop)],
+            "gap": [g for loop in tree.loops for g in closure.closure_error(tree, X, loop)],
             "J": _conditions(tree, rows, q, no_velocity(tree))[0],
             "agreement": [closure.agreement(tree, X, loop) for loop in tree.loops],
         }
