@@ -19,8 +19,8 @@ from ada_dynamics.robots.check.report import Collector, Report
 from ada_dynamics.robots.check.singular import check_singular
 from ada_dynamics.robots.load import Source, find_document
 from ada_dynamics.robots.readers import describe
-from ada_dynamics.robots.readers.foreign import note_open_frames
 from ada_dynamics.robots.readers.loops import ELEMENTS, LoopSource, add_loops
+from ada_dynamics.robots.readers.vendor_elements import note_open_frames
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 from ada_dynamics.structured_text.files import read_file
 from ada_dynamics.structured_text.lexical import slip

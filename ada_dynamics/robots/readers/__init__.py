@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.problems import Sink, raising
-from ada_dynamics.robots.readers.foreign import note_open_frames
 from ada_dynamics.robots.readers.loops import LoopSource, add_loops
 from ada_dynamics.robots.readers.mjcf import describe_mjcf
 from ada_dynamics.robots.readers.sdf import describe_sdf
 from ada_dynamics.robots.readers.urdf import check_mimic, describe_urdf, settle
+from ada_dynamics.robots.readers.vendor_elements import note_open_frames
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 
 _READERS = {"mujoco": describe_mjcf, "sdf": describe_sdf}

@@ -5,8 +5,8 @@ Beyond the standard: joint types spherical, cylindrical and universal (with <axi
 inertia) as an attribute of <dynamics> and `actuated="false"` on a <joint> without a motor; other readers ignore these
 attributes. Joints that close loops: `readers/loops`. In a <transmission>'s <actuator>, Drake's
 <drake:rotor_inertia value=...> and <drake:gear_ratio value=...> give the armature gear² * rotor.
-Spellings of Drake and Gazebo: `readers/foreign.py`. Shapes (<visual>, <collision>) are kept for looks and contact.
-Everything else that robots carry (<ros2_control>, <sensor>, ...) has no part in the dynamics.
+Elements of Drake and Gazebo: `readers/vendor_elements.py`. Shapes (<visual>, <collision>) are kept for drawing and
+contact. Other elements (<ros2_control>, <sensor>, ...) have no part in the dynamics.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from ada_dynamics.model.problems import Problem, Sink, raising
 from ada_dynamics.model.rotations import UNIT, clean_relative, conjugated
 from ada_dynamics.model.structure import rigid_loops
 from ada_dynamics.model.turns import Turns
-from ada_dynamics.robots.readers.foreign import DRAKE_JOINT
 from ada_dynamics.robots.readers.loops import read_urdf_loops
 from ada_dynamics.robots.readers.values import Attributes, JointKindTable, Refused, checked_spring, read_pose, the_child
+from ada_dynamics.robots.readers.vendor_elements import DRAKE_JOINT
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 
 Colours = Mapping[str, tuple[float, ...]]

@@ -13,9 +13,9 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, Shape
 from ada_dynamics.model.joints import Spherical
-from ada_dynamics.robots.readers.foreign import BALL, DRAKE_JOINT, FOLLOWER, SPRING
 from ada_dynamics.robots.readers.loops import ELEMENTS
 from ada_dynamics.robots.readers.urdf import EXACT_TYPE, KINDS, STANDARD
+from ada_dynamics.robots.readers.vendor_elements import BALL, DRAKE_JOINT, FOLLOWER, SPRING
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 from ada_dynamics.robots.writers.draft import Draft
 from ada_dynamics.robots.writers.xml_output import bounded, is_unit, make, number, numbers

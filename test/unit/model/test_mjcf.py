@@ -16,7 +16,7 @@ from ada_dynamics.model.description import Description
 from ada_dynamics.model.edit.poses import link_poses
 from ada_dynamics.robots import writers
 from ada_dynamics.robots.load import find_robot
-from ada_dynamics.robots.readers.mjcf.spelling import check_spelling
+from ada_dynamics.robots.readers.mjcf.document import check_spelling
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.robots.writers import Inexpressible, render
 from ada_dynamics.simulation import scene_for

@@ -13,7 +13,6 @@ from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.structure import NamedPlace
-from ada_dynamics.robots.readers.foreign import read_drake, read_mimic_plugin, read_reference
 from ada_dynamics.robots.readers.loops.xml_elements import (
     apply_coupling,
     is_coupling,
@@ -23,6 +22,7 @@ from ada_dynamics.robots.readers.loops.xml_elements import (
     read_urdf_plus_loop,
 )
 from ada_dynamics.robots.readers.loops.yaml_files import GEPETTO_KEYS, SIDECAR_KEYS, read_gepetto, read_sidecar, refuse
+from ada_dynamics.robots.readers.vendor_elements import read_drake, read_mimic_plugin, read_reference
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.files import parsed
 from ada_dynamics.structured_text.lexical import near

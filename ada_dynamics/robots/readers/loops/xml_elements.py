@@ -15,7 +15,7 @@ from ada_dynamics.model.elements import Joint, LoopJoint, Mimic
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, joint_kind
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import NO_MOVE, UNIT, Pose
-from ada_dynamics.robots.readers.anchored import zero_pose
+from ada_dynamics.robots.readers.description_builder import zero_pose
 from ada_dynamics.robots.readers.sdf import loop_of
 from ada_dynamics.robots.readers.sdf.frames import WORLD, SdfFrames
 from ada_dynamics.robots.readers.sdf.joint import SdfJoint, place, read_joint

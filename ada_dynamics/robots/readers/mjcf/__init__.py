@@ -13,23 +13,20 @@ from __future__ import annotations
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.robots.readers.mjcf.bodies import Walk, scale_masses
-from ada_dynamics.robots.readers.mjcf.equality import Equalities
-from ada_dynamics.robots.readers.mjcf.include import Includes
-from ada_dynamics.robots.readers.mjcf.left_out import (
+from ada_dynamics.robots.readers.mjcf.actuators import (
     actuated_of,
     counted,
     note_the_rest,
     read_actuators,
     read_keyframe,
 )
+from ada_dynamics.robots.readers.mjcf.bodies import BodyTreeReader, scale_masses
+from ada_dynamics.robots.readers.mjcf.document import Includes, check_spelling, expand_replicates
+from ada_dynamics.robots.readers.mjcf.equality import Equalities, Tendons
+from ada_dynamics.robots.readers.mjcf.geoms import read_colours, read_ground
+from ada_dynamics.robots.readers.mjcf.joints import set_springs_and_dampers
 from ada_dynamics.robots.readers.mjcf.meshes import Meshes
-from ada_dynamics.robots.readers.mjcf.replicate import expand_replicates
-from ada_dynamics.robots.readers.mjcf.settings import read_settings
-from ada_dynamics.robots.readers.mjcf.shapes import read_colours, read_ground
-from ada_dynamics.robots.readers.mjcf.spelling import check_spelling
-from ada_dynamics.robots.readers.mjcf.spring_damper import set_springs_and_dampers
-from ada_dynamics.robots.readers.mjcf.tendons import Tendons
+from ada_dynamics.robots.readers.mjcf.values import read_settings
 from ada_dynamics.robots.readers.xml import Element
 
 
@@ -50,7 +47,7 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
     worldbody = _merged(bodies)
     expand_replicates(worldbody, settings, sink)
     read_ground(worldbody, settings)
-    world = Walk(robot, settings, Meshes(root, file, settings, sink), sink).run(worldbody)
+    world = BodyTreeReader(robot, settings, Meshes(root, file, settings, sink), sink).run(worldbody)
     scale_masses(robot, settings.total_mass)
     robot.note_odd_shapes()
     tendons = Tendons(root, settings, sink)

@@ -11,12 +11,18 @@ from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Link
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import NO_MOVE, Pose, compose
-from ada_dynamics.robots.readers.anchored import Assembly
-from ada_dynamics.robots.readers.mjcf.inertia import Mass, bounded, read_geom, read_inertial, together
+from ada_dynamics.robots.readers.description_builder import DescriptionBuilder
+from ada_dynamics.robots.readers.mjcf.geoms import (
+    MassProperties,
+    bounded,
+    read_geom,
+    read_inertial,
+    read_shape,
+    together,
+)
 from ada_dynamics.robots.readers.mjcf.joints import MjcfJoint, connect_body, read_joint
 from ada_dynamics.robots.readers.mjcf.meshes import Meshes
-from ada_dynamics.robots.readers.mjcf.shapes import read_shape
-from ada_dynamics.robots.readers.mjcf.values import MAIN, Settings, Values
+from ada_dynamics.robots.readers.mjcf.values import MAIN, MjcfSettings, MjcfValues
 from ada_dynamics.robots.readers.xml import Element
 
 WORLD = "world"
@@ -25,7 +31,7 @@ _UNREAD = ("attach", "composite", "flexcomp", "plugin")
 
 
 @dataclass
-class World:
+class MjcfWorld:
     """Contents of the tree of bodies, for the sections that refer to it."""
 
     bodies: dict[str, Pose] = field(default_factory=dict)  # pose in the world as the file defines the model
@@ -42,19 +48,19 @@ class _Place:
     in_class: str
 
 
-class Walk:
+class BodyTreeReader:
     """One pass over <worldbody>."""
 
-    def __init__(self, robot: Description, settings: Settings, meshes: Meshes, sink: Sink) -> None:
-        self.world = World()
+    def __init__(self, robot: Description, settings: MjcfSettings, meshes: Meshes, sink: Sink) -> None:
+        self.world = MjcfWorld()
         self._meshes = meshes
         self._robot, self._settings, self._sink = robot, settings, sink
-        self._assembly = Assembly(robot)
+        self._builder = DescriptionBuilder(robot)
         self._count = 0
 
-    def run(self, worldbody: Element) -> World:
+    def run(self, worldbody: Element) -> MjcfWorld:
         """Add all bodies and joints to the robot."""
-        self._assembly.add_link(Link(WORLD, element=worldbody, has_inertial=False))
+        self._builder.add_link(Link(WORLD, element=worldbody, has_inertial=False))
         self.world.bodies[WORLD] = NO_MOVE
         pending = [(worldbody, _Place(WORLD, NO_MOVE, MAIN))]
         while pending:
@@ -62,8 +68,8 @@ class Walk:
             pending.extend(reversed(self._content(element, place)))
         return self.world
 
-    def _values(self, element: Element, where: str, in_class: str) -> Values:
-        return Values(element, where, self._sink, self._settings, in_class)
+    def _values(self, element: Element, where: str, in_class: str) -> MjcfValues:
+        return MjcfValues(element, where, self._sink, self._settings, in_class)
 
     def _content(self, element: Element, place: _Place) -> list[tuple[Element, _Place]]:
         """Read the direct content of a body or frame; the bodies in it come later, in their order."""
@@ -125,7 +131,7 @@ class Walk:
         joints = self._joints(element, inner, NO_MOVE)
         self._set_mass(link, inner)
         self._add_shapes(link, element, inner)
-        connect_body(self._assembly, link, place.body, pose, joints, self._sink)
+        connect_body(self._builder, link, place.body, pose, joints, self._sink)
         for joint in joints:
             self.world.joints[joint.name] = joint
         return inner
@@ -157,7 +163,7 @@ class Walk:
     def _set_mass(self, link: Link, place: _Place) -> None:
         own = link.element.first("inertial")
         choice = self._settings.inertia_from_geoms
-        found: Mass | None = None
+        found: MassProperties | None = None
         if choice == "true" or (choice == "auto" and own is None):
             parts = self._geoms(link.element, place)
             found = together(parts) if parts else None
@@ -165,15 +171,15 @@ class Walk:
             if len(link.element.all("inertial")) > 1:
                 self._twice("inertial", link.name, link.element.all("inertial")[1])
             found = read_inertial(self._values(own, link.where, MAIN))
-        nothing = Mass(0.0, np.zeros(3), np.zeros((3, 3)))
+        nothing = MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
         given = bounded(found or nothing, self._settings)
         if found is not None or given.mass or given.inertia.any():
             found = given
             link.mass, link.com, link.inertia = found.mass, found.com, found.inertia
             link.has_inertial = True
 
-    def _geoms(self, element: Element, place: _Place) -> list[Mass]:
-        parts: list[Mass] = []
+    def _geoms(self, element: Element, place: _Place) -> list[MassProperties]:
+        parts: list[MassProperties] = []
         for child in element.children:
             if child.tag == "geom":
                 where = f"geom {child.attributes['name']!r}" if "name" in child.attributes else "a geom"
@@ -190,7 +196,7 @@ class Walk:
         for child in element.children:
             if child.tag == "geom":
                 problems: list[Problem] = []
-                values = Values(child, link.where, problems.append, self._settings, place.in_class)
+                values = MjcfValues(child, link.where, problems.append, self._settings, place.in_class)
                 shape, is_seen, touches = read_shape(values, self._settings, self._meshes, place.frame)
                 self._robot.odd_shapes.extend(problems)
                 if shape is not None and not problems:
@@ -200,7 +206,7 @@ class Walk:
                 self._add_shapes(link, child, self._frame(child, place))
 
 
-def _of_line(values: Values, frame: Pose) -> Pose:
+def _of_line(values: MjcfValues, frame: Pose) -> Pose:
     ends = values.numbers("fromto", 6, 6)
     return compose(frame, (values.rotation(), 0.5 * (ends[:3] + ends[3:])))
 

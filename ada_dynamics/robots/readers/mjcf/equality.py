@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MJCF's <equality>: connect (one point), weld, joint (a polynomial); each of them is exact here, not soft.
+"""Equality constraints of MJCF as loop joints and mimic joints, and the fixed tendons that they refer to.
 
-A joint that is linear in another one mimics it. Two connects between the same bodies are a hinge: a revolute joint.
+connect (one point), weld and joint (a polynomial) are exact here, not soft. A joint that is linear in another one
+mimics it. Two connects between the same bodies form a revolute joint.
 """
 
 from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,11 +18,45 @@ from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import LoopJoint, Mimic
 from ada_dynamics.model.problems import Sink
 from ada_dynamics.model.rotations import UNIT, Pose, compose, inverse, product, shortest_turn, turned
-from ada_dynamics.robots.readers.mjcf.bodies import WORLD, World
+from ada_dynamics.robots.readers.mjcf.bodies import WORLD, MjcfWorld
 from ada_dynamics.robots.readers.mjcf.joints import MjcfJoint
-from ada_dynamics.robots.readers.mjcf.tendons import Tendons
-from ada_dynamics.robots.readers.mjcf.values import MAIN, Settings, Values, rotation_of
+from ada_dynamics.robots.readers.mjcf.values import MAIN, MjcfSettings, MjcfValues, rotation_of
 from ada_dynamics.robots.readers.xml import Element
+
+_FORCES = ("stiffness", "damping", "frictionloss", "armature")
+
+
+@dataclass(frozen=True)
+class FixedTendon:
+    """Its length is the sum of coefficients times joints."""
+
+    name: str
+    terms: tuple[tuple[str, float], ...]  # joint and coefficient
+
+
+class Tendons:
+    """The tendons of a document."""
+
+    def __init__(self, root: Element, settings: MjcfSettings, sink: Sink) -> None:
+        """Args: the document with all its includes, its settings, and where problems go."""
+        self.kinds: Counter[str] = Counter()
+        self._fixed: dict[str, FixedTendon] = {}
+        for element in (child for section in root.all("tendon") for child in section.children):
+            name = element.attributes.get("name", "").strip()
+            values = MjcfValues(element, f"tendon {name!r}", sink, settings, MAIN, "tendon")
+            for attribute in _FORCES:
+                values.refuse(attribute, "Forces of tendons are not modelled: set it to zero and give them as tau.")
+            self.kinds[element.tag] += 1
+            if element.tag == "fixed":
+                terms = [MjcfValues(joint, values.where, sink, settings, MAIN) for joint in element.all("joint")]
+                self._fixed[name] = FixedTendon(
+                    name, tuple((term.text("joint"), term.number("coef", 1.0)) for term in terms)
+                )
+
+    def fixed(self, name: str) -> FixedTendon | None:
+        """A tendon that is a sum over joints."""
+        return self._fixed.get(name)
+
 
 _SAME_LENGTH = 1e-5  # relative; sites are often written with six digits
 _SAME_AXIS = 1e-9
@@ -29,7 +67,9 @@ _Ends = tuple[tuple[str, Pose], tuple[str, Pose]]
 class Equalities:
     """Reads one <equality> section after the other; `finish` hands the loops to the robot."""
 
-    def __init__(self, robot: Description, world: World, tendons: Tendons, settings: Settings, sink: Sink) -> None:
+    def __init__(
+        self, robot: Description, world: MjcfWorld, tendons: Tendons, settings: MjcfSettings, sink: Sink
+    ) -> None:
         """Args: the robot so far, what its bodies hold, its tendons, its settings, and where problems go."""
         self._robot, self._world, self._settings, self._sink = robot, world, settings, sink
         self._tendons = tendons
@@ -42,7 +82,7 @@ class Equalities:
         for element in section.children:
             self._count += 1
             name = element.attributes.get("name", "").strip() or f"{element.tag}_{self._count}"
-            values = Values(element, f"equality {name!r}", self._sink, self._settings, MAIN, "equality")
+            values = MjcfValues(element, f"equality {name!r}", self._sink, self._settings, MAIN, "equality")
             if not values.flag("active", True):
                 self._robot.notes.append(f"equality {name!r} (line {element.line}) is not active: it is left out.")
             elif element.tag == "joint":
@@ -56,7 +96,7 @@ class Equalities:
                 values.problem("not-modelled", message, "Remove it, or tie joints and bodies instead.")
 
     # --- joints -------------------------------------------------------------------------------------------------
-    def _read_joint(self, values: Values) -> None:
+    def _read_joint(self, values: MjcfValues) -> None:
         joints = self._world.joints
         names = [values.text("joint1"), values.text("joint2")]
         for name in names:
@@ -80,7 +120,7 @@ class Equalities:
             return
         self._tie(values, joints[names[0]], joints[names[1]], a1, a0)
 
-    def _tie(self, values: Values, follower: MjcfJoint, leader: MjcfJoint, factor: float, shift: float) -> None:
+    def _tie(self, values: MjcfValues, follower: MjcfJoint, leader: MjcfJoint, factor: float, shift: float) -> None:
         """y - y0 = shift + factor (x - x0), with the references x0 and y0."""
         if {follower.type, leader.type} - {"hinge", "slide"}:
             values.problem("equality-joint", "ties a ball or free joint.", "Only hinges and slides can mimic.")
@@ -91,7 +131,7 @@ class Equalities:
             return
         record.mimic = Mimic(leader.name, factor, follower.reference + shift - factor * leader.reference)
 
-    def _read_tendon(self, values: Values) -> None:
+    def _read_tendon(self, values: MjcfValues) -> None:
         """Two joints tied by the length of a tendon over both: c1 (x1 - r1) + c2 (x2 - r2) = a0."""
         tendon = self._tendons.fixed(values.text("tendon1"))
         terms = [] if tendon is None else [(joint, c) for joint, c in tendon.terms if c != 0.0]
@@ -105,7 +145,7 @@ class Equalities:
         self._tie(values, joints[follower], joints[leader], -c1 / c2, float(given[0]) / c2)
 
     # --- connect and weld ---------------------------------------------------------------------------------------
-    def _read_loop(self, name: str, values: Values, tag: str) -> None:
+    def _read_loop(self, name: str, values: MjcfValues, tag: str) -> None:
         ends = self._sites(values) if values.has("site1") or values.has("site2") else self._bodies(values, tag)
         if ends is None:
             return
@@ -119,7 +159,7 @@ class Equalities:
         if is_point:
             self._connects.append(loop)
 
-    def _sites(self, values: Values) -> _Ends | None:
+    def _sites(self, values: MjcfValues) -> _Ends | None:
         sites = self._world.sites
         for key in ("site1", "site2"):
             if values.text(key) not in sites:
@@ -127,7 +167,7 @@ class Equalities:
                 return None
         return sites[values.text("site1")], sites[values.text("site2")]
 
-    def _bodies(self, values: Values, tag: str) -> _Ends | None:
+    def _bodies(self, values: MjcfValues, tag: str) -> _Ends | None:
         first, second = values.text("body1"), values.text("body2", WORLD)
         for key, name in (("body1", first), ("body2", second)):
             if name not in self._world.bodies:

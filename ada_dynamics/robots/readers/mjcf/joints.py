@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MJCF's joints: any number in a body, each anywhere in it; one after the other moves the body.
+"""Joints of MJCF: any number in a body, each anywhere in it; one after the other moves the body.
 
 Each becomes a joint with a link at its anchor; the last of them carries the body's own frame.
 """
@@ -7,16 +7,19 @@ Each becomes a joint with a link at its anchor; the last of them carries the bod
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.arrays import Array
+from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Joint, Limits, Link
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import NO_MOVE, UNIT, Pose, about, compose, turned
-from ada_dynamics.robots.readers.anchored import Assembly
-from ada_dynamics.robots.readers.mjcf.values import Settings, Values
+from ada_dynamics.robots.readers.description_builder import DescriptionBuilder
+from ada_dynamics.robots.readers.mjcf.values import MjcfSettings, MjcfValues
 from ada_dynamics.robots.readers.values import JointKindTable, Refused
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.spatial.orientation import to_quaternion
@@ -68,7 +71,7 @@ class MjcfJoint:
         return "continuous" if self.type == "hinge" and is_endless else _KIND_OF[self.type,]
 
 
-def read_joint(name: str, values: Values, settings: Settings, frame: Pose) -> MjcfJoint:
+def read_joint(name: str, values: MjcfValues, settings: MjcfSettings, frame: Pose) -> MjcfJoint:
     """A <joint> or <freejoint>.
 
     Args:
@@ -116,7 +119,7 @@ def read_joint(name: str, values: Values, settings: Settings, frame: Pose) -> Mj
     return joint
 
 
-def first_of_polynomial(values: Values, name: str) -> float:
+def first_of_polynomial(values: MjcfValues, name: str) -> float:
     """The linear coefficient; newer MuJoCo has two more."""
     if not values.has(name):
         return 0.0
@@ -126,7 +129,7 @@ def first_of_polynomial(values: Values, name: str) -> float:
     return float(coefficients[0])
 
 
-def _limits(values: Values, settings: Settings, turns: bool) -> Limits:
+def _limits(values: MjcfValues, settings: MjcfSettings, turns: bool) -> Limits:
     lower, upper, effort = -math.inf, math.inf, math.inf
     found = None if "limit" in settings.off else range_of(values, settings, "range", "limited")
     if found is not None:
@@ -137,7 +140,7 @@ def _limits(values: Values, settings: Settings, turns: bool) -> Limits:
     return Limits(lower, upper, effort=effort)
 
 
-def range_of(values: Values, settings: Settings, name: str, switch: str) -> tuple[float, float] | None:
+def range_of(values: MjcfValues, settings: MjcfSettings, name: str, switch: str) -> tuple[float, float] | None:
     """A range, if it is on; by itself one of width zero is off, as in MuJoCo."""
     choice = values.word(switch, "auto", ("auto", "true", "false"))
     if choice == "false" or (choice == "auto" and not values.has(name)):
@@ -160,24 +163,26 @@ def range_of(values: Values, settings: Settings, name: str, switch: str) -> tupl
 
 
 # --- into the tree ----------------------------------------------------------------------------------------------
-def connect_body(assembly: Assembly, link: Link, parent: str, pose: Pose, joints: list[MjcfJoint], sink: Sink) -> None:
+def connect_body(
+    builder: DescriptionBuilder, link: Link, parent: str, pose: Pose, joints: list[MjcfJoint], sink: Sink
+) -> None:
     """Hang a body on its parent by its joints, or rigidly where it has none."""
-    assembly.add_link(link)
+    builder.add_link(link)
     if not joints:
-        assembly.fix(parent, link.name, pose, link.element)
+        builder.fix(parent, link.name, pose, link.element)
         return
     if any(joint.type == "free" for joint in joints):
-        _connect_free(assembly, link, parent, pose, joints, sink)
+        _connect_free(builder, link, parent, pose, joints, sink)
         return
     _check_order(link, joints, sink)
     at, offset = parent, pose  # pose of the body's frame, as it would be at zero, in the link before
     for joint in joints[:-1]:
         frame = compose(offset, _zero(joint))
-        between = assembly.add_massless(f"{link.name}_at_{joint.name}", joint.element)
-        assembly.add_joint(_record(joint, at, between), frame)
+        between = builder.add_massless(f"{link.name}_at_{joint.name}", joint.element)
+        builder.add_joint(_record(joint, at, between), frame)
         at, offset = between, (UNIT, -joint.anchor)
     last = joints[-1]
-    assembly.join(_record(last, at, link.name), compose(offset, _zero(last)), (UNIT, last.anchor))
+    builder.join(_record(last, at, link.name), compose(offset, _zero(last)), (UNIT, last.anchor))
 
 
 def _check_order(link: Link, joints: list[MjcfJoint], sink: Sink) -> None:
@@ -207,7 +212,9 @@ def _record(joint: MjcfJoint, parent: str, child: str) -> Joint:
     return own
 
 
-def _connect_free(assembly: Assembly, link: Link, parent: str, pose: Pose, joints: list[MjcfJoint], sink: Sink) -> None:
+def _connect_free(
+    builder: DescriptionBuilder, link: Link, parent: str, pose: Pose, joints: list[MjcfJoint], sink: Sink
+) -> None:
     joint = joints[0]
     if len(joints) > 1 or parent != "world":
         message = "it has a free joint, and other joints or another body around it."
@@ -217,4 +224,30 @@ def _connect_free(assembly: Assembly, link: Link, parent: str, pose: Pose, joint
     record = _record(joint, "world", link.name)
     w, x, y, z = to_quaternion(pose[0])
     record.home = (*pose[1].tolist(), x, y, z, w)
-    assembly.add_joint(record, NO_MOVE)
+    builder.add_joint(record, NO_MOVE)
+
+
+_LEAST = 1e-15  # MuJoCo's, for what it divides by
+
+
+def set_springs_and_dampers(robot: Description, joints: Mapping[str, MjcfJoint]) -> None:
+    """Stiffness and damping of all joints that have a springdamper; masses must be final, and mimics not yet set."""
+    wanted = {name: joint.spring_damper for name, joint in joints.items() if joint.spring_damper is not None}
+    if not wanted:
+        return
+    behind = _inertias(robot, joints)
+    for record in robot.joints:
+        if record.name in wanted:
+            constant, ratio = wanted[record.name]
+            inertia = behind[record.name]
+            record.stiffness = inertia / max(_LEAST, (constant * ratio) ** 2)
+            record.rest = joints[record.name].rest
+            # instead of the joint's own; an actuator's stays
+            record.damping += 2.0 * inertia / max(_LEAST, constant) - joints[record.name].damping
+
+
+def _inertias(robot: Description, joints: Mapping[str, MjcfJoint]) -> dict[str, float]:
+    model = Description(robot.name, robot.file, links=robot.links, joints=robot.joints).build()
+    M: Array = np.array(mass_matrix(model.tree, model.home().tolist()).dense(), dtype=float)
+    ease = np.diag(np.linalg.inv(M))
+    return {name: float(1.0 / max(_LEAST, float(np.mean(ease[model.v_index(name)])))) for name in model.joint_names}

@@ -9,20 +9,92 @@ and masses are to be MuJoCo's.
 from __future__ import annotations
 
 import os
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import Pose
-from ada_dynamics.robots.readers.mjcf.include import folder_of
-from ada_dynamics.robots.readers.mjcf.mesh_file import Faces, read_mesh
-from ada_dynamics.robots.readers.mjcf.values import Settings, Values, rotation_of
+from ada_dynamics.robots.readers.mjcf.document import folder_of
+from ada_dynamics.robots.readers.mjcf.values import MjcfSettings, MjcfValues, rotation_of
 from ada_dynamics.robots.readers.xml import Element
+from ada_dynamics.structured_text.files import has_longer_line, read_file
+
+_STL_HEADER, _STL_FACE = 84, 50
+_LONGEST_LINE = 1024 * 1024  # [byte] of an OBJ file: a polygon of 100 000 corners
+Faces = NDArray[np.int64]
+
+
+def read_mesh(path: Path) -> tuple[Array, Faces]:
+    """Vertices (n, 3) and the three corners of each face (m, 3).
+
+    Raises:
+        ModelError: the file cannot be read, or is of another kind.
+    """
+    readers = {".stl": _stl, ".obj": _obj, ".msh": _msh}
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise ModelError(f"{path}: meshes of this kind are not read; MuJoCo has {', '.join(readers)}.")
+    data = read_file(path)
+    try:
+        vertices, faces = reader(data)
+    except (ValueError, IndexError, struct.error):
+        raise ModelError(f"{path}: it is no {path.suffix[1:].upper()} file as MuJoCo reads it.") from None
+    inside = len(faces) > 0 and faces.min() >= 0 and faces.max() < len(vertices)
+    if not inside or not np.isfinite(vertices).all():
+        raise ModelError(f"{path}: it has no faces, or faces and vertices that cannot be.")
+    return vertices.astype(np.float32).astype(np.float64), faces
+
+
+def _stl(data: bytes) -> tuple[Array, Faces]:
+    (count,) = struct.unpack("<I", data[80:_STL_HEADER])
+    if len(data) != _STL_HEADER + _STL_FACE * count:
+        raise ValueError("another size")  # such as the text form, which MuJoCo does not read
+    rows = np.frombuffer(data, dtype=np.uint8, offset=_STL_HEADER).reshape(count, _STL_FACE)
+    corners = np.ascontiguousarray(rows[:, 12:48]).view("<f4").reshape(-1, 3)
+    return corners.astype(np.float64), np.arange(3 * count).reshape(-1, 3)
+
+
+def _msh(data: bytes) -> tuple[Array, Faces]:
+    vertices, normals, texture, faces = struct.unpack("<4i", data[:16])
+    if min(vertices, normals, texture, faces) < 0:
+        raise ValueError("sizes")
+    at = 16 + 4 * (3 * vertices + 3 * normals + 2 * texture)
+    points = np.frombuffer(data, "<f4", 3 * vertices, 16).reshape(-1, 3)
+    return points.astype(np.float64), np.frombuffer(data, "<i4", 3 * faces, at).reshape(-1, 3).astype(np.int64)
+
+
+def _obj(data: bytes) -> tuple[Array, Faces]:
+    if has_longer_line(data, _LONGEST_LINE):
+        raise ValueError("a line without an end")
+    points: list[list[float]] = []
+    polygons: list[list[int]] = []
+    for line in data.decode("utf-8", "replace").splitlines():
+        word, _, rest = line.strip().partition(" ")
+        if word == "v":
+            points.append([float(x) for x in rest.split()[:3]])
+        elif word == "f":
+            corners = [int(corner.split("/")[0]) for corner in rest.split()]
+            polygons.append([c - 1 if c > 0 else len(points) + c for c in corners])
+    vertices = np.array(points, dtype=np.float64).reshape(-1, 3)
+    faces = [triangle for polygon in polygons for triangle in _triangles(vertices, polygon)]
+    return vertices, np.array(faces, dtype=np.int64).reshape(-1, 3)
+
+
+def _triangles(vertices: Array, polygon: list[int]) -> list[list[int]]:
+    """A quadrilateral is cut along its shorter diagonal, other polygons from their first corner."""
+    if len(polygon) == 4:
+        a, b, c, d = polygon
+        if np.linalg.norm(vertices[c] - vertices[a]) >= np.linalg.norm(vertices[d] - vertices[b]):
+            return [[a, b, d], [b, c, d]]
+    return [[polygon[0], polygon[i], polygon[i + 1]] for i in range(1, len(polygon) - 1)]
+
 
 KINDS = ("legacy", "exact", "convex", "shell")
 _DRAWN = (".stl", ".obj", ".msh")
@@ -31,7 +103,7 @@ _LEAST = 1e-15  # MuJoCo's least volume [m³] and area [m²]
 
 
 @dataclass(frozen=True, eq=False)
-class Bulk:
+class MeshInertia:
     """A volume (of a shell: an area), its centre, and the inertia about that per density."""
 
     size: float
@@ -39,7 +111,7 @@ class Bulk:
     inertia: Array
 
 
-class Look(NamedTuple):
+class MeshShape(NamedTuple):
     """A mesh as a shape: its scale, the pose of its file's frame in the geom's, and its address."""
 
     scale: Array
@@ -50,7 +122,7 @@ class Look(NamedTuple):
 class Meshes:
     """The meshes of a document; a file is read when a body's mass depends on it."""
 
-    def __init__(self, root: Element, file: str, settings: Settings, sink: Sink) -> None:
+    def __init__(self, root: Element, file: str, settings: MjcfSettings, sink: Sink) -> None:
         """Args: the document with all its includes, its name, its settings, and where problems go."""
         self._settings, self._sink = settings, sink
         self._folder = folder_of(file)
@@ -58,16 +130,16 @@ class Meshes:
         for element in (m for assets in root.all("asset") for m in assets.all("mesh")):
             name = element.attributes.get("name") or Path(element.attributes.get("file", "")).stem
             self._elements.setdefault(name.strip(), element)
-        self._found: dict[str, Bulk] = {}
+        self._found: dict[str, MeshInertia] = {}
 
-    def bulk(self, name: str, user: Values) -> Bulk | None:
+    def bulk(self, name: str, user: MjcfValues) -> MeshInertia | None:
         """Of a mesh that a geom names; None after a report."""
         if name not in self._found:
             element = self._elements.get(name)
             if element is None:
                 user.problem("unknown-mesh", f"names the mesh {name!r}, which is not there.", "Add it to <asset>.")
                 return None
-            values = Values(element, f"mesh {name!r}", self._sink, self._settings)
+            values = MjcfValues(element, f"mesh {name!r}", self._sink, self._settings)
             try:
                 found = self._read(values)
             except ModelError as problem:
@@ -78,14 +150,14 @@ class Meshes:
             self._found[name] = found
         return self._found[name]
 
-    def look(self, name: str, user: Values) -> Look | None:
+    def look(self, name: str, user: MjcfValues) -> MeshShape | None:
         """A mesh that a geom names, to be drawn; None after a report."""
         element = self._elements.get(name)
         if element is None:
             user.problem("unknown-mesh", f"names the mesh {name!r}, which is not there.", "Add it to <asset>.")
             return None
         problems: list[Problem] = []
-        values = Values(element, f"mesh {name!r}", problems.append, self._settings)
+        values = MjcfValues(element, f"mesh {name!r}", problems.append, self._settings)
         scale, shift = values.vector("scale", (1.0, 1.0, 1.0)), values.vector("refpos", (0.0, 0.0, 0.0))
         R = rotation_of(values.vector("refquat", (1.0, 0.0, 0.0, 0.0)))
         along: Array = R @ np.diag(scale) @ R.T  # the scale comes after the turn: it must be one of the file's axes
@@ -98,9 +170,9 @@ class Meshes:
         if reason:
             user.problem("mesh-not-drawn", f"is left out of drawings and contact: its mesh {name!r} {reason}.")
             return None
-        return Look(np.diag(along).copy(), (R.T, -scale * (R.T @ shift)), self._address(values))
+        return MeshShape(np.diag(along).copy(), (R.T, -scale * (R.T @ shift)), self._address(values))
 
-    def _address(self, values: Values) -> str:
+    def _address(self, values: MjcfValues) -> str:
         """As seen from the main file."""
         if self._folder is None:
             return (Path(self._settings.mesh_folder) / self._name(values)).as_posix()
@@ -108,7 +180,7 @@ class Meshes:
         beside = os.path.relpath(path, self._folder)
         return (path if Path(self._name(values)).is_absolute() else Path(beside)).as_posix()
 
-    def _read(self, values: Values) -> Bulk | None:
+    def _read(self, values: MjcfValues) -> MeshInertia | None:
         for what in ("builtin", "maxhullvert"):
             if values.has(what):
                 fix = "Give the body an <inertial>: MuJoCo writes it by mj_saveLastXML with saveinertial."
@@ -130,7 +202,7 @@ class Meshes:
             return None
         return found
 
-    def _triangles(self, values: Values) -> tuple[Array, Faces]:
+    def _triangles(self, values: MjcfValues) -> tuple[Array, Faces]:
         if not values.has("file"):
             vertices = values.numbers("vertex", 12, 10**7).reshape(-1, 3)
             faces = values.numbers("face", 3, 10**7) if values.has("face") else np.zeros(0)
@@ -138,11 +210,11 @@ class Meshes:
             return vertices, faces.astype(np.int64).reshape(-1, 3)
         return read_mesh(self._path(values))
 
-    def _name(self, values: Values) -> str:
+    def _name(self, values: MjcfValues) -> str:
         name = values.text("file").replace("\\", "/")
         return name.rsplit("/", 1)[-1] if self._settings.strips_paths else name
 
-    def _path(self, values: Values) -> Path:
+    def _path(self, values: MjcfValues) -> Path:
         name = self._name(values)
         inside = Path(self._settings.mesh_folder) / name
         if self._folder is None and not inside.is_absolute():
@@ -152,7 +224,7 @@ class Meshes:
         return next((place for place in places if place.is_file()), places[0])
 
 
-def bulk_of(triangles: Array, kind: str) -> Bulk:
+def bulk_of(triangles: Array, kind: str) -> MeshInertia:
     """Of triangles (m, 3, 3) with their outsides to where their corners turn counter-clockwise."""
     edges = triangles[:, 1:] - triangles[:, :1]
     normals = 0.5 * np.cross(edges[:, 0], edges[:, 1])
@@ -172,7 +244,7 @@ def bulk_of(triangles: Array, kind: str) -> Bulk:
     products = np.einsum("m,mki,mkj->ij", sizes, corners, corners) + np.einsum("m,mi,mj->ij", sizes, sums, sums)
     products /= 12.0 if kind == "shell" else 20.0
     inertia: Array = np.trace(products) * np.eye(3) - products
-    return Bulk(float(sizes.sum()), centre, inertia)
+    return MeshInertia(float(sizes.sum()), centre, inertia)
 
 
 def _volumes(triangles: Array, normals: Array, kind: str) -> Array:

@@ -4,8 +4,8 @@
 Where a link has two parents, the later joint in the file closes a loop. As SDFormat says it, all joints are at zero and
 all loops closed in the poses that the file gives; so a loop joint's frame on its parent's side follows from them.
 Joints that are not at their child's frame get a link without mass there. Nested and included models are refused. A
-model without a joint to the world floats. Drake's spellings: `readers/foreign.py`. Joints without a motor may have the
-attribute ada:actuated="false", which is ours.
+model without a joint to the world floats. Elements of Drake: `readers/vendor_elements.py`. Joints without a motor may
+have the attribute ada:actuated="false", an extension.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, LoopJoi
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import NO_MOVE, UNIT, conjugated
 from ada_dynamics.model.structure import NamedPlace
-from ada_dynamics.robots.readers.anchored import Assembly
-from ada_dynamics.robots.readers.foreign import DRAKE_JOINT, read_drake, read_mimic_plugin
+from ada_dynamics.robots.readers.description_builder import DescriptionBuilder
 from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, SdfFrames, SdfValues
 from ada_dynamics.robots.readers.sdf.joint import SdfJoint, place, read_joint, root_of, spanning_tree
+from ada_dynamics.robots.readers.vendor_elements import DRAKE_JOINT, read_drake, read_mimic_plugin
 from ada_dynamics.robots.readers.xml import Element
 
 AXES_IN_MODEL = ("1.4",)  # versions where an axis is in the model's frame
@@ -138,14 +138,14 @@ def _assemble(robot: Description, model: Element, joints: list[SdfJoint], sink: 
     if root == WORLD:
         robot.links.insert(0, Link(WORLD, element=model, has_inertial=False))
     tree, closing = spanning_tree(joints, names, root)
-    assembly = Assembly(robot)
+    builder = DescriptionBuilder(robot)
     for joint in tree:
         own = Joint(joint.name, joint.kind, joint.parent, joint.child, element=joint.element, constants=joint.constants)
         own.limits, own.damping, own.friction = joint.limits, joint.damping, joint.friction
         own.stiffness, own.rest, own.armature = joint.stiffness, joint.rest, joint.armature
         own.mimic = joint.mimic if joint.kind != "fixed" else None
         _set_axes(own, joint)
-        assembly.join(own, joint.in_parent or NO_MOVE, joint.in_child or NO_MOVE)
+        builder.join(own, joint.in_parent or NO_MOVE, joint.in_child or NO_MOVE)
     robot.loops.extend(loop_of(joint, robot, sink) for joint in closing)
     passive = {joint.name for joint in tree if joint.element.attributes.get(ACTUATED, "true").strip() == "false"}
     if passive:

@@ -15,9 +15,9 @@ from ada_dynamics.model.elements import Limits, Mimic
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import Pose, turned
-from ada_dynamics.robots.readers.foreign import DRAKE_JOINT
 from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, SdfFrames, SdfValues
 from ada_dynamics.robots.readers.values import Attributes, JointKindTable, Refused, checked_spring
+from ada_dynamics.robots.readers.vendor_elements import DRAKE_JOINT
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import near
 

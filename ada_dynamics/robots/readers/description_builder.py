@@ -13,7 +13,7 @@ from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse, is_uni
 from ada_dynamics.robots.readers.xml import Element
 
 
-class Assembly:
+class DescriptionBuilder:
     """Adds joints and what they need to a description."""
 
     def __init__(self, robot: Description) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mass and inertia of an MJCF body: its <inertial>, or what its geoms of uniform density have."""
+"""Geoms of MJCF: mass and inertia of a body, visual and collision shapes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.model.elements import PLAIN, Shape
+from ada_dynamics.model.problems import Problem
 from ada_dynamics.model.rotations import UNIT, Pose, compose, conjugated, shortest_turn
 from ada_dynamics.model.stacks import point_inertia
 from ada_dynamics.robots.readers.mjcf.meshes import Meshes
-from ada_dynamics.robots.readers.mjcf.values import Settings, Values
+from ada_dynamics.robots.readers.mjcf.values import MjcfSettings, MjcfValues
+from ada_dynamics.robots.readers.xml import Element
 
 SHAPES = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 
@@ -20,7 +23,7 @@ _SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
 
 
 @dataclass(frozen=True, eq=False)
-class Mass:
+class MassProperties:
     """A mass, its centre, and its inertia about that in the axes of the body."""
 
     mass: float
@@ -28,7 +31,7 @@ class Mass:
     inertia: Array
 
 
-def read_inertial(values: Values) -> Mass:
+def read_inertial(values: MjcfValues) -> MassProperties:
     """An <inertial> element."""
     for name in ("pos", "mass"):
         if not values.has(name):
@@ -45,22 +48,22 @@ def read_inertial(values: Values) -> Mass:
             "missing-attribute", "has neither diaginertia nor fullinertia.", 'Add diaginertia="..." [kg m²].'
         )
         I = np.zeros((3, 3))
-    return Mass(mass, com, conjugated(R, I))
+    return MassProperties(mass, com, conjugated(R, I))
 
 
-def together(parts: list[Mass]) -> Mass:
+def together(parts: list[MassProperties]) -> MassProperties:
     """Several masses as one."""
     total = float(sum(part.mass for part in parts))
     if total == 0.0:
-        return Mass(0.0, np.zeros(3), np.zeros((3, 3)))
+        return MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
     com = np.sum([part.mass * part.com for part in parts], axis=0) / total
     inertia = np.zeros((3, 3))
     for part in parts:
         inertia += part.inertia + point_inertia(part.mass, part.com - com)
-    return Mass(total, com, inertia)
+    return MassProperties(total, com, inertia)
 
 
-def read_geom(values: Values, settings: Settings, meshes: Meshes, around: Pose) -> Mass | None:
+def read_geom(values: MjcfValues, settings: MjcfSettings, meshes: Meshes, around: Pose) -> MassProperties | None:
     """Mass of a geom; None where it has none or does not count.
 
     Args:
@@ -87,10 +90,10 @@ def read_geom(values: Values, settings: Settings, meshes: Meshes, around: Pose) 
     volume, moments = _of_uniform_density(shape, size)
     own = mass if mass is not None else values.number("density", 1000.0) * volume
     R, com = compose(around, pose)
-    return Mass(own, com, conjugated(R, np.diag(own * moments)))
+    return MassProperties(own, com, conjugated(R, np.diag(own * moments)))
 
 
-def _of_mesh(values: Values, shape: str, mass: float | None, meshes: Meshes, around: Pose) -> Mass | None:
+def _of_mesh(values: MjcfValues, shape: str, mass: float | None, meshes: Meshes, around: Pose) -> MassProperties | None:
     if shape != "mesh" or not values.has("mesh"):
         fix = "Give the body an <inertial>; MuJoCo writes it by mj_saveLastXML with saveinertial."
         values.problem("mesh-inertia", f"gives the body's inertia by a {shape} that is fitted to a mesh.", fix)
@@ -100,10 +103,10 @@ def _of_mesh(values: Values, shape: str, mass: float | None, meshes: Meshes, aro
         return None
     own = mass if mass is not None else values.number("density", 1000.0) * found.size
     R, com = compose(compose(around, values.pose()), (UNIT, found.centre))
-    return Mass(own, com, conjugated(R, own / found.size * found.inertia))
+    return MassProperties(own, com, conjugated(R, own / found.size * found.inertia))
 
 
-def bounded(mass: Mass, settings: Settings) -> Mass:
+def bounded(mass: MassProperties, settings: MjcfSettings) -> MassProperties:
     """A mass with <compiler>'s least values, and with moments that a body can have where that is asked for."""
     if not settings.least_mass and not settings.least_inertia and not settings.balances:
         return mass
@@ -112,10 +115,10 @@ def bounded(mass: Mass, settings: Settings) -> Mass:
     if settings.balances and wanted[0] + wanted[1] < wanted[2]:
         wanted = np.full(3, wanted.mean())
     inertia = mass.inertia if np.array_equal(wanted, moments) else conjugated(axes, np.diag(wanted))
-    return Mass(max(mass.mass, settings.least_mass), mass.com, inertia)
+    return MassProperties(max(mass.mass, settings.least_mass), mass.com, inertia)
 
 
-def size_and_pose(values: Values, shape: str) -> tuple[Array, Pose]:
+def size_and_pose(values: MjcfValues, shape: str) -> tuple[Array, Pose]:
     """Sizes as without fromto, and the geom's pose in its frame."""
     wanted = _SIZES[shape]
     if not values.has("fromto"):
@@ -156,3 +159,73 @@ def _of_uniform_density(shape: str, size: Array) -> tuple[float, Array]:
     across = (tube * across + ball * (83.0 / 320.0 * r * r + (half + 0.375 * r) ** 2)) / whole
     along = (tube * along + ball * 0.4 * r * r) / whole
     return whole, np.array([across, across, along])
+
+
+_KINDS = ("box", "sphere", "cylinder", "capsule")
+_GROUNDS = ("plane", "hfield")
+_FIRST_HIDDEN = 3  # group of geoms that MuJoCo's viewer does not show
+
+
+def read_colours(root: Element, settings: MjcfSettings) -> None:
+    """Put the colours of a document's materials into its settings; those that cannot be read are left out."""
+    for material in (m for assets in root.all("asset") for m in assets.all("material")):
+        problems: list[Problem] = []
+        values = MjcfValues(material, "a material", problems.append, settings)
+        colour = tuple(values.vector("rgba", PLAIN).tolist())
+        if values.has("rgba") and not problems:
+            settings.colours[values.text("name")] = colour
+
+
+def read_ground(worldbody: Element, settings: MjcfSettings) -> None:
+    """Put friction and margin of the first plane or height field in the world into the settings."""
+    for child in worldbody.all("geom"):
+        problems: list[Problem] = []
+        values = MjcfValues(child, "the ground", problems.append, settings)
+        if values.text("type") in _GROUNDS:
+            settings.ground_friction, settings.ground_margin = _friction(values), values.number("margin", 0.0)
+            return
+
+
+def _friction(values: MjcfValues) -> float:
+    """Coefficient of sliding friction."""
+    return float(values.numbers("friction", 1, 3)[0]) if values.has("friction") else 1.0
+
+
+def read_shape(
+    values: MjcfValues, settings: MjcfSettings, meshes: Meshes, around: Pose
+) -> tuple[Shape | None, bool, bool]:
+    """A geom as a shape (or None), whether it is seen and whether it touches others.
+
+    Args:
+        values: of the geom; problems may not raise.
+        settings: of the document.
+        meshes: of the document.
+        around: pose of the <frame>s that it stands in.
+    """
+    kind = values.word("type", "mesh" if values.has("mesh") and not values.has("type") else "sphere", SHAPES)
+    address = None
+    if kind == "mesh":
+        found = meshes.look(values.text("mesh"), values)
+        if found is None:
+            return None, False, False
+        size, pose, address = found.scale, compose(values.pose(), found.pose), found.address
+    elif kind not in _KINDS or values.has("mesh"):
+        if kind not in _GROUNDS:
+            fitted = " that is fitted to a mesh" if values.has("mesh") else ""
+            values.problem("not-drawn", f"is of type {kind}{fitted}: it is not drawn and touches nothing.")
+        return None, False, False
+    else:
+        size, pose = size_and_pose(values, kind)
+        if not (size > 0.0).all():
+            return None, False, False
+        size = size * {"box": 2.0, "sphere": 1.0}.get(kind, np.array([1.0, 2.0]))
+    R, p = compose(around, pose)
+    hidden = values.number("group", 0.0) >= _FIRST_HIDDEN
+    touches = values.number("contype", 1.0) != 0.0 or values.number("conaffinity", 1.0) != 0.0
+    colour = tuple(values.vector("rgba", settings.colours.get(values.text("material"), PLAIN)).tolist())
+    # A contact has the larger friction of both geoms, or that of the geom with the higher priority.
+    ground = 0.0 if values.number("priority", 0.0) > 0.0 else settings.ground_friction
+    friction = max(_friction(values), ground)
+    margin = values.number("margin", 0.0) + settings.ground_margin
+    shape = Shape(kind, tuple(size.tolist()), p, R, colour, address, friction=friction, margin=margin)
+    return shape, not hidden, touches

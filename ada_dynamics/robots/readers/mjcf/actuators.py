@@ -11,11 +11,10 @@ from dataclasses import replace
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.structure import NamedPlace
-from ada_dynamics.robots.readers.mjcf.bodies import World
+from ada_dynamics.robots.readers.mjcf.bodies import MjcfWorld
+from ada_dynamics.robots.readers.mjcf.equality import Tendons
 from ada_dynamics.robots.readers.mjcf.joints import MjcfJoint, first_of_polynomial, range_of
-from ada_dynamics.robots.readers.mjcf.settings import ACTUATOR
-from ada_dynamics.robots.readers.mjcf.tendons import Tendons
-from ada_dynamics.robots.readers.mjcf.values import Settings, Values
+from ada_dynamics.robots.readers.mjcf.values import ACTUATOR, MjcfSettings, MjcfValues
 from ada_dynamics.robots.readers.xml import Element
 
 _SECTIONS = {
@@ -40,7 +39,9 @@ def note_the_rest(root: Element, robot: Description) -> None:
         robot.notes.append(f"{counted(looks)}: cameras and lights are left out.")
 
 
-def read_keyframe(root: Element, worldbody: Element, robot: Description, world: World, settings: Settings) -> None:
+def read_keyframe(
+    root: Element, worldbody: Element, robot: Description, world: MjcfWorld, settings: MjcfSettings
+) -> None:
     """Let joints start in the keyframe that is named home, else in the first."""
     keys = [key for section in root.all("keyframe") for key in section.all("key")]
     if not keys:
@@ -49,7 +50,7 @@ def read_keyframe(root: Element, worldbody: Element, robot: Description, world: 
     others = f"; {len(keys) - 1} others are left out" if len(keys) > 1 else ""
     name = chosen.attributes.get("name", "").strip() or "without a name"
     problems: list[Problem] = []
-    values = Values(chosen, f"keyframe {name!r}", problems.append, settings)
+    values = MjcfValues(chosen, f"keyframe {name!r}", problems.append, settings)
     joints = _in_order(worldbody, world)
     sizes = [_SIZES.get(joint.type, 1) for joint in joints]
     qpos = values.numbers("qpos", sum(sizes), sum(sizes)).tolist() if values.has("qpos") else None
@@ -69,7 +70,7 @@ def read_keyframe(root: Element, worldbody: Element, robot: Description, world: 
         records[joint.name].home = tuple(own)
 
 
-def _in_order(worldbody: Element, world: World) -> list[MjcfJoint]:
+def _in_order(worldbody: Element, world: MjcfWorld) -> list[MjcfJoint]:
     """Joints in the order of qpos: those of a body, then those of each body in it."""
     found: list[MjcfJoint] = []
     of = {id(joint.element): joint for joint in world.joints.values()}
@@ -96,7 +97,7 @@ def counted(found: Counter[str]) -> str:
 
 
 def read_actuators(
-    root: Element, robot: Description, world: World, tendons: Tendons, settings: Settings, sink: Sink
+    root: Element, robot: Description, world: MjcfWorld, tendons: Tendons, settings: MjcfSettings, sink: Sink
 ) -> dict[str, Element] | None:
     """Joints with motors, and the actuator of each; None where the file has no <actuator> at all.
 
@@ -113,7 +114,7 @@ def read_actuators(
     for element in (child for section in sections for child in section.children):
         kinds[element.tag] += 1
         name = element.attributes.get("name", "")
-        values = Values(element, f"actuator {name!r}", sink, settings, family=ACTUATOR)
+        values = MjcfValues(element, f"actuator {name!r}", sink, settings, family=ACTUATOR)
         joints = _moved_by(values, tendons)
         force = _largest_force(values, settings)
         for joint, coefficient in joints:
@@ -135,7 +136,7 @@ def read_actuators(
     return moved
 
 
-def _add_to_joint(values: Values, robot: Description, world: World, settings: Settings) -> None:
+def _add_to_joint(values: MjcfValues, robot: Description, world: MjcfWorld, settings: MjcfSettings) -> None:
     """What an actuator's armature and damping are on its joint: gear² times as much."""
     armature = values.number("armature", 0.0)
     damping = 0.0 if "damper" in settings.off else first_of_polynomial(values, "damping")
@@ -161,7 +162,7 @@ def actuated_of(robot: Description, moved: Mapping[str, Element]) -> list[NamedP
     ]
 
 
-def _moved_by(values: Values, tendons: Tendons) -> list[tuple[str, float]]:
+def _moved_by(values: MjcfValues, tendons: Tendons) -> list[tuple[str, float]]:
     """Joints that an actuator acts on, and the effort there per force of the actuator."""
     joint = values.text("joint") or values.text("jointinparent")
     tendon = tendons.fixed(values.text("tendon"))
@@ -169,11 +170,11 @@ def _moved_by(values: Values, tendons: Tendons) -> list[tuple[str, float]]:
     return [(name, _gear(values) * coefficient) for name, coefficient in terms]
 
 
-def _gear(values: Values) -> float:
+def _gear(values: MjcfValues) -> float:
     return float(values.numbers("gear", 1, 6)[0]) if values.has("gear") else 1.0
 
 
-def _largest_force(values: Values, settings: Settings) -> float:
+def _largest_force(values: MjcfValues, settings: MjcfSettings) -> float:
     """Bound of the magnitude of an actuator's force; infinite where it has none."""
     low, high = range_of(values, settings, "forcerange", "forcelimited") or (-math.inf, math.inf)
     controls = range_of(values, settings, "ctrlrange", "ctrllimited")
@@ -184,7 +185,7 @@ def _largest_force(values: Values, settings: Settings) -> float:
     return max(abs(low), abs(high))
 
 
-def _is_proportional(values: Values) -> bool:
+def _is_proportional(values: MjcfValues) -> bool:
     """True if the force is the control times a constant."""
     if values.element.tag != "general":
         return values.element.tag == "motor"
