@@ -98,11 +98,8 @@ def zmp_of_wrenches(
     missing = [name for name in wrenches if name not in points]
     if missing or not wrenches:
         what = f"contact {missing[0]!r} has a wrench but no point" if missing else "there are no contact wrenches"
-        raise InputError(
-            f"{what}; give the reference point of each wrench in the world frame.",
-            field="points",
-            value=missing[0] if missing else None,
-        )
+        text = f"{what}; give the reference point of each wrench in the world frame."
+        raise InputError(text, field="points", value=missing[0] if missing else None)
     pairs = [(np.asarray(points[n], dtype=np.float64), np.asarray(w, dtype=np.float64)) for n, w in wrenches.items()]
     pressing = sum(w[..., :3] @ _unit(normal) for _, w in pairs)
     return _zmp(pairs, normal, height, float(np.max(np.abs(pressing), initial=0.0)))
@@ -133,12 +130,8 @@ def _unit(normal: ArrayLike) -> Array:
     N = np.asarray(normal, dtype=np.float64)
     size = float(np.linalg.norm(N)) if N.shape == (3,) else 0.0
     if not 0.0 < size < np.inf:
-        raise InputError(
-            f"normal is {normal!r}; it must be a direction of 3 numbers, such as (0, 0, 1).",
-            field="normal",
-            value=normal,
-            allowed="a direction of 3 numbers",
-        )
+        text = f"normal is {normal!r}; it must be a direction of 3 numbers, such as (0, 0, 1)."
+        raise InputError(text, field="normal", value=normal, allowed="a direction of 3 numbers")
     return N / size
 
 
@@ -245,11 +238,8 @@ def balance_of(
     between_links = {name for name, place in known.items() if len(place) > 2 and place[2]}
     grounded = {name: w for name, w in wrenches.items() if name not in between_links}
     if not grounded:
-        raise InputError(
-            f"this motion of {motion.model.name!r} has no wrenches of contacts with the ground.",
-            field="contacts",
-            value=motion.model.name,
-        )
+        text = f"this motion of {motion.model.name!r} has no wrenches of contacts with the ground."
+        raise InputError(text, field="contacts", value=motion.model.name)
     points = contact_points(dynamics_of(motion), motion.q, {name: known[name] for name in grounded if name in known})
     zmp = zmp_of_wrenches(points, grounded, normal=normal, height=height)
     forces = {name: np.asarray(w, dtype=np.float64)[..., :3] @ _unit(normal) for name, w in grounded.items()}

@@ -25,12 +25,8 @@ def convex_hull(points: ArrayLike) -> Array:
     if cloud.size == 0:
         return np.zeros((0, 2))
     if cloud.ndim != 2 or cloud.shape[1] != 2 or not np.isfinite(cloud).all():
-        raise InputError(
-            f"points have shape {cloud.shape}; a hull needs (N, 2) finite numbers.",
-            field="points",
-            value=cloud.shape,
-            allowed="(N, 2)",
-        )
+        text = f"points have shape {cloud.shape}; a hull needs (N, 2) finite numbers."
+        raise InputError(text, field="points", value=cloud.shape, allowed="(N, 2)")
     size = float(np.max(np.ptp(cloud, axis=0)))
     if size <= _FLAT * float(np.max(np.abs(cloud))):
         return cloud[:1].copy()

@@ -276,13 +276,11 @@ def _efforts(motion: StateTrajectory, tau: ArrayLike | None) -> Array:
         return np.zeros_like(motion.v)
     rows = np.asarray(tau, dtype=np.float64)
     if rows.shape != motion.v.shape or not np.isfinite(rows).all():
-        raise InputError(
+        text = (
             f"tau has shape {rows.shape} (needed: {motion.v.shape}), or contains NaN or Inf; the power of the motors "
-            "is undefined without efforts.",
-            field="tau",
-            value=rows.shape,
-            allowed=motion.v.shape,
+            "is undefined without efforts."
         )
+        raise InputError(text, field="tau", value=rows.shape, allowed=motion.v.shape)
     return rows
 
 
@@ -293,12 +291,8 @@ def _stops(motion: Any) -> JointStops | None:
 
 def _friction_speed(motion: Any, given: float | None) -> float | None:
     if given is not None and not 0.0 < given < np.inf:
-        raise InputError(
-            f"friction_speed is {given}; it must be a positive speed [rad/s, m/s].",
-            field="friction_speed",
-            value=given,
-            allowed="a positive number",
-        )
+        text = f"friction_speed is {given}; it must be a positive speed [rad/s, m/s]."
+        raise InputError(text, field="friction_speed", value=given, allowed="a positive number")
     if given is not None:
         return given
     info = _info_of(motion)

@@ -60,28 +60,16 @@ def central_differences(samples: ArrayLike, step: float) -> SampleDerivatives:
 
 def _checked(samples: ArrayLike, step: float) -> Array:
     if not 0.0 < step < np.inf:
-        raise InputError(
-            f"step is {step}; it must be a positive number of seconds.",
-            field="step",
-            value=step,
-            allowed="a positive number",
-        )
+        text = f"step is {step}; it must be a positive number of seconds."
+        raise InputError(text, field="step", value=step, allowed="a positive number")
     x = np.array(samples, dtype=np.float64)
     if x.ndim not in (1, 2) or len(x) < 3:
-        raise InputError(
-            f"samples have shape {x.shape}; differences need (N,) or (N, n) with at least 3 rows.",
-            field="samples",
-            value=x.shape,
-            allowed="(N,) or (N, n) with N of at least 3",
-        )
+        text = f"samples have shape {x.shape}; differences need (N,) or (N, n) with at least 3 rows."
+        raise InputError(text, field="samples", value=x.shape, allowed="(N,) or (N, n) with N of at least 3")
     if not np.isfinite(x).all():
         row = int(np.argwhere(~np.isfinite(x))[0][0])
-        raise InputError(
-            f"samples are not finite from row {row} on; differences need finite numbers.",
-            field="samples",
-            value=row,
-            allowed="finite numbers",
-        )
+        text = f"samples are not finite from row {row} on; differences need finite numbers."
+        raise InputError(text, field="samples", value=row, allowed="finite numbers")
     return x
 
 
@@ -97,24 +85,16 @@ def cumulative_integral(t: ArrayLike, y: ArrayLike) -> Array:
     """
     times, values = np.asarray(t, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if times.ndim != 1 or values.shape[:1] != times.shape:
-        raise InputError(
-            f"times have shape {times.shape} and values {values.shape}; they need one row per time.",
-            field="times",
-            value=times.shape,
-            allowed=values.shape[:1],
-        )
+        text = f"times have shape {times.shape} and values {values.shape}; they need one row per time."
+        raise InputError(text, field="times", value=times.shape, allowed=values.shape[:1])
     result = np.zeros_like(values)
     if len(times) < 2:
         return result
     steps = np.diff(times)
     if not (steps > 0.0).all():
         row = int(np.flatnonzero(~(steps > 0.0))[0])
-        raise InputError(
-            f"times must increase; row {row + 1} is {times[row + 1]:g} s after {times[row]:g} s.",
-            field="times",
-            value=row + 1,
-            allowed="increasing times",
-        )
+        text = f"times must increase; row {row + 1} is {times[row + 1]:g} s after {times[row]:g} s."
+        raise InputError(text, field="times", value=row + 1, allowed="increasing times")
     h = steps.reshape(-1, *(1,) * (values.ndim - 1))
     parts = 0.5 * h * (values[1:] + values[:-1])
     if len(times) > 2:

@@ -55,12 +55,8 @@ def manipulability(J: ArrayLike) -> Array:
 def _singular_values(J: ArrayLike) -> Array:
     matrix = np.asarray(J, dtype=np.float64)
     if matrix.ndim < 2 or 0 in matrix.shape[-2:]:
-        raise InputError(
-            f"J has shape {matrix.shape}; a Jacobian is (rows, columns), or (N, rows, columns) for N configurations.",
-            field="J",
-            value=matrix.shape,
-            allowed="(rows, columns) or (N, rows, columns)",
-        )
+        text = f"J has shape {matrix.shape}; a Jacobian is (rows, columns), or (N, rows, columns) for N configurations."
+        raise InputError(text, field="J", value=matrix.shape, allowed="(rows, columns) or (N, rows, columns)")
     return np.asarray(np.linalg.svd(matrix, compute_uv=False), dtype=np.float64)
 
 
@@ -261,12 +257,8 @@ def _rank_of_link(dynamics: Dynamics, link: str, moved: Callable[[Array], Array]
     sizes = [np.linalg.svd(moved(q) @ N, compute_uv=False) for q, N in zip(poses, choices.samples, strict=True)]
     rank = max(int(np.sum(s > RANK)) for s in sizes)
     if not rank:
-        raise InputError(
-            f"link {link!r} (or these rows of it) of model {dynamics.model.name!r} cannot move.",
-            link=link,
-            field="link",
-            value=link,
-        )
+        text = f"link {link!r} (or these rows of it) of model {dynamics.model.name!r} cannot move."
+        raise InputError(text, link=link, field="link", value=link)
     return rank
 
 
@@ -284,12 +276,8 @@ def singularity_times(t: ArrayLike, measure: ArrayLike, share: float = SMALL_MIN
     """
     times, values = np.asarray(t, dtype=np.float64), np.asarray(measure, dtype=np.float64)
     if times.ndim != 1 or times.shape != values.shape:
-        raise InputError(
-            f"times have shape {times.shape} and the measure {values.shape}; both must be (N,).",
-            field="times",
-            value=times.shape,
-            allowed=values.shape,
-        )
+        text = f"times have shape {times.shape} and the measure {values.shape}; both must be (N,)."
+        raise InputError(text, field="times", value=times.shape, allowed=values.shape)
     if len(times) < 3:
         return np.zeros(0)
     inner = values[1:-1]
@@ -317,11 +305,8 @@ def _measure(jacobian: Callable[[Array], Array], q: ArrayLike) -> Array:
     sizes = np.max([np.max(np.abs(J), axis=(0, 2), initial=0.0) for J in parts], axis=0)
     acting = np.flatnonzero(sizes > _ZERO_ROW * np.max(sizes))
     if not len(acting):
-        raise InputError(
-            "the Jacobian is zero at all given configurations: the link (or these rows of it) cannot move.",
-            field="J",
-            value=0.0,
-        )
+        text = "the Jacobian is zero at all given configurations: the link (or these rows of it) cannot move."
+        raise InputError(text, field="J", value=0.0)
     result = np.concatenate([gram_determinant(J[:, acting]) for J in parts])
     return result if poses.ndim == 2 else np.asarray(result[0])
 
@@ -334,10 +319,6 @@ def row_indices(rows: str | Sequence[int]) -> list[int]:
         return list(ROWS[rows])
     chosen = [int(i) for i in rows]
     if not chosen or min(chosen) < 0 or max(chosen) > 5:
-        raise InputError(
-            f"rows are {list(rows)}; a Jacobian has rows 0 to 5: linear x, y, z, angular x, y, z.",
-            field="rows",
-            value=tuple(rows),
-            allowed=tuple(range(6)),
-        )
+        text = f"rows are {list(rows)}; a Jacobian has rows 0 to 5: linear x, y, z, angular x, y, z."
+        raise InputError(text, field="rows", value=tuple(rows), allowed=tuple(range(6)))
     return chosen

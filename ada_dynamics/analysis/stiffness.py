@@ -103,22 +103,14 @@ def _stiffness(model: Model, joints: Mapping[str, float] | float) -> Array:
     given = dict(joints) if isinstance(joints, Mapping) else dict.fromkeys(model.actuated, joints)
     missing = [name for name in model.actuated if name not in given]
     if missing:
-        raise InputError(
-            f"the stiffness of motors of model {model.name!r} is missing: {', '.join(missing)}.",
-            joint=missing[0],
-            field="stiffness",
-        )
+        text = f"the stiffness of motors of model {model.name!r} is missing: {', '.join(missing)}."
+        raise InputError(text, joint=missing[0], field="stiffness")
     k = np.array(model.stiffness)
     for name, value in given.items():
         if name not in model.joint_names:
             raise unknown_name("joint", name, model.joint_names)
         if not 0.0 < value < np.inf:
-            raise InputError(
-                f"the stiffness of joint {name!r} is {value!r}; it must be a positive number.",
-                joint=name,
-                field="stiffness",
-                value=value,
-                allowed="a positive number",
-            )
+            text = f"the stiffness of joint {name!r} is {value!r}; it must be a positive number."
+            raise InputError(text, joint=name, field="stiffness", value=value, allowed="a positive number")
         k[list(velocities_of(model, [name]))] += float(value)
     return k

@@ -121,19 +121,12 @@ def _values(axes: Mapping[str, ArrayLike]) -> list[Array]:
             raise unknown_name("axis", name, COORDINATES)
         values = np.asarray(given, dtype=np.float64)
         if values.ndim != 1 or not len(values) or not (np.diff(values) > 0.0).all() or not np.isfinite(values).all():
-            raise InputError(
-                f"axis {name!r} is {values!r:.80}; it must be finite numbers in ascending order.",
-                field=name,
-                value=values,
-                allowed="finite numbers in ascending order",
-            )
+            text = f"axis {name!r} is {values!r:.80}; it must be finite numbers in ascending order."
+            raise InputError(text, field=name, value=values, allowed="finite numbers in ascending order")
         found.append(values)
     if not found:
-        raise InputError(
-            f"no axis is given; a grid needs one to three of {', '.join(COORDINATES)}.",
-            field="axes",
-            allowed=COORDINATES,
-        )
+        text = f"no axis is given; a grid needs one to three of {', '.join(COORDINATES)}."
+        raise InputError(text, field="axes", allowed=COORDINATES)
     return found
 
 
@@ -165,25 +158,18 @@ class _PoseTarget:
         """Raise an InputError if the rows do not determine the motion, or an axis is not constrained."""
         for k in axes:
             if k not in self.held:
-                raise InputError(
-                    f"axis {COORDINATES[k]!r} is not among the constrained rows {self.held}; add {k} to them.",
-                    field="rows",
-                    value=self.held,
-                    allowed=k,
-                )
+                text = f"axis {COORDINATES[k]!r} is not among the constrained rows {self.held}; add {k} to them."
+                raise InputError(text, field="rows", value=self.held, allowed=k)
         choices = self.dynamics.choices
         s = np.linalg.svd(self._link_motions(self.start)[1], compute_uv=False)
         rank, moving = int(np.sum(s > RANK * choices.length)), len(self.moving)
         if rank < choices.mobility or moving > rank:
-            raise InputError(
+            text = (
                 f"model {self.dynamics.model.name!r} has mobility {choices.mobility}, but the rows {self.held} of link "
                 f"{self.link!r} have rank {rank} and {moving} nonzero rows. Constrain as many rows as the mobility: "
-                "rows=[...] of 0 to 5, linear x, y, z, angular x, y, z.",
-                link=self.link,
-                field="rows",
-                value=rank,
-                allowed=choices.mobility,
+                "rows=[...] of 0 to 5, linear x, y, z, angular x, y, z."
             )
+            raise InputError(text, link=self.link, field="rows", value=rank, allowed=choices.mobility)
 
     def _jacobian(self, q: Array) -> Array:
         """Jacobian of the constrained rows, in characteristic lengths."""
@@ -317,12 +303,10 @@ class _Grid:
         for share in np.arange(1, count + 1) / count:
             q = self.target.reach(q, self.target.targets((origin + share * (end - origin))[None, :]))
             if not np.isfinite(q).all():
-                raise InputError(
+                text = (
                     f"link {self.target.link!r} of model {self.target.dynamics.model.name!r} cannot reach the grid: it "
                     f"stops between {origin.round(4).tolist()} and {end.round(4).tolist()} (x, y, z, rotation vector). "
-                    "Choose axes closer to the configuration, or a configuration within them.",
-                    link=self.target.link,
-                    field="axes",
-                    value=end,
+                    "Choose axes closer to the configuration, or a configuration within them."
                 )
+                raise InputError(text, link=self.target.link, field="axes", value=end)
         return np.asarray(q[0])

@@ -75,12 +75,8 @@ def identify(
     """
     dynamics = dynamics_of(robot)
     if not prior_weight > 0.0:
-        raise InputError(
-            f"prior_weight is {prior_weight!r}; it must be a positive number.",
-            field="prior_weight",
-            value=prior_weight,
-            allowed="a positive number",
-        )
+        text = f"prior_weight is {prior_weight!r}; it must be a positive number."
+        raise InputError(text, field="prior_weight", value=prior_weight, allowed="a positive number")
     equations = RegressionEquations(dynamics, free_parameters(dynamics, parameters))
     samples = motion_samples(dynamics.model, motion, v, a, tau, window)
     names = equations.names
@@ -92,11 +88,8 @@ def identify(
     columns = list(base.leading)
     lost, condition = excitation_rank(Y[..., columns], reference[..., columns], _EXCITED)
     if np.all(lost):
-        raise InputError(
-            f"the motion does not excite any of {_listed(base.names)}: move the joints that they act on.",
-            field="parameters",
-            value=tuple(base.names),
-        )
+        text = f"the motion does not excite any of {_listed(base.names)}: move the joints that they act on."
+        raise InputError(text, field="parameters", value=tuple(base.names))
     shown = [k for k, is_lost in zip(columns, lost, strict=True) if not is_lost]
     noise = _noise(Y[..., shown], rhs, certain)
     values = _solve(equations, names, Y, rhs, noise, prior_weight)
@@ -221,11 +214,7 @@ def _unknowns(
         values[which] = 0.0
         body = BodyParameters(np.array(columns, dtype=np.intp), which, pseudo_inertia(values), prior, cloud)
         if np.linalg.eigvalsh(body.matrix(start))[0] <= 0.0:
-            raise InputError(
-                f"link {link!r}: the fixed parameters make it physically inconsistent. Free all of {link}.*",
-                link=link,
-                field="parameters",
-                allowed=f"{link}.*",
-            )
+            text = f"link {link!r}: the fixed parameters make it physically inconsistent. Free all of {link}.*"
+            raise InputError(text, link=link, field="parameters", allowed=f"{link}.*")
         bodies.append(body)
     return bodies, others, start

@@ -163,23 +163,14 @@ def _bounds(model: Model, joints: Sequence[str], pose: Array, acceleration: floa
     for name in joints:
         q = model.q_index(name)
         if q.stop - q.start != 1:
-            raise InputError(
-                f"joint {name!r} has {q.stop - q.start} coordinates; excitation moves joints with one.",
-                joint=name,
-                field="joints",
-                value=q.stop - q.start,
-                allowed=1,
-            )
+            text = f"joint {name!r} has {q.stop - q.start} coordinates; excitation moves joints with one."
+            raise InputError(text, joint=name, field="joints", value=q.stop - q.start, allowed=1)
         at, lower, upper = float(pose[q.start]), float(model.lower[q.start]), float(model.upper[q.start])
         lower = lower if np.isfinite(lower) else at - travel
         upper = upper if np.isfinite(upper) else at + travel
         if not lower < upper:
-            raise InputError(
-                f"joint {name!r} is limited to {lower:g} to {upper:g}; it has no range to move.",
-                joint=name,
-                field="limits",
-                value=(float(lower), float(upper)),
-            )
+            text = f"joint {name!r} is limited to {lower:g} to {upper:g}; it has no range to move."
+            raise InputError(text, joint=name, field="limits", value=(float(lower), float(upper)))
         limit = float(model.velocity_limit[model.v_index(name).start])
         speed = limit if np.isfinite(limit) else UNLIMITED_SPEED
         rows.append((0.5 * (lower + upper), 0.5 * (upper - lower), speed, acceleration or speed / _TO_SPEED))

@@ -57,12 +57,8 @@ def smooth(model: Model, t: Array, q: Array, tau: Array, window: float, max_rows
     """
     if len(t) > 1 and not np.all(np.diff(t) > 0.0):
         row = int(np.argmin(np.diff(t) > 0.0)) + 1
-        raise InputError(
-            f"the times of the recording do not increase: row {row} is at {t[row]:.9g} s, after {t[row - 1]:.9g} s.",
-            field="t",
-            value=int(row),
-            allowed="increasing times",
-        )
+        text = f"the times of the recording do not increase: row {row} is at {t[row]:.9g} s, after {t[row - 1]:.9g} s."
+        raise InputError(text, field="t", value=int(row), allowed="increasing times")
     good = np.isfinite(q).all(axis=1) & np.isfinite(tau).all(axis=1)
     t, q, tau = t[good], _continuous(model, q[good]), tau[good]
     step = float(np.median(np.diff(t))) if len(t) > 1 else np.inf
@@ -71,13 +67,11 @@ def smooth(model: Model, t: Array, q: Array, tau: Array, window: float, max_rows
     if not len(rows):
         parts = np.split(t, np.flatnonzero(np.diff(t) > _GAP * step) + 1)
         longest = max((float(part[-1] - part[0]) for part in parts if len(part)), default=0.0)
-        raise InputError(
+        text = (
             f"no part of the recording is long enough: of {len(t)} usable rows, the longest part without a gap lasts "
-            f"{longest:.3g} s, and a window {2 * half * step:.3g} s. Record longer, or give a shorter window.",
-            field="window",
-            value=2 * half * step,
-            allowed=longest,
+            f"{longest:.3g} s, and a window {2 * half * step:.3g} s. Record longer, or give a shorter window."
         )
+        raise InputError(text, field="window", value=2 * half * step, allowed=longest)
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(max_rows, len(rows))).round().astype(int))]
     found = [_smoothed(model, t, q, tau, rows[i : i + _TOGETHER], half) for i in range(0, len(rows), _TOGETHER)]
     return MotionSamples(*(np.concatenate(column) for column in zip(*found, strict=True)))
@@ -159,12 +153,8 @@ def motion_samples(
 def _log_samples(model: Model, log: Log, window: float) -> MotionSamples:
     """States of a log; velocities and accelerations come from its positions, efforts pass the same filter."""
     if not window > 0.0:
-        raise InputError(
-            f"window is {window!r}; it must be a positive number of seconds.",
-            field="window",
-            value=window,
-            allowed="a positive number",
-        )
+        text = f"window is {window!r}; it must be a positive number of seconds."
+        raise InputError(text, field="window", value=window, allowed="a positive number")
     touched = [*log.external, *log.contact_wrenches]
     if any(np.any(w) for w in (*log.external.values(), *log.contact_wrenches.values())):
         raise InputError(
@@ -191,12 +181,8 @@ def _state_samples(
             raise WrongTypeError(f"{name} is missing: give q, v, a and tau of all states, or a Log.", field=name)
         rows.append(_rows(model, name, given, model.nv))
         if len(rows[-1]) != len(rows[0]):
-            raise InputError(
-                f"{name} has {len(rows[-1])} rows, but q {len(rows[0])}; each needs one row per state.",
-                field=name,
-                value=len(rows[-1]),
-                allowed=len(rows[0]),
-            )
+            text = f"{name} has {len(rows[-1])} rows, but q {len(rows[0])}; each needs one row per state."
+            raise InputError(text, field=name, value=len(rows[-1]), allowed=len(rows[0]))
     for name, values in zip(("q", "v", "a", "tau"), rows, strict=True):
         if not np.isfinite(values).all():
             raise InputError(
@@ -221,28 +207,18 @@ def motor_efforts(model: Model, tau: Array) -> Array:
     for name in model.actuated:
         own = tau[:, model.v_index(name)]
         if not np.isfinite(own).any():
-            raise InputError(
-                f"the efforts of joint {name!r} are missing; identification needs those of all motors.",
-                joint=name,
-                field="tau",
-            )
+            text = f"the efforts of joint {name!r} are missing; identification needs those of all motors."
+            raise InputError(text, joint=name, field="tau")
         found[:, model.v_index(name)] = own
     if not np.any(found):
-        raise InputError(
-            f"the efforts of model {model.name!r} are all zero and determine no parameters.",
-            field="tau",
-            value=0.0,
-        )
+        text = f"the efforts of model {model.name!r} are all zero and determine no parameters."
+        raise InputError(text, field="tau", value=0.0)
     return found
 
 
 def _rows(model: Model, name: str, values: ArrayLike, width: int) -> Array:
     found = np.asarray(values, dtype=np.float64)
     if found.ndim != 2 or found.shape[1] != width or not len(found):
-        raise InputError(
-            f"{name} has shape {found.shape}; states of model {model.name!r} need (N, {width}).",
-            field=name,
-            value=found.shape,
-            allowed=f"(N, {width})",
-        )
+        text = f"{name} has shape {found.shape}; states of model {model.name!r} need (N, {width})."
+        raise InputError(text, field=name, value=found.shape, allowed=f"(N, {width})")
     return found

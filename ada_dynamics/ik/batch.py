@@ -73,11 +73,8 @@ def solve_many(
             "no goal is stacked along a first axis; use ada.solve_ik for a single goal.", field="tasks", value=None
         )
     if len(problem.levels) > 1:
-        raise InputError(
-            "tasks have several levels; solve_many supports one: use weights, or ada.solve_ik.",
-            field="level",
-            allowed="one level",
-        )
+        text = "tasks have several levels; solve_many supports one: use weights, or ada.solve_ik."
+        raise InputError(text, field="level", allowed="one level")
     model, rng = problem.dynamics.model, np.random.default_rng(seed)
     best, steps = _descend(problem, _starts(problem, q), tolerance, max_steps)
     start = np.zeros(problem.goal_count, dtype=np.intp)
@@ -104,12 +101,8 @@ def _starts(problem: IkProblem, q: ArrayLike | None) -> Array:
         return np.tile(problem.initial_configuration(q), (count, 1))
     given = np.asarray(q, dtype=np.float64)
     if given.shape != (count, model.nq) or not np.isfinite(given).all():
-        raise InputError(
-            f"q has shape {given.shape}; {count} goals need finite numbers of shape {(count, model.nq)}.",
-            field="q",
-            value=given.shape,
-            allowed=(count, model.nq),
-        )
+        text = f"q has shape {given.shape}; {count} goals need finite numbers of shape {(count, model.nq)}."
+        raise InputError(text, field="q", value=given.shape, allowed=(count, model.nq))
     initial, closed = problem.close_batch(given)
     if not closed.all():
         number = int(np.argmin(closed))

@@ -88,11 +88,8 @@ class IkProblem:
         """Number of stacked goals; None if no goal is stacked."""
         counts = {task.goal_count for task in self.tasks} - {None}
         if len(counts) > 1:
-            raise InputError(
-                f"tasks have {sorted(filter(None, counts))} goals; stacked goals must have the same number.",
-                field="tasks",
-                value=tuple(sorted(filter(None, counts))),
-            )
+            text = f"tasks have {sorted(filter(None, counts))} goals; stacked goals must have the same number."
+            raise InputError(text, field="tasks", value=tuple(sorted(filter(None, counts))))
         return counts.pop() if counts else None
 
     def subset(self, rows: NDArray[np.intp]) -> IkProblem:
@@ -102,11 +99,8 @@ class IkProblem:
     def require_single_goal(self) -> IkProblem:
         """Return the problem itself, or raise an InputError if goals are stacked."""
         if self.goal_count is not None:
-            raise InputError(
-                f"{self.goal_count} goals are stacked; ada.ik.solve_many solves them together.",
-                field="tasks",
-                value=self.goal_count,
-            )
+            text = f"{self.goal_count} goals are stacked; ada.ik.solve_many solves them together."
+            raise InputError(text, field="tasks", value=self.goal_count)
         return self
 
     @property
@@ -306,13 +300,8 @@ def _limit_pair(joint: str, pair: object) -> tuple[float, float]:
     except (TypeError, ValueError):
         least, most = np.nan, np.nan
     if not least <= most:
-        raise InputError(
-            f"limits of joint {joint!r} are {pair!r:.80}; they must be two numbers in ascending order.",
-            joint=joint,
-            field="limits",
-            value=pair,
-            allowed="two numbers in ascending order",
-        )
+        text = f"limits of joint {joint!r} are {pair!r:.80}; they must be two numbers in ascending order."
+        raise InputError(text, joint=joint, field="limits", value=pair, allowed="two numbers in ascending order")
     return least, most
 
 
@@ -337,13 +326,11 @@ def _limits(
         q_own, v_own = model.q_index(name), model.v_index(name)
         if q_own.stop - q_own.start != v_own.stop - v_own.start:
             if name in given:
-                raise InputError(
+                text = (
                     f"joint {name!r} cannot be limited: its positions are not independent. Limit its angles in the "
-                    "model (turns).",
-                    joint=name,
-                    field="limits",
-                    allowed="joints with independent positions",
+                    "model (turns)."
                 )
+                raise InputError(text, joint=name, field="limits", allowed="joints with independent positions")
             angles += [(name, bound) for bound in bounds_of(model.joints[name])]
             continue
         q_places += range(q_own.start, q_own.stop)

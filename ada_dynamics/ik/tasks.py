@@ -128,13 +128,8 @@ class LinkTask(Task):
         for number, R in enumerate(np.reshape(goal, (-1, 4, 4))[:, :3, :3]):
             if np.max(np.abs(R.T @ R - np.eye(3))) > _IS_ROTATION or np.linalg.det(R) < 0.0:
                 which = f"goal {number}" if goal.ndim > 2 else "goal"
-                raise InputError(
-                    f"{which} of link {self.link!r} has the rotation {R.tolist()}, which is not a rotation matrix.",
-                    link=self.link,
-                    field=which,
-                    value=R,
-                    allowed="a rotation matrix",
-                )
+                text = f"{which} of link {self.link!r} has the rotation {R.tolist()}, which is not a rotation matrix."
+                raise InputError(text, link=self.link, field=which, value=R, allowed="a rotation matrix")
 
     def units(self, dynamics: Dynamics) -> list[str]:
         """Unit of each row, "m" or "rad"."""
@@ -284,10 +279,6 @@ def _array(what: str, given: ArrayLike, shape: tuple[int, ...], stacked: bool = 
         found = np.zeros(0)
     own = found.shape[1:] if stacked and found.ndim > len(shape) else found.shape
     if own != shape or not np.isfinite(found).all():
-        raise InputError(
-            f"{what} is {given!r:.100}; it must be finite numbers of shape {shape}.",
-            field=what,
-            value=given,
-            allowed=shape,
-        )
+        text = f"{what} is {given!r:.100}; it must be finite numbers of shape {shape}."
+        raise InputError(text, field=what, value=given, allowed=shape)
     return found

@@ -37,11 +37,8 @@ def mujoco_package() -> Any:
     try:
         import mujoco
     except ImportError:
-        raise InputError(
-            f"the comparison with MuJoCo needs it: {how_to_install('oracle')}",
-            field="mujoco",
-            allowed=how_to_install("oracle"),
-        ) from None
+        text = f"the comparison with MuJoCo needs it: {how_to_install('oracle')}"
+        raise InputError(text, field="mujoco", allowed=how_to_install("oracle")) from None
     return mujoco
 
 
@@ -89,22 +86,15 @@ class MujocoModel:
         for name in self.ours.joint_names:
             kind = self.ours.joints[name].kind
             if kind not in COVERED:
-                raise InputError(
-                    f"{where} {name!r} is {kind}; MuJoCo supports {', '.join(COVERED)}.",
-                    joint=name,
-                    field="kind",
-                    value=kind,
-                    allowed=tuple(COVERED),
-                )
+                text = f"{where} {name!r} is {kind}; MuJoCo supports {', '.join(COVERED)}."
+                raise InputError(text, joint=name, field="kind", value=kind, allowed=tuple(COVERED))
         for joint in self.ours.joints.values():
             if joint.mimic is not None:
-                raise InputError(
+                text = (
                     f"{where} {joint.name!r} mimics {joint.mimic.joint!r}, which is a soft constraint in MuJoCo with "
-                    "additional coordinates. Compare with pinocchio: PinocchioModel.",
-                    joint=joint.name,
-                    field="mimic",
-                    value=joint.mimic.joint,
+                    "additional coordinates. Compare with pinocchio: PinocchioModel."
                 )
+                raise InputError(text, joint=joint.name, field="mimic", value=joint.mimic.joint)
 
     def _compiled(self, document: str | None) -> Any:
         mujoco = self.mujoco
@@ -123,13 +113,11 @@ class MujocoModel:
             ) from None
         sizes, own = (found.nq, found.nv), (self.ours.nq, self.ours.nv)
         if sizes != own:
-            raise InputError(
+            text = (
                 f"the MJCF has {sizes[0]} coordinates and {sizes[1]} velocities, model {self.ours.name!r} {own[0]} and "
-                f"{own[1]}; give a document with the joints of this model.",
-                field="document",
-                value=sizes,
-                allowed=own,
+                f"{own[1]}; give a document with the joints of this model."
             )
+            raise InputError(text, field="document", value=sizes, allowed=own)
         return found
 
     def _match(self, name: str) -> None:
@@ -137,14 +125,11 @@ class MujocoModel:
         joint, own_q, own_v = self.ours.joints[name], self.ours.q_index(name), self.ours.v_index(name)
         body = self.mujoco.mj_name2id(self.model, self.mujoco.mjtObj.mjOBJ_BODY, joint.child)
         if body < 0 or self.model.body_dofnum[body] != joint.nv:
-            raise InputError(
+            text = (
                 f"the MJCF of model {self.ours.name!r} has no body {joint.child!r} with the {joint.nv} velocities of "
-                f"joint {name!r}; give a document with the bodies of this model.",
-                joint=name,
-                link=joint.child,
-                field="document",
-                allowed=joint.nv,
+                f"joint {name!r}; give a document with the bodies of this model."
             )
+            raise InputError(text, joint=name, link=joint.child, field="document", allowed=joint.nv)
         first = self.model.body_jntadr[body]
         at, rate = int(self.model.jnt_qposadr[first]), int(self.model.jnt_dofadr[first])
         order = np.arange(own_q.start, own_q.stop)

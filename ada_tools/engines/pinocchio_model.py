@@ -125,13 +125,11 @@ class PinocchioModel(PinocchioTree):
         lacking = [name for name, made in self.constraints.items() if made is None]
         if lacking:
             kind = self.ours.loops[lacking[0]].kind
-            raise InputError(
+            text = (
                 f"pinocchio has no constraint for the loop {lacking[0]!r} of model {self.ours.name!r}, a {kind} joint; "
-                "it supports fixed, spherical, and, for planar loops, revolute joints. Use solver='dense'.",
-                loop=lacking[0],
-                field="kind",
-                value=kind,
+                "it supports fixed, spherical, and, for planar loops, revolute joints. Use solver='dense'."
             )
+            raise InputError(text, loop=lacking[0], field="kind", value=kind)
         models, datas = self.pin.StdVec_RigidConstraintModel(), self.pin.StdVec_RigidConstraintData()
         for made in self.constraints.values():
             models.append(made)
@@ -158,14 +156,12 @@ class PinocchioModel(PinocchioTree):
         a = self.own_velocity(found)
         worst = self.imbalance(q, v, load, a, self._loop_efforts(q, models, datas))
         if not worst < BALANCE:
-            raise InputError(
+            text = (
                 f"pinocchio's constraintDynamics does not solve the equations of model {self.ours.name!r} in this "
                 f"state (relative error {worst:.1e}): the configuration may be singular, or the velocities violate the "
-                "constraints. Project them onto the constraints, or use solver='dense'.",
-                field="solver",
-                value=CONSTRAINT_DYNAMICS,
-                allowed=(DENSE,),
+                "constraints. Project them onto the constraints, or use solver='dense'."
             )
+            raise InputError(text, field="solver", value=CONSTRAINT_DYNAMICS, allowed=(DENSE,))
         return a
 
     def _loop_efforts(self, q: Array, models: Any, datas: Any) -> Array:

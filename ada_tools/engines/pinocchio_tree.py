@@ -207,13 +207,8 @@ class PinocchioTree:
         for link, given in (external or {}).items():
             wrench = np.asarray(given, dtype=float)
             if wrench.shape != (6,):
-                raise InputError(
-                    f"the wrench on link {link!r} has shape {wrench.shape}; it needs 6 numbers.",
-                    link=link,
-                    field="external",
-                    value=wrench.shape,
-                    allowed=(6,),
-                )
+                text = f"the wrench on link {link!r} has shape {wrench.shape}; it needs 6 numbers."
+                raise InputError(text, link=link, field="external", value=wrench.shape, allowed=(6,))
             frame = self.frame(link)
             total += frame.Jv.T @ (frame.R @ wrench[:3]) + frame.Jw.T @ (frame.R @ wrench[3:])
         return total
