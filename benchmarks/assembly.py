@@ -13,7 +13,7 @@ from ada_dynamics.dynamics import quantities
 from ada_dynamics.expr import Function, cost
 from ada_dynamics.expr.operation_count import critical_path
 from ada_dynamics.jit import Kernel, Signature
-from ada_dynamics.jit.loop_kernel import LoopKernel
+from ada_dynamics.jit.generic import LoopKernel
 from ada_dynamics.spatial.rotation import IDENTITY
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import Vec3

@@ -13,7 +13,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
-from ada_dynamics.jit.loop_kernel import LoopKernel
+from ada_dynamics.jit.generic import LoopKernel
 from benchmarks import machine, peers, robots
 from benchmarks.native import evaluate, rows_in_turn
 from benchmarks.peers import PINOCCHIO, Pinocchio

@@ -22,10 +22,10 @@ from ada_dynamics.expr.evaluation import without_lanes
 from ada_dynamics.expr.graph import ADD, COS, FMA, LANE_SUM, MUL, REC, SIN, SQRT, SUB, Expr
 from ada_dynamics.expr.operation_count import critical_path
 from ada_dynamics.jit import Kernel, Target
-from ada_dynamics.jit.emit_kernel import single_vector_bits
+from ada_dynamics.jit.elementary import sincos_definition
 from ada_dynamics.jit.fused import fused
-from ada_dynamics.jit.llvm_text import Lanes
-from ada_dynamics.jit.sincos import sincos_definition
+from ada_dynamics.jit.lowering import Lanes
+from ada_dynamics.jit.scalar import single_vector_bits
 from benchmarks import peers, robots
 from benchmarks.native import batch_by_address, rows_in_turn
 from benchmarks.peaks import Mixture, at_best_rate, best_rate, divisions, latencies, one_by_one

@@ -10,7 +10,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.jit import Kernel
-from ada_dynamics.jit.loop_kernel import LoopKernel
+from ada_dynamics.jit.generic import LoopKernel
 from benchmarks.timing import Contender
 
 

@@ -20,8 +20,8 @@ from ada_dynamics.expr import Scalar
 from ada_dynamics.expr.graph import ADD, COS, FMA, MUL, NEG, REC, SELECT, SIN, SQRT, SUB
 from ada_dynamics.jit import Kernel, Signature, Target
 from ada_dynamics.jit.compiler import compile_text, load
-from ada_dynamics.jit.emit import multiply_add, preamble
-from ada_dynamics.jit.llvm_text import Body, Lanes
+from ada_dynamics.jit.expressions import multiply_add, preamble
+from ada_dynamics.jit.lowering import Body, Lanes
 from benchmarks.timing import CLOCK, Contender
 
 CHAINS = 14  # with two constants in 16 registers; a unit needs four or five of them, and there are two or three

@@ -204,7 +204,7 @@ class ClosedDynamics:
 
     def system(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.System:
         """Of one state, or of rows of them."""
-        kernel = self.kernels.get("loop system", lambda: closed.system(self.tree, self.plans), on_tape=True)
+        kernel = self.kernels.get("loop system", lambda: closed.system(self.tree, self.plans), quick=True)
         if wrenches is None:
             wrenches = np.zeros((*q.shape[:-1], 6 * len(self.tree.bodies)))
         run = kernel.single_status if q.ndim == 1 else kernel.batch_status

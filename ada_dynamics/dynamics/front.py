@@ -22,7 +22,7 @@ from ada_dynamics.dynamics.computation import Computation
 from ada_dynamics.dynamics.loop_queries import LoopQueries
 from ada_dynamics.dynamics.parameter_queries import ParameterQueries
 from ada_dynamics.jit import Kernel
-from ada_dynamics.jit.loop_kernel import LoopKernel
+from ada_dynamics.jit.generic import LoopKernel
 from ada_dynamics.model.model import Model
 
 

@@ -23,10 +23,10 @@ from ada_dynamics.dynamics.tiers import ROBUST
 from ada_dynamics.errors import InputError
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.hybrid.lane_tree import lane_tree
-from ada_dynamics.jit import Kernel, Signature, TapeKernel, Target
+from ada_dynamics.jit import Kernel, Signature, Target
 from ada_dynamics.jit.estimate import instructions
 from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.jit.loop_kernel import LoopKernel
+from ada_dynamics.jit.generic import LoopKernel
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.regroup import depth
@@ -84,7 +84,7 @@ class Kernels:
 
     @property
     def large(self) -> bool:
-        """True if the model's own code would take too long to compile: then it is interpreted."""
+        """True if the code of the model is long: it is compiled in parts, and for few quantities only."""
         if self.closed is not None:
             return self.model.nv > SPECIALISE_UP_TO
         return self.generic and is_long(self.model)
@@ -146,10 +146,10 @@ class Kernels:
             self._fingerprint = tree_fingerprint(self.tree)
         return self._fingerprint
 
-    def get(self, name: str, make: Callable[[], Quantity], of_links: bool = False, on_tape: bool = False) -> Kernel:
+    def get(self, name: str, make: Callable[[], Quantity], of_links: bool = False, quick: bool = False) -> Kernel:
         """The kernel of a quantity of the bodies, or of the single links where some are fixed to each other.
 
-        On a tape it is sooner there: for what is asked for now and then, by code that takes longer than the kernel.
+        Quick compilation is for quantities that are computed rarely.
         """
         kernel = self._kernels.get(name)
         if kernel is None:
@@ -157,9 +157,8 @@ class Kernels:
             signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
             fingerprint = tree_fingerprint(self.model.full_tree) if of_links else self.fingerprint()
             key = f"{fingerprint}|{quantity.name}"
-            made = TapeKernel if self.large or on_tape else Kernel
-            # Threads that meet here get the same one.
-            kernel = self._kernels.setdefault(name, made(signature, quantity.trace, key, checked=self._checked))
+            made = Kernel(signature, quantity.trace, key, checked=self._checked, quick=quick)
+            kernel = self._kernels.setdefault(name, made)  # all threads use the same one
         return kernel
 
     @cached_property
@@ -169,8 +168,7 @@ class Kernels:
             return None
         made = quantity("positions", self.tree, ("q",), {}, lambda **_: {})
         signature = Signature(made.name, tuple(made.inputs.items()), ())
-        kind = TapeKernel if self.large else Kernel
-        return kind(signature, made.trace, f"{self.fingerprint()}|{made.name}")  # it judges whatever is checked
+        return Kernel(signature, made.trace, f"{self.fingerprint()}|{made.name}")  # used whatever is checked
 
     def forward(self, external: bool) -> Kernel:
         """Forward dynamics."""

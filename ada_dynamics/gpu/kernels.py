@@ -19,7 +19,7 @@ from ada_dynamics.expr.operation_count import cost
 from ada_dynamics.gpu.arrays import LARGEST, ArrayView, Device, DeviceArray, Strided
 from ada_dynamics.gpu.ptx import threads_module
 from ada_dynamics.jit.compiler import compile_text
-from ada_dynamics.jit.native import Report, obtain
+from ada_dynamics.jit.native import Module, Report, obtain
 from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.target import Target
 
@@ -62,7 +62,7 @@ class ThreadKernel:
         """PTX, or the object code of the CPU."""
         start = time.perf_counter()
         kind = f"threads{self.bits}"
-        code, metadata = obtain(self._key, kind, self._text, self.device.target, level=0)
+        code, metadata = obtain(self._key, kind, self._compiled_module, self.device.target, level=0)
         self.report.seconds[kind] = time.perf_counter() - start
         self.report.cached[kind], self.report.flops = metadata["cached"], metadata["flops"]
         return code
@@ -72,11 +72,11 @@ class ThreadKernel:
         target = Target.gpu(capability)
         return compile_text(self._module(self.trace(), target), target, level=0).decode()
 
-    def _text(self) -> tuple[str, dict[str, Any]]:
+    def _compiled_module(self) -> Module:
         function = self.trace()
         self.signature.expect(function)
         text = self._module(function, self.device.target)
-        return text, {"kernel": function.name, "flops": cost(function).flops}
+        return Module(text, {"kernel": function.name, "flops": cost(function).flops})
 
     def _module(self, function: Function, target: Target) -> str:
         return threads_module(function, target, self.bits, self._over)

@@ -23,11 +23,11 @@ from typing import NamedTuple
 from ada_dynamics.expr.evaluation import expand, without_lanes
 from ada_dynamics.expr.function import COLUMN, Columns, Function
 from ada_dynamics.expr.graph import CONST, COS, NEG, SIN, VAR, Expr, Scalar
-from ada_dynamics.jit.emit import Call, Emitter, NotFinite, either, preamble
-from ada_dynamics.jit.emit_kernel import guard_flag, status_of
+from ada_dynamics.jit.expressions import Call, Emitter, NotFinite, either, preamble
 from ada_dynamics.jit.fused import fused
-from ada_dynamics.jit.llvm_text import Body, Lanes
+from ada_dynamics.jit.lowering import Body, Lanes
 from ada_dynamics.jit.register_allocation import Allocation, SpillSlot, Step, StepKind, Task, allocate
+from ada_dynamics.jit.scalar import guard_flag, status_of
 from ada_dynamics.jit.schedule import results_first
 from ada_dynamics.jit.target import Target
 

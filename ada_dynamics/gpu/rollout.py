@@ -18,7 +18,7 @@ from ada_dynamics.gpu.arrays import Device, DeviceArray
 from ada_dynamics.gpu.batch_dynamics import applied, device_of
 from ada_dynamics.gpu.kernels import ThreadKernel, launch, put_rows, rows_of
 from ada_dynamics.jit import Kernel, Signature
-from ada_dynamics.jit.marching import MarchState
+from ada_dynamics.jit.integrator import IntegratorState
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.motion import Motion
 from ada_dynamics.simulation.number_march import NumberMarch
@@ -30,7 +30,7 @@ _KERNELS: WeakKeyDictionary[Motion, dict[str, ThreadKernel]] = WeakKeyDictionary
 
 
 def step_quantity(system: System, method: Method, h: float) -> Quantity:
-    """State after a time step h with closed loops: the integrator of `jit.marching`, traced on expressions."""
+    """State after a time step h with closed loops: the integrator of `jit.integrator`, traced on expressions."""
     settle, size = system.settle, system.size
 
     def body(x: Vector, u: Vector) -> Traced:
@@ -47,7 +47,7 @@ def step_quantity(system: System, method: Method, h: float) -> Quantity:
 
         if method.is_direct:
             return Traced({"next": list(run(system.step, x=x, u=u, t=[0.0]))}, guards)
-        s = MarchState(n=size, used=size, stages=method.stages, every=1, h=h)
+        s = IntegratorState(n=size, used=size, stages=method.stages, every=1, h=h)
         rate: Callable[..., Any] = lambda state, t: run(system.rate, x=list(state), u=u, t=[t])  # noqa: E731
         march = NumberMarch(s, _objects(x), method.table(), rate, None if settle is None else settled)
         march.step()

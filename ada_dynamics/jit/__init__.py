@@ -4,7 +4,6 @@
 from ada_dynamics.jit.cache import ObjectCache, source_hash
 from ada_dynamics.jit.kernel import GuardError, Kernel, KernelInfo
 from ada_dynamics.jit.signature import Signature
-from ada_dynamics.jit.tape_kernel import TapeKernel
 from ada_dynamics.jit.target import Target
 
-__all__ = ["GuardError", "Kernel", "KernelInfo", "ObjectCache", "Signature", "TapeKernel", "Target", "source_hash"]
+__all__ = ["GuardError", "Kernel", "KernelInfo", "ObjectCache", "Signature", "Target", "source_hash"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled objects on disk: found again by a digest of everything that shaped them, and never trusted blindly.
+"""Cache of compiled objects on disk, keyed by a digest of all inputs of the compilation.
 
-An entry is MAGIC, the SHA-256 of what follows, the length of the metadata, the metadata (JSON) and the object.
-Entries are written to a temporary file and renamed, so that readers and other writers see whole files only.
-A directory or file that belongs to somebody else, or that others may write, is not read.
+An entry consists of MAGIC, the SHA-256 of the remaining bytes, the length of the metadata, the metadata (JSON) and the
+object. Entries are written to a temporary file and renamed, so that concurrent readers and writers see complete files.
+Directories and files that another user owns or may write are not read.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from typing import Any
 _log = logging.getLogger("ada_dynamics")
 
 MAGIC = b"ADAOBJ01"
-# Packages whose sources shape the generated code.
+# Packages whose sources determine the generated code.
 PACKAGES = ("expr", "jit", "spatial", "model", "algorithms", "constraints", "hybrid", "dynamics", "simulation", "gpu")
 DEFAULT_LIMIT = 256 * 2**20
 _SOURCES = Path(__file__).resolve().parents[1]
 _SUFFIX = ".adaobj"
-_FOREIGN = "it is not the user's own directory, or others may write it"
+_FOREIGN = "another user owns the directory or may write to it"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A compiled object and what was noted when it was made."""
+    """Compiled object with metadata."""
 
     code: bytes
     metadata: dict[str, Any]
 
 
 class ObjectCache:
-    """A directory of entries; `directory` None stands for no cache."""
+    """Directory of entries; no cache if `directory` is None."""
 
     def __init__(self, directory: Path | None, limit: int = DEFAULT_LIMIT) -> None:
         self.directory = directory
@@ -51,7 +51,7 @@ class ObjectCache:
 
     @staticmethod
     def default() -> ObjectCache:
-        """The user's own cache: $ADA_CACHE_DIR, else ada_dynamics in $XDG_CACHE_HOME; none with ADA_CACHE=off."""
+        """Cache of the user: $ADA_CACHE_DIR, else ada_dynamics in $XDG_CACHE_HOME; none if ADA_CACHE=off."""
         if os.environ.get("ADA_CACHE", "").lower() in ("off", "0", "no", "false"):
             return ObjectCache(None)
         chosen = os.environ.get("ADA_CACHE_DIR")
@@ -64,14 +64,14 @@ class ObjectCache:
         return ObjectCache(base / "ada_dynamics" if base.is_absolute() else None)
 
     def load(self, key: str) -> Entry | None:
-        """The entry of a key; None where there is none, or none that can be trusted."""
+        """Load the entry of a key; None if it does not exist or cannot be trusted."""
         if self.directory is None or not self._is_ours():
             return None
         path = self.directory / (key + _SUFFIX)
         try:
             with open(path, "rb", opener=_open_no_link) as file:
                 if not _is_private(os.fstat(file.fileno())):
-                    _warn_once(str(path), "it is not the user's own file, or others may write it")
+                    _warn_once(str(path), "another user owns the file or may write to it")
                     return None
                 entry = _decode(file.read())
                 if entry is None:
@@ -87,7 +87,7 @@ class ObjectCache:
             return None
 
     def store(self, key: str, code: bytes, metadata: dict[str, Any]) -> None:
-        """Keep an object; a cache that cannot be written costs one log line, nothing else."""
+        """Store an object; log a warning if the cache cannot be written."""
         if self.directory is None:
             return
         try:
@@ -108,12 +108,12 @@ class ObjectCache:
             _warn_once(str(self.directory), str(error))
 
     def _prune_sometimes(self, key: str) -> None:
-        """Looking at thousands of entries takes longer than writing one: every sixteenth looks, whoever wrote it."""
+        """Prune after one of sixteen entries, because a scan of thousands of entries takes longer than a write."""
         if zlib.crc32(key.encode()) % 16 == 0:
             self.prune()
 
     def prune(self) -> None:
-        """Remove the oldest entries until the rest fit the limit; other processes may do the same meanwhile."""
+        """Remove the least recently used entries above the size limit; safe with concurrent processes."""
         if self.directory is None:
             return
         found = []
@@ -131,13 +131,13 @@ class ObjectCache:
             total -= size
 
     def size(self) -> int:
-        """Bytes of all entries."""
+        """Size of all entries in bytes."""
         if self.directory is None or not self.directory.is_dir():
             return 0
         return sum(item.stat().st_size for item in os.scandir(self.directory) if item.name.endswith(_SUFFIX))
 
     def problem(self) -> str:
-        """Why nothing is kept here; "" where it is, or would be as soon as there is something."""
+        """Reason why the cache cannot be used; "" if it can."""
         if self.directory is None:
             return "there is no cache"
         first = next(folder for folder in (self.directory, *self.directory.parents) if folder.exists())
@@ -159,7 +159,7 @@ class ObjectCache:
 
 @contextlib.contextmanager
 def without_cache() -> Iterator[None]:
-    """Nothing is read from the disk or written there meanwhile: to measure how long things take to make."""
+    """Disable the cache within the block, to measure compile times."""
     before = os.environ.get("ADA_CACHE")
     os.environ["ADA_CACHE"] = "off"
     try:
@@ -172,14 +172,14 @@ def without_cache() -> Iterator[None]:
 
 
 def digest(*parts: str) -> str:
-    """Name of an entry: differs where any of the parts, in order, differs."""
+    """Name of an entry: digest of parts in order."""
     text = "\0".join(f"{len(part)}:{part}" for part in parts)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 @lru_cache(maxsize=8)
 def source_hash(packages: Iterable[str] = PACKAGES, root: Path = _SOURCES) -> str:
-    """Hash of the Python sources of some packages of ada_dynamics: a new version never loads old objects."""
+    """Hash of the Python sources of packages of ada_dynamics, so that objects of other versions are not loaded."""
     total = hashlib.blake2b(digest_size=20)
     for package in packages:
         if (root / package).is_dir():
@@ -188,7 +188,7 @@ def source_hash(packages: Iterable[str] = PACKAGES, root: Path = _SOURCES) -> st
 
 
 def _hash_folder(folder: str, total: hashlib.blake2b) -> None:
-    """Plain system calls: every program start waits for this, and pathlib takes six times as long."""
+    """Hash a folder with system calls, because pathlib takes six times as long and every program start waits for it."""
     total.update(folder.rpartition("/")[2].encode() + b"/")
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda item: item.name):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control laws over generic scalars, compiled: the lines that a person reads are the ones that run in a microsecond."""
+"""Compilation of functions over generic scalars, such as control laws."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ def compiled(
     body: Callable[..., Any],
     otherwise: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
-    """A function of float64 vectors, as machine code.
+    """Compile a function of float64 vectors, which returns one array or a tuple of arrays.
 
-    It gives an array for one output and a tuple of arrays for several. It is compiled here, or taken from the cache, so
-    that its first call takes no longer than the others.
+    The code is compiled or loaded from the cache before the function returns, so that the first call is fast.
 
     Example::
 
@@ -32,22 +31,22 @@ def compiled(
         spring(np.array([5.0, 2.0]), np.array([0.1, 0.2]))
 
     Args:
-        name: for messages.
-        inputs: length of each, by the names of the body's arguments.
-        body: of generic scalars, with + - * / and `ada_dynamics.expr` only; gives lists by the names of outputs, or a
-            `Traced` of them with what must not be negative.
-        otherwise: called with the same arguments where they are no plain vectors of these lengths, where one of them or
-            a result is not finite, or a guard is negative, and where nothing can be compiled. By default it raises
-            InputError, or GuardError.
+        name: name of the function in messages.
+        inputs: length of each argument of the body, by name.
+        body: function of generic scalars that uses + - * / and `ada_dynamics.expr` only; it returns lists by output
+            name, or a `Traced` of lists and guards, which must not be negative.
+        otherwise: function that is called with the same arguments if they are not float64 vectors of these lengths, if
+            a number is not finite, if a guard is negative, or if nothing can be compiled. By default InputError or
+            GuardError is raised.
     """
     kernel = compiled_kernel(name, inputs, body)
     return kernel.python_call(kernel.single if otherwise is None else otherwise)
 
 
 def compiled_kernel(name: str, inputs: Mapping[str, int], body: Callable[..., Any]) -> Kernel:
-    """The kernel of `compiled`, for several callers, each with its own way out where it cannot be used."""
+    """Kernel of `compiled`, for callers with different functions `otherwise`."""
     function = trace(name, inputs, body)
-    # what it computes, not what it is called, decides whether a compiled one can be taken
+    # the key depends on the computation, so that equal functions share an object
     key = hashlib.blake2b(python_source(function).encode(), digest_size=16).hexdigest()
     kernel = Kernel(Signature.of(function), lambda: function, f"{name} {key}")
     kernel.prepare()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LLVM text to machine code, and machine code into this process (through llvmlite)."""
+"""LLVM text to machine code, and its linking into this process, through llvmlite."""
 
 from __future__ import annotations
 
@@ -14,34 +14,33 @@ from functools import lru_cache
 from typing import Any
 
 from ada_dynamics.errors import CompileError
-from ada_dynamics.jit.llvm_text import with_constants
+from ada_dynamics.jit.lowering import with_constants
 from ada_dynamics.jit.target import Target
 
-# LLVM's text parser and pass manager share one global context.
+# The parser and the pass manager of LLVM share one global context.
 _lock = threading.RLock()
 _counter = itertools.count()
-# Functions of the C library that LLVM itself puts in, for copies and zeros, and what Windows adds.
 _COPIES = ("memcpy", "memmove", "memset")
-# By `sys.platform`: names as C has them, and the library that has them all, None for this process.
+# Functions of the C library that LLVM inserts, and the library that exports them (None for this process), by platform.
 CALLED: dict[str, tuple[tuple[str, ...], str | None]] = {
     "linux": (_COPIES, None),
-    # Zeros have functions of their own there, another one on each processor.
+    # memset to zero, on different processors
     "darwin": ((*_COPIES, "bzero", "__bzero"), None),
-    # A function with more than a page of numbers of its own asks for its pages one by one.
+    # stack probes of functions with more than a page of local variables
     "win32": ((*_COPIES, "__chkstk"), "ntdll"),
 }
-# A mark that objects with floating-point numbers carry on Windows: nobody reads what is there.
+# Symbol that objects with floating-point numbers refer to on Windows; its value is not used.
 _MARK = ctypes.c_int()
 MARKS = {"win32": {"_fltused": ctypes.addressof(_MARK)}}
 
 
 class _Process:
-    """The parts of LLVM that live as long as the process, made at first use."""
+    """State of LLVM in this process, created at first use."""
 
     _instance: _Process | None = None
 
     def __init__(self) -> None:
-        import llvmlite.binding as llvm  # here, not above: importing this package must stay cheap
+        import llvmlite.binding as llvm  # not at module level, because the import is slow
 
         self.llvm: Any = llvm
         llvm.initialize_native_target()
@@ -56,7 +55,7 @@ class _Process:
             return cls._instance
 
     def machine(self, target: Target, effort: int = 2) -> Any:
-        """LLVM's target machine; position-independent, so that an object can be loaded anywhere."""
+        """Target machine of LLVM, with position-independent code."""
         llvm = self.llvm
         if target.triple and target.triple.split("-")[0] != llvm.get_process_triple().split("-")[0]:
             llvm.initialize_all_targets()
@@ -68,8 +67,8 @@ class _Process:
 
     def jit(self) -> Any:
         if self.linker is None:
-            # LLVM's older linker puts each section of an object wherever there is room, and aborts the process where
-            # they end up over 2 GB apart, as in programs with hundreds of threads. JITLink keeps them together.
+            # The older linker of LLVM may place sections of an object over 2 GB apart in programs with hundreds of
+            # threads, and then aborts the process. JITLink keeps them together.
             self.linker = self.llvm.create_lljit_compiler(
                 self.machine(Target.host()), use_jit_link=sys.platform != "win32"
             )
@@ -77,7 +76,7 @@ class _Process:
 
 
 def llvm_version() -> str:
-    """Version of LLVM inside llvmlite."""
+    """Version of LLVM in llvmlite."""
     return ".".join(map(str, _Process.get().llvm.llvm_version_info))
 
 
@@ -88,11 +87,11 @@ def _optimised(text: str, target: Target, level: int, effort: int = 2) -> tuple[
     try:
         module = llvm.parse_assembly(with_constants(text))
     except RuntimeError as error:
-        raise CompileError(f"LLVM cannot read the generated text: {error}") from error
+        raise CompileError(f"LLVM cannot parse the generated text: {error}") from error
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     options = llvm.create_pipeline_tuning_options(speed_level=level)
-    # The lanes are written by hand; LLVM's own vectorisers only cost time here.
+    # The code has explicit lanes, so that vectorization would only take time.
     options.slp_vectorization = options.loop_vectorization = options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
@@ -100,15 +99,15 @@ def _optimised(text: str, target: Target, level: int, effort: int = 2) -> tuple[
 
 
 def compile_text(text: str, target: Target, level: int = 2, effort: int = 2) -> bytes:
-    """Machine code of a module, as a relocatable object; for graphics processors PTX, which their driver compiles.
+    """Compile a module to a relocatable object, or to PTX for a GPU.
 
     Args:
         text: LLVM assembly.
-        target: processor.
-        level: of the optimisations before code is generated: 2, or 0 for inlining alone. Straight-line kernels come
-            folded and without repetitions from the graph, so that level 2 only takes longer.
-        effort: of the code generator: 2, or 1, which leaves out what takes most of the time where hundreds of stores
-            follow one another, and gains nothing there: LLVM's second scheduler compares each with all.
+        target: compilation target.
+        level: optimization level before code generation: 2, or 0 for inlining only. Kernels without loops need only 0,
+            because the graph is folded and has no common subexpressions.
+        effort: optimization level of the code generator: 2; 1 without the second scheduler, whose time is quadratic in
+            the number of consecutive stores; or 0, which is fastest.
     """
     with _lock:
         module, machine = _optimised(text, target, level, effort)
@@ -116,14 +115,14 @@ def compile_text(text: str, target: Target, level: int = 2, effort: int = 2) -> 
 
 
 def assembly(text: str, target: Target, level: int = 2) -> str:
-    """Assembler source of a module: to look at, and to compile for another machine; arguments as in `compile_text`."""
+    """Assembly of a module, for inspection and for other machines; arguments as in `compile_text`."""
     with _lock:
         module, machine = _optimised(text, target, level)
         return str(machine.emit_assembly(module))
 
 
 class Library:
-    """Code loaded into this process; it is unmapped when the last user of this object goes away."""
+    """Code loaded into this process; it is unmapped with this object."""
 
     def __init__(self, tracker: Any) -> None:
         self._tracker = tracker
@@ -140,13 +139,12 @@ def load(code: bytes, exports: Iterable[str], symbols: Mapping[str, int] | None 
     """Load an object.
 
     Args:
-        code: what `compile_text` gave.
-        exports: names whose addresses are wanted.
-        symbols: addresses of the functions that the object calls; nothing else is looked up, but for those
-            of the C library that LLVM itself puts in for copies and zeros.
+        code: result of `compile_text`.
+        exports: names of functions whose addresses are required.
+        symbols: addresses of the functions that the object calls, except those of the C library in `CALLED`.
     """
     names, addresses = tuple(exports), {**c_library(), **(symbols or {})}
-    # Code holds no state, so that one copy serves all; LLVM keeps some 10 kB of each copy for good.
+    # Code has no state, so that one copy is shared; LLVM leaks about 10 kB per loaded object.
     key = hashlib.sha256(code).hexdigest() + repr((names, sorted(addresses.items())))
     with _lock:
         library = _alive.get(key)
@@ -165,17 +163,17 @@ def _linked(code: bytes, exports: Iterable[str], symbols: Mapping[str, int]) -> 
     try:
         return Library(builder.link(process.jit(), f"ada_{next(_counter)}"))
     except (RuntimeError, OSError) as error:
-        raise CompileError(f"compiled code cannot be loaded: {error}") from error
+        raise CompileError(f"cannot load compiled code: {error}") from error
 
 
 def python_symbols(names: Iterable[str]) -> dict[str, int]:
-    """Addresses of functions of the Python C API, to be given to `load`."""
+    """Addresses of functions of the Python C API, for `load`."""
     return {name: address(getattr(ctypes.pythonapi, name)) for name in names}
 
 
 @lru_cache(maxsize=1)
 def c_library() -> dict[str, int]:
-    """Addresses, by name, on the system at hand."""
+    """Addresses of the functions in `CALLED` and the symbols in `MARKS` for this platform."""
     names, library = CALLED.get(sys.platform, CALLED["linux"])
     loaded = ctypes.CDLL(library)
     found = {name: address(getattr(loaded, name)) for name in names if hasattr(loaded, name)}
@@ -183,8 +181,8 @@ def c_library() -> dict[str, int]:
 
 
 def address(function: Any) -> int:
-    """Where a function of ctypes begins."""
+    """Address of a ctypes function."""
     found = ctypes.cast(function, ctypes.c_void_p).value
     if found is None:
-        raise CompileError(f"this process has no C function {function}")
+        raise CompileError(f"C function {function} is not available in this process")
     return found

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the code for one state will take, before it is compiled: to choose between programs for the same thing.
+"""Estimate of the run time of the code for one state before compilation, to choose between algorithms.
 
-Long straight-line code runs at the rate at which a processor takes up instructions, so these are counted. A product
-that goes into a sum is one instruction with it; what is spilled makes up for that.
+Straight-line code runs at the instruction rate of the processor, so instructions are counted. Fused multiply-adds count
+as two; spills compensate for the difference.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from ada_dynamics.expr.graph import (
     VAR,
     Expr,
 )
-from ada_dynamics.jit.angles import groups
-from ada_dynamics.jit.emit_kernel import SINGLE_VECTOR_BITS, single_vector_bits
-from ada_dynamics.jit.lanes import padded
+from ada_dynamics.jit.expressions import groups
+from ada_dynamics.jit.lowering import padded
+from ada_dynamics.jit.scalar import SINGLE_VECTOR_BITS, single_vector_bits
 
-# Instructions in place of which one of these could run. A vector of angles takes as long as one angle. There are fewer
-# units for the widest vectors (measured: 0.25 ns for an instruction in place of 0.18, in code that is full of them).
+# Cost of operations in instructions. A vector of angles costs as much as one angle. Processors have fewer units for the
+# widest vectors (measured: 0.25 ns per instruction instead of 0.18).
 _WEIGHT = {ADD: 1.0, SUB: 1.0, MUL: 1.0, NEG: 1.0, SELECT: 2.0, REC: 8.0, SQRT: 12.0, VAR: 0.5, CONST: 0.0, ATAN2: 50.0}
 _SINCOS = 60.0
 _WIDEST = 1.5
 
 
 def instructions(function: Function, vector_bits: int = SINGLE_VECTOR_BITS) -> float:
-    """Number of instructions, about, of the code for one state on a processor with vectors of `vector_bits`."""
+    """Approximate number of instructions of the code for one state on a processor with vectors of `vector_bits`."""
     nodes = function.nodes()
     widest = max(single_vector_bits(function, vector_bits) // 64, 2)
     angles = {node.args[0].index: node.args[0] for node in nodes if node.op in (SIN, COS)}
@@ -71,7 +71,7 @@ def _vectors(numbers: int, widest: int) -> int:
 
 
 def _spread(nodes: Iterable[Expr]) -> set[tuple[int, int]]:
-    """Scalars that are spread over lanes."""
+    """Scalars that are broadcast to lanes, with the number of lanes."""
     return {
         (arg.index, node.lanes)
         for node in nodes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels without a compiler: the same graph as generated Python, for floats and for numpy columns."""
+"""Kernels without a compiler: the graph as generated Python code, for floats and for numpy columns."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.printing import python_source
-from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
+from ada_dynamics.jit.scalar import GUARD_FAILED, NOT_FINITE
 from ada_dynamics.jit.signature import Signature
 
 _log = logging.getLogger("ada_dynamics")
 
 
 def reason_for_fallback() -> str | None:
-    """Why nothing can be compiled here; None where it can."""
+    """Reason why code cannot be compiled; None if it can."""
     if os.environ.get("ADA_JIT", "").lower() in ("off", "0", "no", "false"):
         return "ADA_JIT=off"
     if importlib.util.find_spec("llvmlite") is None:
@@ -34,12 +34,12 @@ def reason_for_fallback() -> str | None:
 
 @lru_cache(maxsize=8)
 def announce(reason: str) -> None:
-    """One log line for each reason."""
-    _log.warning("kernels run as plain Python, which is slow but gives the same answers: %s", reason)
+    """Log a reason once."""
+    _log.warning("kernels run as Python code, which is slow: %s", reason)
 
 
 class PythonBackend:
-    """Runs a kernel as generated Python source."""
+    """Kernel as generated Python code."""
 
     name = "python"
     lanes = 1
@@ -51,11 +51,11 @@ class PythonBackend:
         self._compiled: dict[str, Callable[..., Any]] = {}
 
     def single(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> int:
-        """Status of one state."""
+        """Compute one state; return the status."""
         try:
             *results, guards = self._function("math")(*(array.tolist() for array in inputs))
         except (ZeroDivisionError, ValueError, OverflowError):
-            # Python floats raise where the machine goes on with inf or NaN; numpy does as the machine.
+            # Python floats raise where machine code and numpy continue with inf or NaN.
             columns = [array.reshape(1, -1) for array in inputs]
             return self.batch(columns, [out.reshape(1, *out.shape) for out in outputs], 1, False)
         for out, values in zip(outputs, results, strict=True):
@@ -63,7 +63,7 @@ class PythonBackend:
         return _status([*inputs, *outputs], all(guard >= 0.0 for guard in guards))
 
     def batch(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, columns: bool) -> int:
-        """Status of a batch; numpy works on one column of states at a time."""
+        """Compute a batch by numpy operations on columns; return the status."""
         with np.errstate(all="ignore"):
             *results, guards = self._function("numpy")(*(list(array.T) for array in inputs))
         for (_, shape), out, values in zip(self.signature.outputs, outputs, results, strict=True):
@@ -72,7 +72,7 @@ class PythonBackend:
         return _status([*inputs, *outputs], all(np.all(guard >= 0.0) for guard in guards))
 
     def repeat(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, repeats: int) -> int:
-        """Run `single` over all rows, again and again."""
+        """Run `single` `repeats` times over all rows; return the status."""
         status = 0
         for _ in range(repeats):
             for row in range(count):
@@ -94,6 +94,6 @@ class PythonBackend:
 
 
 def _status(numbers: Sequence[Array], guards_hold: bool) -> int:
-    """The status word of compiled kernels, of inputs and outputs."""
+    """Status word as of compiled kernels."""
     finite = all(np.isfinite(array).all() for array in numbers)
     return (0 if finite else NOT_FINITE) | (0 if guards_hold else GUARD_FAILED)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products taken into the sums that use them, once for all kinds of code: so all of them round at the same places.
+"""Fusion of products and sums to multiply-adds, on the graph, so that all kinds of code have the same roundings.
 
-A compiler that may choose takes in what suits the vectors at hand, and a state's last bits change with the length of
-its batch. Here a product that one sum alone uses goes into it, of two the first; everything else is as it was.
+A compiler that fuses operations itself does it differently for different vector widths, so that the last bits of a
+state would depend on the length of its batch. Here a product is fused if only one sum uses it; of two products, the
+first one.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from ada_dynamics.expr.graph import ADD, CONST, EXTRACT, FMA, MUL, SUB, VAR, Exp
 
 
 def fused(function: Function) -> Function:
-    """The same function with multiply-adds, in the order in which it was written."""
+    """The function with multiply-adds, in the same order."""
     made = _rebuilt(function.nodes(), function.values)
 
     def new(values: Iterable[Scalar]) -> tuple[Scalar, ...]:
         return tuple(made[x.index] if isinstance(x, Expr) else x for x in values)
 
-    alike: dict[int, Function] = {}  # columns that share their function go on sharing it
+    alike: dict[int, Function] = {}  # column groups that share their function
     for one in function.columns:
         if id(one.each) not in alike:
             alike[id(one.each)] = fused(one.each)
@@ -39,7 +40,7 @@ def _columns(one: Columns, each: Function, new: Callable[[Iterable[Scalar]], tup
 
 
 def _rebuilt(nodes: list[Expr], values: Iterable[Scalar]) -> dict[int, Expr]:
-    """The new node for each old one, by the old one's index; inputs and constants stay."""
+    """New node of each node, by the index of the old one; inputs and constants are unchanged."""
     uses = Counter(arg.index for node in nodes for arg in node.args)
     uses.update(value.index for value in values if isinstance(value, Expr))
     made: dict[int, Expr] = {}
@@ -78,5 +79,5 @@ def _multiply_add(node: Expr, product: Expr, made: dict[int, Expr]) -> Expr:
 
 
 def _with_one_negative(a: Expr, b: Expr) -> tuple[Expr, Expr]:
-    """Factors of -a b: the sign goes to a constant, which takes it for nothing, or to the first."""
+    """Factors of -a b: the sign is applied to a constant factor, or to the first one."""
     return (a, negative(b)) if b.op is CONST else (negative(a), b)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel: a traced function that is compiled when it is first called, for one state or for a batch."""
+"""Kernels: traced functions that are compiled at the first call, for one state or for a batch."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,34 +15,31 @@ from ada_dynamics.errors import AdaError, CompileError, InputError
 from ada_dynamics.expr.evaluation import expand
 from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.operation_count import cost
-from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
+from ada_dynamics.jit.elementary import LIMIT
 from ada_dynamics.jit.fallback import PythonBackend, announce, reason_for_fallback
 from ada_dynamics.jit.native import Entry, NativeBackend
 from ada_dynamics.jit.python_call import make_builtin
+from ada_dynamics.jit.scalar import NO_MEMORY, NOT_FINITE
 from ada_dynamics.jit.signature import Signature
-from ada_dynamics.jit.sincos import LIMIT
 from ada_dynamics.jit.target import Target
-
-if TYPE_CHECKING:
-    from ada_dynamics.jit.tape_backend import TapeBackend
 
 Result = Any  # one array for a signature of one output, else a tuple of arrays
 
 
 class GuardError(AdaError, ArithmeticError):
-    """A condition that the kernel needs does not hold for the given state."""
+    """A guard of a kernel fails for the given state."""
 
 
 @dataclass(frozen=True)
 class KernelInfo:
-    """Present state of a kernel.
+    """State of a kernel.
 
     Attributes:
-        backend: "native", "tape" or "python".
-        flops: additions and multiplications of one state.
-        compile_seconds: time to compile or load each object that was needed so far.
-        cached: whether each of these objects came from the cache.
-        lanes: states that the batch code works on at once.
+        backend: "native" or "python".
+        flops: additions and multiplications per state.
+        compile_seconds: time to compile or load each object.
+        cached: whether each of these objects was in the cache.
+        lanes: states that the batch code computes at once.
     """
 
     backend: str
@@ -53,14 +50,15 @@ class KernelInfo:
 
 
 class Kernel:
-    """A function of some input vectors, fast.
+    """Compiled function of some vectors.
 
     Args:
-        signature: names and sizes, known before anything is traced.
-        trace: makes the function; not called where the cache has the object.
-        key: text that differs for any two different functions (the model's fingerprint, the algorithm, options).
-        target: processor; the machine at hand where not given.
-        checked: whether inputs that are not finite are reported (see `emit_kernel`).
+        signature: names and sizes.
+        trace: builds the function; not called if the cache has the object.
+        key: text that differs for any two different functions (fingerprint of the model, algorithm, options).
+        target: processor; the host by default.
+        checked: whether inputs and results that are not finite are reported (see `scalar`).
+        quick: compile without optimization, for functions that are called rarely.
     """
 
     def __init__(
@@ -70,15 +68,16 @@ class Kernel:
         key: str,
         target: Target | None = None,
         checked: bool = True,
+        quick: bool = False,
     ) -> None:
         self.signature = signature
         self._make = trace
         self._key = key
         self._target = target
-        self._checked = checked
+        self._checked, self._quick = checked, quick
         self._lock = threading.RLock()
         self._function: Function | None = None
-        self._backend: NativeBackend | TapeBackend | PythonBackend | None = None
+        self._backend: NativeBackend | PythonBackend | None = None
 
     @property
     def key(self) -> str:
@@ -96,36 +95,35 @@ class Kernel:
             return self._function
 
     @property
-    def backend(self) -> NativeBackend | TapeBackend | PythonBackend:
-        """The code behind the kernel: compiled, or plain Python where nothing can be compiled."""
+    def backend(self) -> NativeBackend | PythonBackend:
+        """Compiled code, or Python without a compiler."""
         with self._lock:
             if self._backend is None:
                 reason = reason_for_fallback()
                 if reason is None:
-                    self._backend = self._compiled(self._target or Target.host())
+                    target = self._target or Target.host()
+                    options = self._checked, self._quick
+                    self._backend = NativeBackend(self.signature, lambda: self.function, self._key, target, *options)
                 else:
                     self._use_python(reason)
             assert self._backend is not None
             return self._backend
 
-    def _compiled(self, target: Target) -> NativeBackend | TapeBackend:
-        return NativeBackend(self.signature, lambda: self.function, self._key, target, self._checked)
-
     def prepare(self, kind: str = "single") -> None:
-        """Compile now, "single" or "batch", rather than at the first call."""
+        """Compile the code for one state ("single") or for batches ("batch") now instead of at the first call."""
         if kind not in ("single", "batch"):
-            raise InputError(f"{self.signature.name}: there is no code {kind!r}; prepare 'single' or 'batch'")
+            raise InputError(f"{self.signature.name}: kind is {kind!r}; it must be 'single' or 'batch'")
         self._run(kind, lambda backend: 0)
 
     def single(self, *arrays: Array, out: Any = None) -> Result:
-        """One state: float64 vectors in, new arrays (or `out`) back."""
+        """Compute one state of float64 vectors; return new arrays or `out`."""
         result, status = self.single_status(*arrays, out=out)
         if status:
             self._raise(arrays, status)
         return result
 
     def single_status(self, *arrays: Array, out: Any = None) -> tuple[Result, int]:
-        """Like `single`, with the status instead of an error where a value is not finite or a guard fails."""
+        """Compute one state; return results and status instead of raising an error."""
         inputs = self.signature.check_single(arrays)
         if out is None:
             outputs = [np.empty(shape) for _, shape in self.signature.outputs]
@@ -137,14 +135,14 @@ class Kernel:
         return self._result(outputs), status
 
     def batch(self, *arrays: Array, out: Any = None) -> Result:
-        """N states: arrays (N, size), rows or columns contiguous; results (N, ...) in the same order of memory."""
+        """Compute N states of arrays (N, size) with contiguous rows or columns; results have the same memory order."""
         result, status = self.batch_status(*arrays, out=out)
         if status:
             self._raise(arrays, status)
         return result
 
     def batch_status(self, *arrays: Array, out: Any = None) -> tuple[Result, int]:
-        """Like `batch`, with the status of all states or-ed together instead of an error."""
+        """Compute N states; return results and the or-ed status of all states instead of raising an error."""
         inputs, count = self.signature.check_batch(arrays)
         columns = _are_columns(inputs)
         if not columns:
@@ -157,33 +155,33 @@ class Kernel:
         return self._result(outputs), self._run("batch", lambda backend: backend.batch(inputs, outputs, count, columns))
 
     def rows_status(self, *arrays: Array, repeats: int = 1) -> tuple[Result, int]:
-        """Like `batch_status`, by the code for one state: it is there already where batch code may have to be compiled.
+        """Compute N states with the code for one state, which may be compiled already; results and or-ed status.
 
         Args:
             arrays: (N, size).
-            repeats: over all rows, for benchmarks.
+            repeats: number of repetitions, for benchmarks.
         """
         inputs, count = self.signature.check_batch(arrays)
         inputs = tuple(map(np.ascontiguousarray, inputs))
         if count < 1 or repeats < 1:
-            raise InputError(f"{self.signature.name}: the rows and the repeats must be at least one")
+            raise InputError(f"{self.signature.name}: at least one row and one repetition are required")
         outputs = self._batch_outputs(count, False)
         status = self._run("single", lambda backend: backend.repeat(inputs, outputs, count, repeats))
         return self._result(outputs), status
 
     def native_repeat(self, *arrays: Array, repeats: int = 1) -> Result:
-        """Run the single-state code `repeats` times over all rows without returning to Python (for benchmarks)."""
+        """Run the code for one state `repeats` times over all rows, for benchmarks."""
         result, status = self.rows_status(*arrays, repeats=repeats)
         if status:
             self._raise(arrays, status)
         return result
 
     def python_call(self, general: Callable[..., Any], parameters: Sequence[str] | None = None) -> Callable[..., Any]:
-        """The fastest callable for one state: anything that it cannot take at once goes to `general` unchanged.
+        """Create the fastest callable for one state, which passes other calls to `general`.
 
         Args:
-            general: called with the same arguments where they are not exactly float64 vectors of the right
-                length, or where the status is not 0; it checks, converts, and raises errors that explain.
+            general: function that is called with the same arguments if they are not float64 vectors of the right
+                length, or if the status is not 0; it converts or raises errors.
             parameters: names of the arguments, to accept keywords, lists and other arrays (see `make_builtin`).
         """
         backend = self.backend
@@ -199,13 +197,13 @@ class Kernel:
             return general
 
     def connect(self, entry: Entry) -> None:
-        """Let a call boundary that was made before this kernel run it, where it is compiled."""
+        """Let the builtins of an entry call this kernel, if it can be compiled."""
         backend = self.backend
         if not isinstance(backend, PythonBackend):
             backend.connect(entry)
 
     def info(self) -> KernelInfo:
-        """Backend, flops, and what was compiled so far."""
+        """Backend, flops, and compiled objects."""
         backend = self.backend
         if isinstance(backend, PythonBackend):
             return KernelInfo(backend.name, cost(self.function).flops, {}, {}, 1)
@@ -214,19 +212,19 @@ class Kernel:
         return KernelInfo(backend.name, flops, dict(report.seconds), dict(report.cached), lanes)
 
     def native_address(self, symbol: str = "kernel") -> int:
-        """Address of compiled code for other compiled code (see `emit_kernel`); CompileError where there is none."""
+        """Address of compiled code (see `scalar` and `batch`); CompileError if it cannot be compiled."""
         backend = self.backend
         if not isinstance(backend, NativeBackend):
             raise CompileError(f"kernel {self.signature.name} is not compiled: {reason_for_fallback()}")
         return backend.address(symbol)
 
-    def _run(self, kind: str, call: Callable[[NativeBackend | TapeBackend | PythonBackend], int]) -> int:
+    def _run(self, kind: str, call: Callable[[NativeBackend | PythonBackend], int]) -> int:
         backend = self.backend
         if not isinstance(backend, PythonBackend):
             try:
                 backend.library(kind)
             except CompileError as error:
-                self.signature.expect(self.function)  # a trace that is not what was declared is refused
+                self.signature.expect(self.function)  # raises if the function differs from the signature
                 self._use_python(str(error))
                 backend = self.backend
         return call(backend)
@@ -258,7 +256,7 @@ class Kernel:
         return outputs
 
     def _one_by_one(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> tuple[Result, int]:
-        """A batch shorter than the lanes, by the code for one state."""
+        """Compute a batch shorter than the lanes with the code for one state."""
         rows = [np.ascontiguousarray(array) for array in inputs]
         found = [out if out.flags.c_contiguous else np.empty(out.shape) for out in outputs]
         status = self._run("single", lambda backend: backend.repeat(rows, found, count, 1))
@@ -280,13 +278,14 @@ class Kernel:
                         value=float(array[tuple(bad[0])]),
                         allowed="finite numbers",
                     )
-            raise InputError(f"{name}: a result is not finite, or an angle is beyond {LIMIT:g} rad")
-        assert status & GUARD_FAILED
-        raise GuardError(f"{name}: a condition of the algorithm does not hold for this state (status {status})")
+            raise InputError(f"{name}: a result is not finite, or an angle exceeds {LIMIT:g} rad")
+        if status & NO_MEMORY:
+            raise MemoryError(f"{name}: no memory for the workspace of the kernel")
+        raise GuardError(f"{name}: a guard of the algorithm fails for this state (status {status})")
 
 
 def _are_columns(inputs: Sequence[Array]) -> bool:
-    """True if every input holds its columns in one piece (and not every one its rows)."""
+    """Return True if the columns of every input are contiguous, but not the rows of every input."""
     if all(array.flags.c_contiguous for array in inputs):
         return False
     return all(array.flags.f_contiguous for array in inputs)

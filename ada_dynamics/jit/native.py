@@ -1,27 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled form of a kernel: objects made or found in the cache when they are first needed."""
+"""Compiled code of kernels: objects are compiled or found in the cache at first use."""
 
 from __future__ import annotations
 
 import ctypes
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.expr.function import Function
 from ada_dynamics.expr.operation_count import cost
-from ada_dynamics.jit import cache, compiler, emit_batch, emit_kernel
+from ada_dynamics.jit import batch, cache, compiler, scalar
 from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.target import Target
 
 
 @dataclass
 class Report:
-    """Objects compiled or loaded so far: seconds, whether each came from the cache, flops."""
+    """Compiled or loaded objects: time in seconds, whether each was in the cache; flops of the function."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     cached: dict[str, bool] = field(default_factory=dict)
@@ -29,30 +31,31 @@ class Report:
 
 
 class Entry(ctypes.Structure):
-    """Addresses of a kernel's code, for the call boundaries that begin there: zero while it is not compiled.
+    """Addresses of the code of a kernel, null until it is compiled; builtin functions of `python_call` read them.
 
-    A boundary can be made before it is known which kernel it will call.
+    A builtin can be created before the kernel that it will call.
     """
 
     _fields_ = [("single", ctypes.c_void_p), ("repeat", ctypes.c_void_p), ("batch", ctypes.c_void_p)]
     _fields_ += [("lanes", ctypes.c_int64)]
 
     def __init__(self, lanes: int, takes_few: bool = False) -> None:
-        """Args: states of the smallest batch of the batch code; whether fewer rows go to the code for one state."""
+        """Args: smallest batch of the batch code; whether the code for one state computes smaller batches."""
         super().__init__(None, None, None, lanes)
         self.takes_few = takes_few
-        self.owner: Any = None  # of the code, which lives as long
+        self.owner: Any = None  # keeps the code loaded
 
 
-def obtain(
-    key: str,
-    kind: str,
-    make: Callable[[], tuple[str, dict[str, Any]]],
-    target: Target,
-    level: int = 2,
-    effort: int = 2,
-) -> tuple[bytes, Any]:
-    """The object of a key, from the cache or compiled (see `compiler`) from what `make` returns (text, metadata)."""
+class Module(NamedTuple):
+    """LLVM text with metadata for the cache, and the effort of the code generator (see `compiler.compile_text`)."""
+
+    text: str
+    metadata: Mapping[str, Any] = MappingProxyType({})
+    effort: int = 2
+
+
+def obtain(key: str, kind: str, make: Callable[[], Module], target: Target, level: int = 2) -> tuple[bytes, Any]:
+    """Object of a key with its metadata, from the cache, or compiled from the module that `make` returns."""
     store = cache.ObjectCache.default()
     name = ""
     if store.directory is not None:
@@ -60,26 +63,33 @@ def obtain(
         entry = store.load(name)
         if entry is not None:
             return entry.code, {**entry.metadata, "cached": True}
-    text, metadata = make()
+    text, given, effort = make()
+    metadata = dict(given)
     code = compiler.compile_text(text, target, level, effort)
     store.store(name, code, metadata)
     return code, {**metadata, "cached": False}
 
 
 class NativeBackend:
-    """Runs compiled code; single-state and batch code are separate objects, so each is paid for only when used."""
+    """Compiled code of a kernel: objects for one state and for batches, each compiled at first use."""
 
     name = "native"
 
     def __init__(
-        self, signature: Signature, trace: Callable[[], Function], key: str, target: Target, checked: bool = True
+        self,
+        signature: Signature,
+        trace: Callable[[], Function],
+        key: str,
+        target: Target,
+        checked: bool = True,
+        quick: bool = False,
     ) -> None:
         self.signature = signature
         self.target = target
         self.report = Report()
         self._trace = trace
-        self._key = f"{key}|{signature}|{checked}"
-        self._checked = checked
+        self._key = f"{key}|{signature}|{checked}|{quick}"
+        self._checked, self._quick = checked, quick
         self._lock = threading.RLock()
         self._libraries: dict[str, compiler.Library] = {}
         self._functions: dict[str, Callable[..., int]] = {}
@@ -87,20 +97,17 @@ class NativeBackend:
 
     @property
     def lanes(self) -> int:
-        """The smallest batch that the batch code takes."""
+        """Smallest batch of the batch code."""
         return self.target.lanes
 
     def library(self, kind: str) -> compiler.Library:
-        """The loaded object "single" or "batch"."""
+        """The loaded object: "single" or "batch"."""
         with self._lock:
             if kind not in self._libraries:
                 start = time.perf_counter()
-                # code for W states stores as it goes; that for one state is in it where results are many
-                many = emit_kernel.WIDE if kind == "single" else emit_batch.WIDE
-                effort = 1 if sum(self.signature.output_sizes) > many else 2
-                make = partial(self._text, kind)
-                code, metadata = obtain(self._key, kind, make, self.target, level=0, effort=effort)
-                self._libraries[kind] = compiler.load(code, _EXPORTS[kind])
+                code, metadata = obtain(self._key, kind, partial(self._module, kind), self.target, level=0)
+                symbols = compiler.python_symbols(scalar.MEMORY)
+                self._libraries[kind] = compiler.load(code, _EXPORTS[kind], symbols)
                 for entry in self._entries:
                     self._fill(entry, kind)
                 self.report.seconds[kind] = time.perf_counter() - start
@@ -109,7 +116,7 @@ class NativeBackend:
             return self._libraries[kind]
 
     def connect(self, entry: Entry) -> None:
-        """From now on boundaries at this entry run this kernel, as soon as it is compiled."""
+        """Let the builtins of an entry call this kernel, as soon as it is compiled."""
         with self._lock:
             if entry.owner is not None:
                 return
@@ -121,27 +128,27 @@ class NativeBackend:
     def _fill(self, entry: Entry, kind: str) -> None:
         library = self._libraries[kind]
         if kind == "batch":
-            entry.batch = library.address(emit_batch.ROWS)
+            entry.batch = library.address(batch.ROWS)
         else:
-            entry.repeat = library.address(emit_kernel.REPEAT) if entry.takes_few else None
-            entry.single = library.address(emit_kernel.SINGLE)
+            entry.repeat = library.address(scalar.REPEAT) if entry.takes_few else None
+            entry.single = library.address(scalar.SINGLE)
 
     def address(self, symbol: str) -> int:
-        """Address of a compiled function, for other compiled code; valid while this object lives."""
+        """Address of a compiled function, valid while this object lives."""
         kind = next(kind for kind, exports in _EXPORTS.items() if symbol in exports)
         return self.library(kind).address(symbol)
 
     def single(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> int:
-        """Status of one state."""
-        return self._call(emit_kernel.SINGLE, inputs, outputs)
+        """Compute one state; return the status."""
+        return self._call(scalar.SINGLE, inputs, outputs)
 
     def batch(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, columns: bool) -> int:
-        """Status of a batch of at least `lanes` states; the GIL is released meanwhile."""
-        return self._call(emit_batch.COLUMNS if columns else emit_batch.ROWS, inputs, outputs, count)
+        """Compute a batch of at least `lanes` states without the interpreter lock; return the status."""
+        return self._call(batch.COLUMNS if columns else batch.ROWS, inputs, outputs, count)
 
     def repeat(self, inputs: Sequence[Array], outputs: Sequence[Array], count: int, repeats: int) -> int:
-        """Run the single-state code over all rows, again and again."""
-        return self._call(emit_kernel.REPEAT, inputs, outputs, count, repeats)
+        """Run the code for one state `repeats` times over all rows; return the status."""
+        return self._call(scalar.REPEAT, inputs, outputs, count, repeats)
 
     def _call(self, symbol: str, inputs: Sequence[Array], outputs: Sequence[Array], *numbers: int) -> int:
         function = self._functions.get(symbol)
@@ -151,20 +158,23 @@ class NativeBackend:
             function = self._functions[symbol] = kind(self.address(symbol))
         return function(*map(_address, inputs), *map(_address, outputs), *numbers)
 
-    def _text(self, kind: str) -> tuple[str, dict[str, Any]]:
-        function = self._trace()
-        module = emit_kernel.single_module if kind == "single" else emit_batch.batch_module
-        return module(function, self.target, self._checked), {"kernel": function.name, "flops": cost(function).flops}
+    def _module(self, kind: str) -> Module:
+        with pause_garbage_collection():
+            function = self._trace()
+            writer = scalar if kind == "single" else batch
+            text = writer.module(function, self.target, self._checked)
+        effort = 0 if self._quick else writer.effort(function, self.target)
+        return Module(text, {"kernel": function.name, "flops": cost(function).flops}, effort)
 
 
 def _address(array: Any) -> int:
-    """Where the data of an array is; the first way is four times faster than `ndarray.ctypes`."""
+    """Address of the data of an array; `from_buffer` is four times as fast as `ndarray.ctypes`."""
     if array.flags.carray:
         return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
     return int(array.ctypes.data)
 
 
 _EXPORTS = {
-    "single": (emit_kernel.SINGLE, emit_kernel.REPEAT),
-    "batch": (emit_batch.ROWS, emit_batch.COLUMNS),
+    "single": (scalar.SINGLE, scalar.REPEAT),
+    "batch": (batch.ROWS, batch.COLUMNS),
 }

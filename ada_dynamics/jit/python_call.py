@@ -32,8 +32,8 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.jit import compiler
-from ada_dynamics.jit.llvm_text import Body
-from ada_dynamics.jit.native import Entry, obtain
+from ada_dynamics.jit.lowering import Body
+from ada_dynamics.jit.native import Entry, Module, obtain
 from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.target import Target
 
@@ -124,7 +124,7 @@ class _MethodDef(ctypes.Structure):
 
 
 class _Self(tuple[Any, ...]):
-    """`self` of a builtin: (context, general, owner of everything that the code refers to)."""
+    """`self` of a builtin: (context, general, owner of all referenced objects)."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the object whose method `general` is: its attribute of the same name creates the builtin again."""
@@ -216,7 +216,7 @@ def _compiled(
     key: object, make: Callable[[], str], exports: Sequence[str], symbols: dict[str, int]
 ) -> compiler.Library:
     text = f"builtin|{key}|{sys.implementation.cache_tag}|numpy {np.lib.NumpyVersion(np.__version__).major}"
-    code, _ = obtain(text, "builtin", lambda: (make(), {}), Target.host())
+    code, _ = obtain(text, "builtin", lambda: Module(make()), Target.host())
     return compiler.load(code, exports, {**compiler.python_symbols(SYMBOLS), **symbols})
 
 
@@ -245,7 +245,7 @@ def is_available() -> bool:
 
 
 def array_fields() -> dict[str, int]:
-    """Offsets of the fields of an array object, whatever the size of the object header."""
+    """Offsets of the fields of an array object, for any size of the object header."""
     return {name: object.__basicsize__ + offset for name, offset in _FIELDS.items()}
 
 
@@ -470,7 +470,7 @@ def _array_numbers() -> str:
 def _list_numbers() -> str:
     """Doubles of a list or tuple of floats and ints (and derived classes: bool, numpy.float64); no text, no None.
 
-    A reference to each item is kept while it is read, because another thread may change the list.
+    The code owns a reference to each item while it is read, because another thread may change the list.
     """
     code, (_, parameters) = _Code(), _SHARED["numbers"]
     fail = code.new_label()
@@ -501,7 +501,7 @@ def _list_numbers() -> str:
 
 
 def _result(code: _Code) -> None:
-    """Array for a result: one of the last two if nothing else refers to it and it is unchanged, else a new one.
+    """Array for a result: one of the last two if it is unchanged and not referenced by other objects, else a new one.
 
     Creating an array takes longer than the rest of a call. Two are reused because one may be in use: a = f(a).
     """

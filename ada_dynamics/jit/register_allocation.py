@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Register allocation on the graph: which values are spilled to memory, and how long functions are split into parts.
 
-All later uses are known here, so the value whose next use is farthest away is spilled (Belady, "A study of replacement
+All later uses are known, so the value whose next use is farthest away is spilled (Belady, "A study of replacement
 algorithms for a virtual-storage computer", IBM Systems Journal 5, 1966), to fast memory while there is free space.
 Compilers only use local heuristics on functions of 30 000 operations. Long functions are split into parts, between
 which all values are in memory, because compile time grows faster than linearly with the length of a function.

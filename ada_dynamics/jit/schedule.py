@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orders of instructions.
+"""Instruction scheduling: orders of the nodes of a graph.
 
-In a kernel for one state, what the longest chain of dependences waits for goes first. A processor looks some hundred
-instructions ahead. In the order in which an algorithm was written, the next independent chain is often farther away
-than that; here chains are interleaved. Instructions move within a window only, because values that are ready long
-before they are used do not stay in registers.
+In a kernel for one state, the nodes on the longest chain of dependences are first. A processor looks some hundred
+instructions ahead; in the traced order the next independent chain is often farther away, so chains are interleaved.
+Instructions are moved within a window only, because values that are computed long before their use are spilled.
 
-In a kernel of threads, where others run while one waits, and in batches only the registers count.
+In GPU kernels and batches the order minimizes the number of registers.
 """
 
 from __future__ import annotations
@@ -36,18 +35,18 @@ from ada_dynamics.expr.graph import (
     live_nodes,
 )
 
-# Cycles until a result can be used, typical of current processors.
+# Latencies in cycles, typical of current processors.
 LATENCY = {VAR: 5, CONST: 0, ADD: 4, SUB: 4, MUL: 4, NEG: 1, REC: 14, SQRT: 18, SIN: 60, COS: 60, SELECT: 4}
 LATENCY.update({FMA: 4, PACK: 3, EXTRACT: 3, LANE_SUM: 8, ATAN2: 80})
-ISSUE_WIDTH = 2  # floating-point instructions that start in one cycle
-# Nodes among which the next one is chosen. Of 50 ... 800, measured on arms and a humanoid, 130 was best or near to it.
+ISSUE_WIDTH = 2  # floating-point instructions per cycle
+# Nodes among which the next one is selected; of 50 to 800, 130 is near the optimum for arms and humanoids.
 WINDOW = 130
 
 
 def critical_first(nodes: list[Expr]) -> list[Expr]:
     """Nodes (operands first) in the order in which an ideal processor with ISSUE_WIDTH units would start them.
 
-    It sees the first WINDOW nodes, in the given order, that have not started.
+    The processor selects from the first WINDOW nodes, in the given order, that have not started.
     """
     users: dict[int, list[Expr]] = {node.index: [] for node in nodes}
     waiting: dict[int, int] = {}
@@ -62,8 +61,8 @@ def critical_first(nodes: list[Expr]) -> list[Expr]:
     order: list[Expr] = []
     started: set[int] = set()
     first = entered = cycle = 0  # the window is nodes[first:entered]
-    usable = dict.fromkeys(place, 0)  # cycle from which a node's operands are there, as far as is known
-    coming: list[tuple[int, int, Expr]] = []  # nodes in the window that wait for nothing but their cycle
+    usable = dict.fromkeys(place, 0)  # first cycle in which all operands of a node that have started are ready
+    coming: list[tuple[int, int, Expr]] = []  # nodes in the window whose operands have started
     ready: list[tuple[int, int, Expr]] = []
     while len(order) < len(nodes):
         while first < len(nodes) and nodes[first].index in started:
@@ -96,14 +95,14 @@ def critical_first(nodes: list[Expr]) -> list[Expr]:
 def results_first(
     results: Iterable[Expr], operands: Callable[[Expr], Sequence[Expr]] = attrgetter("args")
 ) -> list[Expr]:
-    """Nodes (operands first) in the order in which each result, one after the other, asks for them.
+    """Nodes in depth-first order (operands first) from each result.
 
-    What is needed for one result alone is made for it and gone: fewer numbers are in use at a time than in the order in
-    which columns of a matrix, say, were written.
+    Values that one result depends on are computed for it, so that fewer values are live than in the traced order, for
+    instance for the columns of a matrix.
 
     Args:
-        results: what is wanted.
-        operands: of a node, in the order in which it asks for them.
+        results: roots of the graph.
+        operands: function that returns the operands of a node in the order of the search.
     """
     order: list[Expr] = []
     seen: set[int] = set()
@@ -123,10 +122,10 @@ def results_first(
 
 
 def hungriest_first(results: Sequence[Expr]) -> list[Expr]:
-    """As `results_first`; a node asks first for the operand that needs the most registers, while the others hold none.
+    """Nodes as in `results_first`; the operand of a node that needs the most registers is computed first.
 
-    Sethi and Ullman, "The generation of optimal code for arithmetic expressions", Journal of the ACM 17, 1970: fewest
-    registers for trees. Graphs with shared nodes only come near it.
+    Sethi and Ullman, "The generation of optimal code for arithmetic expressions", Journal of the ACM 17, 1970: optimal
+    for trees, approximate for graphs with shared nodes.
     """
     needs: dict[int, int] = {}
     asked: dict[int, list[Expr]] = {}
@@ -138,7 +137,7 @@ def hungriest_first(results: Sequence[Expr]) -> list[Expr]:
 
 
 def _cycles_to_the_end(nodes: list[Expr], users: dict[int, list[Expr]]) -> dict[int, int]:
-    """Length of the longest chain from each node to a result."""
+    """Latency of the longest chain from each node to a result."""
     rest: dict[int, int] = {}
     for node in reversed(nodes):
         rest[node.index] = LATENCY[node.op] + max((rest[user.index] for user in users[node.index]), default=0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names and sizes of a kernel's inputs and outputs: known without tracing or compiling anything."""
+"""Signature of a kernel: names and sizes of inputs and outputs, available before tracing, and checks of arguments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FLOAT64 = np.dtype(np.float64)
 
 @dataclass(frozen=True)
 class Signature:
-    """A kernel from the outside.
+    """Names and sizes of the inputs and outputs of a kernel.
 
     Attributes:
         name: name of the kernel (an identifier).
@@ -34,7 +34,7 @@ class Signature:
 
     @staticmethod
     def of(function: Function) -> Signature:
-        """The signature of a traced function."""
+        """Signature of a traced function."""
         return Signature(function.name, tuple(function.inputs.items()), tuple(function.shapes.items()))
 
     @cached_property
@@ -43,10 +43,10 @@ class Signature:
         return tuple(prod(shape) for _, shape in self.outputs)
 
     def expect(self, function: Function) -> None:
-        """Refuse a function that is not what this signature says."""
+        """Raise CompileError if a function has another signature."""
         found = Signature.of(function)
         if (found.inputs, found.outputs) != (self.inputs, self.outputs):
-            raise CompileError(f"kernel {self.name} was declared as {self}, but its trace gave {found}")
+            raise CompileError(f"kernel {self.name} has signature {self}, but its function has {found}")
 
     @cached_property
     def input_shapes(self) -> tuple[tuple[int], ...]:
@@ -54,7 +54,7 @@ class Signature:
         return tuple((size,) for _, size in self.inputs)
 
     def check_single(self, arrays: tuple[Any, ...]) -> tuple[Array, ...]:
-        """The inputs of one state, or an InputError that names the first wrong one."""
+        """Inputs of one state; raises InputError for the first invalid one."""
         if len(arrays) != len(self.inputs):
             self._refuse_count(len(arrays))
         for position, (array, shape) in enumerate(zip(arrays, self.input_shapes, strict=True)):
@@ -68,7 +68,7 @@ class Signature:
         return arrays
 
     def check_batch(self, arrays: tuple[Any, ...]) -> tuple[tuple[Array, ...], int]:
-        """The inputs of a batch and the number of its states, or an InputError."""
+        """Inputs of a batch, and the number of states; raises InputError for the first invalid one."""
         if len(arrays) != len(self.inputs):
             self._refuse_count(len(arrays))
         first = arrays[0]
@@ -80,10 +80,10 @@ class Signature:
         return arrays, count
 
     def check_out(self, out: Any, leading: tuple[int, ...]) -> list[Array]:
-        """Outputs given by the caller."""
+        """Output arrays of the caller; raises InputError if they cannot be used."""
         outs = (out,) if len(self.outputs) == 1 and not isinstance(out, (tuple, list)) else tuple(out)
         if len(outs) != len(self.outputs):
-            raise InputError(f"{self.name}: out must hold {len(self.outputs)} arrays, not {len(outs)}", field="out")
+            raise InputError(f"{self.name}: out must have {len(self.outputs)} arrays, not {len(outs)}", field="out")
         for (name, shape), array in zip(self.outputs, outs, strict=True):
             self._check_array(f"out ({name})", array, leading + shape)
             if not array.flags.writeable:
@@ -92,7 +92,7 @@ class Signature:
 
     def _refuse_count(self, count: int) -> NoReturn:
         wanted = ", ".join(f"{name}[{size}]" for name, size in self.inputs)
-        raise InputError(f"{self.name} takes {len(self.inputs)} arrays ({wanted}), not {count}", value=count)
+        raise InputError(f"{self.name} requires {len(self.inputs)} arrays ({wanted}), not {count}", value=count)
 
     def _check_array(self, name: str, array: Any, shape: tuple[int | None, ...]) -> None:
         wanted = "(" + ", ".join("N" if size is None else str(size) for size in shape) + ")"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processor that code is made for, and the number of states it works on at once."""
+"""Compilation targets: processor, vector width, and sizes that bound the generated code."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ from ada_dynamics.errors import InputError
 class Limits:
     """Sizes that bound generated code and its memory."""
 
-    part: int = 2700  # operations of one function of the code for a block of states, some 25 kB
-    blocks: int = 8  # of states, that are laid out together
-    near: int = 1 << 14  # numbers of all these blocks, of which the nearest two caches have room for more
-    stack: int = 1 << 15  # numbers of results that are laid out on the stack at a time
-    lane_bytes: int = 64 * 2**20  # workspace above which a batch runs state by state: lanes would multiply it
-    column_numbers: int = 2**19  # of a batch, that a tape lays out in columns at a time
-    thread_part: int = 4000  # operations of one function of a kernel of threads
-    registers: tuple[int, int] = (106, 214)  # of a thread for numbers of 64 and 32 bits; other things use the rest
-    written_out: int = 12_000  # operations of columns, up to which a kernel of threads has no loop over them
-    columns: int = 4  # that such a loop computes at once, at most
-    fast_bytes: int | None = None  # fast memory of a thread; where None, that of the processor
+    part: int = 2700  # operations of a part of the code for a block of states, some 25 kB
+    long: int = 12_000  # operations above which the code for one state is split into parts; with SIMD lanes four times
+    single_part: int = 1000  # operations of such a part
+    huge: int = 100_000  # operations above which batches run state by state
+    blocks: int = 8  # blocks of states that are in memory together
+    near: int = 1 << 14  # numbers of these blocks; the first two cache levels have room for more
+    stack: int = 1 << 15  # numbers of results that are on the stack at a time
+    lane_bytes: int = 64 * 2**20  # workspace above which the generic kernel runs batches state by state
+    thread_part: int = 4000  # operations of a part of a GPU kernel
+    registers: tuple[int, int] = (106, 214)  # registers of a GPU thread for numbers of 64 and 32 bits
+    written_out: int = 12_000  # operations of columns up to which a GPU kernel has no loop over them
+    columns: int = 4  # largest number of columns that such a loop computes at once
+    fast_bytes: int | None = None  # shared memory of a GPU thread; None for that of the device
 
 
 @dataclass(frozen=True)
 class Target:
-    """A processor in LLVM's words.
+    """A processor in LLVM terms.
 
     Attributes:
         cpu: LLVM name of the processor.
         features: LLVM feature string, "" for what `cpu` implies.
-        triple: LLVM target triple, "" for the machine at hand.
+        triple: LLVM target triple, "" for the host.
         lanes: doubles in one vector of the batch kernels.
         fma: whether a fused multiply-add is one instruction.
         vector_bits: width of the widest vector register.
@@ -51,21 +53,21 @@ class Target:
 
     @staticmethod
     def host() -> Target:
-        """The machine at hand."""
+        """Target of the host."""
         return _host()
 
     @staticmethod
     def named(name: str) -> Target:
-        """One of the documented variants: "host", "avx512", "avx2", "sse2" or "aarch64"."""
+        """Target by name: "host", "avx512", "avx2", "sse2" or "aarch64"."""
         if name == "host":
             return Target.host()
         if name not in VARIANTS:
-            raise InputError(f"there is no target {name!r}; choose one of {['host', *VARIANTS]}", field="target")
+            raise InputError(f"unknown target {name!r}; choose one of {['host', *VARIANTS]}", field="target")
         return VARIANTS[name]
 
     @property
     def function_attributes(self) -> str:
-        """Attributes of every function: without them LLVM avoids the widest registers on some processors."""
+        """Function attributes, without which LLVM avoids the widest registers of some processors."""
         if self.is_gpu:
             return "nounwind"
         width = f'"prefer-vector-width"="{self.vector_bits}" "min-legal-vector-width"="{self.vector_bits}"'
@@ -73,17 +75,17 @@ class Target:
 
     @property
     def is_gpu(self) -> bool:
-        """True if it runs one state in each of many threads."""
+        """Return True for a GPU, which computes one state per thread."""
         return self.triple == _GPU
 
     @staticmethod
     def gpu(capability: int) -> Target:
-        """A graphics processor by its compute capability, 90 for 9.0; newer ones run code for older ones."""
+        """GPU target for a compute capability (90 for 9.0); newer devices run code for older ones."""
         known = [number for number in PTX if number <= capability]
         if not known:
             raise InputError(
-                f"compute capability {capability // 10}.{capability % 10} is too old; the oldest that can be used is "
-                f"{min(PTX) // 10}.{min(PTX) % 10}.",
+                f"compute capability {capability // 10}.{capability % 10} is not supported; the minimum is "
+                f"{min(PTX) // 10}.{min(PTX) % 10}",
                 field="compute capability",
             )
         best = max(known)
@@ -91,20 +93,20 @@ class Target:
 
     @property
     def fast_bytes(self) -> int:
-        """Memory as near as registers that a thread has for itself, with as many threads as registers allow.
+        """Shared memory per GPU thread, with as many threads as the registers allow.
 
-        Elsewhere it is what the newest graphics processors have: kernels of threads are then the same text.
+        For the CPU it is that of the newest GPUs, so that the text of kernels is the same.
         """
         own = self.limits.fast_bytes
         return _FAST.get(self.cpu, max(_FAST.values())) if own is None else own
 
     def registers(self, bits: int) -> int:
-        """Registers of a thread for numbers of 64 or 32 bits."""
+        """Registers of a GPU thread for numbers of 64 or 32 bits."""
         return self.limits.registers[bits == 32]
 
     @property
     def identity(self) -> str:
-        """Text that differs for any two targets whose code differs."""
+        """Text that differs for targets with different code."""
         own = f"{self.triple}|{self.cpu}|{self.features}|{self.lanes}|{self.fma}|{self.vector_bits}"
         return f"{own}|{self.limits}"
 

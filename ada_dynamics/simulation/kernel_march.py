@@ -16,11 +16,11 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.quantities import Quantity
-from ada_dynamics.jit import Kernel, marching
-from ada_dynamics.jit.emit_batch import COLUMNS
-from ada_dynamics.jit.emit_kernel import SINGLE
+from ada_dynamics.jit import Kernel, integrator
+from ada_dynamics.jit.batch import COLUMNS
 from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.jit.march_text import march
+from ada_dynamics.jit.integrator import compiled_integrators
+from ada_dynamics.jit.scalar import SINGLE
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.number_march import NumberMarch
 from ada_dynamics.simulation.stepper import march_state
@@ -82,7 +82,7 @@ class KernelMarch:
         """
         self.kernels, self.method, self.h, self.origin = kernels, method, h, origin
         self._is_native = reason_for_fallback() is None
-        lanes = march().lanes if self._is_native else 1
+        lanes = compiled_integrators().lanes if self._is_native else 1
         self._size, self._many = len(x), x.ndim == 2
         self._wanted = x.shape[-1] if self._many else 1
         self._count = _padded(self._wanted, lanes) if self._many else 1
@@ -90,7 +90,7 @@ class KernelMarch:
         self._lanes, self._hold = lanes, hold
         self.start(x, u)
         self._t = np.zeros(self._count)
-        self._table = np.concatenate([method.table(), marching.backward_table(method.A, method.b, method.c)])
+        self._table = np.concatenate([method.table(), integrator.backward_table(method.A, method.b, method.c)])
         inputs = self._u[0].size
         self.inputs = -(-inputs // lanes) * lanes
         self._work = np.zeros((method.stages + 7) * self._x.size + self.inputs)
@@ -154,14 +154,14 @@ class KernelMarch:
         name = "backward_direct" if self.method.is_direct else "backward_fixed"
         return self._run(name, s, self.rows(kept * steps), given) == steps
 
-    def _state(self, first: int, steps: int) -> marching.MarchState:
+    def _state(self, first: int, steps: int) -> integrator.IntegratorState:
         s = self._s
         s.first, s.steps, s.every, s.phase, s.done = first, steps, 1, 0, 0
         s.h, s.origin = self.h, self.origin
         s.next_u = self._u[0].size if len(self._u) > 1 else 0
         return s
 
-    def _prepared(self) -> marching.MarchState:
+    def _prepared(self) -> integrator.IntegratorState:
         """The state of the march, with all that stays as it is."""
         s = march_state(self.method, self._table, 0.0)
         s.n = self._x.size
@@ -175,14 +175,16 @@ class KernelMarch:
                 setattr(s, field, None if kernel is None else kernel.native_address(symbol))
         return s
 
-    def _run(self, name: str, s: marching.MarchState, rows: Array | None, given: dict[str, Any] | None = None) -> int:
+    def _run(
+        self, name: str, s: integrator.IntegratorState, rows: Array | None, given: dict[str, Any] | None = None
+    ) -> int:
         """Number of steps done."""
         if not self._is_native:
             return _Numbers(self, s, rows, given or {}).run(name)
         s.u, s.log = self._u.ctypes.data, None if rows is None else rows.ctypes.data
         for field, array in (given or {}).items():
             setattr(s, field, None if array is None else array.ctypes.data)
-        getattr(march(), name)(ctypes.addressof(s))
+        getattr(compiled_integrators(), name)(ctypes.addressof(s))
         return int(s.done)
 
 
@@ -193,7 +195,9 @@ class _Stopped(Exception):
 class _Numbers(NumberMarch):
     """The same lines, kernel by kernel."""
 
-    def __init__(self, own: KernelMarch, s: marching.MarchState, rows: Array | None, given: dict[str, Any]) -> None:
+    def __init__(
+        self, own: KernelMarch, s: integrator.IntegratorState, rows: Array | None, given: dict[str, Any]
+    ) -> None:
         super().__init__(s, own._x.reshape(-1), own._table, lambda x, t: x)
         self._own, self._input = own, own._u[0]
         self.has_settle, self.has_log = own.kernels.settle is not None, rows is not None
@@ -207,7 +211,7 @@ class _Numbers(NumberMarch):
     def run(self, name: str) -> int:
         """Number of steps done."""
         with suppress(_Stopped):
-            getattr(marching, name)(self)
+            getattr(integrator, name)(self)
         return int(self.s.done)
 
     def rate(self, x: Array, t: float, out: Array) -> int:

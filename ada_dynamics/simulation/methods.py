@@ -61,7 +61,7 @@ class Method:
         return not self.stages
 
     def table(self) -> Array:
-        """All coefficients in a row, as `jit.marching` reads them."""
+        """All coefficients in a row, as `jit.integrator` reads them."""
         more = () if self.errors is None else self.errors
         return np.concatenate([self.A.ravel(), self.b, self.c, *more])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The marches of `jit.marching` on numbers: where nothing is compiled, and for single steps that kernels leave."""
+"""The marches of `jit.integrator` on numbers: where nothing is compiled, and for single steps that kernels leave."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
-from ada_dynamics.jit import marching
-from ada_dynamics.jit.emit_kernel import NOT_FINITE
-from ada_dynamics.jit.marching import MarchState
+from ada_dynamics.jit import integrator
+from ada_dynamics.jit.integrator import IntegratorState
+from ada_dynamics.jit.scalar import NOT_FINITE
 from ada_dynamics.simulation.methods import Method
 
 Rate = Callable[[Array, float], Array]  # ẋ of a state at a time
@@ -54,7 +54,7 @@ class _Sum:
 
 def explicit_step(method: Method, rate: Rate, x: Array, t: float, h: float) -> Array:
     """The state after a step of an explicit method."""
-    s = MarchState(n=len(x), used=len(x), stages=method.stages, every=1, origin=t, h=h)
+    s = IntegratorState(n=len(x), used=len(x), stages=method.stages, every=1, origin=t, h=h)
     march = NumberMarch(s, x.copy(), method.table(), rate)
     march.step()
     return march.x
@@ -67,7 +67,7 @@ class NumberMarch:
 
     def __init__(
         self,
-        s: MarchState,
+        s: IntegratorState,
         x: Array,
         table: Array,
         rate: Rate,
@@ -87,10 +87,10 @@ class NumberMarch:
         try:
             with np.errstate(all="ignore"):
                 if until is None:
-                    (marching.fixed if s.stages else marching.direct)(self)
+                    (integrator.fixed if s.stages else integrator.direct)(self)
                     return
                 while s.taken == taken:
-                    marching.adaptive_step(self, until)
+                    integrator.adaptive_step(self, until)
         finally:
             s.n, s.known = padded, 0
 

@@ -16,10 +16,9 @@ from ada_dynamics.algorithms.applied_wrench import PARAMETERS
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import GuardError, Kernel
-from ada_dynamics.jit.emit_kernel import GUARD_FAILED, SINGLE
 from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.jit.march_text import CompiledMarch, march
-from ada_dynamics.jit.marching import STEP_TOO_SMALL, MarchState
+from ada_dynamics.jit.integrator import STEP_TOO_SMALL, CompiledIntegrator, IntegratorState, compiled_integrators
+from ada_dynamics.jit.scalar import GUARD_FAILED, SINGLE
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.number_march import MotionError, NumberMarch, StepTooSmallError
@@ -40,9 +39,9 @@ class Counts:
     singular: list[float] = field(default_factory=list)  # times at which singular poses were passed [s]
 
 
-def march_state(method: Method, table: Array, tolerance: float) -> MarchState:
+def march_state(method: Method, table: Array, tolerance: float) -> IntegratorState:
     """A method as a march needs it."""
-    state = MarchState(stages=method.stages, tolerance=tolerance, roots=method.roots, every=1, hold=1)
+    state = IntegratorState(stages=method.stages, tolerance=tolerance, roots=method.roots, every=1, hold=1)
     state.table = table.ctypes.data
     return state
 
@@ -73,8 +72,8 @@ class Stepper:
         own = self._x[: system.size]
         self._numbers = NumberMarch(self._s, own, self._table, self._rate_anywhere, self._settled)
 
-    def _native_march(self) -> CompiledMarch | None:
-        return march() if reason_for_fallback() is None and self.system.is_compiled else None
+    def _native_march(self) -> CompiledIntegrator | None:
+        return compiled_integrators() if reason_for_fallback() is None and self.system.is_compiled else None
 
     @property
     def is_native(self) -> bool:
@@ -197,7 +196,7 @@ class Stepper:
         (self._native.direct if self.method.is_direct else self._native.fixed)(self._address)
         return int(s.done)
 
-    def _kernels_ready(self) -> MarchState:
+    def _kernels_ready(self) -> IntegratorState:
         """The state of the march, with the kernels that it calls."""
         if not self._has_kernels:
             self._s.rate, self._s.settle = (

@@ -30,8 +30,7 @@ from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation import rates
 from ada_dynamics.simulation.rates import Equations, Loads
 
-# Velocities of a robot without code of its own up to which the rate is a tape: to write one down takes some ms a joint.
-ON_TAPE_UP_TO = 256
+COMPILED_UP_TO = 256  # velocities up to which the rate of a large robot is compiled, in about 20 ms per joint
 MANY = 20_000  # rows for which code for batches is compiled
 FEW = 8  # rows that are computed one by one where one of them needs it
 
@@ -61,8 +60,8 @@ class System:
     # --- kernels ------------------------------------------------------------------------------------------------
     @property
     def is_compiled(self) -> bool:
-        """True if the rate is one kernel, compiled or on a tape; else it is computed call by call."""
-        return self.has_step and (self.has_own_code or (self.kernels.large and self.model.nv <= ON_TAPE_UP_TO))
+        """True if the rate is one kernel; else it is computed call by call."""
+        return self.has_step and (self.has_own_code or (self.kernels.large and self.model.nv <= COMPILED_UP_TO))
 
     @property
     def has_own_code(self) -> bool:
@@ -71,7 +70,7 @@ class System:
 
     @property
     def has_step(self) -> bool:
-        """True if a semi-implicit step is one kernel, compiled or, of very large models, interpreted."""
+        """True if a semi-implicit step is one kernel."""
         closed = self.kernels.closed
         return not (closed and closed.plans.is_dense_only)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ada_dynamics import expr
 from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.errors import ModelError
-from ada_dynamics.jit import Kernel, TapeKernel
+from ada_dynamics.jit import Kernel
 from ada_dynamics.model.model import Model
 from ada_tools.commands.common import table
 
@@ -30,7 +30,7 @@ def cost_section(model: Model, guess: NDArray[np.float64] | None = None) -> tupl
         algorithm, forward, inverse = dynamics.algorithm, dynamics.kernel("forward"), dynamics.kernel("inverse")
     except ModelError as problem:
         return {"problem": str(problem)}, [str(problem)]
-    if not isinstance(forward, Kernel) or not isinstance(inverse, Kernel) or isinstance(forward, TapeKernel):
+    if not isinstance(forward, Kernel) or not isinstance(inverse, Kernel) or dynamics.kernels.large:
         text = f"generic kernels serve the {model.nv} velocities of this model: code of its own would be too large"
         return {"kernel": "generic"}, [text]
     made = {

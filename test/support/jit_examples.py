@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ from ada_dynamics.expr import (
 )
 from ada_dynamics.expr.printing import python_source
 from ada_dynamics.jit import Kernel, Signature, Target
-from ada_dynamics.jit.tape_kernel import TapeKernel
+from ada_dynamics.jit.target import Limits
 
 
 def host_runs(name: str) -> bool:
@@ -68,13 +69,15 @@ def key_of(function: Function) -> str:
     return hashlib.blake2b(python_source(expand(function)).encode()).hexdigest()
 
 
-def kernel_of(function: Function, target: str | Target = "host", kind: type[Kernel] = Kernel, **options) -> Kernel:
+def kernel_of(function: Function, target: str | Target = "host", **options) -> Kernel:
     target = Target.named(target) if isinstance(target, str) else target
-    return kind(Signature.of(function), lambda: function, key_of(function), target=target, **options)
+    return Kernel(Signature.of(function), lambda: function, key_of(function), target=target, **options)
 
 
-def tape_of(function: Function, target: str | Target = "host", **options) -> Kernel:
-    return kernel_of(function, target, TapeKernel, **options)
+def parts_of(function: Function, target: str | Target = "host", part: int = 20, **options) -> Kernel:
+    """Kernel whose codes for one state and for batches are split into parts of so many operations."""
+    target = Target.named(target) if isinstance(target, str) else target
+    return kernel_of(function, replace(target, limits=Limits(long=0, single_part=part, part=part)), **options)
 
 
 def close(found, expected, tolerance: float = 1e-14) -> None:

@@ -24,9 +24,8 @@ from paths import ROOT
 CLOCK_READERS = frozenset(
     {
         "ada_dynamics/jit/native.py",  # seconds of compiling, for `report`
-        "ada_dynamics/jit/loop_kernel.py",
+        "ada_dynamics/jit/generic.py",
         "ada_dynamics/gpu/kernels.py",
-        "ada_dynamics/jit/tape_backend.py",
         "ada_dynamics/simulation/simulation.py",  # seconds of computing, for `log.summary`
         "ada_dynamics/simulation/run.py",
         "ada_experiments/space_robots.py",  # seconds of computing, for the reports of commands

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ada_dynamics.dynamics.loop_programs import articulated, assembly
 from ada_dynamics.errors import InputError
-from ada_dynamics.jit.loop_kernel import LoopKernel
+from ada_dynamics.jit.generic import LoopKernel
 from ada_dynamics.model.tree import Tree
 
 ALGORITHMS = ("aba", "ada")  # of forward dynamics

@@ -29,8 +29,7 @@ from ada_dynamics.dynamics.loop_programs.rows import (
     upper,
 )
 from ada_dynamics.expr import Function, select, trace
-from ada_dynamics.jit.loop_kernel import LoopKernel
-from ada_dynamics.jit.loops import LoopBody, LoopPass, LoopProgram, Place
+from ada_dynamics.jit.generic import LoopBody, LoopKernel, LoopPass, LoopProgram, Place
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia

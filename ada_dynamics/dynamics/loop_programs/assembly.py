@@ -41,8 +41,7 @@ from ada_dynamics.dynamics.loop_programs.rows import (
     upper,
 )
 from ada_dynamics.expr import Function, trace
-from ada_dynamics.jit.loop_kernel import LoopKernel
-from ada_dynamics.jit.loops import LoopBody, LoopPass, LoopProgram, Place
+from ada_dynamics.jit.generic import LoopBody, LoopKernel, LoopPass, LoopProgram, Place
 from ada_dynamics.model.inertia_regularization import regularize_inertias
 from ada_dynamics.model.joints import JOINT_TYPES, JointType, Revolute
 from ada_dynamics.model.tree import WORLD, Body, Tree

@@ -11,8 +11,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.expr import Expr
 from ada_dynamics.jit import Signature
-from ada_dynamics.jit.loop_kernel import LoopKernel, LoopTables
-from ada_dynamics.jit.loops import LoopProgram
+from ada_dynamics.jit.generic import LoopKernel, LoopProgram, LoopTables
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.vector import Mat3, Scalar

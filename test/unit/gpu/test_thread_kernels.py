@@ -16,7 +16,7 @@ from ada_dynamics.gpu.kernels import StagedBatches, ThreadKernel
 from ada_dynamics.gpu.ptx import threads_module
 from ada_dynamics.jit import Signature, Target
 from ada_dynamics.jit.compiler import assembly
-from ada_dynamics.jit.emit_kernel import GUARD_FAILED, NOT_FINITE
+from ada_dynamics.jit.scalar import GUARD_FAILED, NOT_FINITE
 from ada_dynamics.jit.target import PTX
 
 HOST = HostDevice()

@@ -11,8 +11,8 @@ from jit_examples import TARGETS, kernel_of
 
 from ada_dynamics.errors import CompileError
 from ada_dynamics.expr import atan2, cos, sin, trace
-from ada_dynamics.jit.llvm_text import Lanes
-from ada_dynamics.jit.sincos import LIMIT, sincos_definition
+from ada_dynamics.jit.elementary import LIMIT, sincos_definition
+from ada_dynamics.jit.lowering import Lanes
 
 FUNCTION = trace("pair", {"x": 1}, lambda x: {"s": (sin(x[0]),), "c": (cos(x[0]),)})
 

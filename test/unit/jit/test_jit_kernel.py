@@ -13,7 +13,7 @@ from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import trace
-from ada_dynamics.jit import GuardError, Target, emit_parts
+from ada_dynamics.jit import GuardError, Target, scalar
 from ada_dynamics.jit.target import Limits
 
 FUNCTION = mixed()
@@ -65,7 +65,7 @@ def test_columns_are_read_and_written_wherever_they_begin_and_nothing_beside_the
 @pytest.mark.parametrize("checked", [True, False])
 def test_code_in_parts_gives_the_bits_of_the_whole(lanes, order, near, checked):
     target = host(lanes, part=10, near=near)
-    parts = emit_parts.block_code(FUNCTION, target, checked)
+    parts = scalar.block_code(FUNCTION, target, checked)
     assert len(parts.names) > 2 and parts.kept > 0
     kernel = kernel_of(FUNCTION, target, checked=checked)
     batch = states(FUNCTION, 71)

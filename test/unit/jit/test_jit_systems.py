@@ -14,13 +14,10 @@ from tiers import nightly
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics.export import quantity_of
-from ada_dynamics.jit import Target, compiler
+from ada_dynamics.jit import Target, batch, compiler, scalar
 from ada_dynamics.jit.compiler import assembly
-from ada_dynamics.jit.emit_batch import batch_module
-from ada_dynamics.jit.emit_kernel import single_module
-from ada_dynamics.jit.march_text import march_text
+from ada_dynamics.jit.integrator import integrator_text
 from ada_dynamics.jit.python_call import EXPORTS, SYMBOLS, builtin_text, shared_text
-from ada_dynamics.jit.tape_text import interpreter_text
 
 SYSTEMS = {
     "linux x86-64": ("linux", Target("x86-64-v3", "", "x86_64-unknown-linux-gnu", 4, True, 256)),
@@ -42,11 +39,10 @@ def quantity(name: str, of: str) -> Callable[[], object]:
 def modules(target: Target) -> dict[str, Callable[[], str]]:
     """Every kind of text that is compiled: the largest call has more than a page of numbers."""
     return {
-        "one state": lambda: single_module(quantity("pa10", "forward")(), target),
-        "batch": lambda: batch_module(quantity("stewart", "forward")(), target),
-        "inverse": lambda: batch_module(quantity("khr1", "inverse")(), target),
-        "march": lambda: march_text(target),
-        "tape": lambda: interpreter_text(8, target),
+        "one state": lambda: scalar.module(quantity("pa10", "forward")(), target),
+        "batch": lambda: batch.module(quantity("stewart", "forward")(), target),
+        "inverse": lambda: batch.module(quantity("khr1", "inverse")(), target),
+        "integrators": lambda: integrator_text(target),
         "call": lambda: builtin_text((700, 70), ((70,), (70, 70))),
         "functions of all calls": shared_text,
     }
@@ -55,7 +51,7 @@ def modules(target: Target) -> dict[str, Callable[[], str]]:
 @pytest.mark.parametrize("system", [name if "x86" in name else nightly(name) for name in SYSTEMS])
 def test_code_calls_only_what_it_is_given(system):
     platform, target = SYSTEMS[system]
-    given = {*compiler.CALLED[platform][0], *compiler.MARKS.get(platform, {}), *SYMBOLS, *EXPORTS}
+    given = {*compiler.CALLED[platform][0], *compiler.MARKS.get(platform, {}), *SYMBOLS, *EXPORTS, *scalar.MEMORY}
     if platform == "darwin":
         given = {f"_{name}" for name in given}
     for kind, text in modules(target).items():
@@ -77,21 +73,21 @@ def test_on_windows_one_library_has_them_all(monkeypatch):
 def test_the_widest_registers_are_used():
     for name, register in (("avx512", "zmm"), ("avx2", "ymm"), ("sse2", "xmm")):
         target = Target.named(name)
-        text = assembly(batch_module(mixed(), target), target)
+        text = assembly(batch.module(mixed(), target), target)
         assert re.search(rf"mulpd\s.*{register}", text) or re.search(rf"fn?m\w+213pd\s.*{register}", text)
     target = Target.named("aarch64")
-    assert re.search(r"fml[as]\s+v\d+\.2d", assembly(batch_module(mixed(), target), target))
+    assert re.search(r"fml[as]\s+v\d+\.2d", assembly(batch.module(mixed(), target), target))
 
 
 def test_multiply_add_is_used_only_where_the_processor_has_it():
-    assert "vfmadd" in assembly(single_module(mixed(), Target.named("avx2")), Target.named("avx2"))
-    text = assembly(single_module(mixed(), Target.named("sse2")), Target.named("sse2"))
+    assert "vfmadd" in assembly(scalar.module(mixed(), Target.named("avx2")), Target.named("avx2"))
+    text = assembly(scalar.module(mixed(), Target.named("sse2")), Target.named("sse2"))
     assert "fmadd" not in text
     assert not re.search(r"call\w*\s+fma", text)
 
 
 def test_code_for_avx2_takes_constants_from_memory_and_spills_to_aligned_memory():
     target = Target.named("avx2")
-    text = assembly(batch_module(mixed(), target), target, level=0)
+    text = assembly(batch.module(mixed(), target), target, level=0)
     assert re.search(r"vfmadd\w+pd\s+\.?L?\w*kept_\w+\(%rip\)", text)
     assert re.search(r"^kernel_lanes:(?:\n.*){1,12}andq\s+\$-32, %rsp", text, re.MULTILINE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of every kind: compiled, on a tape, and without a compiler they give the same answers and refusals."""
+"""Kernels of every kind: compiled, in parts, and without a compiler they give the same results and refusals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from jit_examples import TARGETS, close, kernel_of, mixed, programs, reference, run_program, square, states, tape_of
+from jit_examples import TARGETS, close, kernel_of, mixed, parts_of, programs, reference, run_program, square, states
 from refused import refused
 
 from ada_dynamics.errors import CompileError, InputError
@@ -23,8 +23,8 @@ from ada_dynamics.gpu.kernels import StagedBatches, ThreadKernel
 from ada_dynamics.jit import GuardError, Signature, Target, fallback
 
 FUNCTION = mixed()
-MAKERS = {"native": kernel_of, "tape": tape_of}
-KINDS = [*((kind, target) for kind in MAKERS for target in TARGETS), ("native", "off"), ("tape", "off")]
+MAKERS = {"whole": kernel_of, "parts": parts_of}
+KINDS = [*((kind, target) for kind in MAKERS for target in TARGETS), ("whole", "off")]
 
 
 @pytest.fixture(params=KINDS, ids=" ".join)
@@ -38,7 +38,7 @@ def made(request, monkeypatch):
     def make(function: Function, **options):
         return MAKERS[kind](function, "host" if target == "off" else target, **options)
 
-    make.backend = "python" if target == "off" else kind
+    make.backend = "python" if target == "off" else "native"
     return make
 
 

@@ -24,9 +24,8 @@ from ada_dynamics.expr import (
     trace,
 )
 from ada_dynamics.jit import GuardError, Target
-from ada_dynamics.jit.emit import Emitter
-from ada_dynamics.jit.emit_runs import runs
-from ada_dynamics.jit.llvm_text import Body, Lanes
+from ada_dynamics.jit.expressions import Emitter, lane_stores
+from ada_dynamics.jit.lowering import Body, Lanes
 
 
 def limbs(count: int, steps: int = 3) -> Function:
@@ -68,7 +67,7 @@ def test_only_all_lanes_in_their_order_are_one_run():
 
     trace("runs", {"x": 4}, body)
     for elements, expected in kept["cases"]:
-        found = runs(elements)
+        found = lane_stores(elements)
         assert [(run.position, run.lanes) for run in found] == expected
         for run in found:
             whole = [extract(run.value, lane) for lane in range(4)] if run.lanes == 4 else [run.value]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from ada_dynamics.jit import marching
+from ada_dynamics.jit import integrator
 from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.jit.march_text import march
+from ada_dynamics.jit.integrator import compiled_integrators
 from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.stepper import march_state
@@ -105,7 +105,7 @@ def test_steps_forwards_and_gradients_backwards(name, is_settled):
 
     backwards = KernelMarch(kernels.of, method, x, u, h, hold)
     w, own = RNG.normal(size=N), RNG.normal(size=(5, N))
-    lanes = march().lanes
+    lanes = compiled_integrators().lanes
     by_x, by_u = np.zeros(-(-N // lanes) * lanes), np.zeros((3, backwards.inputs))
     added = np.zeros((5, len(by_x)))
     by_x[:N], added[:, :N] = w, own
@@ -134,7 +134,7 @@ ADAPTIVE = [name for name, method in METHODS.items() if method.is_adaptive]
 
 def adaptive_state(name, kernels, until):
     """One step of the grid, all at once at first; with the state that moves, and where it starts."""
-    method, lanes = METHODS[name], march().lanes
+    method, lanes = METHODS[name], compiled_integrators().lanes
     padded = -(-N // lanes) * lanes
     x, u, t, table = np.zeros(padded), np.zeros(M), np.zeros(1), method.table()
     kernels.kept = u, t, table, np.zeros((method.stages + 3) * padded)
@@ -152,7 +152,7 @@ def adaptive_state(name, kernels, until):
 def test_adaptive_steps_keep_what_they_read_apart_from_what_they_write(name, is_settled):
     kernels = Kernels(is_settled)
     state, x, start = adaptive_state(name, kernels, 0.5)  # much too long: some steps are refused
-    assert march().adaptive(ctypes.addressof(state)) == 0
+    assert compiled_integrators().adaptive(ctypes.addressof(state)) == 0
     assert kernels.problems == [] and state.refused > 0 and state.time == 0.5
     if is_settled:
         assert kernels.calls.count("settle") == state.taken > 0
@@ -181,7 +181,7 @@ class Refusing(Kernels):
 def test_a_trial_that_is_not_finite_is_refused_and_the_next_one_a_quarter_as_long(name):
     kernels = Refusing([1, 1, 1])
     state, x, start = adaptive_state(name, kernels, 0.4)
-    assert march().adaptive(ctypes.addressof(state)) == 0
+    assert compiled_integrators().adaptive(ctypes.addressof(state)) == 0
     node = METHODS[name].c[1]
     assert kernels.times[:5] == pytest.approx([0.0, *(node * h for h in (0.4, 0.1, 0.025, 0.00625))])
     # without an error steps grow tenfold: 0.00625, 0.0625, and what is left
@@ -193,8 +193,8 @@ def test_a_trial_that_is_not_finite_is_refused_and_the_next_one_a_quarter_as_lon
 def test_a_guard_ends_a_march_with_its_status(name):
     for statuses, status in (([2], 2), ([1, 3], 3)):
         state, x, start = adaptive_state(name, Refusing(statuses), 0.4)
-        assert march().adaptive(ctypes.addressof(state)) == status
+        assert compiled_integrators().adaptive(ctypes.addressof(state)) == status
         assert (state.taken, state.time, state.done) == (0, 0.0, 0) and np.array_equal(x[:N], start)
     state, *_ = adaptive_state(name, Refusing([1] * 60), 0.4)
-    assert march().adaptive(ctypes.addressof(state)) == marching.STEP_TOO_SMALL
-    assert 0.25 * marching.SMALLEST_STEP <= state.length < marching.SMALLEST_STEP
+    assert compiled_integrators().adaptive(ctypes.addressof(state)) == integrator.STEP_TOO_SMALL
+    assert 0.25 * integrator.SMALLEST_STEP <= state.length < integrator.SMALLEST_STEP

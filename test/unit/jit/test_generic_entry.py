@@ -16,9 +16,10 @@ from refused import refused
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.jit.march_text import march
+from ada_dynamics.jit.generic import load_entry
+from ada_dynamics.jit.integrator import compiled_integrators
+from ada_dynamics.jit.scalar import NO_MEMORY
 from ada_dynamics.jit.signature import Signature
-from ada_dynamics.jit.table_entry import NO_ROOM, load_entry
 
 pytestmark = pytest.mark.skipif(reason_for_fallback() is not None, reason="nothing can be compiled here")
 NAMES = {"forward": ("q", "v", "tau"), "inverse": ("q", "v", "a"), "mass_matrix": ("q",), "com_jacobian": ("q",)}
@@ -28,7 +29,7 @@ MODEL = random_tree(12, ["revolute", "spherical", "prismatic"], "floating")
 @pytest.fixture(params=["linux", "win32"])
 def system(request, monkeypatch):
     """Where addresses are symbols, and where they are written into the code."""
-    march()  # the linker is that of the system at hand
+    compiled_integrators()  # the linker is that of the system at hand
     monkeypatch.setattr("sys.platform", request.param)
     monkeypatch.setenv("ADA_CACHE", "off")
 
@@ -114,4 +115,4 @@ def test_where_there_is_no_memory_for_the_workspace_the_status_says_so():
     library = load_entry("no room", signature, 2**57, lambda body, room, tables: "0", {}, {})
     q = np.zeros(1)
     kernel = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(library.address("kernel"))
-    assert kernel(q.ctypes.data, q.ctypes.data) == NO_ROOM
+    assert kernel(q.ctypes.data, q.ctypes.data) == NO_MEMORY

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that are too long for one function of the code are compiled in parts, with the same bits."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from jit_examples import TARGETS, kernel_of, mixed, parts_of, reference, states
+
+from ada_dynamics.expr import Function, absolute, cos, evaluate, maximum, minimum, select, sin, sqrt, trace
+from ada_dynamics.jit import Kernel, Signature, Target
+from ada_dynamics.jit.elementary import LIMIT
+from ada_dynamics.jit.target import Limits
+
+FUNCTION = mixed()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_parts_of_the_code_for_one_state_have_the_bits_of_the_whole(target):
+    whole, parts, batch = kernel_of(FUNCTION, target), parts_of(FUNCTION, target), states(FUNCTION, 23)
+    for row in zip(*batch, strict=True):
+        for found, expected in zip(parts.single(*row), whole.single(*row), strict=True):
+            assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_batches_of_huge_functions_run_state_by_state_with_the_same_bits(order):
+    batch = [np.asarray(x, order=order) for x in states(FUNCTION, 23)]
+    huge = kernel_of(FUNCTION, replace(Target.host(), limits=Limits(long=0, single_part=20, huge=0)))
+    for found, expected in zip(huge.batch(*batch), kernel_of(FUNCTION).batch(*batch), strict=True):
+        assert np.array_equal(found, expected)
+
+
+def test_an_output_of_code_in_parts_may_replace_an_input():
+    function = trace("f", {"x": 2, "y": 2}, lambda x, y: {"z": (sin(x[0]) * y[1], x[1] * y[0] + sin(x[0]))})
+    x, y = np.array([0.3, -2.0]), np.array([5.0, 7.0])
+    expected = kernel_of(function).single(x, y)
+    for place in (x.copy(), y.copy()):
+        arguments = (place, y) if place[0] == x[0] else (x, place)
+        assert np.array_equal(parts_of(function, part=1).single(*arguments, out=place), expected)
+
+
+def rational(x, y):
+    """Every operation but sine and cosine, with signs and zeros in every place."""
+    p = x[0] * y[0] - x[1] * y[1]
+    q = x[2] - 3.0 * y[2]
+    r = select(p, q, -p, x[0] * 0.5) / (2.0 + y[1] * y[1])
+    shared = x[0] * x[1]
+    sums = (shared + q, shared - y[0], y[0] - shared, -(shared + r), 1.5 - x[2] * y[2], x[1] * y[0] - 0.25)
+    roots = (sqrt(absolute(q) + 0.5), maximum(r, -r), minimum(p, 0.0), sqrt(-(r - 9.0)))
+    return {"z": (*sums, *roots, x[1], x[1], -x[2], 0.75), "w": shared * p * -2.0}
+
+
+@pytest.mark.skipif("sse2" not in TARGETS, reason="a target without fused multiply-add runs on x86-64 only")
+@pytest.mark.parametrize("make", [kernel_of, parts_of])
+def test_without_fused_instructions_results_have_the_bits_of_the_expressions(make):
+    function = trace("rational", {"x": 3, "y": 3}, rational)
+    kernel = make(function, "sse2")
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        x, y = rng.choice([0.0, -0.0, 1.0, -1.5, *rng.normal(size=4)], size=(2, 3))
+        wanted = evaluate(function, x=x.tolist(), y=y.tolist())
+        for found, expected in zip(kernel.single(x, y), wanted.values(), strict=True):
+            assert found.tobytes() == expected.tobytes()  # a zero keeps its sign
+
+
+@pytest.mark.parametrize("count", range(1, 7))
+def test_an_input_no_result_needs_and_any_angle_out_of_range_are_reported(count):
+    # The sine is multiplied by zero, so that only the check of sines can detect it.
+    function = trace("f", {"x": count, "u": 1}, lambda x, u: {"y": sum(select(sin(a), 2.0, 1.0, 0.0) for a in x)})
+    kernel = parts_of(function, part=2)
+    for i in range(count):
+        x = np.zeros(count)
+        x[i] = 1.1 * LIMIT
+        assert kernel.single_status(x, np.zeros(1))[1] == 1
+        assert kernel.batch_status(np.tile(x, (9, 1)), np.zeros((9, 1)))[1] == 1
+    assert kernel.single_status(np.zeros(count), np.array([np.inf]))[1] == 1
+    assert kernel.single_status(np.zeros(count), np.zeros(1))[1] == 0
+
+
+def test_code_in_parts_is_called_by_its_address():
+    kernel, state = parts_of(FUNCTION), [np.ones(size) for _, size in Signature.of(FUNCTION).inputs]
+    expected = kernel.single(*state)
+    outputs = [np.empty_like(x) for x in expected]
+    native = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 6)(kernel.native_address())
+    assert native(*(x.ctypes.data for x in (*state, *outputs))) == 0
+    assert all(map(np.array_equal, outputs, expected))
+
+
+def recursion(steps: int, outputs: int = 7) -> Function:
+    """A long recursion with products, quotients, and sines of results; about 20 operations for each step."""
+
+    def body(x, y):
+        first, second = x[0], x[1]
+        found = []
+        for i in range(steps):
+            a, b = x[i % len(x)], y[i % len(y)]
+            angle = 0.1 * first - 0.05 * second + a
+            drift = a * b - 0.1 * first * b + 0.05 * (first * first - second * a)
+            bounded = sin(angle) * 0.2 - 0.1 * cos(angle) * first if i % 64 == 0 else 0.1 * angle
+            first, second = (bounded + 0.1 * drift) / (1.5 + 0.1 * first * first), first
+            if i % (steps // outputs) == 0:
+                found.append(first)
+        return {"z": tuple(found), "last": first}
+
+    return trace("recursion", {"x": 5, "y": 3}, body)
+
+
+def test_twenty_thousand_operations_are_right_to_the_last_digits():
+    function = recursion(1_000)
+    kernel = Kernel(Signature.of(function), lambda: function, "recursion 1000", quick=True)
+    assert kernel.info().flops > Limits().long
+    batch = states(function, 9, seed=4)
+    results = kernel.batch(*batch)
+    # Only the last few steps can still be seen in a result: a handful of roundings of numbers near one.
+    for found, one, wanted in zip(
+        results, kernel.single(*(x[0] for x in batch)), reference(function, [x[:1] for x in batch]), strict=True
+    ):
+        assert np.array_equal(found[0], one)
+        assert found[0] == pytest.approx(wanted[0], rel=4e-16, abs=4e-16)
