@@ -129,7 +129,8 @@ def _vjp(
                 "the CPU only: use CPU tensors, q.cpu()."
             )
             raise InputError(text, field="device", allowed=("cpu",))
-        return (None, *_products(matrices(*_arrays(*state)), w))
+        jacobians = (_tensor(x, w) for x in matrices(*_arrays(*state)))
+        return (None, *((w[..., None, :] @ x)[..., 0, :] for x in jacobians))
     positions, *rest = _arrays(*state)
     found = product(positions, *rest, *_arrays(w))
     by_q = dynamics.ambient.gradient(positions, found.dq)
@@ -155,7 +156,3 @@ def _arrays(*tensors: Tensor) -> list[Any]:
 def _tensor(found: Any, like: Tensor) -> Tensor:
     made = torch.from_numpy(found) if isinstance(found, np.ndarray) else torch.from_dlpack(found)
     return made.to(like.dtype)
-
-
-def _products(matrices: Sequence[Any], w: Tensor) -> tuple[Tensor, ...]:
-    return tuple((w[..., None, :] @ _tensor(x, w))[..., 0, :] for x in matrices)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from ada_dynamics import expr
-from ada_dynamics.algorithms.contact_shapes import Obstacle, middle
+from ada_dynamics.algorithms.contact_shapes import BodyObstacle, middle
 from ada_dynamics.algorithms.kinematics import poses, transforms, velocities
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia
@@ -57,7 +57,7 @@ class PairContact(NamedTuple):
     point: Vec3
     radius: Scalar
     law: Law
-    other: Obstacle
+    other: BodyObstacle
 
 
 ContactData: TypeAlias = GroundContact | PairContact

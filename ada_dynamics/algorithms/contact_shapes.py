@@ -21,7 +21,7 @@ class Nearest(NamedTuple):
     outward: Vec3  # unit vector; zero if undetermined, as in the centre of a sphere
 
 
-class Ball(NamedTuple):
+class BodyBall(NamedTuple):
     """A sphere; with radius zero a point."""
 
     body: int
@@ -33,7 +33,7 @@ class Ball(NamedTuple):
         return _from_centre(x - self.centre, self.radius)
 
 
-class Capsule(NamedTuple):
+class BodyCapsule(NamedTuple):
     """All points within a radius of a line segment."""
 
     body: int
@@ -49,7 +49,7 @@ class Capsule(NamedTuple):
         return _from_centre(arm - kept * line, self.radius)
 
 
-class HalfSpace(NamedTuple):
+class BodyHalfSpace(NamedTuple):
     """All points behind a plane."""
 
     body: int
@@ -61,7 +61,7 @@ class HalfSpace(NamedTuple):
         return Nearest(self.normal @ (x - self.point), self.normal)
 
 
-class Box(NamedTuple):
+class BodyBox(NamedTuple):
     """A cuboid."""
 
     body: int
@@ -88,7 +88,7 @@ class Box(NamedTuple):
         return Nearest(distance, self.axes @ Vec3(*way))
 
 
-Obstacle: TypeAlias = Ball | Capsule | HalfSpace | Box
+BodyObstacle: TypeAlias = BodyBall | BodyCapsule | BodyHalfSpace | BodyBox
 
 
 def _from_centre(arm: Vec3, radius: Scalar) -> Nearest:

@@ -169,7 +169,8 @@ def power_balance(
     kinetic, potential = energy_of(motion)
     tau = _efforts(motion, getattr(motion, "tau", None) if efforts is None else efforts)
     friction_speed = _friction_speed(motion, friction_speed)
-    stops = stops or _stops(motion)
+    recorded = _info_of(motion).get("stops")
+    stops = stops or (None if recorded is None else JointStops(**recorded))
     rows = LogIntervals(t, _info_of(motion))
     holds = rows.are_held if is_held is None else is_held
 
@@ -282,11 +283,6 @@ def _efforts(motion: StateTrajectory, tau: ArrayLike | None) -> Array:
         )
         raise InputError(text, field="tau", value=rows.shape, allowed=motion.v.shape)
     return rows
-
-
-def _stops(motion: Any) -> JointStops | None:
-    own = _info_of(motion).get("stops")
-    return None if own is None else JointStops(**own)
 
 
 def _friction_speed(motion: Any, given: float | None) -> float | None:

@@ -268,7 +268,8 @@ class _Grid:
     def filled(self) -> Array:
         """Configurations at all grid points."""
         poses = np.full((*self.shape, self.target.dynamics.model.nq), np.nan)
-        seed = self._nearest()
+        apart = np.linalg.norm(self.coordinates - self.target.origin, axis=-1)
+        seed = tuple(int(i) for i in np.unravel_index(np.argmin(apart), self.shape))  # nearest to the start
         poses[seed] = self._moved_to(self.coordinates[seed])
         front = np.array([seed])
         while len(front):
@@ -289,11 +290,6 @@ class _Grid:
         source, target = source[inside], target[inside]
         new = np.isnan(poses[tuple(target.T)]).any(axis=-1)
         return source[new], target[new]
-
-    def _nearest(self) -> tuple[int, ...]:
-        """Grid point nearest to the start."""
-        apart = np.linalg.norm(self.coordinates - self.target.origin, axis=-1)
-        return tuple(int(i) for i in np.unravel_index(np.argmin(apart), self.shape))
 
     def _moved_to(self, end: Array) -> Array:
         """Configuration moved from the start straight to a grid point."""

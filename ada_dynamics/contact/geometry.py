@@ -96,9 +96,9 @@ class Ball:
         where = f"ball of link {self.link!r}"
         set_values(self, xyz=_vector(self.xyz, f"{where}: xyz"), radius=finite_number(self.radius, f"{where}: radius"))
 
-    def at(self, frame: Frame) -> contact_shapes.Obstacle:
+    def at(self, frame: Frame) -> contact_shapes.BodyObstacle:
         """Obstacle in the frame of its body."""
-        return contact_shapes.Ball(frame.body, point_in(frame, self.xyz), self.radius)
+        return contact_shapes.BodyBall(frame.body, point_in(frame, self.xyz), self.radius)
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,11 @@ class Capsule:
             text = f"{where}: start and end are both {self.start}; take a Ball for a capsule without length."
             raise InputError(text, link=self.link, field="end", value=self.end)
 
-    def at(self, frame: Frame) -> contact_shapes.Obstacle:
+    def at(self, frame: Frame) -> contact_shapes.BodyObstacle:
         """Obstacle in the frame of its body."""
-        return contact_shapes.Capsule(frame.body, point_in(frame, self.start), point_in(frame, self.end), self.radius)
+        return contact_shapes.BodyCapsule(
+            frame.body, point_in(frame, self.start), point_in(frame, self.end), self.radius
+        )
 
 
 @dataclass(frozen=True)
@@ -137,10 +139,10 @@ class Plane:
         where = f"plane of link {self.link!r}"
         set_values(self, xyz=_vector(self.xyz, f"{where}: xyz"), normal=_direction(self.normal, f"{where}: normal"))
 
-    def at(self, frame: Frame) -> contact_shapes.Obstacle:
+    def at(self, frame: Frame) -> contact_shapes.BodyObstacle:
         """Obstacle in the frame of its body."""
         n = frame.pose.rotation.to_parent(triple(self.normal))
-        return contact_shapes.HalfSpace(frame.body, point_in(frame, self.xyz), n)
+        return contact_shapes.BodyHalfSpace(frame.body, point_in(frame, self.xyz), n)
 
 
 @dataclass(frozen=True)
@@ -165,11 +167,11 @@ class Box:
             raise InputError(text, link=self.link, field="rotation", value=R.tolist())
         set_values(self, rotation=tuple(map(tuple, R.tolist())))
 
-    def at(self, frame: Frame) -> contact_shapes.Obstacle:
+    def at(self, frame: Frame) -> contact_shapes.BodyObstacle:
         """Obstacle in the frame of its body."""
         axes: Array = np.array(frame.pose.rotation.matrix()) @ np.array(self.rotation)
         half = tuple(0.5 * s for s in self.size)
-        return contact_shapes.Box(frame.body, point_in(frame, self.xyz), to_mat3(axes), triple(half))
+        return contact_shapes.BodyBox(frame.body, point_in(frame, self.xyz), to_mat3(axes), triple(half))
 
 
 Obstacle: TypeAlias = Ball | Capsule | Plane | Box

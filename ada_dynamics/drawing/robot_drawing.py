@@ -114,7 +114,7 @@ def draw_projection(axes: Any, pose: PlacedRobot, view: ProjectionAxes, alpha: f
             hull[:, 0],
             hull[:, 1],
             facecolor=solid.colour[:3],
-            edgecolor=_darker(solid.colour),
+            edgecolor=tuple(0.55 * c for c in solid.colour[:3]),
             alpha=alpha * solid.colour[3],
             linewidth=0.6,
             zorder=layer,
@@ -155,10 +155,6 @@ def _shaded(colour: Sequence[float], face: Array) -> tuple[float, ...]:
     size = float(np.linalg.norm(normal)) or 1.0
     light = 0.7 + 0.3 * abs(float(normal @ (0.36, -0.48, 0.8))) / size
     return tuple(min(1.0, light * c) for c in colour[:3])
-
-
-def _darker(colour: Sequence[float]) -> tuple[float, ...]:
-    return tuple(0.55 * c for c in colour[:3])
 
 
 def select_plane(poses: Sequence[PlacedRobot], plane: str | None) -> str:

@@ -324,9 +324,9 @@ def test_nearest_points_of_shapes_are_those_of_brute_force():
     rng = np.random.default_rng(5)
     R = np.array(from_rpy(0.3, -0.4, 0.5))
     half, centre = np.array([0.1, 0.2, 0.3]), np.array([0.05, 0, 0.1])
-    box = shapes.Box(0, Vec3(*centre), Mat3.of(R), Vec3(*half))
+    box = shapes.BodyBox(0, Vec3(*centre), Mat3.of(R), Vec3(*half))
     start, end = np.array([0.1, 0, 0]), np.array([0.0, 0.3, 0.2])
-    capsule = shapes.Capsule(0, Vec3(*start), Vec3(*end), 0.05)
+    capsule = shapes.BodyCapsule(0, Vec3(*start), Vec3(*end), 0.05)
     for x in rng.uniform(-0.5, 0.5, (300, 3)):
         own = R.T @ (x - centre)
         outside = np.linalg.norm(np.maximum(np.abs(own) - half, 0.0))
