@@ -20,27 +20,27 @@ _DIFFERENT = 0.1  # sine of the angle between the axes of a cross
 
 @dataclass(eq=False)
 class RigidBody:
-    """A rigid body. Its frame is that of its first link."""
+    """A rigid body, whose frame is that of its first link."""
 
     index: int
     parent: int  # index, or -1
     joint: Joint | None  # None for a root
-    rotation: Array  # of the joint's frame in the parent lump's frame
+    rotation: Array  # of the joint's frame in the parent body's frame
     position: Array
-    links: list[tuple[Link, Array, Array]] = field(default_factory=list)  # with their pose in the lump's frame
+    links: list[tuple[Link, Array, Array]] = field(default_factory=list)  # with rotation and position in the body
 
     @property
     def name(self) -> str:
-        """Name of its first link that has mass, else of its first link."""
+        """Name of the first link with mass, or of the first link."""
         return next((link.name for link, _, _ in self.links if link.mass > 0.0), self.links[0][0].name)
 
     @property
     def mass(self) -> float:
-        """Mass of all its links [kg]."""
+        """Total mass of the links [kg]."""
         return sum(link.mass for link, _, _ in self.links)
 
     def spatial_inertia(self) -> Array:
-        """6x6, [angular; linear], about the origin of its frame."""
+        """Spatial inertia about the origin of the body's frame, (6, 6), [angular; linear]."""
         total = np.zeros((6, 6))
         for link, R, p in self.links:
             c = _skew(p + R @ link.com)
@@ -58,9 +58,12 @@ def _skew(c: Array) -> Array:
 def crosses(
     links: Iterable[Link], joints: Iterable[Joint], loops: Iterable[LoopJoint] = ()
 ) -> dict[str, tuple[Joint, Joint | LoopJoint]]:
-    """Massless links of universal joints, each with its two joints: hinges about different axes through one point.
+    """Find massless links between two hinges whose different axes intersect: the crosses of universal joints.
 
-    The second hinge may be a joint that closes a loop.
+    The second hinge may be a loop joint.
+
+    Returns:
+        The two joints by name of the massless link.
     """
     arriving: dict[str, list[Joint]] = {}
     others: dict[str, list[tuple[Joint | LoopJoint, Array, Array]]] = {}  # with point and axis in the link's frame
@@ -88,7 +91,10 @@ def crosses(
 
 
 def rigid_bodies(robot: Description) -> list[RigidBody]:
-    """The rigid bodies that can be reached from the roots; without dangling joints and second parents."""
+    """Return the rigid bodies reachable from the roots, parents first.
+
+    Joints with unknown links and second parents of a link are ignored.
+    """
     links = {link.name: link for link in reversed(robot.links)}
     children: dict[str, list[Joint]] = {}
     for joint in robot.joints:
@@ -125,11 +131,11 @@ def rigid_bodies(robot: Description) -> list[RigidBody]:
 
 @dataclass(eq=False)
 class Extent:
-    """Box around the simple shapes of a link, along the link's axes."""
+    """Axis-aligned bounding box of the geometric primitives of a link, in the link's frame."""
 
     low: Array
     high: Array
-    complete: bool  # whether there is no mesh beside the simple shapes
+    complete: bool  # False if the link has meshes as well
 
     @property
     def diagonal(self) -> float:
@@ -146,12 +152,12 @@ class Extent:
         return float(np.linalg.norm(np.maximum(np.abs(self.high - point), np.abs(self.low - point))))
 
     def outside(self, point: Array) -> float:
-        """How far a point is outside the box [m]."""
+        """Distance of a point from the box, 0 inside [m]."""
         return float(np.linalg.norm(np.maximum(np.maximum(self.low - point, point - self.high), 0.0)))
 
 
 def extent(link: Link) -> Extent | None:
-    """Box around the link's boxes, cylinders, capsules and spheres; None where it has none."""
+    """Return the bounding box of a link's boxes, cylinders, capsules and spheres, or None without any."""
     low, high = np.full(3, math.inf), np.full(3, -math.inf)
     shapes = [*link.visuals, *link.collisions]
     for shape in shapes:
@@ -172,5 +178,5 @@ def _half_size(shape: Shape) -> Array:
 
 
 def mesh_names(link: Link) -> list[str]:
-    """File names of the link's meshes as written."""
+    """Addresses of the link's meshes as written in the file."""
     return [shape.mesh for shape in (*link.visuals, *link.collisions) if shape.mesh]

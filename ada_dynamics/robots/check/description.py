@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check of a robot description: structure, inertial parameters, joints, meshes and spelling."""
+"""Check of a robot description: structure, inertial parameters, joints, meshes and spelling.
+
+All problems are reported, not only the first one.
+"""
 
 from __future__ import annotations
 
@@ -34,25 +37,11 @@ def check_description(
     mappings: Mapping[str, object] | None = None,
     loops: LoopSource | None = None,
 ) -> Report:
-    """Report what is wrong or odd in a robot description, but for what only ranks of loops tell.
-
-    Errors are what makes the results wrong or impossible, warnings what is probably a mistake. A description without
-    errors can be loaded.
-
-    Args:
-        source: as for `load`: name in the catalogue, path of a file, or its text.
-        base: "fixed", or "floating" where the root link moves as well; by default fixed, or as the catalogue has it.
-        mappings: values for the <xacro:arg>s of a xacro file.
-        loops: more joints that close loops, as for `load`.
-
-    Raises:
-        InputError: an argument is unusable.
-        ModelError: there is no such file. What is wrong inside a file is in the report.
-    """
+    """Check a robot description without the rank of its loop constraints: arguments, result and errors of `check`."""
     if base is not None and base not in BASES:
         raise unknown_name("base", base, BASES)
     if isinstance(loops, str | os.PathLike):
-        read_file(Path(loops))  # raises where there is none
+        read_file(Path(loops))  # raises if the file is missing
     out = Collector()
     name = ""
     shown = str(source) if len(str(source)) <= 200 and "<" not in str(source) else "URDF text"
@@ -73,7 +62,7 @@ def check_description(
 
 
 def _add_loops(robot: Description, loops: LoopSource, out: Collector) -> None:
-    """Add loops from beside the description; what keeps them from being read is one error."""
+    """Add loops from another file or from data; an unreadable source is one error of the report."""
     try:
         add_loops(robot, loops)
     except ModelError as problem:
@@ -81,7 +70,7 @@ def _add_loops(robot: Description, loops: LoopSource, out: Collector) -> None:
 
 
 class _Sink:
-    """Problems of reading as errors of the report; those of a file beside the description name it."""
+    """Callback that adds problems to the report; problems in another file name that file."""
 
     def __init__(self, out: Collector, file: str, severity: str = "error") -> None:
         self._out, self._file, self._severity = out, file, severity
@@ -110,22 +99,29 @@ def _check_robot(robot: Description, base: str, path: Path | None, out: Collecto
         check_singular(bodies, floats, out)
     check_spelling(robot, out)
     for odd in robot.odd_shapes:
-        out.add(odd.code, "warning", odd.where, f"{odd.message} Looks only: it is left out.", odd.fix, odd.line)
+        out.add(
+            odd.code,
+            "warning",
+            odd.where,
+            f"{odd.message} The shape is ignored; the dynamics does not need it.",
+            odd.fix,
+            odd.line,
+        )
     for lost in robot.left_out:
         _Sink(out, robot.file, "warning")(lost)
     for note in robot.notes:
-        if not note.startswith(ODD_SHAPES):  # each of which has its own finding
+        if not note.startswith(ODD_SHAPES):  # each one has its own finding
             out.add("left-out", "note", f"robot {robot.name!r}", note)
     _check_meshes(robot, path, out)
     if not out.has_errors:
         try:
             robot.build(base)
-        except ModelError as problem:  # pragma: no cover - the rules above name everything that the builder refuses
+        except ModelError as problem:  # pragma: no cover - the rules above cover all refusals of the builder
             out.add("unbuildable", "error", f"robot {robot.name!r}", str(problem))
 
 
 def _check_meshes(robot: Description, path: Path | None, out: Collector) -> None:
-    """Meshes that are not there matter to views only; they are counted in one note."""
+    """Report missing meshes in one note; only drawings need them."""
     addresses = AddressResolver(path)
     first: dict[str, tuple[str, int | None]] = {}
     for link in robot.links:
@@ -138,7 +134,7 @@ def _check_meshes(robot: Description, path: Path | None, out: Collector) -> None
         out.add("mesh-missing", "note", where, message, "", line)
 
 
-# Element -> its known children and attributes, as far as the dynamics is concerned.
+# Element -> known children and attributes.
 _KNOWN: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "robot": (
         frozenset(("link", "joint", "material", "transmission", "gazebo", "sensor", *ELEMENTS)),
@@ -171,7 +167,7 @@ _KNOWN: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 
 
 def check_spelling(robot: Description, out: Collector) -> None:
-    """Report elements and attributes that are probably misspelt."""
+    """Report elements and attributes that are probably misspelt; readers ignore unknown ones."""
     for part in (robot.root, *robot.root.children):
         if part.tag not in {"robot", "link", "joint"}:
             continue
@@ -196,10 +192,10 @@ def _check_element(element: Element, where: str, out: Collector) -> None:
     for child in element.children:
         near = slip(child.tag, children)
         if near:
-            message = f"<{element.tag}> has an element <{child.tag}>, which has no meaning and is skipped."
+            message = f"<{element.tag}> has an unknown element <{child.tag}>, which is ignored."
             out.add("unknown-element", "warning", where, message, f"Did you mean <{near}>?", child.line)
     for name in element.attributes:
         near = slip(name, attributes)
         if near:
-            message = f"<{element.tag}> has an attribute {name!r}, which has no meaning and is skipped."
+            message = f"<{element.tag}> has an unknown attribute {name!r}, which is ignored."
             out.add("unknown-attribute", "warning", where, message, f"Did you mean {near!r}?", element.line)

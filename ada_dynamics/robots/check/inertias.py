@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masses, centres of mass and inertia tensors: impossible ones, placeholders, and those that smell of wrong units."""
+"""Rules on masses, centres of mass and inertia tensors: impossible values, placeholders and probable unit errors."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _DENSEST = 22_600.0  # [kg/m³], osmium
 _UNITS = ((1e-9, "g mm²"), (1e-7, "g cm²"), (1e-6, "kg mm²"), (1e-4, "kg cm²"), (1e-3, "g m²"))
 _HEAVY = 2_000.0  # [kg], for a link of a robot that is smaller than _SMALL
 _SMALL = 5.0  # [m]
-_POINT = 1e-7  # [m], radius of gyration of what is a point
-_MINOR = 0.05  # part of a body's mass and inertia below which a link hardly matters
-_IMPOSSIBLE = 0.01  # part of the largest moment by which it may exceed the sum of the others before it is an error
+_POINT = 1e-7  # [m], radius of gyration of a point mass
+_MINOR = 0.05  # share of a body's mass and inertia below which a link is minor
+_IMPOSSIBLE = 0.01  # excess of the largest moment over the sum of the others, relative, that is an error
 
 
 def check_inertias(robot: Description, bodies: Sequence[RigidBody], has_floating_base: bool, out: Collector) -> None:
@@ -32,7 +32,7 @@ def check_inertias(robot: Description, bodies: Sequence[RigidBody], has_floating
         if link.has_inertial and _is_possible(link, link.name in minor, out):
             box = extent(link)
             severity = "note" if link.name in minor else "warning"
-            # One cause, one finding: what stands first explains what follows.
+            # One finding per cause: the first rule that applies explains the later ones.
             if not _density(link, box, size, severity, out) and not _placeholder(link, severity, out):
                 _inertia_size(link, box, size, severity, out)
             _centre(link, box, out)
@@ -42,7 +42,7 @@ def check_inertias(robot: Description, bodies: Sequence[RigidBody], has_floating
 
 
 def robot_size(bodies: Sequence[RigidBody]) -> float:
-    """Diagonal of the box around all link frames at the zero pose [m]."""
+    """Diagonal of the bounding box of all link frames at the zero configuration [m]."""
     origins: list[np.ndarray] = []
     frames: dict[int, tuple[np.ndarray, np.ndarray]] = {-1: (np.eye(3), np.zeros(3))}
     for body in bodies:
@@ -57,7 +57,7 @@ def robot_size(bodies: Sequence[RigidBody]) -> float:
 
 
 def _minor_links(bodies: Sequence[RigidBody]) -> set[str]:
-    """Links that are fixed to a body and hardly matter in it, such as sensors."""
+    """Links with a small share in the mass and inertia of their body, such as sensors."""
     minor = set()
     for body in bodies:
         most = max((float(np.max(np.abs(link.inertia))) for link, _, _ in body.links), default=0.0)
@@ -68,13 +68,13 @@ def _minor_links(bodies: Sequence[RigidBody]) -> set[str]:
 
 
 def _inertial(link: Link) -> Element:
-    """Where a link's inertia is written; in MJCF that may be the body, whose geoms give it."""
+    """Element with the link's inertia; in MJCF it may be the body, whose geoms give the inertia."""
     own: Element | None = link.element.first("inertial")
     return link.element if own is None else own
 
 
 def _rounding(link: Link) -> float:
-    """Half a unit in the last printed digit of the tensor's entries, at most [kg m²]."""
+    """Largest rounding error of the tensor's printed entries: half a unit in the last digit [kg m²]."""
     tensor = _inertial(link).first("inertia")
     texts = () if tensor is None else (tensor.attributes.get(m, "") for m in MOMENTS)
     return max((_half_unit(t) for t in texts), default=0.0)
@@ -84,7 +84,7 @@ def _half_unit(text: str) -> float:
     mantissa, _, exponent = text.strip().lower().partition("e")
     digits = len(mantissa.partition(".")[2])
     if not digits and not exponent:
-        return 0.0  # "1" is meant as it stands
+        return 0.0  # an integer is exact
     try:
         return float(0.5 * 10.0 ** (int(exponent or "0") - digits))
     except (ValueError, OverflowError):
@@ -92,31 +92,32 @@ def _half_unit(text: str) -> float:
 
 
 def _is_possible(link: Link, is_minor: bool, out: Collector) -> bool:
-    """Report what no body can have; whether the plausibility rules make sense."""
+    """Report physically impossible parameters; return True if the plausibility rules apply."""
     line = _inertial(link).line
     if link.mass < 0.0:
-        out.add("mass-negative", "error", link.where, f"its mass is {link.mass:g} kg.", "A mass is positive.", line)
+        out.add("mass-negative", "error", link.where, f"its mass is {link.mass:g} kg.", "Masses are positive.", line)
         return False
     moments = np.linalg.eigvalsh(link.inertia)
     largest = float(np.max(np.abs(moments)))
     odd = "note" if is_minor else "warning"
     if largest <= _POINT**2 * link.mass:
         if link.mass > 0.0:
-            message = f"its inertia is as good as zero: {link.mass:g} kg in one point."
+            message = f"its inertia is negligible: {link.mass:g} kg in one point."
             out.add("inertia-zero", odd, link.where, message, "Give it an inertia tensor [kg m²].", line)
         return False
     rounding = min(_rounding(link), 0.1 * largest) + 1e-12 * largest
     shown = " ".join(f"{m:.4g}" for m in moments)
     if moments[0] < -3.0 * rounding or moments[2] <= 0.0:  # entries that are off by r move the moments by up to 3 r
-        message = f"its inertia is not positive: the principal moments are {shown} kg m²."
+        message = f"its inertia is not positive definite: the principal moments are {shown} kg m²."
         severity = "warning" if is_minor else "error"
-        out.add("inertia-negative", severity, link.where, message, "Check signs, units and the mixed moments.", line)
+        out.add("inertia-negative", severity, link.where, message, "Check signs, units and products of inertia.", line)
         return False
     excess = float(moments[2] - moments[1] - moments[0])
     if excess > 9.0 * rounding:
         severity = "error" if excess > _IMPOSSIBLE * largest and not is_minor else "warning"
         message = (
-            f"no body has its inertia: principal moments {shown} kg m², the largest exceeds the sum of the others."
+            f"its inertia violates the triangle inequality: principal moments {shown} kg m², the largest exceeds the "
+            "sum of the others."
         )
         fix = "The tensor must be about the centre of mass, in the axes of <origin>; check signs and units."
         out.add("inertia-triangle", severity, link.where, message, fix, line)
@@ -127,7 +128,7 @@ def _is_possible(link: Link, is_minor: bool, out: Collector) -> bool:
 
 
 def _placeholder(link: Link, severity: str, out: Collector) -> bool:
-    """The same round number three times is what people type to get rid of a message."""
+    """Report tensors that are a power of ten times the unit matrix, which are typical placeholders."""
     I = link.inertia
     first = float(I[0, 0])
     if first <= 0.0 or not np.array_equal(I, first * np.eye(3)):
@@ -142,44 +143,44 @@ def _placeholder(link: Link, severity: str, out: Collector) -> bool:
 
 
 def _inertia_size(link: Link, box: Extent | None, size: float, severity: str, out: Collector) -> None:
-    """The radius of gyration against the link's shape, and against the densest metal."""
+    """Compare the radius of gyration with the size of the link and with a ball of the densest metal."""
     line = _inertial(link).line
     largest = float(np.max(np.linalg.eigvalsh(link.inertia)))
     radius = math.sqrt(largest / link.mass)
     reach = box.reach(link.com) if box is not None and box.complete else size
     if reach > 0.0 and radius > (1.2 if box is not None and box.complete else 1.0) * reach + 0.05:
-        message = f"its inertia is too big: a radius of gyration of {radius:.3g} m, but it reaches only {reach:.3g} m"
-        whose = "" if box is not None and box.complete else " (the whole robot)"
+        message = f"its inertia is too large: radius of gyration {radius:.3g} m, extent {reach:.3g} m"
+        whose = "" if box is not None and box.complete else " (of the whole robot)"
         fix = f"Inertias are in kg m²{_unit_hint(largest, link.mass, reach)}."
         out.add("inertia-too-big", severity, link.where, message + whose + ".", fix, line)
         return
     ball = math.sqrt(0.4) * (3.0 * link.mass / (4.0 * math.pi * _DENSEST)) ** (1.0 / 3.0)
     if radius < 0.5 * ball:
-        message = f"its inertia is too small: {link.mass:g} kg with a radius of gyration of {radius:.3g} m"
+        message = f"its inertia is too small: {link.mass:g} kg with radius of gyration {radius:.3g} m"
         fix = "Inertias are in kg m² and masses in kg."
-        out.add("inertia-too-small", severity, link.where, message + " are denser than any metal.", fix, line)
+        out.add("inertia-too-small", severity, link.where, message + " exceed the density of any metal.", fix, line)
 
 
 def _unit_hint(largest: float, mass: float, reach: float) -> str:
     for factor, unit in _UNITS:
         if 0.1 * reach < math.sqrt(largest * factor / mass) < reach:
-            return f"; these look like {unit}"
+            return f"; the values look like {unit}"
     return ""
 
 
 def _density(link: Link, box: Extent | None, size: float, severity: str, out: Collector) -> bool:
-    """The mass against the box around the link's shapes, or against the size of the robot."""
+    """Compare the mass with the bounding box of the link's shapes, or with the size of the robot."""
     line = _inertial(link).line
     if box is not None and box.complete and box.volume > 0.0:
         density = link.mass / box.volume
         if density > _DENSEST and link.mass > 0.1:
-            message = f"{link.mass:g} kg in a box of {box.volume:.3g} m³ are denser than any metal."
-            hint = " These look like grams." if density / 1000.0 < 10_000.0 and link.mass >= 10.0 else ""
+            message = f"{link.mass:g} kg in a box of {box.volume:.3g} m³ exceed the density of any metal."
+            hint = " The value looks like grams." if density / 1000.0 < 10_000.0 and link.mass >= 10.0 else ""
             out.add("mass-too-big", severity, link.where, message, f"Masses are in kg.{hint}", line)
             return True
     if link.mass > _HEAVY and size < _SMALL:
         message = f"{link.mass:g} kg, in a robot of {size:.2g} m."
-        out.add("mass-too-big", severity, link.where, message, "Masses are in kg; are these grams?", line)
+        out.add("mass-too-big", severity, link.where, message, "Masses are in kg; the value looks like grams.", line)
         return True
     return False
 
@@ -190,12 +191,12 @@ def _centre(link: Link, box: Extent | None, out: Collector) -> None:
     outside = box.outside(link.com)
     if outside > max(0.5 * box.diagonal, 0.02):
         line = _inertial(link).line
-        message = f"its centre of mass is {outside:.3g} m outside its shapes, which are {box.diagonal:.3g} m across."
-        out.add("com-far", "warning", link.where, message, "Positions are in m, in the link's own frame.", line)
+        message = f"its centre of mass is {outside:.3g} m outside its shapes (diagonal {box.diagonal:.3g} m)."
+        out.add("com-far", "warning", link.where, message, "Positions are in m, in the link's frame.", line)
 
 
 def _repeated(links: Iterable[Link], out: Collector) -> None:
-    """One tensor for links of different mass was copied."""
+    """Report equal tensors of links with different masses, which were probably copied."""
     groups: dict[bytes, list[Link]] = {}
     for link in links:
         if link.has_inertial and link.mass > 0.0 and np.any(link.inertia):
@@ -205,7 +206,7 @@ def _repeated(links: Iterable[Link], out: Collector) -> None:
         if len(group) >= 3 and len(masses) >= 3 and max(masses) > 1.5 * min(masses):
             names = ", ".join(repr(link.name) for link in group[:6]) + (", ..." if len(group) > 6 else "")
             message = f"{len(group)} links of {min(masses):g} to {max(masses):g} kg have the same inertia: {names}."
-            fix = "Give each the tensor of its own shape."
+            fix = "Give each link the tensor of its shape."
             out.add("inertia-repeated", "warning", group[0].where, message, fix, group[0].line)
 
 
@@ -216,7 +217,7 @@ def _massless(bodies: Sequence[RigidBody], has_floating_base: bool, out: Collect
         carrier = "the floating base" if body.joint is None else body.joint.where
         first = body.links[0][0]
         given = any(link.has_inertial for link, _, _ in body.links)
-        message = f"it moves by {carrier}, but has no mass" + ("." if given else ": it has no <inertial>.")
+        message = f"it is moved by {carrier}, but has no mass" + ("." if given else ": it has no <inertial>.")
         out.add(
             "massless", "warning", first.where, message, "Give it an <inertial>, or make the joint fixed.", first.line
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits, axes and offsets of joints: missing, useless, or in degrees or millimetres."""
+"""Rules on limits, axes and offsets of joints: missing values, limits without range, probable unit errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ada_dynamics.robots.readers.urdf import NEW_JOINT_TYPES
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import BadNumber, to_float
 
-_TURNS = 4.0 * math.pi  # limits of real revolute joints are mostly within
+_TURNS = 4.0 * math.pi  # limits of most revolute joints are within
 _DEGREES = 720.0
 _FAR = 20.0  # [m]
 
@@ -30,7 +30,7 @@ def check_joints(robot: Description, out: Collector) -> None:
             _useless_mimic(joint, out)
             continue
         if joint.kind in NEW_JOINT_TYPES:
-            message = f"other readers of URDF do not know joints of type {joint.kind}."
+            message = f"joint type {joint.kind} is an extension, unknown to other readers of URDF."
             out.add("joint-type-extension", "note", joint.where, message, "", joint.line)
         _axis(joint, out)
         _range(joint, out)
@@ -40,7 +40,7 @@ def check_joints(robot: Description, out: Collector) -> None:
 
 
 def _can_have_motor(robot: Description, joint: Joint) -> bool:
-    """False for joints that others move: their limits of effort and velocity bind no controller."""
+    """Return False for mimic joints and joints without motor, whose effort and velocity limits bind no controller."""
     if joint.mimic is not None or joint.type.leaves_free():
         return False
     return robot.actuated is None or any(place.name == joint.name for place in robot.actuated)
@@ -59,7 +59,7 @@ def _axis(joint: Joint, out: Collector) -> None:
     element = joint.element.first("axis")
     length = float(np.linalg.norm(joint.axis))
     if element is not None and abs(length - 1.0) > 1e-3:
-        message = f"its axis has length {length:.4g}; it is taken as a direction."
+        message = f"its axis has length {length:.4g} and is normalized."
         out.add("axis-length", "note", joint.where, message, "Give it length 1.", element.line)
 
 
@@ -69,22 +69,29 @@ def _range(joint: Joint, out: Collector) -> None:
         return
     element = joint.element.first("limit")
     if element is None:
-        message = "it has no <limit>, which URDF requires; it is taken as unlimited."
+        message = "it has no <limit>, which URDF requires; the joint is unlimited."
         fix = "Add <limit>, or make it continuous." if joint.type.turns() else "Add <limit>."
         out.add("limit-missing", "warning", joint.where, message, fix, joint.line)
         return
     lower, upper = joint.limits.lower, joint.limits.upper
     if lower == upper:
         given = "lower" in element.attributes or "upper" in element.attributes
-        message = f"its limits leave no motion: lower = upper = {lower:g}" + ("." if given else ", by default.")
+        message = f"its limits allow no motion: lower = upper = {lower:g}" + ("." if given else ", by default.")
         fix = "Widen the limits, or make the joint fixed" + (" or continuous." if joint.type.turns() else ".")
         severity = "note" if joint.mimic is not None else "warning"
         out.add("limit-empty", severity, joint.where, message, fix, element.line)
     elif joint.type.turns():
         _degrees((lower, upper), joint, element, out)
     elif _FAR < max(abs(lower), abs(upper)) < 1e4:
-        message = f"it slides from {lower:g} to {upper:g} m."
-        out.add("limit-length", "warning", joint.where, message, "Distances are in m; are these mm?", element.line)
+        message = f"its range is {lower:g} to {upper:g} m."
+        out.add(
+            "limit-length",
+            "warning",
+            joint.where,
+            message,
+            "Distances are in m; the values look like mm.",
+            element.line,
+        )
 
 
 def _degrees(bounds: Iterable[float], joint: Joint, element: Element, out: Collector) -> None:
@@ -94,7 +101,7 @@ def _degrees(bounds: Iterable[float], joint: Joint, element: Element, out: Colle
         message = f"its limits of {shown} rad look like degrees."
         out.add("limit-degrees", "warning", joint.where, message, "Angles are in radians.", element.line)
     elif suspects:
-        message = f"it turns up to {max(map(abs, suspects)):g} rad, which is many turns."
+        message = f"its limits allow many turns: {max(map(abs, suspects)):g} rad."
         out.add("limit-many-turns", "note", joint.where, message, "A continuous joint needs no limits.", element.line)
 
 
@@ -104,25 +111,25 @@ def _effort_and_velocity(joint: Joint, powerless: list[Joint], out: Collector) -
         return
     for name, value in (("effort", joint.limits.effort), ("velocity", joint.limits.velocity)):
         if name not in element.attributes:
-            message = f"its <limit> has no {name}, which URDF requires; it is taken as unlimited."
+            message = f"its <limit> has no {name}, which URDF requires; it is unlimited."
             out.add("limit-missing", "note", joint.where, message, f'Add {name}="...".', element.line)
         elif value == 0.0 and name == "effort":
             powerless.append(joint)
         elif value == 0.0:
-            message = "its velocity limit is 0: a controller that respects it cannot move the joint."
-            out.add("limit-zero", "warning", joint.where, message, "Give the real limit.", element.line)
+            message = "its velocity limit is 0, with which a controller cannot move the joint."
+            out.add("limit-zero", "warning", joint.where, message, "Give the limit of the motor.", element.line)
 
 
 def _no_effort(robot: Description, powerless: list[Joint], out: Collector) -> None:
-    """Effort limits of 0: of joints that have no motor, or forgotten."""
+    """Report effort limits of 0: joints without motors that are not declared as such, or missing values."""
     hinges = {joint.name for pair in crosses(robot.links, robot.joints).values() for joint in pair}
     if robot.loops and robot.actuated is None and (powerless or hinges):
         _motors_not_named(robot, hinges | {joint.name for joint in powerless}, out)
     elif powerless:
         names = [joint.name for joint in powerless]
         where = powerless[0].where if len(names) == 1 else f"joints {listed(names, repr)}"
-        message = "the effort limit is 0, so that a controller that respects it cannot move anything."
-        fix = 'Give the real limit, or set actuated="false" on a <joint> without a motor.'
+        message = "the effort limit is 0, with which a controller cannot move the joint."
+        fix = 'Give the limit of the motor, or set actuated="false" on a <joint> without a motor.'
         out.add("limit-zero", "warning", where, message, fix, powerless[0].line)
 
 
@@ -130,11 +137,11 @@ def _motors_not_named(robot: Description, passive: set[str], out: Collector) -> 
     moving = [joint.name for joint in robot.joints if joint.kind != "fixed" and joint.mimic is None]
     rest = [name for name in moving if name not in passive]
     message = (
-        f"no motors are named, so that all {len(moving)} joints count as motors, though "
-        f"{len(moving) - len(rest)} of them have an effort limit of 0 or are hinges of a massless cross."
+        f"no motors are named, so all {len(moving)} joints are actuated, although {len(moving) - len(rest)} of them "
+        "have an effort limit of 0 or belong to the massless cross of a universal joint."
     )
     fix = (
-        f"Name the joints with motors in the file of the loops: `actuated: [{listed(rest) or '...'}]`, or set "
+        f"Name the actuated joints in the file of the loops: `actuated: [{listed(rest) or '...'}]`, or set "
         'actuated="false" on each <joint> without one.'
     )
     out.add("motors-not-named", "warning", f"robot {robot.name!r}", message, fix)
@@ -145,8 +152,8 @@ def _pose_units(joint: Joint, out: Collector) -> None:
     origin = joint.element.first("origin")
     line = joint.line if origin is None else origin.line
     if distance > _FAR:
-        message = f"it is {distance:g} m from its parent's frame."
-        out.add("far-joint", "warning", joint.where, message, "Positions are in m; are these mm?", line)
+        message = f"its origin is {distance:g} m from its parent's frame."
+        out.add("far-joint", "warning", joint.where, message, "Positions are in m; the values look like mm.", line)
     if origin is None:
         return
     try:

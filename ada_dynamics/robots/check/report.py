@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings and the report made of them."""
+"""Findings of a check, and the report that collects them."""
 
 from __future__ import annotations
 
@@ -12,23 +12,32 @@ from ada_dynamics.display import NotebookDisplay
 
 SEVERITIES = ("error", "warning", "note")
 MOST_OF_A_KIND = 100  # findings of one code that are kept
-MOTORS = ("motors-not-named", "under-actuated", "over-actuated")  # findings that come first
+MOTORS = ("motors-not-named", "under-actuated", "over-actuated")  # findings that are listed first
 _SHOWN = 8  # names in a message
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong or odd."""
+    """A problem or peculiarity of a robot description.
 
-    code: str  # short name of the rule
-    severity: str  # error: the results will be wrong or there are none; warning: probably a mistake; note: good to know
-    where: str  # link, joint or element
+    Attributes:
+        code: short name of the rule, such as "limit-missing".
+        severity: "error" (results are wrong or impossible), "warning" (probable mistake) or "note" (information).
+        where: link, joint or element.
+        message: what was found.
+        fix: how to correct it.
+        line: line in the file.
+    """
+
+    code: str
+    severity: str
+    where: str
     message: str
     fix: str = ""
     line: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the finding as plain data."""
         return {
             "code": self.code,
             "severity": self.severity,
@@ -45,15 +54,22 @@ class Finding:
 
 @dataclass
 class Report(NotebookDisplay):
-    """Findings of `check` in a description: those about motors first, the others in the order of their lines."""
+    """Findings of `check`: those on motors first, the others in the order of their lines.
+
+    Attributes:
+        source: file or catalogue name.
+        robot: name of the robot.
+        findings: all findings.
+        left_out: number of findings beyond the first MOST_OF_A_KIND, by code.
+    """
 
     source: str
     robot: str = ""
     findings: list[Finding] = field(default_factory=list)
-    left_out: dict[str, int] = field(default_factory=dict)  # by code, findings beyond the first MOST_OF_A_KIND
+    left_out: dict[str, int] = field(default_factory=dict)
 
     def of(self, severity: str) -> list[Finding]:
-        """Findings of one severity."""
+        """Return the findings of one severity."""
         return [f for f in self.findings if f.severity == severity]
 
     @property
@@ -63,12 +79,12 @@ class Report(NotebookDisplay):
 
     @property
     def warnings(self) -> list[Finding]:
-        """Findings that are probably mistakes."""
+        """Findings that are probable mistakes."""
         return self.of("warning")
 
     @property
     def notes(self) -> list[Finding]:
-        """Findings that are good to know."""
+        """Findings for information."""
         return self.of("note")
 
     @property
@@ -77,7 +93,7 @@ class Report(NotebookDisplay):
         return not self.errors
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, ready for JSON."""
+        """Return the report as plain data for JSON."""
         return {
             "source": self.source,
             "robot": self.robot,
@@ -97,36 +113,36 @@ class Report(NotebookDisplay):
 
 
 class Collector:
-    """Takes findings, of each kind only so many."""
+    """Collects findings, at most MOST_OF_A_KIND of each code."""
 
     def __init__(self) -> None:
         self._findings: list[Finding] = []
         self._seen: Counter[str] = Counter()
 
     def add(self, code: str, severity: str, where: str, message: str, fix: str = "", line: int | None = None) -> None:
-        """Take one finding."""
+        """Add a finding."""
         self._seen[code] += 1
         if self._seen[code] <= MOST_OF_A_KIND:
             self._findings.append(Finding(code, severity, where, message, fix, line))
 
     @property
     def has_errors(self) -> bool:
-        """True if one of them is an error."""
+        """True if a finding is an error."""
         return any(f.severity == "error" for f in self._findings)
 
     def report(self, source: str, robot: str) -> Report:
-        """All findings by line."""
+        """Return the report."""
         left_out = {code: n - MOST_OF_A_KIND for code, n in self._seen.items() if n > MOST_OF_A_KIND}
         return Report(source, robot, in_order(self._findings), left_out)
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings about motors, then the others by line."""
+    """Sort findings: those on motors first, the others by line."""
     return sorted(findings, key=lambda f: (f.code not in MOTORS, f.line is None, f.line or 0))
 
 
 def listed(names: Sequence[str], form: Callable[[str], str] = str) -> str:
-    """The first names of a list, for a message."""
+    """Join the first names of a list for a message."""
     return ", ".join(map(form, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""True if every joint moves some inertia: else the joint-space mass matrix is singular and accelerations undefined.
+"""Rule on joints without inertia, for which the joint-space mass matrix is singular and accelerations are undefined.
 
-The articulated-body pass factors the mass matrix; a joint whose pivot Sᵀ I^A S vanishes at a general pose is named.
+The articulated-body pass factorizes the mass matrix; joints whose pivot Sᵀ I^A S
+vanishes at a generic configuration are reported.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ from ada_dynamics.model.joints import Floating
 from ada_dynamics.robots.check.bodies import RigidBody
 from ada_dynamics.robots.check.report import Collector
 
-# Pivots below this part of what the body's inertia would give about other axes are rounding.
+# Pivots below this share of those about other axes are rounding errors.
 _RELATIVE = 1e-11
 _MOST = 1e100  # entry of an inertia
-_Z = np.array([0.0, 0.0, 1.0])  # for an axis that is not given
+_Z = np.array([0.0, 0.0, 1.0])  # default axis
 
 
 def check_singular(bodies: list[RigidBody], has_floating_base: bool, out: Collector) -> None:
-    """Report joints whose motion no inertia resists, at one general pose."""
+    """Report joints whose motion no inertia resists, at one generic configuration."""
     rng = np.random.default_rng(7)
     moving = [b for b in bodies if b.parent >= 0 or has_floating_base]
     articulated = {b.index: b.spatial_inertia() for b in moving}
     loaded = {b.index: b.mass > 0.0 or bool(np.any(articulated[b.index])) for b in moving}
-    beyond: dict[int, bool] = {b.index: False for b in moving}  # whether a later body has any inertia
+    beyond: dict[int, bool] = {b.index: False for b in moving}  # True if a descendant has inertia
     free_bodies: list[RigidBody] = []
     for body in reversed(moving):
         S, X = _motion(body, rng)
@@ -35,7 +36,7 @@ def check_singular(bodies: list[RigidBody], has_floating_base: bool, out: Collec
         values, vectors = np.linalg.eigh(D)
         limits = _RELATIVE * np.diag(vectors.T @ (S.T @ (_scale(I)[:, None] * S)) @ vectors)
         free = values <= np.maximum(limits, 0.0)
-        is_negative = bool((values < -np.maximum(limits, 0.0)).any())  # an impossible inertia, reported as such
+        is_negative = bool((values < -np.maximum(limits, 0.0)).any())  # an impossible inertia has a finding of its own
         if free.any() and not is_negative:
             free_bodies.append(body)
         if body.parent in articulated:
@@ -49,10 +50,7 @@ def check_singular(bodies: list[RigidBody], has_floating_base: bool, out: Collec
 
 
 def _independent(free: list[RigidBody], moving: list[RigidBody]) -> list[RigidBody]:
-    """Of the bodies that nothing resists, those whose joint has coordinates of its own that move nothing else.
-
-    Joints tied by <mimic> move together: only if all of them are free is the one that leads them.
-    """
+    """Filter the bodies without inertia: mimic joints count only if their leader and all followers lack inertia."""
     follows = {j.name: j.mimic.joint for b in moving if (j := b.joint) is not None and j.mimic is not None}
     leaders: dict[str, str] = {}
     for name in follows:
@@ -67,12 +65,12 @@ def _independent(free: list[RigidBody], moving: list[RigidBody]) -> list[RigidBo
 
 
 def _bounded(I: Array) -> Array:
-    """An inertia whose products stay finite: absurd numbers are for other rules to report."""
+    """Clip an inertia so that its products stay finite; other rules report absurd values."""
     return np.asarray(np.clip(np.nan_to_num(I, nan=_MOST), -_MOST, _MOST))
 
 
 def _scale(I: Array) -> Array:
-    """How big each diagonal entry of an inertia could be about another axis."""
+    """Largest diagonal entries of an inertia over all axes, (6,)."""
     angular, linear = float(np.max(np.diag(I)[:3])), float(np.max(np.diag(I)[3:]))
     return np.array([angular] * 3 + [linear] * 3)
 
@@ -87,16 +85,16 @@ def _report(body: RigidBody, loaded: bool, beyond: bool, out: Collector) -> None
         reason = f"the inertia of link {links} vanishes about its axis"
         fix = "Give the link its moment of inertia about that axis (or the joint an armature)."
     elif beyond:
-        reason = f"link {links} has no mass, and the joints beyond it take up all that it could move"
+        reason = f"link {links} has no mass, and the joints beyond it decouple it from all inertia"
         fix = "Give the link a mass and an inertia, or remove the joint."
     else:
-        reason = f"link {links} has neither mass nor inertia, and there is none beyond it"
+        reason = f"link {links} and its descendants have neither mass nor inertia"
         fix = "Give the link a mass and an inertia, or make the joint fixed."
-    out.add("singular", "error", where, f"nothing resists the motion of {what}: {reason}.", fix, line)
+    out.add("singular", "error", where, f"no inertia resists the motion of {what}: {reason}.", fix, line)
 
 
 def _motion(body: RigidBody, rng: np.random.Generator) -> tuple[Array, Array]:
-    """S in the child's frame, and the 6x6 transform of motions from the parent's frame, at a random position."""
+    """Joint subspace S in the child's frame and motion transform from the parent's frame, (6, 6), at a random q."""
     record = body.joint
     if record is None:
         joint, Q = Floating.aligned(_Z, None, None)
