@@ -116,12 +116,12 @@ class Branches:
 # --- position -------------------------------------------------------------------------------------------------------
 def closure_error(tree: Tree, X: Sequence[Transform], loop: Loop, rows: Sequence[int] | None = None) -> list[Scalar]:
     """Closure error of a loop, row by row [m, rad]; its rate is J v if the loop is closed."""
-    ways = Branches(tree, X, loop)
+    branches = Branches(tree, X, loop)
     A, B = loop.parent_pose.rotation, loop.child_pose.rotation
-    a_axes = [ways.up(A.to_parent(UNIT3[k]), ways.parent_side) for k in range(3)]
-    b_axes = [ways.up(B.to_parent(UNIT3[k]), ways.child_side) for k in range(3)]
-    own = ways._points_up(loop.parent_pose.position, loop.parent, ways.parent_side)[ways.top]
-    other = ways._points_up(loop.child_pose.position, loop.child, ways.child_side)[ways.top]
+    a_axes = [branches.up(A.to_parent(UNIT3[k]), branches.parent_side) for k in range(3)]
+    b_axes = [branches.up(B.to_parent(UNIT3[k]), branches.child_side) for k in range(3)]
+    own = branches._points_up(loop.parent_pose.position, loop.parent, branches.parent_side)[branches.top]
+    other = branches._points_up(loop.child_pose.position, loop.child, branches.child_side)[branches.top]
     apart = other - own
     turned = _turned(loop, a_axes, b_axes)
     kinds = row_kinds(loop)
@@ -141,8 +141,8 @@ def _screw_error(a: Sequence[Vec3], b: Sequence[Vec3], apart: Vec3, k: int, pitc
     """Closure error of a screw joint along axis k, modulo full turns."""
     i, j = (k + 1) % 3, (k + 2) % 3
     cosine, sine = a[i] @ b[i] + a[j] @ b[j], a[j] @ b[i] - a[i] @ b[j]  # times two
-    wanted = a[k] @ apart / pitch  # angle
-    c, s = expr.cos(wanted), expr.sin(wanted)
+    angle = a[k] @ apart / pitch
+    c, s = expr.cos(angle), expr.sin(angle)
     return pitch * expr.atan2(cosine * s - sine * c, cosine * c + sine * s)
 
 
@@ -160,10 +160,12 @@ def agreement(tree: Tree, X: Sequence[Transform], loop: Loop) -> Scalar:
     kept = loop.kept_axes
     if not kept:
         return 1.0
-    ways = Branches(tree, X, loop)
+    branches = Branches(tree, X, loop)
     A, B = loop.parent_pose.rotation, loop.child_pose.rotation
     cosines = [
-        ways.up(A.to_parent(UNIT3[k]), ways.parent_side) @ ways.up(B.to_parent(UNIT3[k]), ways.child_side) for k in kept
+        branches.up(A.to_parent(UNIT3[k]), branches.parent_side)
+        @ branches.up(B.to_parent(UNIT3[k]), branches.child_side)
+        for k in kept
     ]
     return sum(cosines, ZERO) - (1.0 if len(kept) == 3 else 0.0)
 
@@ -189,11 +191,11 @@ def loop_rows(
         loop: the loop.
         rows: indices into `row_kinds`; all by default.
     """
-    ways = Branches(tree, X, loop)
+    branches = Branches(tree, X, loop)
     kinds = row_kinds(loop)
     chosen = [kinds[i] for i in (range(len(kinds)) if rows is None else rows)]
-    inner, outer = ways.points()
-    rates = _Rates(ways, q, v, moving, inner, outer, chosen)
+    inner, outer = branches.points()
+    rates = _Rates(branches, q, v, moving, inner, outer, chosen)
     directions: dict[int, dict[int, Vec3]] = {}
 
     def row_of(kind: RowKind) -> ConstraintRow:
@@ -201,18 +203,20 @@ def loop_rows(
             parts = [row_of(RowKind(is_force, kind.axis)) for is_force in (True, False)]
             return combined((1.0, -kind.pitch), parts)
         if kind.axis not in directions:
-            directions[kind.axis] = _normal(ways) if kind.axis == NORMAL else ways.direction(UNIT3[kind.axis])
+            directions[kind.axis] = _normal(branches) if kind.axis == NORMAL else branches.direction(UNIT3[kind.axis])
         e = directions[kind.axis]
-        ends = ((loop.parent, ways.parent_side, inner, -1.0), (loop.child, ways.child_side, outer, 1.0))
+        ends = ((loop.parent, branches.parent_side, inner, -1.0), (loop.child, branches.child_side, outer, 1.0))
         columns: dict[int, Scalar] = {}
         wrenches: dict[int, Force] = {}
         for end, side, points, sign in ends:
-            for i in side:
-                _add_columns(tree, q, i, _wrench(kind, e[i], points[i]), sign, columns)
+            for body in (tree.bodies[i] for i in side):
+                wrench = _wrench(kind, e[body.index], points[body.index])
+                for k, s in zip(range(body.v.start, body.v.stop), body.joint.subspace(body.positions(q)), strict=True):
+                    columns[k] = columns.get(k, 0.0) + sign * body.multiplier * (s @ wrench)
             if end != WORLD:
                 wrenches[end] = sign * _wrench(kind, e[end], points[end])
         own = _own_wrench(kind, loop, e, inner)
-        return ConstraintRow(columns, rates.of(kind, e[ways.top]), wrenches, own)
+        return ConstraintRow(columns, rates.of(kind, e[branches.top]), wrenches, own)
 
     return [row_of(kind) for kind in chosen]
 
@@ -232,26 +236,18 @@ def _own_wrench(kind: RowKind, loop: Loop, e: Mapping[int, Vec3], inner: Mapping
     return -_wrench(kind, pose.to_child(e[loop.parent]), arm)
 
 
-def _add_columns(
-    tree: Tree, q: Sequence[Scalar], i: int, wrench: Force, sign: float, columns: dict[int, Scalar]
-) -> None:
-    body = tree.bodies[i]
-    for k, s in zip(range(body.v.start, body.v.stop), body.joint.subspace(body.positions(q)), strict=True):
-        columns[k] = columns.get(k, 0.0) + sign * body.multiplier * (s @ wrench)
-
-
-def _normal(ways: Branches) -> dict[int, Vec3]:
+def _normal(branches: Branches) -> dict[int, Vec3]:
     """u x w of a universal joint, in the axes of every body on both branches."""
-    u, w = _universal_axes(ways)
+    u, w = _universal_axes(branches)
     n = cross(u, w)
-    found = {ways.top: n}
-    ways.downward(n, ways.parent_side, found)
-    return ways.downward(n, ways.child_side, found)
+    found = {branches.top: n}
+    branches.downward(n, branches.parent_side, found)
+    return branches.downward(n, branches.child_side, found)
 
 
-def _universal_axes(ways: Branches) -> tuple[Vec3, Vec3]:
-    u = ways.up(ways.loop.parent_pose.rotation.to_parent(UNIT3[2]), ways.parent_side)
-    return u, ways.up(ways.loop.child_pose.rotation.to_parent(UNIT3[1]), ways.child_side)
+def _universal_axes(branches: Branches) -> tuple[Vec3, Vec3]:
+    u = branches.up(branches.loop.parent_pose.rotation.to_parent(UNIT3[2]), branches.parent_side)
+    return u, branches.up(branches.loop.child_pose.rotation.to_parent(UNIT3[1]), branches.child_side)
 
 
 class _Rates:
@@ -262,7 +258,7 @@ class _Rates:
 
     def __init__(
         self,
-        ways: Branches,
+        branches: Branches,
         q: Sequence[Scalar],
         v: Sequence[Scalar],
         moving: Mapping[int, Moving],
@@ -270,20 +266,20 @@ class _Rates:
         outer: Mapping[int, Vec3],
         chosen: Sequence[RowKind],
     ) -> None:
-        self.ways = ways
-        loop = ways.loop
+        self.branches = branches
+        loop = branches.loop
         a, b = moving[loop.parent], moving[loop.child]
-        up_a, up_b = ways.parent_side, ways.child_side
-        point_a = ways.up(a.a + a.spin @ inner[loop.parent], up_a)
-        point_b = ways.up(b.a + b.spin @ outer[loop.child], up_b)
+        up_a, up_b = branches.parent_side, branches.child_side
+        point_a = branches.up(a.a + a.spin @ inner[loop.parent], up_a)
+        point_b = branches.up(b.a + b.spin @ outer[loop.child], up_b)
         self.apart = point_b - point_a
         self.w: Vec3 = ZERO3
         if loop.moves_origin or not all(kind.is_force for kind in chosen):
-            self.w = ways.up(a.w, up_a)
-            self.w_between = ways.up(b.w, up_b) - self.w
-            self.wd_between = ways.up(b.wd, up_b) - ways.up(a.wd, up_a)
+            self.w = branches.up(a.w, up_a)
+            self.w_between = branches.up(b.w, up_b) - self.w
+            self.wd_between = branches.up(b.wd, up_b) - branches.up(a.wd, up_a)
         if loop.moves_origin:
-            sliding = _point_velocity(ways, q, v, up_b, outer) - _point_velocity(ways, q, v, up_a, inner)
+            sliding = _point_velocity(branches, q, v, up_b, outer) - _point_velocity(branches, q, v, up_a, inner)
             self.apart = self.apart - 2.0 * cross(self.w, sliding)
 
     def of(self, kind: RowKind, n: Vec3) -> Scalar:
@@ -292,19 +288,19 @@ class _Rates:
             return n @ self.apart
         turning = cross(self.w, n)
         if kind.axis == NORMAL:
-            u, w = _universal_axes(self.ways)
+            u, w = _universal_axes(self.branches)
             turning = turning + cross(u, cross(self.w_between, w))
         return n @ self.wd_between + turning @ self.w_between
 
 
 def _point_velocity(
-    ways: Branches, q: Sequence[Scalar], v: Sequence[Scalar], side: Sequence[int], points: Mapping[int, Vec3]
+    branches: Branches, q: Sequence[Scalar], v: Sequence[Scalar], side: Sequence[int], points: Mapping[int, Vec3]
 ) -> Vec3:
     """Velocity of a branch's last body at its point, relative to the common ancestor, in its axes."""
     total: Vec3 = ZERO3
     for i in reversed(side):
-        body = ways.tree.bodies[i]
+        body = branches.tree.bodies[i]
         relative = body.joint.relative_velocity(body.positions(q), body.velocities(v))
         own = relative.linear + cross(relative.angular, points[i])
-        total = ways.X[i].rotation.to_parent(total + own)
+        total = branches.X[i].rotation.to_parent(total + own)
     return total

@@ -130,13 +130,10 @@ def _push(law: Law, depth: Scalar, n: Vec3, velocity: Vec3, step: Scalar | None)
     along = expr.select(0.0, coming, along, 0.0)
     across = step * resistance
     applied = expr.maximum(coming, 0.0) * n - friction
-    return _Push(of_law, applied, _along_and_across(along, across, n))
-
-
-def _along_and_across(along: Scalar, across: Scalar, n: Vec3) -> Mat3:
-    """across (1 - n nᵀ) + along n nᵀ."""
     more = along - across
-    return symmetric(lambda i, j: more * (n[i] * n[j]) + (across if i == j else 0.0))
+    # across (1 - n nᵀ) + along n nᵀ
+    added = symmetric(lambda i, j: more * (n[i] * n[j]) + (across if i == j else 0.0))
+    return _Push(of_law, applied, added)
 
 
 def contact_loads(

@@ -192,18 +192,18 @@ class AllDirections(ConstraintSelection):
         return LoopJointEquations([*held.rows, *free], terms)
 
 
-def free_rows(ways: Branches) -> list[ConstraintRow]:
+def free_rows(branches: Branches) -> list[ConstraintRow]:
     """Free directions of a loop joint as wrenches that it cannot transmit, in the form of the rows of `closure`.
 
     No force acts along them, and the velocity of the joint along them is not needed: their bias is zero.
     """
-    loop = ways.loop
+    loop = branches.loop
     ends = [(loop.parent, -1.0), (loop.child, 1.0)]
     result = []
     for is_force, axis, _ in loop.joint.free_rows():
-        e = child_direction(ways, UNIT3[1]) if axis == SECOND else ways.direction(UNIT3[axis])
+        e = child_direction(branches, UNIT3[1]) if axis == SECOND else branches.direction(UNIT3[axis])
         wrenches = {}
-        for (end, sign), points in zip(ends, ways.points(), strict=True):
+        for (end, sign), points in zip(ends, branches.points(), strict=True):
             if end != WORLD:
                 along = e[end]
                 unit = Force(cross(points[end], along), along) if is_force else Force(along, ZERO3)
@@ -213,12 +213,12 @@ def free_rows(ways: Branches) -> list[ConstraintRow]:
     return result
 
 
-def child_direction(ways: Branches, x: Vec3) -> dict[int, Vec3]:
+def child_direction(branches: Branches, x: Vec3) -> dict[int, Vec3]:
     """A direction in the axes of frame B, in the axes of every body on both branches."""
-    at_top = ways.up(ways.loop.child_pose.rotation.to_parent(x), ways.child_side)
-    found = {ways.top: at_top}
-    ways.downward(at_top, ways.parent_side, found)
-    return ways.downward(at_top, ways.child_side, found)
+    at_top = branches.up(branches.loop.child_pose.rotation.to_parent(x), branches.child_side)
+    found = {branches.top: at_top}
+    branches.downward(at_top, branches.parent_side, found)
+    return branches.downward(at_top, branches.child_side, found)
 
 
 _DCA = AssemblyAlgorithm(close, AllDirections)

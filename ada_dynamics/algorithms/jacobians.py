@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.motion import NO_MOTION, Motion
-from ada_dynamics.spatial.rotation import Rotation
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3, is_zero
 
@@ -42,11 +41,10 @@ def link_jacobian(tree: Tree, q: Sequence[Scalar], link: str, frame: str) -> lis
     pose = world[place.body] @ place.pose
     point = ZERO3 if frame == "world" else pose.position
     columns = columns_at(tree, q, world, place.body, point)
-    return [_in_axes(pose.rotation, c) for c in columns] if frame == "local" else columns
-
-
-def _in_axes(rotation: Rotation, m: Motion) -> Motion:
-    return Motion(rotation.to_child(m.angular), rotation.to_child(m.linear))
+    if frame != "local":
+        return columns
+    R = pose.rotation
+    return [Motion(R.to_child(c.angular), R.to_child(c.linear)) for c in columns]
 
 
 SparseRow = dict[int, Scalar]

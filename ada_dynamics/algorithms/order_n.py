@@ -39,8 +39,8 @@ def forward_dynamics(
     rest: list[Force] = []
     for body, state in zip(tree.bodies, moving, strict=True):
         c = centres[body.index]
-        about = _about_centre(body.inertia, c)
-        m = body.inertia.mass
+        m, D = body.inertia.mass, skew(c)
+        about: Mat3 = body.inertia.about_origin - m * (D @ D.T)  # I_k of eq. 6
         M.append(ArticulatedInertia(about, ZERO33, diagonal(m, m, m)))
         applied = (external or {}).get(body.index, NO_FORCE).at(c)
         rest.append(_remainder(body, about, state, c) - applied)
@@ -78,13 +78,6 @@ def forward_dynamics(
 def _centre(inertia: RigidInertia) -> Vec3:
     """Centre of mass; the origin for a massless body."""
     return ZERO3 if is_zero(inertia.mass) else inertia.first_moment / inertia.mass
-
-
-def _about_centre(inertia: RigidInertia, c: Vec3) -> Mat3:
-    """I_k of eq. 6: the tensor about the centre of mass."""
-    D = skew(c)
-    shift: Mat3 = inertia.mass * (D @ D.T)
-    return inertia.about_origin - shift
 
 
 def _between_centres(body: Body, X: Transform, centres: Sequence[Vec3]) -> Transform:

@@ -106,7 +106,11 @@ def to_c(function: Function) -> CExport:
         f"{_description(function)}#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\n"
         f'extern "C" {{\n#endif\n\n{declaration};\n\n#ifdef __cplusplus\n}}\n#endif\n\n#endif\n'
     )
-    body = [f"    const double {_c_value(node)} = {_right_hand_side(node)};" for node in _operations(function)]
+    operations = [node for node in function.nodes() if node.op not in (VAR, CONST)]
+    body = [
+        f"    const double {_c_value(node)} = {_C_FORMS[node.op].format(*map(_c_value, node.args))};"
+        for node in operations
+    ]
     for output, elements in function.outputs.items():
         body.extend(f"    {output}[{index}] = {_c_value(element)};" for index, element in enumerate(elements))
     # A guard that is NaN fails in this form.
@@ -115,10 +119,6 @@ def to_c(function: Function) -> CExport:
     unused = [f"    (void){key};" for key in function.inputs if not _is_used(function, key)]
     source = f'{_description(function)}#include <math.h>\n\n#include "{name}.h"\n\n{declaration}\n{{\n'
     return CExport(source + "\n".join([*unused, *body]) + "\n}\n", header)
-
-
-def _operations(function: Function) -> list[Expr]:
-    return [node for node in function.nodes() if node.op not in (VAR, CONST)]
 
 
 def _is_used(function: Function, name: str) -> bool:
@@ -147,10 +147,6 @@ def _description(function: Function) -> str:
         "The outputs may overlap neither the inputs nor each other.",
     ]
     return "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in lines) + " */\n"
-
-
-def _right_hand_side(node: Expr) -> str:
-    return _C_FORMS[node.op].format(*map(_c_value, node.args))
 
 
 def _c_value(value: Scalar) -> str:
