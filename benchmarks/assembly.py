@@ -13,7 +13,7 @@ from ada_dynamics.dynamics import quantities
 from ada_dynamics.expr import Function, cost
 from ada_dynamics.expr.operation_count import critical_path
 from ada_dynamics.jit import Kernel, Signature
-from ada_dynamics.jit.generic import LoopKernel
+from ada_dynamics.jit.generic import GenericKernel
 from ada_dynamics.spatial.rotation import IDENTITY
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import Vec3
@@ -152,7 +152,7 @@ def _joints() -> list[Contender]:
     rng = np.random.default_rng(0)
     for algorithm in ("aba", "ada"):
         kernel = ada.Dynamics(model, algorithm, kernel="generic").kernel("forward")
-        assert isinstance(kernel, LoopKernel)
+        assert isinstance(kernel, GenericKernel)
         states = [np.asfortranarray(rng.normal(size=(16, COMPARED))) for _ in range(3)]
         names = {"single": kernel.native_repeat, "batch": kernel.batch, "states": states}
         for how in ("single", "batch"):

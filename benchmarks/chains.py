@@ -13,7 +13,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
-from ada_dynamics.jit.generic import LoopKernel
+from ada_dynamics.jit.generic import GenericKernel
 from benchmarks import machine, peers, robots
 from benchmarks.native import evaluate, rows_in_turn
 from benchmarks.peers import PINOCCHIO, Pinocchio
@@ -119,10 +119,10 @@ def _one(n: int, plan: Plan, against: bool) -> Row:
     return row
 
 
-def _own_kernel(n: int) -> LoopKernel:
+def _own_kernel(n: int) -> GenericKernel:
     """The kernel with its tables and workspace in place."""
     kernel = ada.Dynamics(ada.chain_3d(n), kernel="generic").kernel("forward")
-    assert isinstance(kernel, LoopKernel)
+    assert isinstance(kernel, GenericKernel)
     kernel.single(*(np.zeros(n),) * 3)
     return kernel
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.jit import Kernel
-from ada_dynamics.jit.generic import LoopKernel
+from ada_dynamics.jit.generic import GenericKernel
 from benchmarks.timing import Contender
 
 
@@ -30,7 +30,7 @@ def batch_by_address(label: str, kernel: Kernel, inputs: Sequence[Array], order:
     return Contender(label, f"f({', '.join(f'p{i}' for i in range(len(given)))})", names, count)
 
 
-def rows_in_turn(label: str, kernel: Kernel | LoopKernel, inputs: Sequence[Array], repeats: int = 1) -> Contender:
+def rows_in_turn(label: str, kernel: Kernel | GenericKernel, inputs: Sequence[Array], repeats: int = 1) -> Contender:
     """The code of one state, over all rows one after the other, some times."""
     names = {"f": kernel.native_repeat, "rows": [np.ascontiguousarray(x) for x in inputs]}
     return Contender(label, f"f(*rows, repeats={repeats})", names, repeats * len(inputs[0]))

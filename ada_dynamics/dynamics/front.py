@@ -22,7 +22,7 @@ from ada_dynamics.dynamics.computation import Computation
 from ada_dynamics.dynamics.loop_queries import LoopQueries
 from ada_dynamics.dynamics.parameter_queries import ParameterQueries
 from ada_dynamics.jit import Kernel
-from ada_dynamics.jit.generic import LoopKernel
+from ada_dynamics.jit.generic import GenericKernel
 from ada_dynamics.model.model import Model
 
 
@@ -142,7 +142,7 @@ class Dynamics(ParameterQueries, LoopQueries):
         """True if forward and inverse dynamics run on the loop kernels that serve every robot."""
         return self._kernels.generic
 
-    def kernel(self, name: str) -> Kernel | LoopKernel:
+    def kernel(self, name: str) -> Kernel | GenericKernel:
         """The kernel of "forward" or "inverse", to measure it or to call it from other compiled code."""
         choice("kernel", name, ("forward", "inverse"))
         if self._kernels.generic:
@@ -240,7 +240,7 @@ class Dynamics(ParameterQueries, LoopQueries):
         inputs, is_batch = common_batch(arrays)
         if self.checked:
             self._check_state(arrays)
-        if not LoopKernel.available():
+        if not GenericKernel.available():
             result = self._loop_in_python(name, inputs)
         else:
             kernel = self._kernels.loop(name, external)

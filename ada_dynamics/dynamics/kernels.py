@@ -26,7 +26,7 @@ from ada_dynamics.hybrid.lane_tree import lane_tree
 from ada_dynamics.jit import Kernel, Signature, Target
 from ada_dynamics.jit.estimate import instructions
 from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.jit.generic import LoopKernel
+from ada_dynamics.jit.generic import GenericKernel
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.regroup import depth
@@ -76,7 +76,7 @@ class Kernels:
         self._checked = checked
         self._algorithm = algorithm
         self._kernels: dict[str, Kernel] = {}
-        self._loops: dict[tuple[str, bool], LoopKernel] = {}
+        self._loops: dict[tuple[str, bool], GenericKernel] = {}
         self._traced: dict[str, expr.Function] = {}  # by algorithm: the cheapest, until it is compiled
         self._candidate: str | None = None
         self._chosen: str | None = None if algorithm == "auto" else algorithm
@@ -205,7 +205,7 @@ class Kernels:
 
     # --- loops --------------------------------------------------------------------------------------------------
     @pause_garbage_collection()
-    def loop(self, name: str, external: bool) -> LoopKernel:
+    def loop(self, name: str, external: bool) -> GenericKernel:
         """The generic kernel of "forward" or "inverse"."""
         if self.model.has_mimics:
             raise InputError(

@@ -72,7 +72,7 @@ class Device(Protocol):
         """Block until a stream is idle."""
 
     def follow(self, stream: int, other: int) -> None:
-        """Let a stream wait for the work submitted to another stream so far."""
+        """Let a stream wait for the work that is in another stream now."""
 
     def refuse_foreign(self, address: int, name: str) -> None:
         """Raise InputError if an address is not in the memory of this device."""

@@ -81,10 +81,10 @@ class HostDevice:
         return 0
 
     def wait(self, stream: int) -> None:
-        """Do nothing: all operations are synchronous."""
+        """All operations are synchronous."""
 
     def follow(self, stream: int, other: int) -> None:
-        """Do nothing: all operations are synchronous."""
+        """All operations are synchronous."""
 
     def refuse_foreign(self, address: int, name: str) -> None:
         """Raise InputError for a null address."""
@@ -391,7 +391,7 @@ class Gpu:
             call("cuStreamSynchronize", stream, doing="waiting for a kernel")
 
     def follow(self, stream: int, other: int) -> None:
-        """Let a stream wait for the work submitted to another stream so far."""
+        """Let a stream wait for the work that is in another stream now."""
         event = ctypes.c_void_p()
         with self.current() as call:
             call("cuEventCreate", event, _NO_TIMING)

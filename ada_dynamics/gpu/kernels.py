@@ -122,7 +122,7 @@ class ThreadKernel:
 
 Numbers = np.ndarray[Any, np.dtype[np.floating[Any]]]
 Rows = Sequence[int] | np.ndarray[Any, np.dtype[np.intp]]  # state numbers
-CHUNK = 64 * 2**20  # bytes per chunk of a host batch: copies reach full bandwidth, and every device has room
+CHUNK = 64 * 2**20  # bytes per chunk of a host batch: copies reach full bandwidth, and every device has buffer
 ONE_BY_ONE = 2000  # up to so many numbers of rejected states are copied one by one, about 10 us each
 SLOTS = 2  # chunks in flight: one is copied while the other is computed
 # Bytes of the word that holds the status bits of all states, and of its block including alignment padding.
@@ -323,11 +323,11 @@ class StagedBatches:
         results = [_empty(states, shape, dtype, columns) for _, shape in signature.outputs]
         status = np.zeros(states, np.uint8)
         sizes = [*(size for _, size in signature.inputs), *signature.output_sizes]
-        room = sum(sizes) * dtype.itemsize + 1
-        most = max(1, min(states, (min(self.chunk, self.device.free_memory() // (2 * SLOTS)) - _WORD) // room))
+        buffer = sum(sizes) * dtype.itemsize + 1
+        most = max(1, min(states, (min(self.chunk, self.device.free_memory() // (2 * SLOTS)) - _WORD) // buffer))
         layout = _Layout(kernel, most, kernel.robust if robust else None)
         with self._lock:
-            slots = self._ready(_WORD + most * room)
+            slots = self._ready(_WORD + most * buffer)
             for k, begin in enumerate(range(0, states, most)):
                 slot = slots[k % SLOTS]
                 self._finish(slot, layout, results, status)

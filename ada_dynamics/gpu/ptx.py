@@ -61,12 +61,12 @@ class ThreadMemory:
         """Parameters of a function that uses both memories."""
         return f"{self.kind(True)} %fast, {self.kind(False)} %slow"
 
-    def put(self, body: Body, place: SpillSlot, value: str) -> None:
+    def spill(self, body: Body, place: SpillSlot, value: str) -> None:
         """Spill a value. The store is volatile: otherwise ptxas keeps the value in a register and runs out of them."""
         address = self._address(body, place, 0)
         body.do(f"store volatile {self.number.real} {value}, {address}")
 
-    def fetch(self, body: Body, place: SpillSlot, further: str | int = 0) -> str:
+    def reload(self, body: Body, place: SpillSlot, further: str | int = 0) -> str:
         """Reload a value from `place`, or from the slot at an offset from it."""
         return body.emit(f"load volatile {self.number.real}, {self._address(body, place, further)}")
 
@@ -144,7 +144,7 @@ class ColumnStorage:
         self.fast = self.slow = 0
         self.places: dict[int, list[SpillSlot]] = {}
         self.constants: list[tuple[Scalar, SpillSlot]] = []
-        self._rooms: dict[tuple[Scalar, ...], list[SpillSlot]] = {}
+        self._slots: dict[tuple[Scalar, ...], list[SpillSlot]] = {}
         self._tables: dict[tuple[Scalar, ...], str] = {}
         for columns in function.columns:
             self._lay(columns.shared, fast)
@@ -152,25 +152,25 @@ class ColumnStorage:
             self._lay(_elements(columns), 0)
 
     def _lay(self, values: tuple[Scalar, ...], fast: int) -> None:
-        if values in self._rooms or values in self._tables:
+        if values in self._slots or values in self._tables:
             return
         if not any(isinstance(x, Expr) for x in values):
             self._tables[values] = f"@columns_table_{len(self._tables)}"
             return
-        room = self._rooms[values] = []
+        slots = self._slots[values] = []
         for x in values:
             is_fast = self.fast < fast
             place = SpillSlot(is_fast, self.fast if is_fast else self.slow)
             self.fast, self.slow = self.fast + is_fast, self.slow + (not is_fast)
-            room.append(place)
+            slots.append(place)
             if isinstance(x, Expr):
                 self.places.setdefault(x.index, []).append(place)
             else:
                 self.constants.append((x, place))
 
-    def room(self, values: tuple[Scalar, ...]) -> list[SpillSlot]:
+    def slots(self, values: tuple[Scalar, ...]) -> list[SpillSlot]:
         """Slot of each value; empty if the values are a constant table."""
-        return self._rooms.get(values, [])
+        return self._slots.get(values, [])
 
     def table(self, values: tuple[Scalar, ...]) -> str:
         """LLVM name of the constant table of the values; "" if they are not constant."""
@@ -190,16 +190,16 @@ def _elements(columns: Columns) -> tuple[Scalar, ...]:
     return tuple(x for row in columns.rows for x in row)
 
 
-class Loop(NamedTuple):
-    """Loop over columns: `i32 @name(k, fast, slow, slot of the first row element, out and its strides)`."""
+class ColumnLoop(NamedTuple):
+    """ColumnLoop over columns: `i32 @name(k, fast, slow, slot of the first row element, out and its strides)`."""
 
     name: str
     text: str
     called: set[Call]
 
-    def call(self, body: Body, columns: Columns, rooms: ColumnStorage, memory: Sequence[str]) -> str:
+    def call(self, body: Body, columns: Columns, storage: ColumnStorage, memory: Sequence[str]) -> str:
         """Emit the call; `memory` holds the arguments for both memories. Return the status operand."""
-        rows = rooms.room(_elements(columns))
+        rows = storage.slots(_elements(columns))
         out = [f"{kind}_{columns.output}{of}" for kind, of in _OUT]
         given = ["i64 %k", *memory, f"i64 {rows[0].number if rows else 0}", *out]
         return body.emit(f"call i32 @{self.name}({', '.join(given)})")
@@ -208,51 +208,51 @@ class Loop(NamedTuple):
 _OUT = (("ptr %out", ""), ("i32 %out", "_of_state"), ("i32 %out", "_of_element"))
 
 
-def column_loops(function: Function, rooms: ColumnStorage, memory: ThreadMemory) -> list[Loop]:
-    """Loop of each column group of a function; equal groups share one loop."""
-    found: dict[tuple[int, int, tuple[Scalar, ...], str], Loop] = {}
+def column_loops(function: Function, storage: ColumnStorage, memory: ThreadMemory) -> list[ColumnLoop]:
+    """ColumnLoop of each column group of a function; equal groups share one loop."""
+    found: dict[tuple[int, int, tuple[Scalar, ...], str], ColumnLoop] = {}
     loops = []
     for columns in function.columns:
-        key = id(columns.each), len(columns.rows[0]), columns.shared, rooms.table(_elements(columns))
+        key = id(columns.each), len(columns.rows[0]), columns.shared, storage.table(_elements(columns))
         if key not in found:
-            found[key] = _loop(f"columns{len(found)}", columns, rooms, memory)
+            found[key] = _loop(f"columns{len(found)}", columns, storage, memory)
         loops.append(found[key])
     return loops
 
 
-def _loop(name: str, columns: Columns, rooms: ColumnStorage, memory: ThreadMemory) -> Loop:
+def _loop(name: str, columns: Columns, storage: ColumnStorage, memory: ThreadMemory) -> ColumnLoop:
     body, number, count = Body(), memory.number, len(columns.rows[0])
     held = (memory.target.registers(number.bits) - SPARE) // len(columns.rows)
     width = max(1, min(memory.target.limits.columns, count, held))
-    shared = rooms.room(columns.shared)
-    table = rooms.table(_elements(columns))
+    shared = storage.slots(columns.shared)
+    table = storage.table(_elements(columns))
     out = StridedAccess(body, "out", number, memory.stored)
     bad = body.variable("i1", "false")
     with body.in_blocks(str(count), width) as first:
-        fetched: dict[int, str] = {}
+        reloaded: dict[int, str] = {}
 
         def load(lane: int, variable: str, position: int) -> str:
             if variable != COLUMN:
-                if position not in fetched:
-                    fetched[position] = memory.fetch(body, shared[position])
-                return fetched[position]
+                if position not in reloaded:
+                    reloaded[position] = memory.reload(body, shared[position])
+                return reloaded[position]
             at = body.emit(f"add i64 {first}, {position * count + lane}")
             if table:
                 address = body.emit(f"getelementptr {number.scalar}, {memory.table} {table}, i64 {at}")
                 return body.emit(f"load {number.real}, {memory.table} {address}, align {number.bits // 8}")
-            return memory.fetch(body, SpillSlot(False, 0), body.emit(f"add i64 {at}, %rows"))
+            return memory.reload(body, SpillSlot(False, 0), body.emit(f"add i64 {at}, %rows"))
 
         emitters = [Emitter(body, number, memory.target, partial(load, lane)) for lane in range(width)]
         watch = NotFinite(body, memory.target)
-        inner = [node for node in columns.each.nodes() if not _is_fetched(node)]
+        inner = [node for node in columns.each.nodes() if not _is_reloaded(node)]
         for start in range(0, len(inner), PIECE):
-            nodes = _with_fetched(inner[start : start + PIECE])
-            fetched.clear()
+            nodes = _with_reloads(inner[start : start + PIECE])
+            reloaded.clear()
             for emitter in emitters:
                 emitter.emit(nodes)
                 emitter.forget_variables()
                 for node in nodes:
-                    if node.op is NEG and _is_fetched(node):
+                    if node.op is NEG and _is_reloaded(node):
                         del emitter.names[node.index]
         (result,) = columns.each.outputs.values()
         for lane, emitter in enumerate(emitters):
@@ -265,20 +265,20 @@ def _loop(name: str, columns: Columns, rooms: ColumnStorage, memory: ThreadMemor
     name = f"{name}_of_{-(-count // width)}"  # number of iterations: `benchmarks.gpu_code` reads it from the name
     given = ", ".join(["i64 %k", memory.parameters, "i64 %rows", *(f"{kind}{of}" for kind, of in _OUT)])
     called = set().union(*(emitter.called for emitter in emitters))
-    return Loop(name, f"define internal i32 @{name}({given}) noinline #0 {{\n{body}\n}}\n", called)
+    return ColumnLoop(name, f"define internal i32 @{name}({given}) noinline #0 {{\n{body}\n}}\n", called)
 
 
-def _is_fetched(node: Expr) -> bool:
+def _is_reloaded(node: Expr) -> bool:
     """Return True for a variable or a negated variable: negation is an operand modifier and needs no register."""
     return node.op is VAR or (node.op is NEG and node.args[0].op is VAR)
 
 
-def _with_fetched(piece: Sequence[Expr]) -> list[Expr]:
+def _with_reloads(piece: Sequence[Expr]) -> list[Expr]:
     """Nodes, each preceded by the variables that it uses."""
     found: dict[Expr, None] = {}
     for node in piece:
         for arg in node.args:
-            if _is_fetched(arg):
+            if _is_reloaded(arg):
                 found.update(dict.fromkeys((*arg.args, arg)))
         found[node] = None
     return list(found)
@@ -350,11 +350,11 @@ class _StateWriter:
     def __init__(self, function: Function, memory: ThreadMemory) -> None:
         self.function, self.memory = function, memory
         self.target, self.number = memory.target, memory.number
-        self.rooms = ColumnStorage(function, self.target.fast_bytes * 8 // self.number.bits)
-        self.plan = plan(function, self.target, self.number.bits, self.rooms.fast)
+        self.storage = ColumnStorage(function, self.target.fast_bytes * 8 // self.number.bits)
+        self.plan = plan(function, self.target, self.number.bits, self.storage.fast)
         self.count = {  # slots per memory; the first ones belong to the columns
-            True: self.rooms.fast + self.plan.places[True],
-            False: self.rooms.slow + self.plan.places[False],
+            True: self.storage.fast + self.plan.places[True],
+            False: self.storage.slow + self.plan.places[False],
         }
         self.places: dict[int, list[tuple[str, int]]] = {}  # positions of results, by node
         for name, elements in function.outputs.items():
@@ -369,12 +369,12 @@ class _StateWriter:
         body = Body()
         memory = [self._memory(body, is_fast) for is_fast in (True, False)]
         given = ", ".join([*_parameters(self.function), "i64 %k", *memory])
-        loops = column_loops(self.function, self.rooms, self.memory)
+        loops = column_loops(self.function, self.storage, self.memory)
         status = "0"
         for k in range(len(parts)):
             status = body.emit(f"or i32 {status}, {body.emit(f'call i32 @{_PART}{k}({given})')}")
         for loop, columns in zip(loops, self.function.columns, strict=True):
-            status = body.emit(f"or i32 {status}, {loop.call(body, columns, self.rooms, memory)}")
+            status = body.emit(f"or i32 {status}, {loop.call(body, columns, self.storage, memory)}")
         byte = body.emit(f"trunc i32 {status} to i8")
         body.do(f"store i8 {byte}, ptr {body.element('%status', '%k', 'i8')}, align 1")
         with body.when(body.emit(f"icmp ne i32 {status}, 0")):
@@ -385,13 +385,13 @@ class _StateWriter:
                     array.store(i, self.number.number(nan))
         body.do("ret void")
         head = f"define internal void @{_STATE}({', '.join([*_parameters(self.function), 'i64 %k'])}) alwaysinline #0"
-        texts = [self.rooms.tables(self.memory), *(text for text, _ in parts)]
+        texts = [self.storage.tables(self.memory), *(text for text, _ in parts)]
         texts += {loop.name: loop.text for loop in loops}.values()
         texts.append(f"{head} {{\n{body}\n}}\n")
         if self.target.is_gpu:
-            room = max(1, self.count[True]) * GROUP
+            size = max(1, self.count[True]) * GROUP
             texts.insert(
-                0, f"@{_SHARED} = internal addrspace(3) global [{room} x {self.number.scalar}] undef, align 8\n"
+                0, f"@{_SHARED} = internal addrspace(3) global [{size} x {self.number.scalar}] undef, align 8\n"
             )
             texts.append(f"declare i32 @llvm.nvvm.read.ptx.sreg.{_SREG[0]}()\n")
         return "".join(texts), set().union(*(calls for _, calls in parts), *(loop.called for loop in loops))
@@ -402,8 +402,8 @@ class _StateWriter:
         if is_fast and self.target.is_gpu:
             thread = body.emit(f"zext i32 {body.emit(f'call i32 @llvm.nvvm.read.ptx.sreg.{_SREG[0]}()')} to i64")
             return f"{kind} {body.emit(f'getelementptr {scalar}, {kind} @{_SHARED}, i64 {thread}')}"
-        room = body.room(f"[{max(1, self.count[is_fast])} x {scalar}]")
-        return f"{kind} {body.emit(f'addrspacecast ptr {room} to {kind}') if self.target.is_gpu else room}"
+        memory = body.stack(f"[{max(1, self.count[is_fast])} x {scalar}]")
+        return f"{kind} {body.emit(f'addrspacecast ptr {memory} to {kind}') if self.target.is_gpu else memory}"
 
     def _part(self, k: int, steps: list[Step]) -> tuple[str, set[Call]]:
         """Function `i32 @part(...)`, which returns a status."""
@@ -416,13 +416,13 @@ class _StateWriter:
                 for i, x in enumerate(elements):
                     if not isinstance(x, Expr):
                         arrays[f"out_{name}"].store(i, emitter.value(x))
-            for x, room in self.rooms.constants:
-                self.memory.put(body, room, emitter.value(x))
+            for x, slot in self.storage.constants:
+                self.memory.spill(body, slot, emitter.value(x))
         for kind, node, place in steps:
             if place is not None and kind is StepKind.SPILL:
-                self.memory.put(body, self._after_columns(place), emitter.value(node))
+                self.memory.spill(body, self._after_columns(place), emitter.value(node))
             elif place is not None:
-                emitter.names[node.index] = self.memory.fetch(body, self._after_columns(place))
+                emitter.names[node.index] = self.memory.reload(body, self._after_columns(place))
             elif kind is StepKind.COMPUTE:
                 sines = len(emitter.sines)
                 emitter.emit([node])
@@ -435,8 +435,8 @@ class _StateWriter:
                     failed = body.emit(f"or i1 {failed}, {guard_flag(emitter, node)}")
                 for name, i in self.places.get(node.index, ()):
                     arrays[f"out_{name}"].store(i, emitter.value(node))
-                for room in self.rooms.places.get(node.index, ()):
-                    self.memory.put(body, room, emitter.value(node))
+                for slot in self.storage.places.get(node.index, ()):
+                    self.memory.spill(body, slot, emitter.value(node))
                 if node.index in self.places:
                     watch.watch(self.number, emitter.value(node))
         body.do(f"ret i32 {status_of(body, either(body, watch.flags()), failed)}")
@@ -445,7 +445,7 @@ class _StateWriter:
         return f"define internal i32 @{_PART}{k}({', '.join(given)}) {inlined} #0 {{\n{body}\n}}\n", emitter.called
 
     def _after_columns(self, place: SpillSlot) -> SpillSlot:
-        return place._replace(number=place.number + (self.rooms.fast if place.is_fast else self.rooms.slow))
+        return place._replace(number=place.number + (self.storage.fast if place.is_fast else self.storage.slow))
 
 
 def _parameters(function: Function) -> list[str]:

@@ -81,7 +81,9 @@ def columns_out_name(size: int) -> str:
 
 
 def columns_in(size: int, width: int, together: int) -> str:
-    """`void @columns_in_SIZE(columns, room, n, first)`: room[(k * size + c) * W + lane] = columns[c * n + at + lane].
+    """`void @columns_in_SIZE(columns, buffer, n, first)`: copy blocks of columns.
+
+    buffer[(k * size + c) * W + lane] = columns[c * n + at + lane].
 
     Block k starts at = min(first + k * W, n - W).
 
@@ -97,11 +99,11 @@ def columns_in(size: int, width: int, together: int) -> str:
             place = body.element(column, start)
             body.store(real, body.load(real, place), blocks, k * size * width)
             body.prefetch(place, together * width)
-    return _definition(columns_in_name(size), "ptr %columns, ptr %room, i64 %n, i64 %first", body, "noinline")
+    return _definition(columns_in_name(size), "ptr %columns, ptr %buffer, i64 %n, i64 %first", body, "noinline")
 
 
 def columns_out(size: int, width: int, together: int) -> str:
-    """`void @columns_out_SIZE(columns, room, n, first)`: the inverse of `columns_in`.
+    """`void @columns_out_SIZE(columns, buffer, n, first)`: the inverse of `columns_in`.
 
     Blocks beyond the end of a batch start at its last block, which is written after them.
     """
@@ -111,7 +113,7 @@ def columns_out(size: int, width: int, together: int) -> str:
         column, blocks = _column(body, c, width)
         for k, start in reversed(list(enumerate(starts))):
             body.store(real, body.load(real, blocks, k * size * width), column, start)
-    return _definition(columns_out_name(size), "ptr %columns, ptr %room, i64 %n, i64 %first", body, "noinline")
+    return _definition(columns_out_name(size), "ptr %columns, ptr %buffer, i64 %n, i64 %first", body, "noinline")
 
 
 def _starts(body: Body, width: int, together: int) -> list[str]:
@@ -123,7 +125,7 @@ def _starts(body: Body, width: int, together: int) -> list[str]:
 def _column(body: Body, c: str, width: int) -> tuple[str, str]:
     """Addresses of a column, and of its elements in the first block."""
     column = body.element("%columns", body.emit(f"mul i64 %n, {c}"))
-    return column, body.element("%room", body.emit(f"mul i64 {c}, {width}"))
+    return column, body.element("%buffer", body.emit(f"mul i64 {c}, {width}"))
 
 
 def _definition(name: str, parameters: str, body: Body, inlined: str = "alwaysinline") -> str:
@@ -251,8 +253,8 @@ def _blocks_loop(function: Function, name: str, lanes: int, together: int, code:
     body = Body()
     pointers, sizes, split = pointers_of(function), sizes_of(function), len(function.inputs)
     laid_out = [*sizes, code.kept] if code.kept else sizes
-    rooms = [body.room(f"[{together * size * lanes} x double]") for size in laid_out]
-    moved = list(zip(pointers, rooms, sizes, strict=False))
+    buffers = [body.stack(f"[{together * size * lanes} x double]") for size in laid_out]
+    moved = list(zip(pointers, buffers, sizes, strict=False))
     status = body.variable("i32", "0")
     last = body.emit(f"sub i64 %n, {lanes}")
     with body.repeat("%n", together * lanes) as start:
@@ -264,12 +266,12 @@ def _blocks_loop(function: Function, name: str, lanes: int, together: int, code:
             with body.repeat(count) if together > 1 else nullcontext("0") as k:
                 own = body.emit(f"add i64 {start}, {body.emit(f'mul i64 {k}, {lanes}')}")
                 first = body.emit(f"call i64 @llvm.smin.i64(i64 {own}, i64 {last})")
-                where = zip(rooms, laid_out, strict=True)
-                yield first, [row_of(body, room, size * lanes, k) for room, size in where]
+                where = zip(buffers, laid_out, strict=True)
+                yield first, [row_of(body, buffer, size * lanes, k) for buffer, size in where]
 
         if name == COLUMNS:
-            for array, room, size in moved[:split]:
-                body.do(f"call void {columns_in_name(size)}(ptr {array}, ptr {room}, i64 %n, i64 {start})")
+            for array, buffer, size in moved[:split]:
+                body.do(f"call void {columns_in_name(size)}(ptr {array}, ptr {buffer}, i64 %n, i64 {start})")
         else:
             with each_block() as (first, blocks):
                 for (array, _, size), block in zip(moved[:split], blocks, strict=False):
@@ -282,8 +284,8 @@ def _blocks_loop(function: Function, name: str, lanes: int, together: int, code:
                     bad = body.emit(f"call i1 @{_CHECK}({', '.join(given[:split])})")
                     status.update("or", body.emit(f"zext i1 {bad} to i32"))
         if name == COLUMNS:
-            for array, room, size in moved[split:]:
-                body.do(f"call void {columns_out_name(size)}(ptr {array}, ptr {room}, i64 %n, i64 {start})")
+            for array, buffer, size in moved[split:]:
+                body.do(f"call void {columns_out_name(size)}(ptr {array}, ptr {buffer}, i64 %n, i64 {start})")
         else:
             with each_block() as (first, blocks):
                 for (array, _, size), block in zip(moved[split:], blocks[split:], strict=False):
@@ -343,21 +345,21 @@ def _columns_loop(function: Function, width: int, most: int) -> str:
     while width > 1 and width * sum(sizes[split:]) > most:
         width //= 2
     together = Lanes(width)
-    rooms = [body.room(f"[{size} x double]") for size in sizes[:split]]
-    rooms += [body.room(f"[{size * width} x double]") for size in sizes[split:]]
+    buffers = [body.stack(f"[{size} x double]") for size in sizes[:split]]
+    buffers += [body.stack(f"[{size * width} x double]") for size in sizes[split:]]
     status = body.variable("i32", "0")
-    places = list(zip(pointers, rooms, sizes, strict=True))
+    places = list(zip(pointers, buffers, sizes, strict=True))
     with body.in_blocks("%n", width) as first:
         with body.repeat(str(width)) as k:
             state = body.emit(f"add i64 {first}, {k}")
-            for pointer, room, size in places[:split]:
+            for pointer, buffer, size in places[:split]:
                 with body.repeat(str(size)) as c:
-                    body.store("double", body.load("double", pointer, _strided(body, c, state)), room, c)
-            rows = rooms[:split] + [row_of(body, room, size, k) for _, room, size in places[split:]]
+                    body.store("double", body.load("double", pointer, _strided(body, c, state)), buffer, c)
+            rows = buffers[:split] + [row_of(body, buffer, size, k) for _, buffer, size in places[split:]]
             status.update("or", body.emit(f"call i32 @{SINGLE}({', '.join(f'ptr {row}' for row in rows)})"))
-        for pointer, room, size in places[split:]:
+        for pointer, buffer, size in places[split:]:
             with body.repeat(str(size)) as c:
-                element = body.element(room, c)
+                element = body.element(buffer, c)
                 values = [body.load("double", element, lane * size) for lane in range(width)]
                 whole = values[0] if width == 1 else packed(body, together, values)
                 body.store(together.real, whole, pointer, _strided(body, c, first))

@@ -95,14 +95,14 @@ def first_angles(nodes: Sequence[Expr]) -> tuple[list[Expr], list[Expr]]:
 def groups(angles: Sequence[Expr], widest: int) -> list[list[Expr]]:
     """Groups of angles that fill vectors of `widest` numbers; angles with more lanes come first."""
     result: list[list[Expr]] = []
-    room = 0
+    buffer = 0
     for angle in sorted(angles, key=lambda node: -node.lanes):
         width = padded(angle.lanes).width
-        if width > room:
+        if width > buffer:
             result.append([])
-            room = max(widest, width)
+            buffer = max(widest, width)
         result[-1].append(angle)
-        room -= width
+        buffer -= width
     return result
 
 

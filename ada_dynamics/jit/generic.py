@@ -42,7 +42,7 @@ Place = Literal["q", "v"] | int
 
 
 @dataclass(frozen=True)
-class LoopBody:
+class JointCode:
     """Code for one joint type in one pass; each output is stored in a region at an offset."""
 
     function: Function
@@ -50,19 +50,19 @@ class LoopBody:
 
 
 @dataclass(frozen=True)
-class LoopPass:
+class JointPass:
     """Pass over all joints, from the base to the leaves (outward) or back, with the code of each joint type."""
 
     outward: bool
-    bodies: tuple[LoopBody, ...]
+    bodies: tuple[JointCode, ...]
 
 
 @dataclass(frozen=True)
-class LoopProgram:
+class GenericProgram:
     """Sequence of passes."""
 
     name: str
-    passes: tuple[LoopPass, ...]
+    passes: tuple[JointPass, ...]
     constants: int  # doubles in a row of constants
     row: int  # numbers in a row of workspace
     arguments: Mapping[str, Place]
@@ -82,7 +82,7 @@ def entry_point(width: int) -> str:
     return f"loop_{width}"
 
 
-def loop_text(program: LoopProgram, target: Target, widths: Sequence[int]) -> str:
+def generic_text(program: GenericProgram, target: Target, widths: Sequence[int]) -> str:
     """LLVM text with an entry point per width: `loop_W(tables..., arguments..., out, joints, states)`."""
     writers = [_Writer(program, target, width) for width in widths]
     texts = [writer.text() for writer in writers]
@@ -93,7 +93,7 @@ def loop_text(program: LoopProgram, target: Target, widths: Sequence[int]) -> st
 class _Writer:
     """Writes the entry point of one width."""
 
-    def __init__(self, program: LoopProgram, target: Target, width: int) -> None:
+    def __init__(self, program: GenericProgram, target: Target, width: int) -> None:
         self.program, self.target, self.lanes = program, target, Lanes(width)
         self.body = Body()
         self.called: set[Call] = set()
@@ -121,7 +121,7 @@ class _Writer:
         """Broadcast a number to all lanes."""
         return scalar if self.lanes.width == 1 else spread(self.body, self.lanes, scalar)
 
-    def _pass(self, one_pass: LoopPass) -> None:
+    def _pass(self, one_pass: JointPass) -> None:
         body = self.body
         last = body.emit("sub i64 %n, 1")
         with body.repeat("%n") as turn:
@@ -130,7 +130,7 @@ class _Writer:
             for number in body.cases("i32", kind, range(len(one_pass.bodies))):
                 self._joint(i, one_pass.bodies[number])
 
-    def _joint(self, i: str, code: LoopBody) -> None:
+    def _joint(self, i: str, code: JointCode) -> None:
         """Code of one joint: addresses of its regions, nodes of the function, stores."""
         body, lanes = self.body, self.lanes
         regions = self._regions(i)
@@ -185,7 +185,12 @@ Inside = Callable[[Body, str, Mapping[str, str]], str]
 
 
 def load_entry(
-    key: str, signature: Signature, room: int, inside: Inside, tables: Mapping[str, int], functions: Mapping[str, int]
+    key: str,
+    signature: Signature,
+    workspace: int,
+    inside: Inside,
+    tables: Mapping[str, int],
+    functions: Mapping[str, int],
 ) -> compiler.Library:
     """Compile or fetch `i32 @kernel(in..., out...)`, which calls a generic kernel with tables and a workspace; load it.
 
@@ -196,7 +201,7 @@ def load_entry(
     Args:
         key: text that differs for any two entries that differ in more than signature and workspace.
         signature: names and sizes of the kernel.
-        room: numbers of workspace.
+        workspace: numbers of workspace.
         inside: writer of the call.
         tables: addresses by name.
         functions: addresses of the called functions, by the text of their declarations.
@@ -206,25 +211,25 @@ def load_entry(
     symbols = {**compiler.python_symbols(MEMORY), **called}
     if sys.platform == "win32":
         written = {name: f"inttoptr (i64 {address} to ptr)" for name, address in tables.items()}
-        code = compiler.compile_text(_entry_text(signature, room, inside, written, functions, target), target)
+        code = compiler.compile_text(_entry_text(signature, workspace, inside, written, functions, target), target)
     else:
         named = {name: f"@{name}" for name in tables}
         symbols |= tables
-        make = lambda: Module(_entry_text(signature, room, inside, named, functions, target))  # noqa: E731
-        code, _ = obtain(f"entry|{key}|{signature}|{room}", "entry", make, target)
+        make = lambda: Module(_entry_text(signature, workspace, inside, named, functions, target))  # noqa: E731
+        code, _ = obtain(f"entry|{key}|{signature}|{workspace}", "entry", make, target)
     return compiler.load(code, [SINGLE], symbols)
 
 
 def _entry_text(
     signature: Signature,
-    room: int,
+    workspace: int,
     inside: Inside,
     tables: Mapping[str, str],
     functions: Iterable[str],
     target: Target,
 ) -> str:
     body = Body()
-    memory, aligned = allocate(body, room)
+    memory, aligned = allocate(body, workspace)
     status = inside(body, aligned, tables)
     body.do(f"call void @PyMem_RawFree(ptr {memory})")
     body.do(f"ret i32 {status}")
@@ -260,7 +265,7 @@ _libraries: dict[str, compiler.Library] = {}
 
 
 @dataclass(frozen=True, eq=False)
-class LoopTables:
+class RobotTables:
     """A robot as data."""
 
     kinds: npt.NDArray[np.int32]
@@ -276,10 +281,12 @@ class LoopTables:
         return [getattr(self, field.name).ctypes.data for field in fields(self)]
 
 
-class LoopKernel:
+class GenericKernel:
     """Generic kernel with the tables of a robot; requires `available`."""
 
-    def __init__(self, signature: Signature, program: Callable[[], LoopProgram], key: str, tables: LoopTables) -> None:
+    def __init__(
+        self, signature: Signature, program: Callable[[], GenericProgram], key: str, tables: RobotTables
+    ) -> None:
         """Args: names and sizes, the program (built only if it is not cached), its key, tables of the robot."""
         self.signature = signature
         self.report = Report()
@@ -330,13 +337,13 @@ class LoopKernel:
             positions: kernel that rejects invalid configurations; None if all are valid.
         """
         with _lock:
-            if entry.owner is None and self._room(1) <= MAX_ENTRY_WORKSPACE:
+            if entry.owner is None and self._workspace_size(1) <= MAX_ENTRY_WORKSPACE:
                 entry.owner = (self, self._entry(checked, positions), positions)
                 entry.single = entry.owner[1].address(SINGLE)
 
     def _entry(self, checked: bool, positions: Kernel | None) -> compiler.Library:
         """Code that calls the kernel with the tables, and checks the state."""
-        tables = dict(zip((field.name for field in fields(LoopTables)), self._tables.pointers, strict=True))
+        tables = dict(zip((field.name for field in fields(RobotTables)), self._tables.pointers, strict=True))
         state, joints = _arrays_of(self.signature), len(self._tables.kinds)
         sizes = (*(size for _, size in self.signature.inputs), *self.signature.output_sizes)
         kinds = ", ".join(["ptr"] * (len(tables) + 1 + len(state)))
@@ -344,8 +351,8 @@ class LoopKernel:
         if positions is not None:
             functions["i32 @positions(ptr)"] = positions.native_address()
 
-        def inside(body: Body, room: str, places: Mapping[str, str]) -> str:
-            given = ", ".join(f"ptr {place}" for place in (*places.values(), room, *state))
+        def inside(body: Body, workspace: str, places: Mapping[str, str]) -> str:
+            given = ", ".join(f"ptr {place}" for place in (*places.values(), workspace, *state))
             status = body.emit(f"call i32 @{entry_point(1)}({given}, i64 {joints}, i64 1)")
             if checked:
                 status = body.emit(f"or i32 {status}, {_status_of_numbers(body, zip(state, sizes, strict=True))}")
@@ -354,7 +361,7 @@ class LoopKernel:
             return status
 
         key = f"{self._key}|{checked}|{positions is not None}|{joints}"
-        return load_entry(key, self.signature, self._room(1), inside, tables, functions)
+        return load_entry(key, self.signature, self._workspace_size(1), inside, tables, functions)
 
     def _run(self, width: int, inputs: Sequence[Array], result: Array, states: int) -> None:
         function = self._functions.get(width) or self._load(width)
@@ -364,13 +371,13 @@ class LoopKernel:
 
     def _workspace(self, width: int) -> Array:
         """Workspace of this thread, reused by later calls."""
-        size = self._room(width)
+        size = self._workspace_size(width)
         held: Array | None = getattr(self._own, "work", None)
         if held is None or held.size < size:
             held = self._own.work = np.empty(size)
         return held
 
-    def _room(self, width: int) -> int:
+    def _workspace_size(self, width: int) -> int:
         return (len(self._tables.kinds) + 1) * len(self._tables.base) * width
 
     def _load(self, width: int) -> Callable[..., int]:
@@ -386,7 +393,7 @@ class LoopKernel:
             if name not in _libraries:
                 target = Target.host()
                 code, note = obtain(
-                    self._key, kind, lambda: Module(loop_text(self._program(), target, (width,))), target
+                    self._key, kind, lambda: Module(generic_text(self._program(), target, (width,))), target
                 )
                 _libraries[name] = compiler.load(code, [entry_point(width)])
                 self.report.cached[kind] = note["cached"]

@@ -40,7 +40,7 @@ class IntegratorState(ctypes.Structure):
     coefficients for each of `stages`, a row of weights, the nodes, and, for adaptive steps, two rows of error weights
     over stages + 1 rates.
 
-    Backwards, `log` has room for the stages of each step, `pull` and `pull_settle` are kernels of [state; gradient by
+    Backwards, `log` has buffer for the stages of each step, `pull` and `pull_settle` are kernels of [state; gradient by
     the result] that compute the gradients by [state; u]; the table continues with the rows of `backward_table`.
     """
 
@@ -563,7 +563,7 @@ class _Executor:
         return _Sum(self.body, self._lanes), _Sum(self.body, self._lanes)
 
     def pair(self) -> Value:
-        return Value(self.body, "ptr", self.body.room("[2 x double]"))
+        return Value(self.body, "ptr", self.body.stack("[2 x double]"))
 
     def real(self, count: Value) -> Value:
         return self._value("double", f"sitofp i64 {count} to double")

@@ -134,7 +134,7 @@ class Body:
         self.lines.append(f"{name}:")
 
     # --- memory -------------------------------------------------------------------------------------------------
-    def room(self, kind: str, align: int = 64) -> str:
+    def stack(self, kind: str, align: int = 64) -> str:
         """Stack memory of the call."""
         name = f"%v{len(self.variables)}"
         self.variables.append(f"  {name} = alloca {kind}, align {align}")
@@ -142,7 +142,7 @@ class Body:
 
     def variable(self, kind: str, value: str) -> Variable:
         """Create a variable."""
-        made = Variable(self, kind, self.room(kind))
+        made = Variable(self, kind, self.stack(kind))
         made.set(value)
         return made
 

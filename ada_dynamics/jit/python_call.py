@@ -103,7 +103,7 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 _SHARED = {
     "call_general": ("ptr", "ptr %self, ptr %args, i64 %nargs, ptr %kwnames"),
     "arranged": ("i1", "ptr %context, ptr %args, i64 %nargs, ptr %kwnames, ptr %given, i64 %wanted"),
-    "numbers": ("ptr", "ptr %context, ptr %object, i64 %size, ptr %room"),
+    "numbers": ("ptr", "ptr %context, ptr %object, i64 %size, ptr %buffer"),
     "result": ("ptr", "ptr %context, i64 %first, i32 %rank, ptr %dims"),
 }
 EXPORTS = tuple(_SHARED)
@@ -216,7 +216,7 @@ def _compiled(
     key: object, make: Callable[[], str], exports: Sequence[str], symbols: dict[str, int]
 ) -> compiler.Library:
     text = f"builtin|{key}|{sys.implementation.cache_tag}|numpy {np.lib.NumpyVersion(np.__version__).major}"
-    code, _ = obtain(text, "builtin", lambda: Module(make()), Target.host())
+    code, _ = obtain(text, "builtin", lambda: Module(make()), Target.host(), level=0)
     return compiler.load(code, exports, {**compiler.python_symbols(SYMBOLS), **symbols})
 
 
@@ -401,8 +401,8 @@ def _arrange(code: _Code) -> None:
     names = code.context("names")
     total = code.emit(f"call i64 @PyTuple_Size(ptr {names})")
     code.leave_if(code.emit(f"icmp sgt i64 %nargs, {total}"), "false", "i1")
-    room = code.emit(f"mul i64 {code.emit('add i64 %wanted, 1')}, 8")
-    code.do(f"call void @llvm.memset.p0.i64(ptr %given, i8 0, i64 {room}, i1 false)")
+    buffer = code.emit(f"mul i64 {code.emit('add i64 %wanted, 1')}, 8")
+    code.do(f"call void @llvm.memset.p0.i64(ptr %given, i8 0, i64 {buffer}, i1 false)")
     positional = code.emit("mul i64 %nargs, 8")
     code.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %given, ptr %args, i64 {positional}, i1 false)")
     with code.when(code.emit("icmp ne ptr %kwnames, null")):
@@ -431,7 +431,7 @@ def _arrange(code: _Code) -> None:
 
 
 def _numbers(code: _Code) -> None:
-    """Doubles of an argument: in place if they are contiguous, else copied to `room`; null if it is no such vector."""
+    """Doubles of an argument, in place if they are contiguous, else in `buffer`; null if it is no such vector."""
     arguments = _SHARED["numbers"][1]
     array = code.emit(f"call ptr @array_numbers({arguments})")
     code.leave_if(code.emit(f"icmp ne ptr {array}, null"), array, "ptr")
@@ -461,8 +461,8 @@ def _array_numbers() -> str:
         with code.when(code.is_equal("ptr", dtype, code.context(f"{name}_type"))):
             with code.repeat("%size") as i:
                 value = code.at(data, code.emit(f"mul i64 {i}, {stride}"), element)
-                code.store("double", code.emit(convert.format(value)) if convert else value, "%room", i)
-            found.set("%room")
+                code.store("double", code.emit(convert.format(value)) if convert else value, "%buffer", i)
+            found.set("%buffer")
     code.do(f"ret ptr {found.get()}")
     return code.function("array_numbers", "ptr", parameters, internal=True)
 
@@ -488,12 +488,12 @@ def _list_numbers() -> str:
                 is_number.set(code.is_instance(item, kind))
         with code.when(is_number.get()):
             value = code.emit(f"call double @PyFloat_AsDouble(ptr {item})")
-            code.store("double", value, "%room", i)
+            code.store("double", value, "%buffer", i)
             with code.when(code.emit(f"fcmp oeq double {value}, -1.0")):
                 is_number.set(code.is_equal("ptr", code.emit("call ptr @PyErr_Occurred()"), "null"))
         code.do(f"call void @Py_DecRef(ptr {item})")
         code.go_unless(is_number.get(), fail)
-    code.do("ret ptr %room")
+    code.do("ret ptr %buffer")
     code.label(fail)
     code.do("call void @PyErr_Clear()")
     code.do("ret ptr null")
@@ -549,7 +549,7 @@ def _plain(sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...]) -> str:
     """The builtin for positional float64 arrays; other calls continue in `adapted`."""
     code = _Code()
     _context_of(code)
-    dims = [code.room(f"[{len(shape) + 1} x i64]", 8) for shape in shapes]
+    dims = [code.stack(f"[{len(shape) + 1} x i64]", 8) for shape in shapes]
     code.fork(_is_positional(code, len(sizes)), "one0", "other")
     _Path(code, sizes, shapes, dims, "one").write(otherwise="many")
     _Path(code, sizes, shapes, dims, "many").write(otherwise="other")
@@ -562,9 +562,9 @@ def _adapted(sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...]) -> str
     """Other calls: arguments by keyword are put in order, numbers are copied from lists and other arrays."""
     code = _Code()
     _context_of(code)
-    dims = [code.room(f"[{len(shape) + 1} x i64]", 8) for shape in shapes]
-    given = code.room(f"[{len(sizes) + 1} x ptr]", 8)
-    rooms = [code.room(f"[{max(size, 1)} x double]") for size in sizes]
+    dims = [code.stack(f"[{len(shape) + 1} x i64]", 8) for shape in shapes]
+    given = code.stack(f"[{len(sizes) + 1} x ptr]", 8)
+    buffers = [code.stack(f"[{max(size, 1)} x double]") for size in sizes]
     code.fork(code.is_equal("ptr", code.context("names"), "null"), "general", "look")
     code.label("look")
     code.fork(_is_positional(code, len(sizes)), "one0", "arrange")
@@ -573,7 +573,7 @@ def _adapted(sizes: tuple[int, ...], shapes: tuple[tuple[int, ...], ...]) -> str
     code.fork(code.emit(f"call i1 @arranged({arguments})"), "again", "general")
     code.label("again")
     code.do(f"ret ptr {code.emit(f'call ptr @{BUILTIN}(ptr %self, ptr {given}, i64 {len(sizes)}, ptr null)')}")
-    _Path(code, sizes, shapes, dims, "one", rooms).write(otherwise="general")
+    _Path(code, sizes, shapes, dims, "one", buffers).write(otherwise="general")
     return _with_general(code).function("adapted", "ptr", _PARAMETERS, "noinline", internal=True)
 
 
@@ -600,10 +600,17 @@ class _Path:
         shapes: tuple[tuple[int, ...], ...],
         dims: Sequence[str],
         kind: str,
-        rooms: Sequence[str] = (),
+        buffers: Sequence[str] = (),
     ) -> None:
         """Args: function body, sizes, memory for axes of results, the kind, and memory for converted inputs if any."""
-        self.code, self.sizes, self.shapes, self.dims, self.kind, self.rooms = code, sizes, shapes, dims, kind, rooms
+        self.code, self.sizes, self.shapes, self.dims, self.kind, self.buffers = (
+            code,
+            sizes,
+            shapes,
+            dims,
+            kind,
+            buffers,
+        )
         self.many = kind == "many"
         self.count = ""  # rows of the first matrix
 
@@ -617,8 +624,8 @@ class _Path:
         for i, size in enumerate(self.sizes):
             code.label(f"{self.kind}{i}")
             argument = code.entry("ptr", "%args", i)
-            take = self.converted if self.rooms else self.array
-            data.append(take(i, argument, size, otherwise if i == 0 or self.rooms else "other"))
+            take = self.converted if self.buffers else self.array
+            data.append(take(i, argument, size, otherwise if i == 0 or self.buffers else "other"))
         code.label(f"{self.kind}{len(self.sizes)}")
         self.run(data, lanes)
 
@@ -640,7 +647,7 @@ class _Path:
     def converted(self, i: int, argument: str, size: int, otherwise: str) -> str:
         """Pointer to numbers that are copied from a list or from an array of another type, stride or class."""
         code = self.code
-        arguments = f"ptr %context, ptr {argument}, i64 {size}, ptr {self.rooms[i]}"
+        arguments = f"ptr %context, ptr {argument}, i64 {size}, ptr {self.buffers[i]}"
         data = code.emit(f"call ptr @numbers({arguments})")
         code.fork(code.is_equal("ptr", data, "null"), otherwise, f"{self.kind}{i + 1}")
         return data

@@ -2,7 +2,7 @@
 """Register allocation on the graph: which values are spilled to memory, and how long functions are split into parts.
 
 All later uses are known, so the value whose next use is farthest away is spilled (Belady, "A study of replacement
-algorithms for a virtual-storage computer", IBM Systems Journal 5, 1966), to fast memory while there is free space.
+algorithms for a virtual-storage computer", IBM Systems Journal 5, 1966), to fast memory until it is full.
 Compilers only use local heuristics on functions of 30 000 operations. Long functions are split into parts, between
 which all values are in memory, because compile time grows faster than linearly with the length of a function.
 """
@@ -90,7 +90,7 @@ def part_starts(last_uses: Sequence[int], part: int) -> list[int]:
     """Positions at which parts start: near equal lengths, where the fewest values are live.
 
     Args:
-        last_uses: position of the last use of each value; its own position if it is not used.
+        last_uses: position of the last use of each value, or of the value if it is not used.
         part: approximate length of a part.
     """
     changes = [0] * (len(last_uses) + 2)

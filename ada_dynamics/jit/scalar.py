@@ -143,19 +143,19 @@ def _pieces(nodes: Sequence[Expr]) -> Iterator[list[Expr]]:
 def call_columns(body: Body, function: Function, emitter: Emitter) -> list[str]:
     """Store the operands of the columns and call their loops; return an i1 per loop, set if a number is not finite."""
     flags = []
-    rooms: dict[tuple[Scalar, ...], str] = {}  # column groups may have the same operands
+    buffers: dict[tuple[Scalar, ...], str] = {}  # column groups may have the same operands
     constants = 0
     for columns in function.columns:
         for values in _parts(columns):
-            if values in rooms:
+            if values in buffers:
                 continue
             if _is_constant(values):
-                rooms[values] = _constant(constants)
+                buffers[values] = _constant(constants)
                 constants += 1
                 continue
-            rooms[values] = body.room(f"[{len(values) * emitter.lanes.width} x double]")
-            store_lanes(emitter, lane_stores(values), rooms[values])
-        places = [rooms[values] for values in _parts(columns)] + [f"%out_{columns.output}"]
+            buffers[values] = body.stack(f"[{len(values) * emitter.lanes.width} x double]")
+            store_lanes(emitter, lane_stores(values), buffers[values])
+        places = [buffers[values] for values in _parts(columns)] + [f"%out_{columns.output}"]
         arguments = ", ".join(f"ptr {place}" for place in places)
         flags.append(body.emit(f"call i1 {_name(function, columns)}({arguments})"))
     return flags
@@ -392,19 +392,19 @@ def _kernel_in_parts(function: Function, target: Target, checked: bool) -> tuple
     code = _Parts(function, target, Lanes(1), checked).code()
     body, split = Body(), len(function.inputs)
     sizes, pointers = sizes_of(function)[:split], pointers_of(function)
-    memory, room = allocate(body, sum(sizes) + code.kept)
+    memory, buffer = allocate(body, sum(sizes) + code.kept)
     inputs = []
     for pointer, size in zip(pointers[:split], sizes, strict=True):
-        inputs.append(room)
-        copy(body, room, pointer, size)
-        room = body.element(room, size)
+        inputs.append(buffer)
+        copy(body, buffer, pointer, size)
+        buffer = body.element(buffer, size)
     watch, status = NotFinite(body, target), "0"
     if checked:
         for name, place in zip(function.inputs, inputs, strict=True):
             if unobserved_inputs(function)[name]:
                 watch.watch_vector(place, function.inputs[name])
         status = body.emit(f"zext i1 {either(body, watch.flags())} to i32")
-    arguments = ", ".join(f"ptr {place}" for place in (*inputs, *pointers[split:], room))
+    arguments = ", ".join(f"ptr {place}" for place in (*inputs, *pointers[split:], buffer))
     for name in code.names:
         status = body.emit(f"or i32 {status}, {body.emit(f'call i32 @{name}({arguments})')}")
     body.do(f"call void @PyMem_RawFree(ptr {memory})")

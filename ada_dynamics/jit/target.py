@@ -19,7 +19,7 @@ class Limits:
     single_part: int = 1000  # operations of such a part
     huge: int = 100_000  # operations above which batches run state by state
     blocks: int = 8  # blocks of states that are in memory together
-    near: int = 1 << 14  # numbers of these blocks; the first two cache levels have room for more
+    near: int = 1 << 14  # numbers of these blocks; the first two cache levels have buffer for more
     stack: int = 1 << 15  # numbers of results that are on the stack at a time
     lane_bytes: int = 64 * 2**20  # workspace above which the generic kernel runs batches state by state
     thread_part: int = 4000  # operations of a part of a GPU kernel
@@ -35,7 +35,7 @@ class Target:
 
     Attributes:
         cpu: LLVM name of the processor.
-        features: LLVM feature string, "" for what `cpu` implies.
+        features: LLVM feature string, "" for the features that `cpu` implies.
         triple: LLVM target triple, "" for the host.
         lanes: doubles in one vector of the batch kernels.
         fma: whether a fused multiply-add is one instruction.
@@ -95,7 +95,7 @@ class Target:
     def fast_bytes(self) -> int:
         """Shared memory per GPU thread, with as many threads as the registers allow.
 
-        For the CPU it is that of the newest GPUs, so that the text of kernels is the same.
+        For the CPU it is the largest size of all GPUs, so that the text of kernels is the same.
         """
         own = self.limits.fast_bytes
         return _FAST.get(self.cpu, max(_FAST.values())) if own is None else own

@@ -29,7 +29,7 @@ from ada_dynamics.dynamics.loop_programs.rows import (
     upper,
 )
 from ada_dynamics.expr import Function, select, trace
-from ada_dynamics.jit.generic import LoopBody, LoopKernel, LoopPass, LoopProgram, Place
+from ada_dynamics.jit.generic import GenericKernel, GenericProgram, JointCode, JointPass, Place
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
@@ -233,7 +233,7 @@ def _traced(kind: Kind, step: Step, third: str, external: bool, size: int, const
 
 
 @lru_cache(maxsize=64)
-def program(name: str, external: bool, kinds: tuple[Kind, ...]) -> LoopProgram:
+def program(name: str, external: bool, kinds: tuple[Kind, ...]) -> GenericProgram:
     """The loop program "forward" or "inverse" for a set of joint types, with or without external wrenches."""
     steps, third = (_FORWARD, "tau") if name == "forward" else (_INVERSE, "a")
     size, constants = row_size(kinds), constants_size(kinds)
@@ -242,15 +242,15 @@ def program(name: str, external: bool, kinds: tuple[Kind, ...]) -> LoopProgram:
         return _traced(kind, step, third, external, size, constants)
 
     passes = tuple(
-        LoopPass(outward, tuple(LoopBody(traced(kind, step), stores) for kind in kinds))
+        JointPass(outward, tuple(JointCode(traced(kind, step), stores) for kind in kinds))
         for outward, step, stores in steps
     )
     places: dict[str, Place] = {"q": "q", "v": "v", third: "v"}
-    return LoopProgram(name, passes, constants, size, {**places, "wrenches": 6} if external else places)
+    return GenericProgram(name, passes, constants, size, {**places, "wrenches": 6} if external else places)
 
 
 # --- a robot for a program ------------------------------------------------------------------------------------------
-def loop_kernel(tree: Tree, name: str, external: bool) -> LoopKernel:
+def loop_kernel(tree: Tree, name: str, external: bool) -> GenericKernel:
     """The kernel that runs "forward" or "inverse" on a tree whose joint axes are all on z."""
     kinds = kinds_of(tree)
     numbered = tuple(sorted(set(kinds)))

@@ -41,7 +41,7 @@ from ada_dynamics.dynamics.loop_programs.rows import (
     upper,
 )
 from ada_dynamics.expr import Function, trace
-from ada_dynamics.jit.generic import LoopBody, LoopKernel, LoopPass, LoopProgram, Place
+from ada_dynamics.jit.generic import GenericKernel, GenericProgram, JointCode, JointPass, Place
 from ada_dynamics.model.inertia_regularization import regularize_inertias
 from ada_dynamics.model.joints import JOINT_TYPES, JointType, Revolute
 from ada_dynamics.model.tree import WORLD, Body, Tree
@@ -308,7 +308,7 @@ def _traced(kind: Kind, step: Step, external: bool, size: int, constants: int) -
 
 
 @lru_cache(maxsize=64)
-def program(external: bool, kinds: tuple[Kind, ...]) -> LoopProgram:
+def program(external: bool, kinds: tuple[Kind, ...]) -> GenericProgram:
     """The loop program for a set of kinds of joints, with or without external wrenches."""
     size, constants = row_size(kinds), constants_size(kinds)
     passes = []
@@ -316,10 +316,10 @@ def program(external: bool, kinds: tuple[Kind, ...]) -> LoopProgram:
         bodies = []
         for kind in kinds:
             function = _traced(kind, step, external, size, constants)
-            bodies.append(LoopBody(function, {name: stores[name] for name in function.outputs}))
-        passes.append(LoopPass(outward, tuple(bodies)))
+            bodies.append(JointCode(function, {name: stores[name] for name in function.outputs}))
+        passes.append(JointPass(outward, tuple(bodies)))
     places: dict[str, Place] = {"q": "q", "v": "v", "tau": "v"}
-    return LoopProgram("ada", tuple(passes), constants, size, {**places, "wrenches": 6} if external else places)
+    return GenericProgram("ada", tuple(passes), constants, size, {**places, "wrenches": 6} if external else places)
 
 
 # --- tables of a robot ----------------------------------------------------------------------------------------------
@@ -360,7 +360,7 @@ def constants_table(tree: Tree) -> Array:
     return rows
 
 
-def forward_kernel(tree: Tree, external: bool) -> LoopKernel:
+def forward_kernel(tree: Tree, external: bool) -> GenericKernel:
     """The kernel of forward dynamics by ADA on a tree whose joint axes are all on z."""
     regular = regularize_inertias(tree).tree
     kinds = kinds_of(regular)

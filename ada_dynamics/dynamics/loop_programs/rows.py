@@ -11,7 +11,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.expr import Expr
 from ada_dynamics.jit import Signature
-from ada_dynamics.jit.generic import LoopKernel, LoopProgram, LoopTables
+from ada_dynamics.jit.generic import GenericKernel, GenericProgram, RobotTables
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.vector import Mat3, Scalar
@@ -74,8 +74,8 @@ def kernel_of(
     numbered: Sequence[Kind],
     constants: Array,
     base: Array,
-    program: Callable[[], LoopProgram],
-) -> LoopKernel:
+    program: Callable[[], GenericProgram],
+) -> GenericKernel:
     """A program with the tables of a robot.
 
     Args:
@@ -91,7 +91,7 @@ def kernel_of(
         program: makes the program.
     """
     constraints = {kind: i for i, kind in enumerate(numbered)}
-    tables = LoopTables(
+    tables = RobotTables(
         kinds=np.array([constraints[kind] for kind in kinds], dtype=np.int32),
         parents=np.array(tree.columns.parents, dtype=np.int32),
         places_q=np.array([own.start for own in tree.columns.q], dtype=np.int64),
@@ -103,7 +103,7 @@ def kernel_of(
     if external:
         sizes["wrenches"] = 6 * len(tree.bodies)
     signature = Signature(f"{name}_loop", tuple(sizes.items()), ((result, (tree.nv,)),))
-    return LoopKernel(signature, program, f"{name}|{external}|{tuple(numbered)}", tables)
+    return GenericKernel(signature, program, f"{name}|{external}|{tuple(numbered)}", tables)
 
 
 def placement_constants(tree: Tree) -> Array:
