@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanisms with loops: each function returns a model and a configuration that closes all its loops.
+"""Mechanisms with loops: each function returns a model and a configuration that closes all loops.
 
 model, q = mechanisms.stewart()
 """

@@ -25,7 +25,7 @@ from ada_dynamics.robots.mechanisms.shapes import DARK, DRIVEN, FRAME, OUTPUT, b
 from ada_dynamics.robots.readers.urdf import read_urdf
 from ada_dynamics.structured_text.files import read_file
 
-# Rounded sizes [m]. At zero angles the leg hangs along -z; to stand, the thigh points forward, the shin back and down.
+# Rounded sizes [m]. At zero angles the leg points along -z.
 THIGH, SHIN, TARSUS = 0.12, 0.44, 0.41
 ACHILLES, PLANTAR = 0.5, 0.355
 HIP_END, HEEL_END = np.array([0.0, 0.045, 0.0]), np.array([-0.11, 0.045, 0.01])  # of the rod, on thigh and heel
@@ -41,19 +41,19 @@ def cassie_leg(
     base: str = "fixed",
     gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
-    """A leg with thirteen joint angles and two rods, each of which takes away three; seven motions.
+    """Leg in the style of Cassie with thirteen joint velocities and two rod loops of three constraints; mobility 7.
 
-    Motors are at `hip_roll`, `hip_yaw`, `hip_pitch`, `knee` and `foot_crank`; `shin` and `heel` are the places of the
-    leaf springs, both angles zero at the start. The rod `achilles` leads from the thigh past the knee to the heel, the
-    rod `plantar` from the crank on the tarsus to the foot; each has a universal joint at its upper end, and a spherical
-    loop joint (`achilles_end`, `plantar_end`) at its lower one.
+    Motors are at `hip_roll`, `hip_yaw`, `hip_pitch`, `knee` and `foot_crank`; `shin` and `heel` are the joints of the
+    leaf springs, both at zero at the start. The rod `achilles` connects the thigh to the heel, the rod `plantar` the
+    crank on the tarsus to the foot; each has a universal joint at its upper end and a spherical loop joint
+    (`achilles_end`, `plantar_end`) at its lower end.
 
     Args:
         hip: angles of the hip: roll, yaw, pitch [rad].
-        knee: angle [rad].
+        knee: angle of the knee [rad].
         crank: angle of the foot's crank [rad].
-        base: how the pelvis is held: fixed, floating or floating_euler.
-        gravity: [m/s²].
+        base: joint between world and pelvis: fixed, floating or floating_euler.
+        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: a rod does not reach.
@@ -87,7 +87,7 @@ def cassie_leg(
 
 
 def _looks() -> dict[str, tuple[Shape, ...]]:
-    """Shapes of the links by name; the rods draw the balls at their ends."""
+    """Shapes of the links by name, without the rods."""
     o, knee = (0, 0, 0), (0, 0, -THIGH)
     mount, reach = CRANK_AT * [1, 0, 1], HEEL_END * [1, 0, 1]
     return {
@@ -121,7 +121,7 @@ def _hanging(length: float, mass: float) -> Solid:
 
 
 def _rod(builder: Builder, name: str, upper: str, at: Array, length: float, lower: str, end: Array) -> None:
-    """A thin rod along -z of its frame; a half turn about x brings its z there."""
+    """Add a thin rod with its universal joint and spherical loop joint; at zero angles it points down."""
     looks = (bar((0, 0, 0), (0, 0, length), 0.006), ball((0, 0, 0), 0.013), ball((0, 0, length), 0.013))
     builder.link(name, *cylinder(length, 0.005, 0.15), visuals=looks)
     builder.joint(name, "universal", upper, name, at, axis=Y, axis2=X, rotation=np.diag([1.0, -1.0, -1.0]))
@@ -129,7 +129,7 @@ def _rod(builder: Builder, name: str, upper: str, at: Array, length: float, lowe
 
 
 def _lower_leg(knee: float, crank: float) -> dict[str, ArrayLike]:
-    """Angles of tarsus and foot that the rods leave, and those of the rods."""
+    """Angles of tarsus, foot and rods that close both loops."""
     down = np.array([0.0, 0.0, -1.0])
     ankle = THIGH * down + SHIN * (turned_y(knee) @ down)  # of the tarsus joint, in the thigh
     bend, end = _reach("achilles rod", ankle, HEEL + HEEL_END, HIP_END, ACHILLES, -1)
@@ -146,7 +146,7 @@ def _lower_leg(knee: float, crank: float) -> dict[str, ArrayLike]:
 
 
 def _reach(what: str, pivot: Array, arm: Array, fixed: Array, length: float, branch: int) -> tuple[float, Array]:
-    """The turn t about y, and the end p = pivot + R_y(t) arm, with |p - fixed| = length."""
+    """Solve |p - fixed| = length for the angle t about y, with the end p = pivot + R_y(t) arm."""
     d = fixed - pivot
     # |arm|² - 2 d . R arm + |d|² = length², with d . R arm = a cos t + b sin t + d_y arm_y
     a = d[0] * arm[0] + d[2] * arm[2]
@@ -157,7 +157,7 @@ def _reach(what: str, pivot: Array, arm: Array, fixed: Array, length: float, bra
     return t, pivot + turned_y(t) @ arm
 
 
-# Joint, axis, position in the link before [m], mass [kg] and length [m] of its link, angle at the start [rad];
+# Joint, axis, position in the parent link [m], mass [kg] and length [m] of its link, angle at the start [rad];
 # y and angles about x and z change their sign from left to right.
 _LEG = (
     ("hip_yaw", Z, (0.0, 0.09, -0.05), 1.5, 0.05, 0.05),
@@ -185,17 +185,17 @@ def two_feet(
     gravity: Sequence[float] = STANDARD_GRAVITY,
     hand: str = "",
 ) -> Mechanism:
-    """A floating base and 24 revolute joints: legs of six, arms of five, waist and chest; both feet on the ground.
+    """Humanoid with a floating base and 24 revolute joints (6 per leg, 5 per arm, waist, chest), feet on the ground.
 
-    The loops `left_foot` and `right_foot` fix the feet to the world where they stand at the start: 18 motions. A third
-    one, `right_hand`, may hold the tip of that hand on a wall across x. Links have all inertial parameters.
+    The loop joints `left_foot` and `right_foot` fix the feet to the world: mobility 18. A third one, `right_hand`, can
+    constrain the tip of the right hand to a wall perpendicular to x. All inertia tensors are full.
 
     Args:
-        position: of the pelvis [m].
-        fixed: whether there are these loops; without them the humanoid floats freely.
-        gravity: [m/s²].
-        hand: type of the hand's loop: spherical where its tip sticks to the wall (15 motions), planar where the palm
-            slides along it; empty: the hand is free.
+        position: position of the pelvis [m].
+        fixed: if False, the loops are left out and the humanoid floats.
+        gravity: gravity vector [m/s²].
+        hand: type of the hand's loop joint: "spherical" (sticking tip, mobility 15), "planar" (sliding palm), or ""
+            without it.
     """
     builder, pose = _humanoid()
     floating = builder.build(base="floating", gravity=gravity)
@@ -209,7 +209,7 @@ def two_feet(
 
 
 def _hold(builder: Builder, floating: Model, q: np.ndarray, hand: str) -> None:
-    """Loops from the world to both feet, and to the tip of the right hand."""
+    """Add loop joints from the world to both feet and to the tip of the right hand."""
     poses = link_poses(floating, q)
     for side in ("left", "right"):
         R, p = poses[f"{side}_ankle_roll"]
@@ -242,7 +242,7 @@ def _humanoid() -> tuple[Builder, dict[str, ArrayLike]]:
 
 
 def _part(mass: float, length: float, width: float, sign: float = 1.0) -> Solid:
-    """A part that hangs down (or stands up, with a negative length) and is symmetric to nothing."""
+    """Asymmetric body along -z, or along +z with a negative length."""
     com = np.array([0.012, 0.006 * sign, -0.45 * length])
     size = np.array([width, 1.2 * width, abs(length) + width])
     spread = mass / 12.0 * (np.diag(size**2) + 0.08 * np.outer(size, size) * (1.0 - np.eye(3)) * sign)
@@ -257,18 +257,18 @@ _HELD = "waist_held"
 def hoap2_standing(
     *, left_shoulder: float = 0.0, left_elbow: float = 0.0, rotors: bool = False, name: str = "hoap2_standing"
 ) -> Mechanism:
-    """HOAP-2 with hips and ankles (`hoap2_10dof`) on a link `ground`, whose origin is midway between the soles.
+    """HOAP-2 on both feet (Takahashi 2012, sec. 6.3): `hoap2_10dof` on a link `ground` midway between the soles.
 
-    The right sole carries the robot: `right_foot_fixed` joins it to the ground, and the joints of the right leg are
-    turned round, so that their angles mean what they mean in `hoap2_10dof`. The loop `left_foot_fixed` joins the left
-    sole to the ground. Ten motors, four motions: the waist moves forward and sideways, and turns about y and z.
-    Eq. 6.1 has no rotors, so this robot has none, unlike `hoap2_10dof`.
+    The fixed joint `right_foot_fixed` joins the right sole to the ground, and the joints of the right leg are reversed
+    with unchanged angles. The loop joint `left_foot_fixed` joins the left sole to the ground. The robot has ten motors
+    and mobility 4: the waist translates along x and y, and rotates about y and z. Eq. 6.1 has no rotor inertia, so the
+    default has none, unlike `hoap2_10dof`.
 
     Args:
         left_shoulder: angle by which the rigid left arm is raised forward [rad]; 60 deg in fig. 6.5 (b).
-        left_elbow: angle by which it is bent [rad]; 60 deg there.
-        rotors: whether the joints have the rotor inertia of `hoap2_10dof`.
-        name: of the model.
+        left_elbow: angle by which the left elbow is bent [rad]; 60 deg in fig. 6.5 (b).
+        rotors: if True, joints have the rotor inertia of `hoap2_10dof`.
+        name: name of the model.
     """
     path = resources.find("urdf", "hoap2_10dof.urdf")
     text = read_file(path)
@@ -290,5 +290,5 @@ def hoap2_standing(
 
 
 def hoap2_reaching(*, rotors: bool = False) -> Mechanism:
-    """The same with its left arm raised and bent, as before the door of fig. 6.5 (b)."""
+    """`hoap2_standing` with the left arm raised and bent by 60 deg, as in fig. 6.5 (b)."""
     return hoap2_standing(left_shoulder=np.pi / 3.0, left_elbow=np.pi / 3.0, rotors=rotors, name="hoap2_reaching")

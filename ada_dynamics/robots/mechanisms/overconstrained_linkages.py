@@ -22,16 +22,17 @@ HingeAxis = tuple[Array, Array]  # unit vector and a point on the axis [m]
 def hinged_ring(
     name: str, axes: Sequence[HingeAxis], density: float, gravity: Sequence[float] = STANDARD_GRAVITY
 ) -> Mechanism:
-    """Uneven bars between neighbouring axes; the base lies between the last axis and the first one.
+    """Closed chain of hinges, described by their axes in the start configuration.
 
-    Joints are `joint_1`, ... along the chain, and `closing` between the last link and the base. All frames are upright
-    and all angles zero at the start.
+    The links are uneven bars between consecutive axes; the base lies between the last axis and the first one. Joints
+    are `joint_1`, ... along the chain; the loop joint `closing` joins the last link to the base. All link frames are
+    parallel and all angles zero at the start.
 
     Args:
-        name: of the model.
-        axes: in the order of the chain.
-        density: mass of a bar by its length [kg/m].
-        gravity: [m/s²].
+        name: name of the model.
+        axes: axes in the order of the chain.
+        density: mass of a bar per length [kg/m].
+        gravity: gravity vector [m/s²].
     """
     builder = Builder(name).link("base")
     parent, at = "base", np.zeros(3)
@@ -53,20 +54,21 @@ def bennett(
     angle: float = 0.7,
     gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
-    """Opposite links of equal length a, b and twist α, β with a/sin α = b/sin β; one motion, three redundant rows.
+    """Bennett's linkage: four links with skew axes, mobility 1, three redundant constraints.
 
-    Joints `joint_1` to `joint_3` turn about z of their frames; the common normal to the next axis is x. `closing` joins
-    the last link to the base. Which of its constraint forces are unique changes with the pose.
+    Opposite links have equal lengths a, b and twists α, β with a/sin α = b/sin β. Joints `joint_1` to `joint_3` turn
+    about z of their frames; the common normal to the next axis is x. The loop joint `closing` joins the last link to
+    the base. The set of uniquely determined constraint forces depends on the configuration.
 
     Args:
-        long: length of two of the links [m].
-        short: length of the two others [m].
-        twist: between the axes of a long link [rad].
-        angle: of the first joint [rad].
-        gravity: [m/s²].
+        long: length of two opposite links [m].
+        short: length of the other two links [m].
+        twist: angle between the axes of a long link [rad].
+        angle: angle of the first joint [rad].
+        gravity: gravity vector [m/s²].
 
     Raises:
-        InputError: a length is not positive, or no short link can have the twist that is needed.
+        InputError: a length is not positive, or no short link has the required twist.
     """
     twists = _twists(long, short, twist)
     other, lengths = twists[1], (long, short, long, short)
@@ -76,7 +78,7 @@ def bennett(
         builder.link(f"link_{i + 1}", *uneven_bar((lengths[i], 0.0, 0.0), 2.0 * lengths[i]))
         builder.joint(f"joint_{i + 1}", "revolute", parent, f"link_{i + 1}", xyz, rpy, axis=Z)
         parent, xyz, rpy = f"link_{i + 1}", (lengths[i], 0.0, 0.0), (twists[i], 0.0, 0.0)
-    # The base is the fourth link: its own normal leads from the closing axis to the first one.
+    # The base is the fourth link: its common normal leads from the closing axis to the first one.
     R = turned_x(-other)
     at = -turned(R, np.array([short, 0.0, 0.0]))
     builder.loop("closing", "revolute", parent, "base", xyz, rpy, at, axis=Z, child_rotation=R)
@@ -86,10 +88,16 @@ def bennett(
 
 
 def bennett_axes(long: float, short: float, twist: float, angle: float) -> list[HingeAxis]:
-    """The four axes, where the joint on the first one, which is z, has this angle; the second one follows along x.
+    """Axes of Bennett's linkage; the first one is z, the second one follows along x.
+
+    Args:
+        long: length of two opposite links [m].
+        short: length of the other two links [m].
+        twist: angle between the axes of a long link [rad].
+        angle: angle of the joint on the first axis [rad].
 
     Raises:
-        InputError: a length is not positive, or no short link can have the twist that is needed.
+        InputError: a length is not positive, or no short link has the required twist.
     """
     twists = _twists(long, short, twist)
     turns = (0.0, _second(twist, twists[1], angle), -angle)
@@ -104,7 +112,7 @@ def bennett_axes(long: float, short: float, twist: float, angle: float) -> list[
 
 
 def _twists(long: float, short: float, twist: float) -> tuple[float, float, float, float]:
-    """Of all four links, as the lengths demand it."""
+    """Twists of the four links that the lengths require [rad]."""
     positive(long=long, short=short)
     sine = short * math.sin(twist) / long
     if not 0.0 < sine < 1.0 or abs(long - short) < 1e-9 * long:
@@ -129,37 +137,37 @@ def goldberg(
     angles: Sequence[float] = (1.1, -0.8),
     gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
-    """Five links and five skew axes in space; one motion, two redundant rows.
+    """Goldberg's five-bar linkage: two Bennett linkages with a shared link, mobility 1, two redundant constraints.
 
-    Of the two joints at the ends of the shared link one is locked, so that the links of both Bennett linkages that meet
-    there become one; the other joint stays and makes the shared link superfluous. Joints `joint_1` to `joint_4` lead
-    along the chain; `closing` joins the last link to the base. All angles are zero at the start.
+    One joint of the shared link is locked, which merges the two links that meet there; the shared link is removed.
+    Joints `joint_1` to `joint_4` follow the chain; the loop joint `closing` joins the last link to the base. All angles
+    are zero at the start.
 
     Args:
-        shared: length of the long links of both Bennett linkages, one of which they share [m].
-        others: length of the short links of each [m].
-        twist: between the axes of a long link [rad].
-        angles: of the locked joint in each Bennett linkage [rad].
-        gravity: [m/s²].
+        shared: length of the long links of both Bennett linkages [m].
+        others: lengths of the short links of each Bennett linkage [m].
+        twist: angle between the axes of a long link [rad].
+        angles: angle of the locked joint in each Bennett linkage [rad].
+        gravity: gravity vector [m/s²].
 
     Raises:
-        InputError: a length is not positive, or no short link can have the twist that is needed.
+        InputError: a length is not positive, or no short link has the required twist.
     """
-    # Both begin with the axes of the shared link, in the same place: locked, kept, next, last.
+    # The first two axes of both are those of the shared link: locked, kept, next, last.
     one, other = (bennett_axes(shared, short, twist, at) for short, at in zip(others, angles, strict=True))
     return hinged_ring("goldberg", [one[1], one[2], one[3], other[3], other[2]], 2.0, gravity)
 
 
 def bricard(sizes: Sequence[float] = (0.3, 0.4, 0.5), gravity: Sequence[float] = STANDARD_GRAVITY) -> Mechanism:
-    """Six links whose ends are at right angles, opposite ones of equal length; one motion, one redundant row.
+    """Bricard's trihedral linkage: six hinges, each perpendicular to the next; mobility 1, one redundant constraint.
 
-    At the start the axes lie along edges of a box: the first, third and fifth one meet in one corner, the others in the
-    opposite one. Joints `joint_1` to `joint_5` lead along the chain; `closing` joins the last link to the base. All
-    angles are zero at the start.
+    Opposite links have equal lengths. At the start the axes lie along edges of a box: the first, third and fifth one
+    meet in one corner, the others in the opposite one. Joints `joint_1` to `joint_5` follow the chain; the loop joint
+    `closing` joins the last link to the base. All angles are zero at the start.
 
     Args:
-        sizes: of the box along x, y and z [m], which are the lengths of the links.
-        gravity: [m/s²].
+        sizes: sizes of the box along x, y and z, which are the lengths of the links [m].
+        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: a size is not positive.
@@ -168,7 +176,7 @@ def bricard(sizes: Sequence[float] = (0.3, 0.4, 0.5), gravity: Sequence[float] =
     corner = np.array(as_many("sizes", sizes, 3))
     x, y, z = np.eye(3)
     near = [(x, corner * x), (y, corner * y), (z, corner * z)]
-    # The common normal of two neighbours is an edge, too: joints stand where it begins.
+    # The common normal of two consecutive axes is an edge of the box; the joint is at its first end.
     far = [(z, corner * (x + y)), (x, corner * (y + z)), (y, corner * (z + x))]
     return hinged_ring("bricard", [axis for pair in zip(near, far, strict=True) for axis in pair], 2.0, gravity)
 
@@ -179,24 +187,26 @@ def sarrus(
     width: float = 0.3,
     gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
-    """Two legs of two arms each, at right angles, under a plate that rises straight up; one redundant row.
+    """Sarrus' linkage: six hinges that guide a plate along a vertical line; mobility 1, one redundant constraint.
 
-    `joint_1` to `joint_3` are foot, knee and head of the leg that bends in the x-z plane, `joint_4` and `joint_5` head
-    and knee of the one in the y-z plane, and `closing` is its foot. `link_3` is the plate. All angles are zero at the
-    start.
+    `joint_1` to `joint_3` are foot, knee and head of the leg in the x-z plane, `joint_4` and `joint_5` head and knee of
+    the leg in the y-z plane, and the loop joint `closing` is its foot. `link_3` is the plate. All angles are zero at
+    the start.
 
     Args:
         arm: length of each of the four arms [m].
-        height: of the plate at the start [m].
-        width: from the middle of the plate to its hinges [m].
-        gravity: [m/s²].
+        height: height of the plate at the start [m].
+        width: distance of the hinges from the middle of the plate [m].
+        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: a length is not positive, or the arms do not reach the plate.
     """
     positive(arm=arm, height=height, width=width)
     if height >= 2.0 * arm:
-        raise InputError(f"Sarrus' linkage cannot be assembled: height is {height}; two arms reach {2.0 * arm}.")
+        raise InputError(
+            f"Sarrus' linkage cannot be closed: height is {height} m; allowed: below {2.0 * arm} m (two arms)."
+        )
     knee = width + float(np.sqrt(arm**2 - 0.25 * height**2))
     x, y = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
     places = ((width, 0.0), (knee, 0.5 * height), (width, height))
@@ -211,16 +221,16 @@ def spherical_four_bar(
     angle: float = 0.6,
     gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
-    """Crank, coupler, rocker and base, each an arc of a sphere about the origin; one motion, three redundant rows.
+    """Spherical four-bar linkage: four axes through the origin; mobility 1, three redundant constraints.
 
-    Joints `joint_1` to `joint_3` lead along the chain; `closing` joins the rocker to the base. All angles are zero at
-    the start.
+    Joints `joint_1` to `joint_3` follow the chain; the loop joint `closing` joins the rocker to the base. All angles
+    are zero at the start.
 
     Args:
-        arcs: of crank, coupler, rocker and base: angles between neighbouring axes [rad].
-        radius: of the sphere on which the joints lie [m].
-        angle: of the crank against the base at the start [rad].
-        gravity: [m/s²].
+        arcs: angles between consecutive axes: of crank, coupler, rocker and base [rad].
+        radius: radius of the sphere with the joints [m].
+        angle: angle between crank and base at the start [rad].
+        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: a value is not positive, or coupler and rocker do not meet.
@@ -235,7 +245,7 @@ def spherical_four_bar(
 
 
 def _meeting(a: Array, coupler: float, b: Array, rocker: float) -> Array:
-    """The direction at these angles from a and b, on the side of a x b."""
+    """Direction at given angles from a and b, on the side of a x b."""
     c, up = float(a @ b), np.cross(a, b)
     square = float(up @ up)
     x, y = (math.cos(coupler) - c * math.cos(rocker)) / square, (math.cos(rocker) - c * math.cos(coupler)) / square
@@ -243,7 +253,7 @@ def _meeting(a: Array, coupler: float, b: Array, rocker: float) -> Array:
     left = 1.0 - float(in_plane @ in_plane)
     if left < 0.0:
         raise InputError(
-            f"the spherical four-bar cannot be assembled: arcs of {coupler:.6g} and {rocker:.6g} rad do not meet "
+            f"the spherical four-bar cannot be closed: arcs of {coupler:.6g} and {rocker:.6g} rad do not meet "
             f"across {float(math.acos(np.clip(c, -1.0, 1.0))):.6g} rad. Change the arcs or the angle."
         )
     return np.asarray(in_plane + np.sqrt(left / square) * up)

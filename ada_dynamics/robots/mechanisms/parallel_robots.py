@@ -23,12 +23,12 @@ from ada_dynamics.robots.mechanisms.shapes import DARK, DRIVEN, FRAME, OUTPUT, R
 from ada_dynamics.spatial.orientation import upper_quaternion
 from ada_dynamics.spatial.rotation import from_rpy
 
-# A rod points down at zero angles: z of its frame is that of the arm's turned about x by half a turn.
+# A rod points down at zero angles: its frame is that of the crank rotated about x by half a turn.
 DOWN = np.diag([1.0, -1.0, -1.0])
 
 
 class CrankLeg(NamedTuple):
-    """A crank that turns about y of a frame on the base, with x outwards, and the sizes of its rods."""
+    """Leg of HEXA and DELTA robots: a crank about y of a frame on the base (x outwards), and rods to the platform."""
 
     name: str
     shoulder: Array  # in the base [m]
@@ -37,16 +37,16 @@ class CrankLeg(NamedTuple):
     rod: float  # [m]
     crank_mass: float = 0.5  # [kg]
     rod_mass: float = 0.1  # [kg]
-    effort: float = np.inf  # that the motor can give [N m]
+    effort: float = np.inf  # effort limit of the motor [N m]
 
     def motor(self, side: float, size: float) -> Shape:
-        """The drawn motor beside the crank, in the base."""
+        """Shape of the motor at the crank, in the base."""
         turn = turned_z(self.azimuth)
         start, end = (self.shoulder + turned(turn, np.array([0.0, side * y, 0.0])) for y in (0.02, 0.02 + size))
         return bar(start, end, 0.032, DARK)
 
     def add_crank(self, builder: Builder, base: str, spacing: float = 0.0) -> None:
-        """The crank, with its joint `<name>_crank`; its drawn end is as wide as the rods are apart."""
+        """Add the crank with its joint `<name>_crank`; `spacing` is the distance of its two rods [m]."""
         link = f"{self.name}_crank"
         end = (self.length, 0.0, 0.0)
         looks = [bar((0, 0, 0), end, 0.014, DRIVEN), pin((0, 0, 0), Y, 0.028, 0.04, DRIVEN)]
@@ -56,7 +56,7 @@ class CrankLeg(NamedTuple):
         builder.joint(link, "revolute", base, link, self.shoulder, (0.0, 0.0, self.azimuth), axis=Y, limits=limits)
 
     def add_rod(self, builder: Builder, which: str, sideways: float, platform: str, tip: Array) -> None:
-        """A rod on the crank's end, `sideways` along y, with its joint `<name>_knee` and its loop `<name>_ball`."""
+        """Add a rod with its joint `<name>_knee`, offset by `sideways` along y, and its loop joint `<name>_ball`."""
         link = f"{self.name}_rod{which}"
         end = (0.0, 0.0, self.rod)
         looks = (bar((0, 0, 0), end, 0.007), ball((0, 0, 0), 0.016), ball(end, 0.014))
@@ -68,7 +68,7 @@ class CrankLeg(NamedTuple):
         builder.loop(f"{self.name}_ball{which}", "spherical", link, platform, end, child_xyz=tip)
 
     def pose(self, tip: Array) -> tuple[float, Array]:
-        """Angle of the crank (elbow outwards) and of the knee, for a rod from the middle to a point of the base."""
+        """Angles of the crank (elbow outwards) and of the knee for a rod that ends at a point of the base frame."""
         d = turned_z(self.azimuth).T @ (tip - self.shoulder)
         L = self.length
         # |d - L (cos q, 0, -sin q)| = rod
@@ -86,19 +86,19 @@ def delta(
     mass: float = 0.3,
     gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
-    """A plate that three cranks move without turning it: each carries two parallel rods; three motions.
+    """DELTA robot: a plate translated by three cranks with two parallel rods each; mobility 3.
 
-    A rod has a universal joint on the crank and a spherical one on the plate. The plate is a floating link of the tree
-    (joint `platform`); leg i has the joints `leg_i_crank`, which has the motor, `leg_i_knee_left` and
-    `leg_i_knee_right`, and the loops `leg_i_ball_left` and `leg_i_ball_right`.
+    A rod has a universal joint at the crank and a spherical one at the plate. The plate is a floating link of the tree
+    (joint `platform`); leg i has the joints `leg_i_crank` with the motor, `leg_i_knee_left` and `leg_i_knee_right`, and
+    the loop joints `leg_i_ball_left` and `leg_i_ball_right`.
 
     Args:
-        position: of the plate [m].
-        mass: of the plate [kg].
-        gravity: [m/s²].
+        position: position of the plate [m].
+        mass: mass of the plate [kg].
+        gravity: gravity vector [m/s²].
 
     Raises:
-        InputError: the plate is out of the legs' reach.
+        InputError: the legs do not reach the plate.
     """
     azimuths = [2.0 * np.pi / 3.0 * i for i in range(3)]
     turns = [turned_z(azimuth) for azimuth in azimuths]
@@ -126,7 +126,7 @@ def delta(
 
 
 def _delta_platform(turns: list[Array]) -> list[Shape]:
-    """Shapes of the platform: a plate with a shaft for the two balls of each leg, and a flange below."""
+    """Shapes of the platform: a plate, a shaft for the two balls of each leg, and a flange below."""
     shapes = [pin((0, 0, 0), Z, PLATE_RADIUS, 0.014, OUTPUT), bar((0, 0, 0), (0, 0, -0.04), 0.016)]
     for turn in turns:
         left, right = (turned(turn, np.array([PLATE_RADIUS, y, 0.0])) for y in (0.5 * ROD_SPACING, -0.5 * ROD_SPACING))
@@ -139,15 +139,15 @@ LEGS = 6
 
 @dataclass(frozen=True)
 class HexaGeometry:
-    """Where the joints of a HEXA are: six legs in three pairs, the pairs at 0, 120 and 240 deg about z.
+    """Dimensions of a HEXA: six legs in three pairs at 0, 120 and 240 deg about z.
 
     Attributes:
-        base: radius of the circle with the middles of the pairs of motors [m].
-        spacing: of a motor from its pair's middle [m].
-        crank: length [m].
-        rod: length [m].
+        base: radius of the circle with the midpoints of the pairs of motors [m].
+        spacing: distance of a motor from the midpoint of its pair [m].
+        crank: length of the cranks [m].
+        rod: length of the rods [m].
         plate: radius of the circle with the balls on the plate [m].
-        spread: angle on that circle of a ball from its pair's middle [rad].
+        spread: angle on that circle between a ball and the midpoint of its pair [rad].
     """
 
     base: float = 0.25
@@ -158,19 +158,19 @@ class HexaGeometry:
     spread: float = radians(50.0)
 
     def __post_init__(self) -> None:
-        """Refuse lengths that are not positive."""
+        """Raise InputError unless all lengths are positive."""
         positive(base=self.base, spacing=self.spacing, crank=self.crank, rod=self.rod, plate=self.plate)
 
     def azimuth(self, leg: int) -> float:
-        """Direction outwards of a leg's crank about z, of legs 0 to 5 [rad]."""
+        """Azimuth of the outward direction of a leg's crank, legs 0 to 5 [rad]."""
         return 2.0 * np.pi / 3.0 * (leg // 2)
 
     def shoulder(self, leg: int) -> Array:
-        """Where the motor of a leg is, in the base [m]."""
+        """Position of a leg's motor in the base [m]."""
         return turned(turned_z(self.azimuth(leg)), np.array([self.base, self.spacing * _side(leg), 0.0]))
 
     def ball(self, leg: int) -> Array:
-        """Where the rod of a leg ends, in the plate [m]."""
+        """Position of the end of a leg's rod in the plate [m]."""
         return np.asarray(
             turned(turned_z(self.azimuth(leg) + self.spread * _side(leg)), np.array([self.plate, 0.0, 0.0]))
         )
@@ -187,26 +187,25 @@ def hexa(
     gravity: Sequence[float] = STANDARD_GRAVITY,
     geometry: HexaGeometry | None = None,
 ) -> Mechanism:
-    """A plate on six legs of a crank, a universal and a spherical joint (6-RUS), hanging below the base; six motions.
+    """HEXA robot: a plate below the base on six legs of a crank, a universal and a spherical joint (6-RUS); mobility 6.
 
-    Three pairs of motors on a circle of 0.25 m, cranks of 0.25 m, rods of 0.55 m, a plate of 0.1 m. The plate is a
-    floating link of the tree (joint `platform`); leg i has the joints `leg_i_crank`, which has the motor, and
-    `leg_i_knee`, and the loop `leg_i_ball`.
+    The plate is a floating link of the tree (joint `platform`); leg i has the joints `leg_i_crank` with the motor and
+    `leg_i_knee`, and the loop joint `leg_i_ball`.
 
-    The dimensions of HEXA97 itself (Tarao et al., figs. 6 and 7) are not published. These are a design of our own for
-    a well conditioned workspace: condition of the scaled Jacobian about 2.3 at (0, 0, -0.5) m, below 7 within 0.15 m of
-    the axis at z = -0.55 ± 0.05 m and tilts of 15 deg. Cranks of 0.5 kg, rods of 0.1 kg and motors of 20 N m are
-    assumptions as well.
+    The dimensions of HEXA97 (Tarao et al., figs. 6 and 7) are not published. The default ones give a well conditioned
+    workspace: the condition number of the scaled Jacobian is about 2.3 at (0, 0, -0.5) m and below 7 within 0.15 m of
+    the axis at z = -0.55 ± 0.05 m and tilts up to 15 deg. Cranks of 0.5 kg, rods of 0.1 kg and motors of 20 N m are
+    assumptions.
 
     Args:
-        position: of the plate [m].
+        position: position of the plate [m].
         rpy: orientation of the plate [rad].
-        mass: of the plate [kg].
-        gravity: [m/s²].
-        geometry: other dimensions.
+        mass: mass of the plate [kg].
+        gravity: gravity vector [m/s²].
+        geometry: dimensions; the default is `HexaGeometry()`.
 
     Raises:
-        InputError: the plate is out of the legs' reach.
+        InputError: the legs do not reach the plate.
     """
     of = geometry or HexaGeometry()
     legs = range(LEGS)
@@ -241,18 +240,18 @@ def stewart(
     mass: float = 10.0,
     gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
-    """A platform on six legs of a universal, a prismatic and a spherical joint (6-UPS); six motions.
+    """Gough-Stewart platform on six legs of a universal, a prismatic and a spherical joint (6-UPS); mobility 6.
 
-    The platform is a floating link of the tree (joint `platform`); leg i has the joints `leg_i_hip` and `leg_i_slide`,
-    which has the motor, and the loop `leg_i_ball`. A slide is zero where the leg is 0.4 m long.
+    The platform is a floating link of the tree (joint `platform`); leg i has the joints `leg_i_hip` and `leg_i_slide`
+    with the motor, and the loop joint `leg_i_ball`. At slide position 0 the leg is 0.4 m long.
 
     Args:
-        base_radius: of the circle of the hips [m].
-        platform_radius: of the circle of the balls [m].
-        position: of the platform [m].
+        base_radius: radius of the circle of the hips [m].
+        platform_radius: radius of the circle of the balls [m].
+        position: position of the platform [m].
         rpy: orientation of the platform [rad].
-        mass: of the platform [kg].
-        gravity: [m/s²].
+        mass: mass of the platform [kg].
+        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: a radius or the mass is not positive.
@@ -267,7 +266,7 @@ def stewart(
     p: Array = np.asarray(position, dtype=float)
     R: Array = np.array(from_rpy(*np.asarray(rpy, dtype=float).tolist()))
     pose: dict[str, ArrayLike] = {"platform": np.concatenate([p, upper_quaternion(R)])}
-    # Drawn sleeve and piston overlap while the leg is between 0.54 and 0.98 m long.
+    # The shapes of sleeve and piston overlap for leg lengths of 0.54 to 0.98 m.
     outer = (bar((0, 0, 0), (0, 0, 0.49), 0.026, DRIVEN), pin((0, 0, 0.48), Z, 0.03, 0.04), ball((0, 0, 0), 0.034))
     inner = (bar((0, 0, -0.1), (0, 0, 0.4), 0.015, ROD), ball((0, 0, 0.4), 0.03))
     for i, (hip, tip) in enumerate(anchors, start=1):
@@ -288,7 +287,7 @@ def stewart(
 
 
 def _anchors(base_radius: float, platform_radius: float) -> list[tuple[Array, Array]]:
-    """Points of the legs on base and platform: pairs on the base go to different pairs on the platform."""
+    """Attachment points of the legs on base and platform; pairs on the base split between pairs on the platform."""
     base = np.radians([-12.0, 12.0, 108.0, 132.0, 228.0, 252.0])
     platform = np.radians([-48.0, 48.0, 72.0, 168.0, 192.0, 288.0])
     return [(base_radius * _radial(a), platform_radius * _radial(b)) for a, b in zip(base, platform, strict=True)]

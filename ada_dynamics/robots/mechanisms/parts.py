@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Building blocks of the mechanisms: a model with its start pose, and bodies of simple shape."""
+"""Building blocks of the mechanisms: a model with a closed configuration, and mass properties of simple bodies."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
 class Mechanism(NamedTuple):
-    """A model and a configuration that closes all its loops, to rounding."""
+    """A model and a configuration that closes all its loops to rounding errors."""
 
     model: Model
     q: Array
 
 
 class Solid(NamedTuple):
-    """Mass properties in the order in which `Builder.link` takes them."""
+    """Mass properties in the order of the arguments of `Builder.link`."""
 
     mass: float  # [kg]
     com: Array  # [m]
@@ -33,9 +33,9 @@ class Solid(NamedTuple):
 
 
 def thin_rod(length: float, mass: float, offset: float = 0.0, axis: int = 2) -> Solid:
-    """A rod without thickness, from the origin along a coordinate axis; its CoM may be off by `offset` along the next.
+    """Thin rod from the origin along a coordinate axis, with inertia diag(ml²/12, ml²/12, 0) along z.
 
-    The thesis' links: diag(ml²/12, ml²/12, 0) for a rod along z (Takahashi 2012, sec. 3.1).
+    See Takahashi 2012, sec. 3.1. `offset` moves the CoM along the next axis [m].
     """
     com = np.zeros(3)
     com[axis], com[(axis + 1) % 3] = length / 2.0, offset
@@ -45,7 +45,7 @@ def thin_rod(length: float, mass: float, offset: float = 0.0, axis: int = 2) -> 
 
 
 def cylinder(length: float, radius: float, mass: float, axis: int = 2) -> Solid:
-    """A solid cylinder from the origin along a coordinate axis."""
+    """Solid cylinder from the origin along a coordinate axis."""
     com = np.zeros(3)
     com[axis] = length / 2.0
     inertia = np.full(3, mass * (length**2 / 12.0 + radius**2 / 4.0))
@@ -54,19 +54,19 @@ def cylinder(length: float, radius: float, mass: float, axis: int = 2) -> Solid:
 
 
 def box(sizes: ArrayLike, mass: float, com: ArrayLike = (0.0, 0.0, 0.0)) -> Solid:
-    """A solid box with its CoM at a given place."""
+    """Solid box with a given centre of mass."""
     square = np.asarray(sizes, dtype=float) ** 2
     return Solid(mass, np.asarray(com, dtype=float), np.diag(mass / 12.0 * (square.sum() - square)))
 
 
 def disc(radius: float, thickness: float, mass: float) -> Solid:
-    """A solid disc about the origin, across z."""
+    """Solid disc about the origin, perpendicular to z."""
     inertia = mass * np.array([radius**2 / 4.0 + thickness**2 / 12.0] * 2 + [radius**2 / 2.0])
     return Solid(mass, np.zeros(3), np.diag(inertia))
 
 
 def uneven_bar(end: ArrayLike, mass: float) -> Solid:
-    """A bar from the origin to another point with a lump beside it, so that nothing is symmetric."""
+    """Bar from the origin to another point with an asymmetric mass distribution."""
     x = np.asarray(end, dtype=float)
     size = length(x)
     x = x / size
@@ -80,7 +80,7 @@ def uneven_bar(end: ArrayLike, mass: float) -> Solid:
 
 
 def triangle(corners: Sequence[ArrayLike], mass: float) -> Solid:
-    """A thin triangular plate."""
+    """Thin triangular plate."""
     points = np.asarray(corners, dtype=float)
     com = points.mean(axis=0)
     spread = mass / 12.0 * product((points - com).T, points - com)
@@ -88,7 +88,7 @@ def triangle(corners: Sequence[ArrayLike], mass: float) -> Solid:
 
 
 def stacked(model: Model, positions: Mapping[str, ArrayLike]) -> Array:
-    """The q with these positions, by joint, and the neutral ones of all others."""
+    """Return the neutral configuration with the given positions by joint."""
     q = model.neutral()
     for joint, own in positions.items():
         q[model.q_index(joint)] = own
@@ -96,7 +96,7 @@ def stacked(model: Model, positions: Mapping[str, ArrayLike]) -> Array:
 
 
 def positive(**lengths: float | Sequence[float]) -> None:
-    """Refuse lengths and masses that are not."""
+    """Raise InputError unless all lengths and masses are positive and finite."""
     for name, value in lengths.items():
         numbers = np.atleast_1d(np.asarray(value, dtype=float))
         if not (np.isfinite(numbers).all() and (numbers > 0.0).all()):
@@ -104,7 +104,7 @@ def positive(**lengths: float | Sequence[float]) -> None:
 
 
 def as_many(name: str, values: Sequence[float], count: int) -> tuple[float, ...]:
-    """The values, if there are as many as needed."""
+    """Return the values as floats; raise InputError unless their number is `count`."""
     if len(values) != count:
-        raise InputError(f"{name} has {len(values)} values, it needs {count}.")
+        raise InputError(f"{name} has {len(values)} values; {count} are needed.")
     return tuple(float(x) for x in values)

@@ -38,21 +38,21 @@ def four_bar(
     offset: float = 0.0,
     gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
-    """Three thin rods from the origin to a pivot on the ground, in the x-z plane, joints about +y; one motion.
+    """Planar four-bar linkage of three thin rods in the x-z plane, joints about +y; mobility 1.
 
-    By default the unit rhombus of Takahashi 2012, fig. 3.9, at (135, -45, 225) deg. Links are `base` and `link_1` to
-    `link_3`, joints `joint_1` to `joint_3`; `closing` joins the last rod to the base.
+    The default is the unit rhombus of Takahashi 2012, fig. 3.9, at (135, -45, 225) deg. Links are `base` and `link_1`
+    to `link_3`, joints `joint_1` to `joint_3`; the loop joint `closing` joins the last rod to the base.
 
-    Lengths whose longest and shortest add up to the same as the others pass through a flat pose where the linkage can
-    change its branch: (0.4, 0.9, 0.5, 1.0), and every parallelogram.
+    If the longest and shortest lengths sum to the same as the others, as in (0.4, 0.9, 0.5, 1.0) and in parallelograms,
+    the linkage has a flat singular configuration where it can change its assembly mode.
 
     Args:
         lengths: of crank, coupler, rocker and ground [m].
         masses: of crank, coupler and rocker [kg].
         crank: angle of the first rod [rad].
-        crossed: whether crank and rocker cross each other; a parallelogram is an antiparallelogram then.
+        crossed: if True, crank and rocker cross each other; a parallelogram becomes an antiparallelogram.
         offset: distance of each CoM from its rod, along +x at angle zero [m].
-        gravity: [m/s²].
+        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: a length or mass is not positive, or the rods do not meet at this crank angle.
@@ -80,12 +80,12 @@ def four_bar(
 def _four_bar_angles(
     l1: float, l2: float, l3: float, d: float, crank: float, crossed: bool
 ) -> tuple[float, float, float]:
-    """Angles of the rods against +z."""
+    """Angles of the rods relative to +z [rad]."""
     pin, pivot = l1 * along(crank), np.array([d, 0.0])
     if l1 == l3 and l2 == d and not crossed:
-        # A parallelogram has a pose at every angle, also where the circles coincide.
+        # A parallelogram closes at every angle, also where the circles coincide.
         return crank, 0.5 * np.pi, folded(crank + np.pi)
-    # Uncrossed, the coupler and the rocker meet on the other side of the diagonal than the crank's pivot.
+    # In the open mode coupler and rocker meet on the side of the diagonal opposite to the crank's pivot.
     side = -1 if pin[1] > 0.0 else 1
     meeting = meeting_point("the four-bar linkage", pin, l2, pivot, l3, -side if crossed else side)
     return crank, angle_of(meeting - pin), angle_of(pivot - meeting)
@@ -98,17 +98,17 @@ def five_bar(
     tip: Sequence[float] = (0.15, 0.6),
     gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
-    """Two cranks at (0, 0) and (width, 0) of the x-z plane, with a rod each that meet at the tip; two motions.
+    """Planar five-bar linkage: cranks at (0, 0) and (width, 0) of the x-z plane, rods that meet at the tip; mobility 2.
 
-    Joints `left_crank`, `left_rod`, `right_crank`, `right_rod` turn about +y; `tip` joins the rods. The cranks have
-    the motors; the elbows point outwards.
+    Joints `left_crank`, `left_rod`, `right_crank`, `right_rod` turn about +y; the loop joint `tip` joins the rods. The
+    cranks have the motors; the elbows point outwards.
 
     Args:
-        lengths: of left crank, left rod, right rod and right crank [m].
-        masses: in the same order [kg].
+        lengths: lengths of left crank, left rod, right rod and right crank [m].
+        masses: masses in the same order [kg].
         width: distance of the pivots [m].
-        tip: where the rods meet, as (x, z) [m].
-        gravity: [m/s²].
+        tip: (x, z) of the joint of the rods [m].
+        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: a length or mass is not positive, or the tip is out of reach.
@@ -140,7 +140,7 @@ def five_bar(
     return Mechanism(model, stacked(model, pose))
 
 
-# Both linkages [m]; (x, z) of the extra pins in the frames of coupler and rocker.
+# Lengths of both six-bar linkages [m]; (x, z) of the extra pins in the frames of coupler and rocker.
 CRANK, COUPLER, ROCKER, GROUND = 0.3, 0.8, 0.7, 0.9
 COUPLER_PIN, ROCKER_PIN = (-0.3, 0.5), (-0.25, 0.9)
 DENSITY = 1.5  # [kg/m] of rods
@@ -148,14 +148,13 @@ PLATE_MASS = 1.2  # [kg]
 
 
 def watt_six_bar(crank: float = 0.6, gravity: Sequence[float] = STANDARD_GRAVITY) -> Mechanism:
-    """A four-bar whose coupler and rocker are triangles, and two rods between their free corners; one motion.
+    """Watt's six-bar linkage of type I: two rods between the free corners of coupler and rocker; mobility 1.
 
-    Watt's linkage of type I: the second loop lies between moving links only. Loops `rocker_pin` and `outer_pin`; the
-    motor is at `crank`.
+    The second loop contains moving links only. Loop joints are `rocker_pin` and `outer_pin`; `crank` has the motor.
 
     Args:
         crank: angle of the crank [rad].
-        gravity: [m/s²].
+        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: the bars do not meet at this crank angle.
@@ -177,13 +176,13 @@ def watt_six_bar(crank: float = 0.6, gravity: Sequence[float] = STANDARD_GRAVITY
 
 
 def stephenson_six_bar(crank: float = 0.6, gravity: Sequence[float] = STANDARD_GRAVITY) -> Mechanism:
-    """A four-bar whose coupler is a triangle, and two rods from its free corner to the ground; one motion.
+    """Stephenson's six-bar linkage of type III: two rods from the free corner of the coupler to the ground; mobility 1.
 
-    Stephenson's linkage of type III. Loops `rocker_pin` and `outer_pin`; the motor is at `crank`.
+    Loop joints are `rocker_pin` and `outer_pin`; `crank` has the motor.
 
     Args:
         crank: angle of the crank [rad].
-        gravity: [m/s²].
+        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: the bars do not meet at this crank angle.
@@ -205,7 +204,7 @@ def stephenson_six_bar(crank: float = 0.6, gravity: Sequence[float] = STANDARD_G
 
 
 class _InnerFourBar:
-    """Pose of the inner four-bar: the rocker stands on the ground, the coupler leads from the crank to its top."""
+    """Configuration of the inner four-bar linkage of a six-bar linkage."""
 
     def __init__(self, crank: float) -> None:
         self.pin, self.pivot = CRANK * along(crank), np.array([GROUND, 0.0])
@@ -221,7 +220,7 @@ class _InnerFourBar:
 
 
 def _turned(angle: float, point: Sequence[float]) -> Array:
-    """(x, z) of a point that is fixed in a turned link."""
+    """(x, z) of a point of a rotated link."""
     s, c = math.sin(angle), math.cos(angle)
     return np.array([c * point[0] + s * point[1], -s * point[0] + c * point[1]])
 
@@ -256,18 +255,18 @@ def slider_crank(
     height: float = 0.0,
     gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
-    """A crank at the origin, a rod and a slider that is guided along +x, in the x-z plane; one motion.
+    """Slider-crank: a crank at the origin, a rod and a slider along +x, in the x-z plane; mobility 1.
 
     Joints `crank`, `rod` and `slider` turn about +y, rods lie along +z at angle zero; `guide` is the prismatic loop
-    joint between the base and the slider. With crank = rod the linkage can change its branch where both are upright.
+    joint between the base and the slider. With crank = rod the assembly mode can change where both are upright.
 
     Args:
-        crank: length [m].
-        rod: length [m].
-        masses: of crank, rod and slider [kg].
-        angle: of the crank [rad].
-        height: of the guide above the crank's pivot [m].
-        gravity: [m/s²].
+        crank: length of the crank [m].
+        rod: length of the rod [m].
+        masses: masses of crank, rod and slider [kg].
+        angle: angle of the crank [rad].
+        height: height of the guide above the crank's pivot [m].
+        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: a length or mass is not positive, or the rod does not reach the guide.
@@ -291,7 +290,7 @@ def slider_crank(
     builder.loop("guide", "prismatic", "base", "slider", (0.0, 0.0, height), axis=X)
     builder.actuated(["crank"])
     model = builder.build(gravity=gravity)
-    # The slider is the one ahead of the two that the rod reaches: crank cos(angle) + rod cos(t) = height.
+    # crank cos(angle) + rod cos(t) = height; of both solutions the one with the larger x.
     t = angle_with("the slider-crank", rod, 0.0, height - crank * float(math.cos(angle)), 1)
     return Mechanism(model, stacked(model, {"crank": angle, "rod": t - angle, "slider": -t}))
 
@@ -300,14 +299,14 @@ FINGER_LENGTH, FINGER_SPACING = 0.06, 0.02  # of the bars, and between the two o
 
 
 def parallel_gripper(opening: float = 0.5, gravity: Sequence[float] = STANDARD_GRAVITY) -> Mechanism:
-    """Two parallelogram fingers in the x-z plane, geared to each other by a mimic joint; one motion.
+    """Parallel gripper: two parallelogram fingers in the x-z plane, coupled by a mimic joint; mobility 1.
 
     Each finger has the joints `<side>_drive` and `<side>_link` on the palm and `<side>_pad` between drive and pad; the
-    loop `<side>_pin` joins link and pad. `right_drive` mimics `left_drive`, which has the motor.
+    loop joint `<side>_pin` joins link and pad. `right_drive` mimics `left_drive`, which has the motor.
 
     Args:
-        opening: angle of the bars to both sides [rad].
-        gravity: [m/s²].
+        opening: angle of the bars on both sides [rad].
+        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: the opening is not between -90 and 90 deg.

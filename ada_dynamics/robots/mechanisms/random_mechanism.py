@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random mechanisms with loops of every type, for property tests: they close exactly at the pose that comes along."""
+"""Random mechanisms with loop joints of every type for property tests, closed at a known configuration."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ SPATIAL_KINDS = ("revolute", "continuous", "prismatic", "cylindrical", "universa
 PLANAR_KINDS = ("revolute", "continuous", "prismatic", "planar", "fixed")
 SPATIAL_LOOP_KINDS = tuple(kind for kind in LOOP_KINDS if not JOINT_TYPES[kind].constants)
 PLANAR_LOOP_KINDS = ("revolute", "prismatic", "cylindrical", "universal", "spherical", "fixed")
-TRIES = 60  # pairs of links that are looked at for each loop
-CROWDED = 0.15  # part of the loops that may be redundant beside others
+TRIES = 60  # candidate pairs of links for each loop
+CROWDED = 0.15  # share of the loops that may have redundant constraints
 
 
 def random_mechanism(
@@ -38,20 +38,22 @@ def random_mechanism(
     loop_kinds: Sequence[str] | None = None,
     losses: bool = False,
 ) -> Mechanism:
-    """A random tree, and loop joints placed so that they are closed at a random configuration of it.
+    """Random tree with loop joints that are closed at a random configuration.
 
-    There are somewhat more joint coordinates than constraints, so nearly all of these mechanisms can move. Loops share
+    There are somewhat more joint velocities than constraints, so nearly all of these mechanisms can move. Loops share
     links, and some end at the world. Joints are `joint_i`, links `link_i` on the root `link_0`, loops `loop_i`.
 
     Args:
-        rng: where the numbers come from.
-        n_loops: number of loops; from 1 to 4 by default.
-        floating: whether the base floats.
-        spatial: in space, or all in the x-z plane, where many constraints are redundant.
-        kinds: types of the tree's joints; all without Euler angles by default (in the plane: those that stay in it).
-        loop_kinds: types of the loop joints; all but screws by default (in the plane: those that leave less than its
-            motions).
-        losses: whether some joints have damping, friction and a rotor.
+        rng: random number generator.
+        n_loops: number of loops; 1 to 4 by default.
+        floating: if True, the base floats.
+        spatial: if False, the mechanism lies in the x-z plane, where many constraints are redundant.
+        kinds: joint types of the tree; by default all without Euler angles (planar ones if not spatial).
+        loop_kinds: types of the loop joints; by default all but helical (planar ones if not spatial).
+        losses: if True, some joints have damping, friction and rotor inertia.
+
+    Returns:
+        The model and the configuration that closes its loops.
 
     Raises:
         InputError: an argument is out of range.
@@ -63,7 +65,7 @@ def random_mechanism(
     closing = tuple(loop_kinds or (SPATIAL_LOOP_KINDS if spatial else PLANAR_LOOP_KINDS))
     for what, given, allowed in (("kinds", tree_kinds, tuple(JOINT_TYPES)), ("loop_kinds", closing, LOOP_KINDS)):
         if not set(given) <= set(allowed) or (what == "kinds" and not any(JOINT_TYPES[k].nv for k in given)):
-            raise InputError(f"{what} is {given}; allowed are {allowed}, with one that moves.")
+            raise InputError(f"{what} is {given}; allowed are {allowed}, with at least one movable type.")
     chosen = [str(rng.choice(closing)) for _ in range(count)]
     draft = _Draft(rng, spatial, losses)
     wanted = sum(_rows(kind, spatial) for kind in chosen) + int(rng.integers(1, 5))
@@ -88,7 +90,7 @@ def _rows(kind: str, spatial: bool) -> int:
 
 @dataclass
 class _Draft:
-    """A random tree that is being made: what `Builder.link` and `Builder.joint` will be given."""
+    """Arguments of `Builder.link` and `Builder.joint` for a random tree."""
 
     rng: np.random.Generator
     spatial: bool
@@ -100,11 +102,11 @@ class _Draft:
     loops: list[tuple[frozenset[int], int]] = field(default_factory=list)  # joints on the path, constraints
 
     def grow(self, kinds: Sequence[str], freedoms: int) -> None:
-        """Add joints until they have so many velocities."""
+        """Add joints until they have the given number of velocities."""
         self._add_link(-1, 0)
         while sum(self.freedoms) < freedoms:
             i = len(self.links)
-            # Mostly on the last link: long branches make loops with room to move.
+            # Mostly on the last link: long branches give loops more degrees of freedom.
             parent = i - 1 if self.rng.random() < 0.8 else int(self.rng.integers(i))
             kind = str(self.rng.choice(list(kinds)))
             rotation, place = self.frame()
@@ -123,7 +125,7 @@ class _Draft:
             self._add_link(parent, JOINT_TYPES[kind].nv)
 
     def builder(self) -> Builder:
-        """A builder with these links and joints."""
+        """Return a builder with the links and joints."""
         builder = Builder("random_mechanism")
         for name, solid in self.links:
             builder.link(name, *solid)
@@ -132,7 +134,7 @@ class _Draft:
         return builder
 
     def frame(self) -> Pose:
-        """A random place and orientation; in the plane, a turn about y."""
+        """Random pose; in the plane, with a rotation about y."""
         place = self.rng.uniform(-0.4, 0.4, 3)
         if self.spatial:
             Q, _ = np.linalg.qr(self.rng.normal(size=(3, 3)))
@@ -141,7 +143,7 @@ class _Draft:
         return turned_y(self.rng.uniform(-np.pi, np.pi)), place
 
     def axes(self, kind: str) -> dict[str, Any]:
-        """Axes as a joint of this type needs them."""
+        """Random axes and constants for a joint of a type."""
         if not self.spatial:
             in_plane = (math.sin(0.7), 0.0, math.cos(0.7)) if self.rng.random() < 0.5 else X
             return {"axis": in_plane if kind == "prismatic" else Y, **({"axis2": Z} if kind == "universal" else {})}
@@ -151,7 +153,7 @@ class _Draft:
         return {"axis": axes[0], **({"axis2": axes[1]} if kind == "universal" else {}), **own}
 
     def ends(self, rows: int, floating: bool) -> tuple[str, str]:
-        """Two links, or a link and the world, with joints enough between them that all loops can move."""
+        """Choose two links, or a link and the world, with enough joints between them that all loops can move."""
         crowded = self.rng.random() < CROWDED
         best, best_score, best_path = (0, 1), -np.inf, frozenset[int]()
         for _ in range(TRIES):
@@ -160,7 +162,7 @@ class _Draft:
                 b = -1
             path = frozenset(self._ancestors(a) ^ self._ancestors(b)) | ({-1} if floating and -1 in (a, b) else set())
             room = self._freedoms_of(path) - rows
-            # Room for one motion is best; a loop that holds its whole path, alone or with others, is worst.
+            # One remaining degree of freedom is best; a loop that locks its path, possibly with others, is worst.
             score = -abs(room - 1) - (0.0 if crowded else 20.0 * max(1 - self._room_with_others(path, rows), 0))
             score += self.rng.random()
             if room + rows > 0 and score > best_score:
@@ -173,7 +175,7 @@ class _Draft:
         return sum(6 if i < 0 else self.freedoms[i] for i in path)
 
     def _room_with_others(self, path: frozenset[int], rows: int) -> int:
-        """Freedoms less constraints of the worst set of loops that this one would belong to."""
+        """Smallest difference of velocities and constraints over all sets of loops with this one."""
         rooms = []
         for chosen in range(2 ** len(self.loops)):
             group = [(path, rows)] + [loop for i, loop in enumerate(self.loops) if chosen >> i & 1]
@@ -206,7 +208,7 @@ class _Draft:
 def _close(
     builder: Builder, name: str, kind: str, ends: tuple[str, str], poses: dict[str, Pose], draft: _Draft
 ) -> None:
-    """A loop joint at a random position of its own: its child-side frame is put where that leads to."""
+    """Add a loop joint at a random joint position, which determines its child-side frame."""
     axes = draft.axes(kind)
     near = draft.frame()
     moved = _random_displacement(kind, axes, draft)
@@ -218,7 +220,7 @@ def _close(
 
 
 def _random_displacement(kind: str, axes: dict[str, Any], draft: _Draft) -> Pose:
-    """Pose of a joint's child-side frame in its parent-side one, at a random position (in the plane: one in it)."""
+    """Pose of a joint's child-side frame in its parent-side frame at a random position, in the plane if not spatial."""
     if kind == "fixed":
         return NO_MOVE
     probe: Model = Builder("probe").link("a").link("b", 1.0).joint("joint", kind, "a", "b", **axes).build()

@@ -23,17 +23,17 @@ def ring(
     base: str = "fixed",
     gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
-    """A closed chain of n links and n revolute joints whose axes are askew; n - 6 motions from n = 7 on.
+    """Closed chain of n links and n revolute joints with skew axes; mobility n - 6 for n >= 7.
 
-    The joints stand on a circle in the x-y plane, the first one, `closing`, on its x axis: it joins the last link to
-    the first, which is the base. All angles are zero at the start.
+    The joints lie on a circle in the x-y plane. The first one on the x axis is the loop joint `closing` between the
+    last link and the first link, which is the base. All angles are zero at the start.
 
     Args:
         n: number of links, at least 4; up to 6 the ring is rigid.
-        radius: of the circle [m].
-        mass: of the ring [kg].
-        base: how the first link is held: fixed, floating or floating_euler.
-        gravity: [m/s²].
+        radius: radius of the circle [m].
+        mass: mass of the ring [kg].
+        base: joint between world and first link: fixed, floating or floating_euler.
+        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: an argument is out of range.
@@ -61,7 +61,7 @@ def ring(
 
 
 def _ring_axis(i: int) -> tuple[float, float, float]:
-    """An axis that neighbours and opposite joints do not share: between radial, tangential and upright."""
+    """Axis of joint i, different for adjacent and opposite joints."""
     azimuth, height = 2.4 * i + 0.3, 0.9 * math.sin(1.7 * i + 0.5)
     across = float(np.sqrt(1.0 - height**2))
     return (across * float(math.cos(azimuth)), across * float(math.sin(azimuth)), float(height))
@@ -74,17 +74,18 @@ def ladder(
     lean: float = 0.2,
     gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
-    """n planar four-bar cells, each on the rung of the one below, in the x-z plane; n motions.
+    """Ladder of n planar four-bar cells in the x-z plane, each on the rung of the one below; mobility n.
 
-    Cell i has two uprights and a rung, joints `left_i`, `rung_i`, `right_i` about +y, and the loop `cell_i` where the
-    right upright meets the rung. Rungs are shared by two loops; right uprights are 1.1 times as long as left ones.
+    Cell i has two uprights and a rung, joints `left_i`, `rung_i`, `right_i` about +y, and the loop joint `cell_i`
+    between the right upright and the rung. Rungs belong to two loops; right uprights are 1.1 times as long as left
+    ones.
 
     Args:
         n: number of cells.
-        height: of a left upright [m].
-        width: of a rung and of the ground between the pivots [m].
-        lean: angle of the left uprights, to both sides in turn [rad].
-        gravity: [m/s²].
+        height: length of a left upright [m].
+        width: length of a rung, and distance of the pivots on the ground [m].
+        lean: angle of the left uprights, with alternating sign [rad].
+        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: an argument is out of range, or a cell does not close.
@@ -106,7 +107,7 @@ def ladder(
             f"cell_{i}", "revolute", f"right_{i}", f"rung_{i}", (0.0, 0.0, tall), child_xyz=(width, 0.0, 0.0), axis=Y
         )
         below = f"rung_{i}"
-        # In the frame of the rung below.
+        # In the frame of the lower rung.
         left = lean * (-1.0) ** i
         top, foot = height * along(left), np.array([width, 0.0])
         corner = meeting_point(f"cell {i} of the ladder", top, width, foot, tall, -1)
