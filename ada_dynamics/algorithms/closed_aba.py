@@ -2,11 +2,11 @@
 """Forward dynamics with loops by articulated bodies with constraint columns.
 
 In addition to its inertia I^A and wrench P^A, a body has a column K_c for each constraint that acts on it: the wrench
-of the constraint's multiplier. Elimination of a joint reduces the columns in the same way as the inertia, and couples
-the constraints with each other through A. Elimination of a multiplier couples the bodies on which it acts by cross
-inertias X. If it acts on one body only, there are none; most multipliers are therefore eliminated when one body is
-left. Where this would couple many constraints, as along two rails with rungs, some are eliminated earlier, which keeps
-the cost linear in the length of the mechanism. With x = -λ, per body and constraint
+of the constraint's multiplier. Elimination of a joint reduces the columns like the inertia, and couples the constraints
+with each other through A. Elimination of a multiplier couples the bodies on which it acts by cross inertias X; a
+multiplier that acts on one body only causes no coupling. Most multipliers are therefore eliminated when they act on one
+body only. Where this would couple many constraints, as along two rails with rungs, some are eliminated earlier, which
+keeps the cost linear in the length of the mechanism. With x = -λ, per body and constraint
 
     I^A a + Σ X_b a_b + P^A + Σ K_c x_c = F,    Σ K_c . a + Σ A_cd x_d = r_c.
 """

@@ -31,8 +31,8 @@ def link_jacobian(tree: Tree, q: Sequence[Scalar], link: str, frame: str) -> lis
         tree: the mechanism.
         q: positions.
         link: name of the link.
-        frame: "local" (at the link's origin, link's axes), "local_world_aligned" (there, world's axes) or "world"
-            (at the world's origin, world's axes).
+        frame: "local" (at the link's origin, link's axes), "local_world_aligned" (at the link's origin, world axes) or
+            "world" (at the world's origin, world axes).
     """
     place = tree.frames[link]
     if place.body == WORLD:

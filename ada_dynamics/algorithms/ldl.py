@@ -48,8 +48,8 @@ class Factors(NamedTuple):
 def factorise(matrix: SymmetricMatrix, order: Sequence[int] | None = None) -> Factors:
     """Factorize A = Lᵀ D L by elimination of one coordinate after the other, with scalar pivots.
 
-    In the default order, on a mass matrix in depth-first order, leaves are eliminated first and there is no fill-in.
-    Other orders serve mechanisms with loops.
+    In the default order, on a mass matrix in depth-first order, outer joints are eliminated before inner ones, without
+    fill-in. Other orders serve mechanisms with loops.
 
     Args:
         matrix: its pivots must not vanish in this order.

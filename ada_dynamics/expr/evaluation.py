@@ -72,7 +72,7 @@ def _elements(columns: Columns) -> tuple[Scalar, ...]:
 
 
 def expand(function: Function) -> Function:
-    """The same function without columns and lanes; each lane is folded with its own constants."""
+    """The same function without columns and lanes; constants are folded per lane."""
     return without_lanes(written_out(function))
 
 

@@ -78,7 +78,7 @@ class Expr:
         index: position in the order of creation; operands precede the nodes that use them.
         op: operation on the operands.
         args: operands.
-        lanes: number of scalars; an operand with one lane is broadcast to the lanes of the others.
+        lanes: number of scalars; an operand with one lane is broadcast.
         value: of a constant: a float or a `PerLane`; of an `EXTRACT`: the lane. Otherwise unset.
         variable: of a variable: input name and position. Otherwise unset.
     """
@@ -386,7 +386,7 @@ def arctangent(y: Any, x: Any) -> Expr:
 
 
 def select_node(a: Any, b: Any, x: Any, y: Any) -> Any:
-    """x where a < b (false for NaN), else y; at least one of the four is an Expr, the others are constants."""
+    """x where a < b (false for NaN), else y; at least one of the four operands is an Expr."""
     if not isinstance(a, Expr) and not isinstance(b, Expr):
         answers = {lane_of(a, lane) < lane_of(b, lane) for lane in range(max(map(lane_count, (a, b))))}
         if len(answers) == 1:

@@ -137,7 +137,7 @@ class MatrixRotation:
 
 
 class Product:
-    """The rotation R₁ R₂, stored as two factors, each applied at its own (low) cost."""
+    """The rotation R₁ R₂, stored as two factors, each applied in its cheapest form."""
 
     def __init__(self, outer: Rotation, inner: Rotation) -> None:
         self.outer, self.inner = outer, inner
