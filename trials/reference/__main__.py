@@ -143,8 +143,8 @@ def outcome(call: Call) -> tuple[list[Array], str]:
             found, names = parts(call()), []
         except ada.AdaError as error:
             found, names = [], [type(error).__name__]
-    names += sorted({one.category.__name__ for one in caught})
-    return found, " ".join(TABLE["renamed"].get(name, name) for name in names)
+    names += {one.category.__name__ for one in caught}
+    return found, " ".join(sorted(TABLE["renamed"].get(name, name) for name in names))
 
 
 def calls(dynamics: ada.Dynamics, state: Arrays) -> Iterator[tuple[str, Call]]:
@@ -215,8 +215,10 @@ def deviation(key: str, x: Array, recorded: Arrays) -> float:
     y = recorded.get(key)
     if y is None or x.dtype.kind != y.dtype.kind or x.shape != y.shape:
         return np.inf
-    if x.dtype.kind == "U" or not np.array_equal(np.isfinite(x), np.isfinite(y)):
-        return 0.0 if np.array_equal(x, y) else np.inf
+    if x.dtype.kind == "U":
+        return 0.0 if str(x).split() == sorted(str(y).split()) else np.inf
+    if not np.array_equal(np.isfinite(x), np.isfinite(y)):
+        return np.inf
     scale = float(recorded.get(f"{key}|scale", np.nanmax(np.abs(y), initial=0.0)))
     change = float(np.nanmax(np.abs(x - y), initial=0.0))
     return change / scale if change else 0.0
