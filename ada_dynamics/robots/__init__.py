@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots by name, from files and from parameters: catalogue, readers, writers, checks of descriptions, mechanisms.
+"""Robot descriptions: catalogue, readers, writers, checks and parametric mechanisms.
 
-Called, `ada.robots()`, it lists those of the catalogue.
+The module is callable: `ada.robots()` lists the catalogue.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Robots(ModuleType):
-    """This module, which can be called as well: names such as `ada.robots.load` stay where they are."""
+    """Callable module, so that `ada.robots()` and `ada.robots.load` both work."""
 
     def __call__(self) -> RobotList:
         from ada_dynamics.robots.catalogue import robots

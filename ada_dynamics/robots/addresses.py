@@ -263,14 +263,15 @@ def _is_folder(path: Path) -> bool:
 
 
 def with_lasting_addresses(text: str, model: Model, place: Path | None) -> tuple[str, int]:
-    """A description whose meshes are found from its new place, too, and how many addresses had to change for that.
-
-    Only addresses that lead to another file from there, or to none, become file:// ones.
+    """Replace mesh addresses that are invalid from a new location of the description by file:// addresses.
 
     Args:
         text: URDF or SDFormat of the model.
-        model: what it describes.
-        place: the file that it will be; None where it goes out as text.
+        model: the model.
+        place: file to which the text is written, or None for a text without file.
+
+    Returns:
+        The text and the number of changed addresses.
     """
     there = AddressResolver(place)
     here: dict[str, AddressResolver] = {}

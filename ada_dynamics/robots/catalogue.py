@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robots that come with the library, by name.
+"""Catalogue of the robots of this distribution.
 
-Each is a plain URDF, so that it loads without the packages xacro and PyYAML; those made from a xacro file (and a file
-of loops in config/), or in code as most mechanisms with loops are, are made anew by
-`python -m ada_dynamics.robots.catalogue`. What a URDF cannot say stands here: how the root link is held, whether there
-is gravity, and the pose in which the robot's document starts.
+Each robot is a plain URDF, which loads without the packages xacro and PyYAML. `python -m ada_dynamics.robots.catalogue`
+generates the URDFs from xacro files (with files of loops in config/) or from functions of `mechanisms`. The catalogue
+adds data that URDF lacks: joint between world and root link, gravity, and start configuration.
 """
 
 from __future__ import annotations
@@ -37,18 +36,29 @@ _WEIGHTLESS = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Entry:
-    """One robot of the catalogue."""
+    """A robot of the catalogue.
+
+    Attributes:
+        name: name of the robot.
+        summary: one line on the robot.
+        xacro: xacro file of the robot; None for a function of its name in `mechanisms`.
+        arguments: arguments of the xacro file.
+        loops: file in config/ with loop joints.
+        base: joint between world and root link.
+        gravity: gravity [m/s²]; None for the standard one.
+        start: start configuration by joint: an angle [deg], or positions as in q of joints with several coordinates.
+        stands_on: links of which the lowest frame is on the ground at the start.
+    """
 
     name: str
     summary: str
-    xacro: str | None = None  # file that it is made from; else it is made by the function of its name in `mechanisms`
-    arguments: Mapping[str, str] = field(default_factory=lambda: _NO_ARGUMENTS)  # given to that file
-    loops: str | None = None  # file in config/ with the joints that close its loops
-    base: str = "fixed"  # how its root link is held
-    gravity: tuple[float, float, float] | None = None  # [m/s²], where it is not the standard one
-    # Where its document starts: by joint, an angle [deg], or as in q where the joint has several position variables.
+    xacro: str | None = None
+    arguments: Mapping[str, str] = field(default_factory=lambda: _NO_ARGUMENTS)
+    loops: str | None = None
+    base: str = "fixed"
+    gravity: tuple[float, float, float] | None = None
     start: Mapping[str, float | Sequence[float]] | None = None
-    stands_on: tuple[str, ...] = ()  # links whose frames' lowest one is on the ground at the start
+    stands_on: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -57,20 +67,20 @@ class Entry:
 
     @property
     def file(self) -> str:
-        """Its name in the folder of the URDFs."""
+        """File name in the folder of the URDFs."""
         return f"mechanisms/{self.name}.urdf" if self.xacro is None else f"{self.name}.urdf"
 
     @property
     def xacro_path(self) -> Path:
-        """The file that it is made from."""
+        """The xacro file."""
         if self.xacro is None:
-            raise InputError(f"{self.name} is not made from a xacro file, so there are no arguments to give.")
+            raise InputError(f"{self.name} is not made from a xacro file and has no arguments; omit mappings.")
         return resources.find("urdf", self.xacro)
 
     def expand(self, arguments: Mapping[str, object] = _NO_ARGUMENTS) -> str:
-        """URDF text from the xacro file, with its loops; needs the package xacro (and PyYAML for loops)."""
+        """Return the URDF of the xacro file with its loops; needs the package xacro, and PyYAML for loops."""
         text = expand_xacro(self.xacro_path, {**self.arguments, **arguments})
-        text = re.sub(r"<!-- (?:=+|\|.*\|) -->\n", "", text)  # without xacro's banner, which names a path
+        text = re.sub(r"<!-- (?:=+|\|.*\|) -->\n", "", text)  # remove xacro's banner, which contains a path
         text = re.sub(r'<robot name="[^"]*"', f'<robot name="{self.name}"', text, count=1)
         return text if self.loops is None else _with_loops(text, resources.find("config", self.loops))
 
@@ -81,16 +91,16 @@ class Entry:
         return robot.build(self.base, self.gravity or STANDARD_GRAVITY, text.decode("utf-8"))
 
     def mechanism(self) -> Mechanism:
-        """The mechanism with loops that it is, and a pose that closes them."""
-        from ada_dynamics.robots import mechanisms  # an import of some 20 ms, which most robots do not need
+        """Return the model of a mechanism with loops and a configuration that closes them."""
+        from ada_dynamics.robots import mechanisms  # takes 20 ms, which most robots do not need
 
         if self.xacro is not None:
-            raise InputError(f"{self.name} has no loops; the mechanisms that have are those of `mechanisms`.")
+            raise InputError(f"{self.name} is not a mechanism with loops; use a function of `mechanisms`.")
         made: Mechanism = getattr(mechanisms, self.name)()
         return made
 
     def text(self) -> str:
-        """The content that the plain URDF should have."""
+        """Generate the content of the plain URDF."""
         if self.xacro is not None:
             return self.expand()
         from ada_dynamics.model.default_shapes import with_default_shapes
@@ -98,12 +108,12 @@ class Entry:
 
         model = self.mechanism().model
         has_looks = any(link.visuals for link in model.links.values())
-        # Other readers of URDF know no universal joints.
+        # Other readers of URDF lack universal joints.
         return _render(split_universals(model) if has_looks else with_default_shapes(model))
 
 
 def _render(model: Model) -> str:
-    """A URDF with its loops in it."""
+    """Return a URDF with loops as <loop_joint>."""
     from ada_dynamics.robots.writers import render
 
     (text,) = render(model, "loop_joint").texts.values()
@@ -248,7 +258,7 @@ CATALOGUE: Mapping[str, Entry] = MappingProxyType({entry.name: entry for entry i
 
 
 class RobotList(NotebookDisplay, dict[str, str]):
-    """The robots of the catalogue: names, and a line about each."""
+    """Names of the catalogue with a one-line summary of each robot."""
 
     def __repr__(self) -> str:
         width = max(map(len, self), default=0)
@@ -256,15 +266,15 @@ class RobotList(NotebookDisplay, dict[str, str]):
 
 
 def robots() -> RobotList:
-    """Robots that `load` takes by name, with a line about each; `ada.robots()`."""
+    """Return the robots of the catalogue with a one-line summary; also available as `ada.robots()`."""
     return RobotList((one.name, one.summary) for one in CATALOGUE.values())
 
 
 def entry(name: str) -> Entry:
-    """The robot of that name.
+    """Return a robot of the catalogue.
 
     Raises:
-        InputError: there is none; the message lists the known ones.
+        InputError: the name is unknown; the message lists the known ones.
     """
     if name not in CATALOGUE:
         raise unknown_name("robot of the catalogue", name, CATALOGUE)
@@ -272,14 +282,14 @@ def entry(name: str) -> Entry:
 
 
 def start_of(source: object, model: Model | None = None) -> Array | None:
-    """The pose in which the document of a robot of the catalogue starts; loops are closed in it.
+    """Return the start configuration of a robot of the catalogue, with closed loops.
 
     Args:
-        source: anything that `load` takes; only names of the catalogue have a start.
-        model: the robot as it was loaded, where that was done with another base or with arguments of its own.
+        source: source of `load`; only catalogue names have a start configuration.
+        model: the loaded model, if it was loaded with another base or with arguments.
 
     Returns:
-        A configuration, or None where there is none for this source or model.
+        The configuration q, or None if the source or model has none.
     """
     if not isinstance(source, str) or source not in CATALOGUE:
         return None
@@ -306,7 +316,7 @@ def _start(model: Model, one: Entry) -> Array:
 
 
 def start_of_mechanism(source: object) -> Array | None:
-    """A pose that closes the loops, if a source is the name of a robot of the catalogue that has loops."""
+    """Return a configuration that closes the loops of a robot of the catalogue, or None for other sources."""
     if not isinstance(source, str) or source not in CATALOGUE:
         return None
     one = CATALOGUE[source]
@@ -314,7 +324,7 @@ def start_of_mechanism(source: object) -> Array | None:
 
 
 def make_plain_files() -> list[Path]:
-    """Write the plain URDFs anew, beside their xacro files and in the folder `mechanisms`."""
+    """Write the plain URDFs into the folder of the xacro files and its folder `mechanisms`."""
     folder = resources.find("urdf", "pa10.urdf.xacro").parent
     written = []
     for one in CATALOGUE.values():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a name, a path or a text to a model."""
+"""Loading of models from a catalogue name, a file or a text."""
 
 from __future__ import annotations
 
@@ -30,13 +30,21 @@ Source = str | os.PathLike[str]
 
 
 class Document(NamedTuple):
-    """A robot description, not yet parsed."""
+    """A robot description before parsing.
+
+    Attributes:
+        data: content.
+        name: name for messages.
+        path: file to which relative addresses refer, or None.
+        base: default joint between world and root link.
+        gravity: default gravity [m/s²].
+    """
 
     data: bytes | str
-    name: str  # for messages
-    path: Path | None  # where relative file names start
-    base: str = "fixed"  # how the root link is held where nobody says it
-    gravity: tuple[float, float, float] | None = None  # [m/s²], where nobody says it
+    name: str
+    path: Path | None
+    base: str = "fixed"
+    gravity: tuple[float, float, float] | None = None
 
 
 def load(
@@ -58,21 +66,25 @@ def load(
 
     Args:
         source: name in the catalogue (such as "pa10"), path of a URDF, xacro, MJCF or SDFormat file, or the text of
-            such a document (a string that starts with "<"). A xacro file is a program that runs with your rights: only
-            open those you trust.
-        base: how the root link is held: "fixed", "floating" (quaternion) or "floating_euler" (z-y-x angles); by default
-            fixed, or as the file (SDFormat without a joint to the world: floating) or the catalogue has the robot.
-        gravity: gravity vector in the world's axes [m/s²]; by default that of the file where it has one (MJCF,
-            SDFormat worlds) or of the catalogue (robots in space), else (0, 0, -9.81).
-        mimic: what a <mimic> means: "keep" (the joint follows the other one), "free" (it has its own coordinate) or
+            such a document (a string that starts with "<"). A xacro file is a program that runs with the user's rights:
+            load only trusted ones.
+        base: joint between world and root link: "fixed", "floating" (quaternion) or "floating_euler" (z-y-x angles).
+            The default is that of the file (SDFormat without a joint to the world: floating) or of the catalogue, else
+            fixed.
+        gravity: gravity vector in world axes [m/s²]. The default is that of the file (MJCF, SDFormat worlds) or of the
+            catalogue (robots in space), else (0, 0, -9.81).
+        mimic: treatment of <mimic>: "keep" (the joint follows its leader), "free" (it has an independent coordinate) or
             "refuse" (an error that names the joints).
-        mappings: values for the <xacro:arg>s of a xacro file.
-        loops: joints that close loops, on top of those in the document: path of a YAML or JSON file, or its content as
-            a dict or a list of dicts; `docs/loops.md` shows all spellings.
+        mappings: values of the <xacro:arg>s of a xacro file.
+        loops: loop joints in addition to those of the document: path of a YAML or JSON file, or its content as a dict
+            or a list of dicts; `docs/loops.md` shows all formats.
+
+    Returns:
+        The model.
 
     Raises:
-        InputError: an argument is unusable.
-        ModelError: the description is; the message names the file, line, link or joint, and the fix.
+        InputError: an argument is invalid.
+        ModelError: the description is invalid; the message names the file, line, link or joint, and the fix.
     """
     document, robot = find_robot(source, base, mimic, mappings, loops)
     for problem in robot.left_out:
@@ -89,7 +101,7 @@ def to_model(
     gravity: Sequence[float] | None = None,
     mimic: MimicChoice = "keep",
 ) -> Model:
-    """The model of a description: see `load`."""
+    """Build the model of a description, with the defaults of `load`."""
     if gravity is None:
         gravity = document.gravity or robot.gravity or STANDARD_GRAVITY
     return robot.build(base or robot.own_base or document.base, gravity, _as_text(document.data))
@@ -102,7 +114,7 @@ def find_robot(
     mappings: Mapping[str, object] | None = None,
     loops: LoopSource | None = None,
 ) -> tuple[Document, Description]:
-    """The document that a source means, and what it says: see `load`."""
+    """Return the document of a source and its description; for the arguments see `load`."""
     if base is not None and base not in BASES:
         raise unknown_name("base", base, BASES)
     check_mimic(mimic)
@@ -111,14 +123,14 @@ def find_robot(
     _remember_place(robot, document.path)
     if robot.holds_itself and base not in (None, "fixed"):
         raise InputError(
-            f"{document.name}: base={base!r}, but this file says itself how the robot is held: leave base out. "
-            "A body floats where it has a free joint (MJCF) or no joint to the world (SDFormat)."
+            f"{document.name}: base={base!r}, but this file defines the base itself: omit base. A body floats if it "
+            "has a free joint (MJCF) or no joint to the world (SDFormat)."
         )
     return document, robot
 
 
 def _remember_place(robot: Description, path: Path | None) -> None:
-    """Let meshes know the file that names them, for their addresses start there."""
+    """Store the file of the description in its meshes, to which their addresses are relative."""
     if path is None:
         return
     beside = str(path.absolute())
@@ -132,9 +144,9 @@ def _as_text(data: bytes | str) -> str:
 
 
 def find_document(source: Source, mappings: Mapping[str, object] | None = None) -> Document:
-    """The description that a source means: see `load`."""
+    """Return the document of a source; for the arguments see `load`."""
     if not isinstance(source, str | os.PathLike):
-        raise InputError(f"source is {source!r}; it must be a name, a path or URDF text.")
+        raise InputError(f"source is {source!r}; it must be a catalogue name, a path or URDF text.")
     if isinstance(source, str):
         if source.lstrip("\ufeff \t\r\n").startswith(("<", "#usda")):
             _no_mappings(mappings, _name_of_text(source))
@@ -154,7 +166,7 @@ def find_document(source: Source, mappings: Mapping[str, object] | None = None) 
 
 
 def _name_of_text(text: str) -> str:
-    """What a text that is no file is called in messages, by its root element."""
+    """Name of a text for messages, by its root element."""
     found = re.search(r"#usda|<(mujoco|sdf|robot)\b", text)
     names = {"#usda": "USD text", "<mujoco": "MJCF text", "<sdf": "SDFormat text"}
     return names.get(found[0] if found else "", "URDF text")
@@ -162,13 +174,13 @@ def _name_of_text(text: str) -> str:
 
 def _no_mappings(mappings: Mapping[str, object] | None, what: str) -> None:
     if mappings:
-        raise InputError(f"mappings are for xacro files, but {what[:200]} is none (its name does not end in .xacro).")
+        raise InputError(f"mappings need a xacro file, and the name of {what[:200]} does not end in .xacro.")
 
 
 def _refuse_if_unknown(source: str) -> None:
-    """An error that helps where a text is neither in the catalogue nor a file."""
+    """Raise an error with suggestions if a text is neither in the catalogue nor a file."""
     if not source.strip():
-        raise InputError("source is empty; give a name of the catalogue, a path or URDF text.")
+        raise InputError("source is empty; give a catalogue name, a path or URDF text.")
     try:
         if Path(source).exists():
             return
@@ -179,12 +191,12 @@ def _refuse_if_unknown(source: str) -> None:
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     known = f"The catalogue has {', '.join(CATALOGUE)}."
     if "://" in source:
-        known = "Addresses such as package:// or http:// are not followed: give the path of a file."
-    raise ModelError(f"there is no file {shown!r} (looked from {Path.cwd()}) and no such robot.{hint} {known}")
+        known = "Addresses such as package:// or http:// are not supported: give the path of a file."
+    raise ModelError(f"no file and no robot of the catalogue is named {shown!r} (in {Path.cwd()}).{hint} {known}")
 
 
 def with_loops(model: Model, loops: LoopSource) -> Model:
-    """The model with more loop joints.
+    """Return a model with additional loop joints.
 
     Example::
 
@@ -192,17 +204,17 @@ def with_loops(model: Model, loops: LoopSource) -> Model:
 
     Args:
         model: the model; it is not changed.
-        loops: as for `ada.load`: path of a YAML or JSON file, or its content. Which joints have motors stays as it is.
+        loops: path of a YAML or JSON file, or its content, as for `load`; actuated joints in it are ignored.
 
     Raises:
-        InputError: a loop has the name of another one.
+        InputError: the model has a loop of the same name.
         ModelError: the file cannot be read, or a loop joins links that do not exist.
     """
     read = Description(model.name, "the loops", Element("robot", {}, 0))
     add_loops(read, loops)
     twice = [loop.name for loop in read.loops if loop.name in model.loops]
     if twice:
-        raise InputError(f"model {model.name!r} has a loop {twice[0]!r} already; give the other one another name.")
+        raise InputError(f"model {model.name!r} has a loop {twice[0]!r} already; rename the added one.")
     parts = Parts.of(model)
     parts.loops |= {loop.name: loop for loop in read.loops}
     return parts.build()

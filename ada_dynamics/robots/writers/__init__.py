@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writers of models, one file per format; `docs/loops.md` shows what each spelling of loops can say."""
+"""Writers of models in URDF, SDFormat, MJCF and formats for loop joints; `docs/loops.md` compares the formats."""
 
 from __future__ import annotations
 
@@ -30,44 +30,58 @@ _SIDECAR_ENDINGS = (".yaml", ".yml", ".json")
 
 @dataclass(frozen=True)
 class Spelling:
-    """A way to write a model with loops."""
+    """A format for models with loops.
+
+    Attributes:
+        name: name of the format.
+        summary: one line on the format.
+        make: function that returns the texts of a model by file ending.
+    """
 
     name: str
     summary: str
-    make: Callable[[Draft], dict[str, str]]  # texts by file ending
+    make: Callable[[Draft], dict[str, str]]
 
 
 _ALL = (
-    Spelling("sidecar", "a URDF and our own YAML (or JSON) beside it; all loop types", sidecar),
+    Spelling("sidecar", "a URDF and a YAML (or JSON) file with the loops; all loop types", sidecar),
     Spelling("constraint", "<constraint> inside a URDF (ros/urdfdom#264); all loop types", constraint),
     Spelling("loop_joint", "<loop_joint> inside a URDF (Drake, Isaac Sim); all loop types", loop_joint),
     Spelling("urdf_plus", "URDF+ <loop>; revolute, prismatic, planar, fixed", urdf_plus_loops),
-    Spelling("gepetto", "a URDF and Gepetto's YAML beside it; spherical, fixed", gepetto),
-    Spelling("gazebo", "<gazebo><joint> inside a URDF; loops that are closed where all joints are at zero", gazebo),
-    Spelling("mjcf", "MuJoCo's XML; revolute, spherical, fixed (kept softly by MuJoCo)", mjcf),
-    Spelling("sdf", "SDFormat; loops that are closed where all joints are at zero", sdf),
+    Spelling("gepetto", "a URDF and Gepetto's YAML file; spherical, fixed", gepetto),
+    Spelling("gazebo", "<gazebo><joint> inside a URDF; loops that are closed at zero joint positions", gazebo),
+    Spelling("mjcf", "MuJoCo's XML; revolute, spherical, fixed (soft constraints in MuJoCo)", mjcf),
+    Spelling("sdf", "SDFormat; loops that are closed at zero joint positions", sdf),
 )
 SPELLINGS: Mapping[str, Spelling] = MappingProxyType({spelling.name: spelling for spelling in _ALL})
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """Texts of a model's files by their endings or names, the main one first, and what is said in another way."""
+    """Texts of a model's files.
+
+    Attributes:
+        texts: text by file ending or file name, the main file first.
+        notes: parts of the model that are left out or written in another form.
+    """
 
     texts: dict[str, str]
     notes: list[str] = field(default_factory=list)
 
 
 def render(model: Model, spelling: str) -> Rendered:
-    """A model as text.
+    """Write a model as text.
 
     Args:
-        model: what to write.
-        spelling: a name of SPELLINGS.
+        model: the model.
+        spelling: name of the format, a key of SPELLINGS.
+
+    Returns:
+        The texts by file ending, and notes.
 
     Raises:
-        InputError: there is no such spelling.
-        Inexpressible: the spelling cannot say all of the model; the message names each part and an alternative.
+        InputError: the format is unknown.
+        Inexpressible: the format cannot represent the model; the message names each part and an alternative.
     """
     if spelling not in SPELLINGS:
         raise unknown_name("spelling", spelling, SPELLINGS)
@@ -79,7 +93,7 @@ def render(model: Model, spelling: str) -> Rendered:
 
 
 def write(model: Model, path: str | os.PathLike[str], spelling: str = "sidecar") -> list[Path]:
-    """Write a model to files that `load` reads back; what is left out, as `render` notes it, is logged.
+    """Write a model to files that `load` reads; the notes of `render` are logged.
 
     Example::
 
@@ -88,16 +102,16 @@ def write(model: Model, path: str | os.PathLike[str], spelling: str = "sidecar")
         write(model, "robot.loops.yaml", "sidecar")      # the loops only; a .json file, too
 
     Args:
-        model: what to write.
-        path: the main file; a second one, where there is one, gets its name with another ending.
-        spelling: a name of SPELLINGS.
+        model: the model.
+        path: the main file; a second file has the same name with another ending.
+        spelling: name of the format, a key of SPELLINGS.
 
     Returns:
         The files, the main one first.
 
     Raises:
-        InputError: there is no such spelling, or the file cannot be written.
-        Inexpressible: the spelling cannot say all of the model; nothing is written.
+        InputError: the format is unknown, or a file cannot be written.
+        Inexpressible: the format cannot represent the model; nothing is written.
     """
     target = Path(path)
     rendered = texts_for(model, target, spelling)
@@ -107,7 +121,7 @@ def write(model: Model, path: str | os.PathLike[str], spelling: str = "sidecar")
 
 
 def save(rendered: Rendered, folder: Path) -> list[Path]:
-    """Write texts to files of their names."""
+    """Write texts to the files that their keys name."""
     for name, text in rendered.texts.items():
         with atomic_write(folder / name, InputError) as temporary:
             temporary.write_text(text, encoding="utf-8", newline="\n")
@@ -115,7 +129,7 @@ def save(rendered: Rendered, folder: Path) -> list[Path]:
 
 
 def texts_for(model: Model, target: Path, spelling: str) -> Rendered:
-    """Texts by file name, for a main file of that name."""
+    """Return the texts by file name for a given main file."""
     ending = target.suffix.lower()
     if spelling == "sidecar" and ending in _SIDECAR_ENDINGS:
         return Rendered({target.name: to_json(model) if ending == ".json" else to_yaml(model)})
@@ -129,5 +143,5 @@ def texts_for(model: Model, target: Path, spelling: str) -> Rendered:
         texts[target.name if takes_name else stem + own_ending] = text
     main_name = next(iter(texts))
     texts[main_name], changed = with_lasting_addresses(texts[main_name], model, target)
-    moved = f"{changed} meshes have file:// addresses now: from {target} theirs would not be found."
+    moved = f"{changed} meshes have file:// addresses, as their relative addresses are invalid from {target}."
     return Rendered(texts, [*rendered.notes, *([moved] if changed else [])])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file in the making: what the spelling cannot say is collected, and then nothing is written."""
+"""Model to be written, with the parts that a format cannot represent and notes."""
 
 from __future__ import annotations
 
@@ -18,18 +18,24 @@ from ada_dynamics.robots.readers.values import JointKindTable
 
 
 class Inexpressible(ModelError):
-    """A spelling cannot say what a model is; the message names each part and an alternative."""
+    """A format cannot represent a model.
+
+    Attributes:
+        spelling: name of the format.
+        refused: the parts of the model, each with an alternative.
+    """
 
     def __init__(self, spelling: str, refused: list[str]) -> None:
-        """Args: name of the spelling, and what it cannot say."""
+        """Args: name of the format, and the parts that it cannot represent."""
+        self.spelling = spelling
         self.refused = refused
         shown = " ".join(refused[:8]) + (f" And {len(refused) - 8} more." if len(refused) > 8 else "")
-        super().__init__(f"the spelling {spelling!r} cannot say all of this model. {shown}")
+        super().__init__(f"the format {spelling!r} cannot represent this model. {shown}")
 
 
 @dataclass
 class Draft:
-    """The model, the spelling's name, and what came up."""
+    """A model, the format, and the problems and notes of writing."""
 
     model: Model
     spelling: str
@@ -37,67 +43,68 @@ class Draft:
     notes: list[str] = field(default_factory=list)
 
     def refuse(self, what: str, why: str, instead: str) -> None:
-        """Something cannot be said."""
+        """Add a part that the format cannot represent, with the reason and an alternative."""
         self.refused.append(f"{what} {why}: {instead}")
 
     def note(self, text: str) -> None:
-        """Something is left out that is no part of the motion, or said in another way."""
+        """Add a note on a part that is left out or written in another form."""
         self.notes.append(text)
 
     @property
     def floats(self) -> bool:
-        """True if the root was given a floating base when the model was made."""
+        """True if the model was built with a floating base."""
         first = next(iter(self.model.joints.values()), None)
         return first is not None and first.name == ROOT_JOINT and first.parent not in self.model.links
 
     @property
     def has_own_gravity(self) -> bool:
-        """True if gravity is not what a model has where nothing is said."""
+        """True if gravity differs from the default."""
         return self.model.gravity != STANDARD_GRAVITY
 
     @property
     def joints(self) -> list[Joint]:
-        """The joints of the description: without the one that a floating base adds."""
+        """The joints without the one of a floating base."""
         joints = list(self.model.joints.values())
         return joints[1:] if self.floats else joints
 
     @property
-    def says_actuated(self) -> bool:
+    def names_actuated(self) -> bool:
         """True if some joints have no motor."""
         return self.model.actuated != tuple(self.model.joint_names)
 
     def is_passive(self, joint: Joint) -> bool:
-        """True if a joint that could have a motor has none."""
+        """True if a movable joint has no motor."""
         return joint.nv > 0 and joint.name not in self.model.actuated
 
-    def check_kinds(self, kinds: JointKindTable[Any], says_base: bool = False) -> None:
-        """Refuse joints of the tree that a spelling lacks; `says_base`: that of a floating base is written, too."""
-        for joint in self.model.joints.values() if says_base else self.joints:
+    def check_kinds(self, kinds: JointKindTable[Any], with_base: bool = False) -> None:
+        """Refuse tree joints of types that the format lacks; with `with_base` including the one of a floating base."""
+        for joint in self.model.joints.values() if with_base else self.joints:
             if joint.kind in kinds.instead:
                 self.refuse(f"Joint {joint.name!r}", f"is {joint.kind}", kinds.instead[joint.kind])
 
     def check_turns(self, instead: str, has_whole: bool = False) -> None:
-        """Refuse limits of spherical joints that a spelling lacks; `has_whole`: it has those of the whole turn."""
+        """Refuse limits of spherical joints that the format lacks; `has_whole`: it has limits of the total angle."""
         for joint in self.joints:
             if joint.turns is not None and joint.turns.are_limited:
                 self.refuse(f"Joint {joint.name!r}", "is spherical with limits about single axes", f"{instead}.")
             elif joint.kind == "spherical" and math.isfinite(joint.limits.upper) and not has_whole:
                 self.refuse(f"Joint {joint.name!r}", "is spherical with a limit", "write it as sidecar or MJCF.")
             elif joint.turns is not None:
-                self.note(f"the axes of the turns of joint {joint.name!r} are left out.")
+                self.note(f"the rotation axes of spherical joint {joint.name!r} are left out.")
 
     def check_loop_kinds(self, allowed: tuple[str, ...], others: str) -> None:
-        """Refuse loops of types that a spelling lacks."""
+        """Refuse loop joints of types that the format lacks."""
         for loop in self.model.loops.values():
             if loop.kind not in allowed:
                 only = ", ".join(allowed)
                 instead = "sidecar" if loop.type.constants else others
-                self.refuse(f"Loop {loop.name!r}", f"is {loop.kind}, and it has {only} only", f"write it as {instead}.")
+                why = f"is {loop.kind}, and the format has {only} only"
+                self.refuse(f"Loop {loop.name!r}", why, f"write it as {instead}.")
 
 
-# --- the robot at zero ------------------------------------------------------------------------------------------
+# --- zero configuration -----------------------------------------------------------------------------------------
 def zero_poses(model: Model) -> dict[str, tuple[Array, Array]]:
-    """Rotation and position of every link in the root where all joints are at zero."""
+    """Rotation and position of every link in the root with all joints at zero."""
     poses = {WORLD_LINK: (np.eye(3), np.zeros(3)), model.root: (np.eye(3), np.zeros(3))}
     for joint in model.joints.values():
         if joint.name != ROOT_JOINT or joint.parent in model.links:
@@ -107,7 +114,7 @@ def zero_poses(model: Model) -> dict[str, tuple[Array, Array]]:
 
 
 def gap_at_zero(loop: LoopJoint, poses: dict[str, tuple[Array, Array]]) -> float:
-    """How far a loop is from being closed where all joints are at zero [m, rad]: from the joint's nearest pose."""
+    """Closure error of a loop joint with all tree joints at zero, relative to its nearest joint position [m, rad]."""
     joint, *turns = loop.type.aligned_sides(loop.axis, loop.axis2, None, **loop.constants)
     (R, p), (S, s) = poses[loop.parent], poses[loop.child]
     A, B = R @ loop.parent_rotation @ turns[0], S @ loop.child_rotation @ turns[1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A URDF and the YAML of Gepetto's parallel robots beside it: loops are pairs of frames, so each gets two links."""
+"""Writer of a URDF and the YAML file of Gepetto's parallel robots: a loop is a pair of frames on two added links."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ada_dynamics.robots.writers.xml_output import make, to_text
 SUFFIX = ".yaml"
 
 _TYPE_OF_KIND = {kind: written for written, kind in KIND_OF_TYPE.items()}
-_WITHOUT_PARTNER = ("cylindrical",)  # joints that neither URDF nor this YAML has
+_WITHOUT_PARTNER = ("cylindrical",)  # joints that neither URDF nor the YAML file has
 
 
 def gepetto(draft: Draft) -> dict[str, str]:
-    """The URDF and the YAML."""
-    others = "loop_joint, constraint or sidecar, or cut the loop at a joint whose loop is then spherical or fixed"
+    """Return the URDF and the YAML file."""
+    others = "loop_joint, constraint or sidecar, or cut the loop at a spherical or fixed joint"
     draft.check_loop_kinds(tuple(_TYPE_OF_KIND), others)
     draft.check_turns("write it as sidecar")
     root = tree_of(draft)
@@ -34,7 +34,7 @@ def gepetto(draft: Draft) -> dict[str, str]:
             pair = _frames(loop, root, draft)
             data["closed_loop"].append(pair)
             data["type"].append(_TYPE_OF_KIND[loop.kind])
-    moving = {joint.name for joint in draft.joints}  # without that of a floating base, which a URDF does not have
+    moving = {joint.name for joint in draft.joints}  # without the one of a floating base, which a URDF lacks
     data["name_mot"] = [name for name in draft.model.actuated if name in moving]
     data.update(_special_joints(root, draft))
     text = "".join(f"{key}: {flow(value)}\n" for key, value in data.items())
@@ -42,11 +42,11 @@ def gepetto(draft: Draft) -> dict[str, str]:
 
 
 def _frames(loop: LoopJoint, root: Element, draft: Draft) -> list[str]:
-    """Two links that coincide, carried by fixed joints; their names give the loop's back."""
+    """Add two coincident links with fixed joints; the loop's name follows from their names."""
     names = [f"{loop.name}_A", f"{loop.name}_B"]
     taken = {*draft.model.links, *draft.model.joints}
     if loop_name(*names) != loop.name or taken & {name + end for name in names for end in ("", "_fixed")}:
-        draft.refuse(f"Loop {loop.name!r}", "needs links of its own, whose names are taken", "rename the loop.")
+        draft.refuse(f"Loop {loop.name!r}", "needs two links whose names are in use", "rename the loop.")
     ends = (
         (loop.parent, loop.parent_xyz, loop.parent_rotation),
         (loop.child, loop.child_xyz, loop.child_rotation),
@@ -54,7 +54,7 @@ def _frames(loop: LoopJoint, root: Element, draft: Draft) -> list[str]:
     for name, (link, xyz, R) in zip(names, ends, strict=True):
         if link == "world" and link not in draft.model.links:
             if draft.floats:
-                draft.refuse(f"Loop {loop.name!r}", "joins the world, while the base floats", "write it as sidecar.")
+                draft.refuse(f"Loop {loop.name!r}", "joins the world, and the base floats", "write it as sidecar.")
             link = draft.model.root  # fixed to the world, at its origin
         joint = [make("parent", {"link": link}), make("child", {"link": name}), origin(xyz, R)]
         root.children.append(make("link", {"name": name}))
@@ -63,7 +63,7 @@ def _frames(loop: LoopJoint, root: Element, draft: Draft) -> list[str]:
 
 
 def _special_joints(root: Element, draft: Draft) -> dict[str, list[str]]:
-    """Spherical and universal joints, which its reader makes out of others."""
+    """Spherical and universal joints, which the YAML file declares and the URDF writes as continuous."""
     names, types = [], []
     elements = {element.attributes["name"]: element for element in root.all("joint")}
     for joint in draft.joints:
@@ -76,8 +76,8 @@ def _special_joints(root: Element, draft: Draft) -> dict[str, list[str]]:
             letters = _letter(joint.axis) + _letter(joint.axis2)
             written = f"UJOINT_{letters}"
             if len(letters) != 2:
-                why = "is universal about axes that are not its own x, y or z"
-                draft.refuse(f"Joint {joint.name!r}", why, "turn its frame, or write two revolute joints.")
+                why = "is universal about axes other than x, y or z of its frame"
+                draft.refuse(f"Joint {joint.name!r}", why, "rotate its frame, or write two revolute joints.")
         if written is not None:
             names.append(joint.name)
             types.append(written)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops as elements of a URDF, in the four spellings that there are."""
+"""Writers of loop joints as elements of a URDF, in four formats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ada_dynamics.robots.writers.xml_output import make, numbers, to_text
 
 
 def constraint(draft: Draft) -> dict[str, str]:
-    """`<constraint>` (ros/urdfdom#264)."""
+    """Return a URDF with `<constraint>` elements (ros/urdfdom#264)."""
     draft.check_loop_kinds(KINDS, "sidecar")
     return _urdf(draft, [_constraint(loop) for loop in draft.model.loops.values()])
 
@@ -38,13 +38,13 @@ def _constraint(loop: LoopJoint) -> Element:
 
 
 def loop_joint(draft: Draft) -> dict[str, str]:
-    """`<loop_joint>` (Drake, Isaac Sim)."""
+    """Return a URDF with `<loop_joint>` elements (Drake, Isaac Sim)."""
     draft.check_loop_kinds(KINDS, "sidecar")
     return _urdf(draft, [_loop_joint(loop) for loop in draft.model.loops.values()])
 
 
 def _loop_joint(loop: LoopJoint) -> Element:
-    # Drake knew "continuous" only, and Isaac Sim knows that word, too.
+    # Both Drake and Isaac Sim read "continuous".
     kind = "continuous" if loop.kind == "revolute" else loop.kind
     first = {"link": loop.parent, **pose_attributes(loop.parent_xyz, loop.parent_rotation)}
     second = {"link": loop.child, **pose_attributes(loop.child_xyz, loop.child_rotation)}
@@ -54,7 +54,7 @@ def _loop_joint(loop: LoopJoint) -> Element:
 
 
 def urdf_plus_loops(draft: Draft) -> dict[str, str]:
-    """URDF+ `<loop>`; mimicking joints stay `<mimic>`, which says the same as its `<coupling>`."""
+    """Return a URDF+ with `<loop>` elements; mimic joints are `<mimic>`, equivalent to `<coupling>`."""
     draft.check_loop_kinds(URDF_PLUS_KINDS, GENERAL_FORMATS)
     return _urdf(draft, [_urdf_plus(loop) for loop in draft.model.loops.values()])
 
@@ -66,7 +66,7 @@ def _urdf_plus(loop: LoopJoint) -> Element:
 
 
 def gazebo(draft: Draft) -> dict[str, str]:
-    """`<gazebo><joint>`: an SDFormat joint inside a URDF."""
+    """Return a URDF with `<gazebo><joint>` elements, which are SDFormat joints."""
     check_closed_at_zero(draft)
     elements = [loop_element(loop, draft) for loop in draft.model.loops.values() if loop.kind in LOOP_TYPES]
     return _urdf(draft, [make("gazebo", {}, elements)] if elements else [])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model as MuJoCo's MJCF. Loops become equalities between sites, which MuJoCo keeps softly, not exactly.
+"""Writer of MuJoCo's MJCF. Loop joints become equality constraints between sites, which are soft in MuJoCo.
 
-A revolute loop is two connects on its axis; MuJoCo resists turns across the axis by their distance. A universal or
-cylindrical joint of the tree is two joints of one body, which have the same coordinates.
+A revolute loop joint is two connect constraints on its axis. A universal or cylindrical joint of the tree is two joints
+of one body with the same coordinates.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ada_dynamics.robots.writers.draft import Draft
 from ada_dynamics.robots.writers.xml_output import is_unit, make, number, numbers, to_text
 from ada_dynamics.spatial.orientation import to_quaternion
 
-# Least moment of inertia of a moving body [kg m²], twice MuJoCo's mjMINVAL; beside others, as far as their rounding.
+# Smallest principal moment of inertia of a moving body [kg m²]: twice MuJoCo's mjMINVAL.
 LEAST_MOMENT = 2e-15
 _ROUNDING = 1e-14
 
@@ -33,8 +33,8 @@ WORLD = "world"
 
 
 def mjcf(draft: Draft) -> dict[str, str]:
-    """The document."""
-    draft.check_kinds(KINDS, says_base=True)
+    """Return the document."""
+    draft.check_kinds(KINDS, with_base=True)
     draft.check_loop_kinds(_LOOPS, "loop_joint, constraint or sidecar")
     draft.check_turns("write three hinges in one body", has_whole=True)
     _check_names(draft)
@@ -49,7 +49,7 @@ def mjcf(draft: Draft) -> dict[str, str]:
             make("option", {"gravity": numbers(draft.model.gravity)}),
             make("worldbody", {}, [*sites.of(WORLD), *_bodies(draft, sites)]),
             make("equality", {}, equality) if equality else None,
-            _actuators(draft) if draft.says_actuated else None,
+            _actuators(draft) if draft.names_actuated else None,
         ],
     )
     return {".xml": to_text(root)}
@@ -57,7 +57,7 @@ def mjcf(draft: Draft) -> dict[str, str]:
 
 def _check_names(draft: Draft) -> None:
     if WORLD in draft.model.links and (draft.model.root != WORLD or draft.floats):
-        draft.refuse("Link 'world'", "is not the world, as MuJoCo takes it", "rename it.")
+        draft.refuse("Link 'world'", "is not the world, as MuJoCo requires", "rename it.")
     if any(math.isfinite(joint.limits.velocity) for joint in draft.joints):
         draft.note("velocity limits are left out: MJCF has none.")
     fixed = [joint.name for joint in draft.joints if joint.kind == "fixed"]
@@ -65,14 +65,14 @@ def _check_names(draft: Draft) -> None:
     if not all(map(is_geom, shapes)):
         draft.note("meshes and shapes without volume are left out.")
     if any(link.collisions for link in draft.model.links.values()):
-        draft.note("collision shapes touch the ground but not one another (conaffinity 0): joined links may overlap.")
+        draft.note("collision shapes collide with the ground but not with each other (conaffinity 0).")
     if fixed:
-        draft.note(f"the names of {len(fixed)} fixed joints are left out: a body without joints is fixed.")
+        draft.note(f"the names of {len(fixed)} fixed joints are left out; a body without joints is fixed.")
 
 
 # --- bodies -----------------------------------------------------------------------------------------------------
 def _bodies(draft: Draft, sites: _Sites) -> list[Element]:
-    """The bodies on the world; built from the leaves inwards."""
+    """Return the bodies on the world, built from the leaves to the root."""
     model = draft.model
     static = _static_links(draft)
     chains = _Chains(draft, sites)
@@ -84,7 +84,7 @@ def _bodies(draft: Draft, sites: _Sites) -> list[Element]:
         element = _body(model.links[joint.child], chain, sites, draft)
         element.children += reversed(inside[joint.child])
         on = chain[0].parent
-        if joint.kind == "floating":  # MuJoCo has free bodies on the world only
+        if joint.kind == "floating":  # MuJoCo allows free bodies on the world only
             _check_free(joint, static, draft)
             on = WORLD
         inside[on].append(element)
@@ -101,7 +101,7 @@ def _bodies(draft: Draft, sites: _Sites) -> list[Element]:
 
 
 def _static_links(draft: Draft) -> dict[str, tuple[Array, Array]]:
-    """Links that do not move, with their poses in the world."""
+    """Fixed links with their poses in the world."""
     poses = {WORLD: (np.eye(3), np.zeros(3))}
     if not draft.floats:
         poses[draft.model.root] = poses[WORLD]
@@ -115,24 +115,24 @@ def _static_links(draft: Draft) -> dict[str, tuple[Array, Array]]:
 def _check_free_loads(joint: Joint, draft: Draft) -> None:
     where = f"Joint {joint.name!r}"
     if joint.friction:
-        draft.refuse(where, "is floating and has friction", "MuJoCo's acts along the axes of the world: remove it.")
+        draft.refuse(where, "is floating and has friction", "remove it; MuJoCo applies it along the world's axes.")
 
 
 def _check_free(joint: Joint, static: dict[str, tuple[Array, Array]], draft: Draft) -> None:
     where = f"Joint {joint.name!r}"
     _check_free_loads(joint, draft)
     if joint.parent not in static:
-        draft.refuse(where, "is floating on a link that moves", "MuJoCo frees bodies of the world only: put it there.")
+        draft.refuse(where, "is floating on a link that moves", "move it to the world, as MuJoCo requires.")
         return
     R, p = static[joint.parent]
     if (p + R @ joint.xyz).any() or not is_unit(R @ joint.rotation):
-        draft.refuse(where, "is floating and not at the origin", "MuJoCo's free joints are: put it there.")
+        draft.refuse(where, "is floating and not at the origin", "move it to the origin, as MuJoCo requires.")
 
 
 class _Chains:
-    """Bodies with several joints: MuJoCo refuses moving bodies without mass, so one of these is left out.
+    """Bodies with several joints, which replace massless bodies, as MuJoCo refuses moving bodies without mass.
 
-    Its joint goes into the only body on it. A massless body that carries something else is refused.
+    The joint of a massless body moves to the only body on it; other massless bodies are refused.
     """
 
     def __init__(self, draft: Draft, sites: _Sites) -> None:
@@ -153,22 +153,22 @@ class _Chains:
                 self.refuse(link.name)
                 continue
             self.folded.add(link.name)
-            draft.note(f"link {link.name!r} has no mass: its joint is one of several in body {on[0].child!r}.")
+            draft.note(f"link {link.name!r} has no mass; its joint is written in body {on[0].child!r}.")
 
     def refuse(self, link: str) -> None:
-        """Report a massless body that moves."""
+        """Refuse a massless body that moves."""
         why = "moves and has no mass, which MuJoCo refuses"
-        self._draft.refuse(f"Link {link!r}", why, "give it, or a link that is fixed to it, mass and inertia.")
+        self._draft.refuse(f"Link {link!r}", why, "give mass and inertia to it or to a link fixed to it.")
 
     def of(self, joint: Joint) -> list[Joint]:
-        """A joint and those of the massless bodies before it, the first one first."""
+        """The joints of the massless ancestors of a joint's body, and the joint itself as the last one."""
         chain = [joint]
         while chain[0].parent in self.folded:
             chain.insert(0, self._carriers[chain[0].parent])
         return chain
 
     def has_mass(self, link: str) -> bool:
-        """True if a link has mass, or one that is fixed to it."""
+        """True if a link or one fixed to it has mass."""
         pending = [link]
         while pending:
             name = pending.pop()
@@ -179,7 +179,7 @@ class _Chains:
 
 
 def _body(link: Link, chain: list[Joint], sites: _Sites, draft: Draft) -> Element:
-    """A body with its joints, whose frame is that of the last one."""
+    """Return a body with its joints; its frame is that of the last joint."""
     attributes = {"name": link.name}
     pose = NO_MOVE
     joints: list[Element] = []
@@ -208,9 +208,9 @@ def _inertial(link: Link) -> Element | None:
 
 
 def mjcf_geoms(link: Link) -> list[Element]:
-    """The geoms of a link, without mass, but for meshes and shapes without volume, which MuJoCo refuses.
+    """Return the geoms of a link, without mass; meshes and shapes without volume are left out.
 
-    Collision shapes touch the ground but not one another (contype 1, conaffinity 0), for links that are joined often
+    Collision shapes collide with the ground but not with each other (contype 1, conaffinity 0), as adjacent links often
     overlap.
     """
     roles = ((LOOKS_GROUP, "0", link.visuals), (CONTACT_GROUP, "1", link.collisions))
@@ -223,7 +223,7 @@ def is_geom(shape: Shape) -> bool:
 
 
 def _geom(group: int, contype: str, shape: Shape) -> Element:
-    # Half lengths, as MuJoCo has them, but whole radii.
+    # MuJoCo has half lengths and full radii.
     size = shape.size if shape.kind == "sphere" else tuple(0.5 * x for x in shape.size)
     if shape.kind in ("cylinder", "capsule"):
         size = (shape.size[0], 0.5 * shape.size[1])
@@ -237,7 +237,7 @@ def _geom(group: int, contype: str, shape: Shape) -> Element:
 
 
 def _with_least_moments(I: Array) -> Array:
-    """An inertia whose principal moments MuJoCo takes: those of a thin rod about itself are raised from zero."""
+    """Raise principal moments below MuJoCo's minimum, such as that of a thin rod about its axis."""
     moments, axes = np.linalg.eigh(I)
     least = max(LEAST_MOMENT, _ROUNDING * float(moments[-1]))
     raised = np.maximum(least - moments, 0.0) * (moments < 0.5 * least)
@@ -245,21 +245,21 @@ def _with_least_moments(I: Array) -> Array:
 
 
 def _joints(joint: Joint, frame: Pose, draft: Draft) -> list[Element]:
-    """One <joint>, or the two that a joint with two axes consists of; `frame`: the joint's, in the body."""
+    """Return the one or two <joint>s of a joint; `frame` is the pose of the joint's frame in the body."""
     types = KINDS.words.get(joint.kind, ("hinge",))
     if len(types) == 1:
         return [_joint(joint.name, types[0], joint, joint.axis, frame, draft)]
     names = motor_names(joint)
     taken = [name for name in names if name in draft.model.joints]
     if taken:
-        draft.refuse(f"Joint {joint.name!r}", f"needs two names, and {taken[0]!r} is taken", "rename one.")
-    draft.note(f"joint {joint.name!r} is {joint.kind}: it is written as {names[0]!r} and {names[1]!r}.")
+        draft.refuse(f"Joint {joint.name!r}", f"needs two names, and {taken[0]!r} is in use", "rename one.")
+    draft.note(f"joint {joint.name!r} is {joint.kind} and written as {names[0]!r} and {names[1]!r}.")
     axes = (joint.axis, joint.axis if joint.axis2 is None else joint.axis2)
     return [_joint(name, kind, joint, axis, frame, draft) for name, kind, axis in zip(names, types, axes, strict=True)]
 
 
 def motor_names(joint: Joint) -> list[str]:
-    """Names in MuJoCo of what a joint's coordinates belong to."""
+    """Names of the MuJoCo joints of a joint."""
     return [f"{joint.name}_1", f"{joint.name}_2"] if len(KINDS.words.get(joint.kind, ())) == 2 else [joint.name]
 
 
@@ -294,7 +294,7 @@ def _limits(joint: Joint, draft: Draft) -> dict[str, str]:
 
 # --- equalities and motors --------------------------------------------------------------------------------------
 class _Sites:
-    """Sites that loops need, by link."""
+    """Sites of loop joints by link."""
 
     def __init__(self, draft: Draft) -> None:
         self._by_link: dict[str, list[Element]] = {}
@@ -302,11 +302,11 @@ class _Sites:
         self._loops = set(draft.model.loops)
 
     def of(self, link: str) -> list[Element]:
-        """Sites on a link."""
+        """Return the sites on a link."""
         return self._by_link.get(link, [])
 
     def equalities(self, loop: LoopJoint) -> list[Element]:
-        """The constraints of a loop, after their sites were made."""
+        """Add the sites of a loop joint, and return its equality constraints."""
         second = free_name(f"{loop.name}_axis", self._loops)
         if loop.kind == "fixed":
             return [self._pair("weld", loop.name, loop, np.zeros(3))]
@@ -345,6 +345,6 @@ def _actuators(draft: Draft) -> Element:
         names = motor_names(joint)
         if len(names) != joint.nv:
             why = f"is {joint.kind} and has a motor"
-            draft.refuse(f"Joint {name!r}", why, "MuJoCo's motors act on one coordinate: use single joints.")
+            draft.refuse(f"Joint {name!r}", why, "use joints with one coordinate, as MuJoCo's motors require.")
         motors += [make("motor", {"name": f"{one}_motor", "joint": one}) for one in names]
     return make("actuator", {}, motors)

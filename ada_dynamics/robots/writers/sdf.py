@@ -24,7 +24,7 @@ LOOP_TYPES = {kind: word for kind, word in KINDS.words.items() if kind in LOOP_K
 
 
 def pose_element(xyz: Array, R: Array, relative_to: str | None = None) -> Element | None:
-    """A <pose>, or none where it is zero and relative to what it would be anyhow."""
+    """Return a <pose>, or None if it is zero relative to its default frame."""
     if not xyz.any() and is_unit(R) and relative_to is None:
         return None
     attributes = {} if relative_to is None else {"relative_to": relative_to}
@@ -32,17 +32,17 @@ def pose_element(xyz: Array, R: Array, relative_to: str | None = None) -> Elemen
 
 
 def own_elements(joint: Joint | LoopJoint) -> list[Element]:
-    """The numbers that a type of joint has of its own."""
+    """Return the constants of a joint type, such as the pitch of a screw."""
     return [make(tag, text=number(value)) for tag, value in written_constants(joint.kind, joint.constants).items()]
 
 
 def axis_element(tag: str, direction: Array, extra: list[Element | None]) -> Element:
-    """An <axis>."""
+    """Return an <axis> or <axis2>."""
     return make(tag, {}, [make("xyz", text=numbers(direction)), *extra])
 
 
 def loop_element(loop: LoopJoint, draft: Draft) -> Element:
-    """The <joint>; its pose is that of the child-side frame, which at zero has the parent-side one's axis as well."""
+    """Return the <joint> of a loop joint at its child-side frame; both frames have the same axis at zero."""
     children: list[Element | None] = [
         make("parent", text=loop.parent),
         make("child", text=loop.child),
@@ -60,7 +60,7 @@ def loop_element(loop: LoopJoint, draft: Draft) -> Element:
 
 
 def _seen_in_child(loop: LoopJoint, draft: Draft) -> Array:
-    """The parent-side axis in the child-side frame, all joints at zero."""
+    """Parent-side axis in the child-side frame with all joints at zero."""
     poses = zero_poses(draft.model)
     A = poses[loop.parent][0] @ loop.parent_rotation
     B = poses[loop.child][0] @ loop.child_rotation
@@ -71,7 +71,7 @@ def _seen_in_child(loop: LoopJoint, draft: Draft) -> Array:
 CLOSED = 1e-9  # [m, rad] violation at zero that counts as closed
 GENERAL_FORMATS = "loop_joint, constraint or sidecar"
 VERSION = "1.11"  # the first one with <mimic>
-NAMESPACE = "ada_dynamics"  # SDFormat lets attributes in that have one
+NAMESPACE = "ada_dynamics"  # SDFormat allows attributes with a namespace
 WORLD = "world"
 
 _UNTURNED, _AT_ZERO = np.eye(3), np.zeros(3)
@@ -79,7 +79,7 @@ _MOMENTS = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 
 
 
 def sdf(draft: Draft) -> dict[str, str]:
-    """The document."""
+    """Return the document."""
     draft.check_kinds(KINDS)
     draft.check_turns("write it as sidecar")
     check_closed_at_zero(draft)
@@ -91,20 +91,20 @@ def sdf(draft: Draft) -> dict[str, str]:
         ends = [make("parent", text=WORLD), make("child", text=model.root)]
         children.append(make("joint", {"name": _hold(draft), "type": "fixed"}, ends))
     elif draft.floats:
-        draft.note("the floating base is no part of a model in SDFormat: load it with the same base again.")
+        draft.note("SDFormat has no floating base: load the file with the same base.")
     children += [_joint(joint, draft) for joint in draft.joints if joint.kind in KINDS.words]
     children += [loop_element(loop, draft) for loop in model.loops.values() if loop.kind in LOOP_TYPES]
     attributes = {"version": VERSION}
-    if draft.says_actuated:
+    if draft.names_actuated:
         attributes["xmlns:ada"] = NAMESPACE
     whole = make("model", {"name": model.name}, children)
-    if draft.has_own_gravity:  # which worlds have, and models do not
+    if draft.has_own_gravity:  # an attribute of worlds, not of models
         whole = make("world", {"name": WORLD}, [make("gravity", text=numbers(model.gravity)), whole])
     return {".sdf": to_text(make("sdf", attributes, [whole]))}
 
 
 def check_closed_at_zero(draft: Draft) -> None:
-    """Refuse what SDFormat's single frame for a joint cannot say."""
+    """Refuse loop joints that SDFormat, with one frame per joint, cannot represent."""
     draft.check_loop_kinds(tuple(LOOP_TYPES), GENERAL_FORMATS)
     poses = zero_poses(draft.model)
     for loop in draft.model.loops.values():
@@ -113,12 +113,14 @@ def check_closed_at_zero(draft: Draft) -> None:
             draft.refuse(what, "has the world as its child", "exchange its parent and child.")
         gap = gap_at_zero(loop, poses)
         if loop.kind in LOOP_TYPES and gap > CLOSED:
-            why = f"is open by {gap:.3g} (m or rad) where all joints are at zero, and SDFormat takes it as closed there"
+            why = (
+                f"has a closure error of {gap:.3g} (m or rad) at zero joint positions, where SDFormat requires closure"
+            )
             draft.refuse(what, why, f"write it as {GENERAL_FORMATS}.")
 
 
 def _hold(draft: Draft) -> str:
-    """A free name for the joint that holds the root."""
+    """Return an unused name for the joint between world and root."""
     name = f"{draft.model.root}_on_world"
     while name in draft.model.joints or name in draft.model.loops or name in draft.model.links:
         name += "_"
@@ -130,10 +132,10 @@ def _check_names(draft: Draft) -> None:
     if any(link.mass == 0.0 for link in model.links.values() if link.name != WORLD):
         draft.note("some links have no mass, which Gazebo refuses.")
     if WORLD in model.links and (model.root != WORLD or draft.floats):
-        draft.refuse("Link 'world'", "is not the world, as SDFormat takes it", "rename it.")
+        draft.refuse("Link 'world'", "is not the world, as SDFormat requires", "rename it.")
     for name in model.links:
         if name in model.joints or name in model.loops:
-            draft.refuse(f"Link {name!r}", "has the name of a joint", "rename one: frames of SDFormat differ in name.")
+            draft.refuse(f"Link {name!r}", "has the name of a joint", "rename one; SDFormat requires unique names.")
 
 
 def _link(link: Link, carrier: str | None) -> Element:
@@ -148,13 +150,13 @@ def _joint(joint: Joint, draft: Draft) -> Element:
         make("parent", text=joint.parent),
         make("child", text=joint.child),
         *own_elements(joint),
-        # The model's own pose in the world is zero.
+        # The model's pose in the world is zero.
         pose_element(joint.xyz, joint.rotation, "__model__" if joint.parent == WORLD else joint.parent),
     ]
     where = f"Joint {joint.name!r}"
     if joint.armature:
         draft.refuse(
-            where, "has armature, which SDFormat lacks", "write the model as URDF or MJCF, or give links inertia."
+            where, "has armature, which SDFormat lacks", "write the model as URDF or MJCF, or add inertia to links."
         )
     if joint.nv and not joint.type.axes and (joint.damping or joint.friction or joint.stiffness):
         draft.refuse(where, f"is {joint.kind} with damping, friction or a spring", "write the model as URDF or MJCF.")
@@ -196,7 +198,7 @@ def _mimic(mimic: Mimic | None) -> Element | None:
 
 
 def sdf_shapes(link: Link) -> list[Element]:
-    """The <visual>s and <collision>s of a link."""
+    """Return the <visual>s and <collision>s of a link."""
     roles = (("visual", link.visuals), ("collision", link.collisions))
     return [_sdf_shape(role, f"{role}_{i}", shape) for role, shapes in roles for i, shape in enumerate(shapes, 1)]
 

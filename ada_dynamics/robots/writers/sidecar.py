@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops in a file of their own, in the library's spelling, as YAML or JSON; the tree beside it as a URDF."""
+"""Writer of a URDF and a YAML or JSON file with the loop joints, in the format of this library."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _HEAD = """\
 # Joints that close loops, in SI units: the joint's frame in each link, rpy in rad; axis in the parent-side frame.
 """
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*\Z")
-_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # that YAML 1.1 takes as other than texts
+_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # not strings in YAML 1.1
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 def sidecar(draft: Draft) -> dict[str, str]:
-    """The tree as a URDF and the loops beside it."""
+    """Return the tree as a URDF, and the loops as YAML."""
     root = tree_of(draft)
     for joint in root.all("joint"):
-        joint.attributes.pop("actuated", None)  # the file beside says it, too
+        joint.attributes.pop("actuated", None)  # the YAML file contains it
     return {".urdf": to_text(root), SUFFIX: to_yaml(draft.model)}
 
 
 def to_data(model: Model) -> dict[str, Any]:
-    """Loops and motors as plain data, as `load(loops=...)` takes them."""
+    """Return loops and actuated joints as plain data for `load(loops=...)`."""
     data: dict[str, Any] = {"loops": [_loop(loop) for loop in model.loops.values()]}
     if model.actuated != tuple(model.joint_names):
         data["actuated"] = list(model.actuated)
@@ -62,12 +62,12 @@ def _plain(values: Array) -> list[float]:
 
 
 def to_json(model: Model) -> str:
-    """Loops and motors as JSON."""
+    """Return loops and actuated joints as JSON."""
     return json.dumps(to_data(model), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def to_yaml(model: Model) -> str:
-    """Loops and motors as YAML."""
+    """Return loops and actuated joints as YAML."""
     data = to_data(model)
     lines = [_HEAD + ("loops:" if data["loops"] else "loops: []")]
     for loop in data["loops"]:
@@ -79,7 +79,7 @@ def to_yaml(model: Model) -> str:
 
 
 def flow(value: Any) -> str:
-    """A value in YAML's flow style."""
+    """Format a value in YAML's flow style."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model's tree as a URDF: links, inertias, joints, limits, dissipation, mimicking; and what its own URDF had besides.
+"""Writer of a model's tree as a URDF.
 
-Transmissions and the like are no part of a model; where it was read from a URDF, they are copied from there, and so are
-its looks and collision shapes.
+Elements that are no part of a model, such as transmissions, and the shapes of links are copied from the URDF that the
+model was read from.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _KEPT_IN_LINKS = ("visual", "collision")
 
 
 def tree_of(draft: Draft) -> Element:
-    """The robot without its loops."""
+    """Return the <robot> without its loops."""
     draft.check_kinds(KINDS)
     if draft.floats:
-        draft.note("the floating base is no part of a URDF: load it with the same base again.")
+        draft.note("URDF has no floating base: load the file with the same base.")
     if draft.has_own_gravity:
-        draft.note(f"gravity is no part of a URDF: load it with gravity={draft.model.gravity} again.")
+        draft.note(f"URDF has no gravity: load the file with gravity={draft.model.gravity}.")
     source = _source(draft)
     looks = {link.attributes.get("name", ""): link for link in source.all("link")} if source else {}
     links = [_link(link, looks.get(link.name)) for link in draft.model.links.values()]
@@ -43,13 +43,13 @@ def tree_of(draft: Draft) -> Element:
 
 
 def origin(xyz: Array, R: Array, tag: str = "origin") -> Element | None:
-    """An <origin>, or none where nothing is moved."""
+    """Return an <origin>, or None for the identity."""
     attributes = pose_attributes(xyz, R)
     return make(tag, attributes) if attributes else None
 
 
 def pose_attributes(xyz: Array, R: Array) -> dict[str, str]:
-    """xyz and rpy, as far as they are not zero."""
+    """Attributes xyz and rpy, if they are not zero."""
     attributes = {}
     if xyz.any():
         attributes["xyz"] = numbers(xyz)
@@ -64,14 +64,14 @@ def _link(link: Link, looks: Element | None) -> Element:
         tensor = {name: number(float(link.inertia[i, j])) for name, i, j in _MOMENTS}
         centre = make("origin", {"xyz": numbers(link.com)}) if link.com.any() else None
         inertial = make("inertial", {}, [centre, make("mass", {"value": number(link.mass)}), make("inertia", tensor)])
-    if looks is not None:  # as it was written, with the names and materials
+    if looks is not None:  # with the names and materials of the source
         return make("link", {"name": link.name}, [inertial, *(c for c in looks.children if c.tag in _KEPT_IN_LINKS)])
     shapes = [("visual", shape) for shape in link.visuals] + [("collision", shape) for shape in link.collisions]
     return make("link", {"name": link.name}, [inertial, *(_shape(role, shape) for role, shape in shapes)])
 
 
 def _shape(role: str, shape: Shape) -> Element:
-    """A <visual> or a <collision>; colours are written where they are seen."""
+    """Return a <visual> or <collision>; only visuals have colours."""
     if shape.kind == "mesh":
         scale = {} if shape.size == (1.0, 1.0, 1.0) else {"scale": numbers(shape.size)}
         body = make("mesh", {"filename": shape.mesh or "", **scale})
@@ -86,16 +86,16 @@ def _shape(role: str, shape: Shape) -> Element:
 
 
 def _colour_name(shape: Shape) -> str:
-    """The same for the same colour, for materials of one name are one to some readers."""
+    """Name of a colour; equal colours have equal names, as some readers identify materials by name."""
     return "rgba_" + "".join(f"{round(255 * part):02x}" for part in shape.rgba)
 
 
 def joint_element(joint: Joint, draft: Draft) -> Element:
-    """A <joint>."""
+    """Return a <joint>."""
     attributes = {"name": joint.name, "type": joint.kind}
-    if joint.kind not in STANDARD:  # other tools see a joint that leaves all motions free, and load the rest
+    if joint.kind not in STANDARD:  # tools for URDF 1.0 refuse files with other types
         attributes |= {"type": "floating", EXACT_TYPE: joint.kind}
-        draft.note(f"joint {joint.name!r} is {joint.kind}: tools of URDF 1.0 take it as floating.")
+        draft.note(f"joint {joint.name!r} is {joint.kind}; tools for URDF 1.0 read it as floating.")
     if draft.is_passive(joint):
         attributes["actuated"] = "false"
     children = [
@@ -119,7 +119,7 @@ def _limit(joint: Joint) -> Element | None:
     limits = joint.limits
     is_cone = joint.kind == Spherical.kind and math.isfinite(limits.upper)
     has_any = is_cone or math.isfinite(limits.effort) or math.isfinite(limits.velocity)
-    has_ends = joint.type.has_limits()  # a URDF joint without them is refused by ROS
+    has_ends = joint.type.has_limits()  # ROS refuses such joints without limits
     if joint.kind == "fixed" or not (has_ends or has_any):
         return None
     ends = {"lower": bounded(limits.lower), "upper": bounded(limits.upper)} if has_ends else {}
@@ -129,7 +129,7 @@ def _limit(joint: Joint) -> Element | None:
 
 
 def _turns(joint: Joint) -> list[Element]:
-    """The turns that a spherical joint stands for."""
+    """The three <turn>s of a spherical joint with limits about single axes."""
     turns = joint.turns
     if turns is None:
         return []
@@ -153,15 +153,15 @@ def _dynamics(joint: Joint) -> Element | None:
     return make("dynamics", attributes) if attributes else None
 
 
-# --- what the model does not hold -------------------------------------------------------------------------------
+# --- elements that are no part of a model -----------------------------------------------------------------------
 def _source(draft: Draft) -> Element | None:
-    """The URDF that the model was read from, if there is one."""
+    """The URDF that the model was read from, or None."""
     text = draft.model.source
     if text is None:
         return None
     try:
         root = parse_xml(text, draft.model.name)
-    except AdaError:  # a text that somebody else put there
+    except AdaError:  # not a URDF
         return None
     return root if root.tag == "robot" else None
 
@@ -178,7 +178,7 @@ def _extras(source: Element) -> list[Element]:
             without = _copy(without, [child for child in without.children if child.first(FOLLOWER) is None])
             if not without.children and not without.text:
                 continue
-        elif element.tag == "transmission":  # its rotor inertia is the joint's armature now
+        elif element.tag == "transmission":  # its rotor inertia is the joint's armature
             without = _copy(element, [_without(child, {"drake:rotor_inertia"}) for child in element.children])
         kept.append(without)
     return kept

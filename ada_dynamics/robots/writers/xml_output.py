@@ -24,7 +24,7 @@ def make(
     children: Iterable[Element | None] = (),
     text: str = "",
 ) -> Element:
-    """An element; children that are None are left out."""
+    """Make an element; children that are None are left out."""
     element = Element(tag, dict(attributes or {}), 0)
     element.children = [child for child in children if child is not None]
     element.text = text
@@ -32,14 +32,14 @@ def make(
 
 
 def to_text(root: Element) -> str:
-    """A document."""
+    """Return an XML document."""
     lines = ['<?xml version="1.0"?>']
     _write(root, "", lines)
     return "\n".join(lines) + "\n"
 
 
 def _write(element: Element, indent: str, lines: list[str]) -> None:
-    # Not deeper than the reader lets in, so recursion is safe.
+    # The reader limits the depth, so recursion is safe.
     attributes = "".join(f' {name}="{_quoted(value, _IN_ATTRIBUTE)}"' for name, value in element.attributes.items())
     start = f"{indent}<{element.tag}{attributes}"
     if not element.children and not element.text:
@@ -55,15 +55,15 @@ def _write(element: Element, indent: str, lines: list[str]) -> None:
 
 def _quoted(text: str, extra: dict[str, str]) -> str:
     if _FORBIDDEN.search(text):
-        raise ModelError(f"the name {text[:60]!r} has a character that XML cannot hold; rename it.")
+        raise ModelError(f"the name {text[:60]!r} has a character that XML does not allow; rename it.")
     return escape(text, extra)
 
 
-LARGEST = 1.7976931348623157e308  # stands for infinity where a format has no word for it
+LARGEST = 1.7976931348623157e308  # replaces infinity in formats without it
 
 
 def number(value: float) -> str:
-    """The shortest text of a float; with a point before the exponent, without which YAML 1.1 sees a word."""
+    """Shortest text of a float, with a decimal point before an exponent, as YAML 1.1 requires."""
     text = repr(float(value) + 0.0)  # + 0.0: no negative zero
     if "e" in text and "." not in text:
         mantissa, exponent = text.split("e")
@@ -72,15 +72,15 @@ def number(value: float) -> str:
 
 
 def numbers(values: Iterable[float]) -> str:
-    """Numbers with spaces between them."""
+    """Join numbers with spaces."""
     return " ".join(number(value) for value in values)
 
 
 def bounded(value: float) -> str:
-    """A number that may be infinite, for formats that cannot say so."""
+    """Text of a number, with infinity replaced by the largest float."""
     return number(value) if math.isfinite(value) else number(math.copysign(LARGEST, value))
 
 
 def is_unit(R: Array) -> bool:
-    """True if a rotation turns nothing."""
+    """True if a rotation is the identity."""
     return bool((np.eye(3) == R).all())

@@ -32,16 +32,16 @@ def test_a_directory_is_refused_and_says_what_is_in_it(tmp_path):
     refusal(tmp_path, "is a directory", "arm.urdf")
 
 
-NO_SOURCE = "a name, a path or URDF text"
+NO_SOURCE = "a catalogue name, a path or URDF text"
 
 
 @pytest.mark.parametrize(
     ("source", "options", "error", "said"),
     [
-        ("pa-10", {}, ModelError, ("no file 'pa-10'", "Did you mean 'pa10'", "pa10_7c", str(Path.cwd()))),
+        ("pa-10", {}, ModelError, ("named 'pa-10'", "Did you mean 'pa10'", "pa10_7c", str(Path.cwd()))),
         ("/nowhere/nothing.urdf", {}, ModelError, ("nothing.urdf",)),
         (Path("/nowhere/nothing.urdf"), {}, ModelError, ("nothing.urdf",)),
-        ("package://robot/urdf/robot.urdf", {}, ModelError, ("not followed",)),
+        ("package://robot/urdf/robot.urdf", {}, ModelError, ("not supported",)),
         ("", {}, ada.AdaError, ()),
         ("  ", {}, ada.AdaError, ()),
         ("a" * 10_000, {}, ada.AdaError, ()),

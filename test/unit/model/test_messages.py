@@ -181,7 +181,7 @@ ROWS = {
     "writers": [
         *((lambda spelling=spelling: render(pair("screw", pitch=0.01).build(), spelling), NO_SCREW) for spelling in ("constraint", "gepetto", "mjcf")),
         (lambda: render(pair("spherical_euler").build(), "constraint"), "Joint 'j' is spherical_euler: make it spherical"),
-        (lambda: render(pair("continuous", name="l_A").loop("l", "fixed", "a", "b").build(), "gepetto"), "Loop 'l' needs links of its own, whose names"),
+        (lambda: render(pair("continuous", name="l_A").loop("l", "fixed", "a", "b").build(), "gepetto"), "Loop 'l' needs two links whose names"),
         (lambda: render(pair("floating_euler").build(), "mjcf"), "Joint 'j' is floating_euler: make it floating"),
         (lambda: render(pair("continuous").build(base="floating_euler"), "mjcf"), "Joint 'root_joint' is floating_euler: make it floating"),
         *((lambda spelling=spelling: render(pair("continuous", ("a", "world")).build(), spelling), "Link 'world' is not the world") for spelling in ("mjcf", "sdf")),
@@ -191,7 +191,7 @@ ROWS = {
         *((lambda values=values: floating_in_mujoco(**values), f"Joint 'free' is floating .*{message}") for values, message in [
             ({"xyz": (0, 0, 1)}, "not at the origin"), ({"parent": "arm"}, "on a link that moves"),
         ]),
-        (lambda: render(Builder("r").link("a\x00b").build(), "constraint"), "a character that XML cannot hold"),
+        (lambda: render(Builder("r").link("a\x00b").build(), "constraint"), "a character that XML does not allow"),
         (lambda: render(planar_chain(1), "loopjoint"), "Did you mean 'loop_joint'"),
         (lambda: write(planar_chain(1), "/nowhere/robot.urdf", "constraint"), "cannot be written"),
     ],

@@ -503,7 +503,7 @@ LOOPS = ("revolute", "spherical", "fixed")
 def test_mujoco_moves_what_was_written_as_the_model_does(seed, loops, joints):
     model = random_robot(seed, loops, joints, extras=False)
     rendered = render(model, "mjcf")
-    assert any("is universal: it is written as" in note for note in rendered.notes) == ("universal" in joints)
+    assert any("is universal and written as" in note for note in rendered.notes) == ("universal" in joints)
     theirs, data = compiled(rendered.texts[".xml"])
     random_state(theirs, data, np.random.default_rng(seed))
     mujoco.mj_forward(theirs, data)
