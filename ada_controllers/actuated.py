@@ -72,10 +72,10 @@ class ActuatedCoordinates:
         """
         self.dynamics = Dynamics(model)
         self._joints, self._v_index = list(joints), v_index
-        surplus = self.dynamics.choices.refuse_missing(v_index.tolist(), "motors")
+        surplus = self.dynamics.constraints.coordinates.refuse_missing(v_index.tolist(), "motors")
         self._is_redundant = bool(surplus)
         self._by = INDEPENDENT if surplus else self._joints
-        self._y_index = list(self.dynamics.velocity_indices(self._by))
+        self._y_index = list(self.dynamics.constraints.indices(self._by))
 
     def at(self, q: Array, v: Array) -> Motions:
         """Motions in a state.
@@ -83,7 +83,7 @@ class ActuatedCoordinates:
         Raises:
             SingularConfigurationError: the motors do not determine the motion; the error names the joints.
         """
-        T, rate = self.dynamics.tangent_map_rate(q, v, self._by)
+        T, rate = self.dynamics.constraints.tangent_map_rate(q, v, self._by)
         drift = rate @ v[self._y_index]
         if not self._is_redundant:
             return Motions(T, None, drift, self._v_index)

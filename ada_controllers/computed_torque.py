@@ -18,6 +18,7 @@ from ada_controllers.controller import Controller
 from ada_controllers.state import JointReference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, quantities
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.expr import Traced
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.model import Model
@@ -88,7 +89,7 @@ def _efforts(model: Model) -> Callable[..., Array]:
     names = ("q", "v", "q_ref", "v_ref", "a_ref", "kp", "kd")
     inputs = dict.fromkeys(names, model.nv)
     dynamics = Dynamics(model)
-    if dynamics.is_generic:
+    if kernels_of(dynamics).generic:
         wanted = compiled("wanted_acceleration", inputs, lambda **given: {"a": _wanted_acceleration(**given)})
         return lambda q, v, *rest: dynamics.inverse(q, v, wanted(q, v, *rest))
     inverse_dynamics = quantities.inverse(model.tree, external=False).body

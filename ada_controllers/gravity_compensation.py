@@ -14,6 +14,7 @@ from ada_controllers.errors import ActivationRefused
 from ada_controllers.state import State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, quantities
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Traced
 from ada_dynamics.jit.compiled import Vector, compiled
@@ -59,7 +60,7 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
         self._weight = np.zeros(len(self.joints))
         if not model.loop_names:
             self._refuse_what_nothing_carries()
-        self._law_call = self._kernel() if not model.loop_names and not self._dynamics.is_generic else None
+        self._law_call = self._kernel() if not model.loop_names and not kernels_of(self._dynamics).generic else None
 
     def _begin(self, state: State, time: float) -> None:
         try:

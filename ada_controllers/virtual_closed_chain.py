@@ -19,6 +19,7 @@ from ada_controllers.virtual.mechanism import VirtualMechanism, link_of, virtual
 from ada_controllers.virtual.pressing import Pressing
 from ada_controllers.virtual.target import Targets, flat_pose
 from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.edit.parts import has_free_root
@@ -274,7 +275,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
             effort = self._pressing.efforts(q, effort)
         elif self.mechanism.carrier.loops:
             rest = np.zeros_like(state.v)
-            effort = self.mechanism.dynamics.kernels.closed.efforts(q, state.v, effort, rest)  # type: ignore[union-attr]
+            effort = kernels_of(self.mechanism.dynamics).closed.efforts(q, state.v, effort, rest)  # type: ignore[union-attr]
         return Command(effort=effort[self.v_index])
 
     def _way_left(self, q: Array) -> Array:

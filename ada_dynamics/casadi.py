@@ -20,6 +20,8 @@ from ada_dynamics.algorithms.kkt import residual
 from ada_dynamics.constraints.coordinates import INDEPENDENT, Coordinates
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.arguments import choice
+from ada_dynamics.dynamics.computation import kernels_of
+from ada_dynamics.dynamics.constraint_queries import tangent_map_quantity
 from ada_dynamics.dynamics.export import QUANTITIES as OF_EVERY_ROBOT
 from ada_dynamics.dynamics.export import quantity_of
 from ada_dynamics.dynamics.quantities import Quantity
@@ -92,7 +94,7 @@ def _position_rate(dynamics: Dynamics) -> Function:
 
 
 def _residual(dynamics: Dynamics) -> Function:
-    closed, model = dynamics.kernels.closed, dynamics.model
+    closed, model = kernels_of(dynamics).closed, dynamics.model
     tree = model.tree if closed is None else closed.tree
     plan = Plan({} if closed is None else closed.plans.rows, ())
 
@@ -106,12 +108,12 @@ def _residual(dynamics: Dynamics) -> Function:
 
 
 def _of_loops(dynamics: Dynamics, quantity: str, coordinates: Coordinates) -> Quantity:
-    closed = dynamics.kernels.closed
+    closed = kernels_of(dynamics).closed
     if closed is None:
         text = f"model {dynamics.model.name!r} has no loops and no {quantity}."
         raise InputError(text, field=quantity, value=dynamics.model.name, allowed="a model with loops")
     if quantity == "tangent_map":
-        found = dynamics.tangent_map_quantity(coordinates)
+        found = tangent_map_quantity(dynamics, coordinates)
         if found is None:
             text = f"the tangent map of model {dynamics.model.name!r} is only available numerically."
             raise InputError(text, field="tangent_map", value=dynamics.model.name)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.constraints.coordinates import velocities_of
+from ada_dynamics.dynamics.motion_queries import stacked_poses
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.model import Builder, Model
 from ada_dynamics.model.edit import merge
@@ -154,7 +155,7 @@ class FiveBarReach(MechanismVectorEnv):
 
     def tips(self) -> Array:
         """Positions of the tips, x and z, (N, 2) [m]."""
-        rods = self.dynamics.stacked_poses(self.motions.q)[:, self.rod, ::2]
+        rods = stacked_poses(self.dynamics, self.motions.q)[:, self.rod, ::2]
         return np.asarray(rods[..., 3] + self._length * rods[..., 2])
 
     def update(self) -> None:

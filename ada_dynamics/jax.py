@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.ambient import ambient_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.extras import how_to_install
 
@@ -69,7 +70,7 @@ def _vjp(dynamics: Dynamics, product: Callable[..., Any], given: tuple[Array, ..
 
     def products(*vectors: Any) -> Any:
         found = product(*vectors)
-        return np.concatenate([dynamics.ambient.gradient(vectors[0], found.dq), found.dv, found.du], axis=-1)
+        return np.concatenate([ambient_of(dynamics).gradient(vectors[0], found.dq), found.dv, found.du], axis=-1)
 
     return _split(dynamics, given, _broadcast_call(products, (dynamics.model.nq + 2 * dynamics.model.nv,), *given, w))
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.ambient import ambient_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.simulation import Simulation
@@ -84,7 +85,7 @@ class _Forward(torch.autograd.Function):  # type: ignore[misc]
         changes = [torch.zeros_like(x) if d is None else d for x, d in zip(tensors, (d_q, d_v, d_tau), strict=True)]
         positions, *rest = _arrays(*tensors)
         along, *others = _arrays(*changes)
-        velocity = ctx.dynamics.ambient.velocity(positions, along)
+        velocity = ambient_of(ctx.dynamics).velocity(positions, along)
         return _tensor(ctx.dynamics.forward_jvp(positions, *rest, velocity, *others), tensors[0])
 
 
@@ -106,7 +107,7 @@ class _Rollout(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, sim: Simulation, hold: int, q: Tensor, v: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
         path, ctx.pull = sim.rollout_vjp(*_arrays(q, v, tau), hold=hold)
-        ctx.ambient, ctx.positions, ctx.like = sim.dynamics.ambient, path.q, q
+        ctx.ambient, ctx.positions, ctx.like = ambient_of(sim.dynamics), path.q, q
         return _tensor(path.q, q), _tensor(path.v, q)
 
     @staticmethod
@@ -123,7 +124,7 @@ def _vjp(
 ) -> tuple[Tensor | None, ...]:
     """Gradients by the arguments of a function, from vector-Jacobian products on the CPU, from matrices on a GPU."""
     if w.is_cuda:
-        if not dynamics.ambient.is_plain:
+        if not ambient_of(dynamics).is_plain:
             text = (
                 f"model {dynamics.model.name!r} has quaternions or Euler angles, whose gradients are computed on "
                 "the CPU only: use CPU tensors, q.cpu()."
@@ -133,7 +134,7 @@ def _vjp(
         return (None, *((w[..., None, :] @ x)[..., 0, :] for x in jacobians))
     positions, *rest = _arrays(*state)
     found = product(positions, *rest, *_arrays(w))
-    by_q = dynamics.ambient.gradient(positions, found.dq)
+    by_q = ambient_of(dynamics).gradient(positions, found.dq)
     return (None, *(_tensor(x, w) for x in (by_q, found.dv, found.du)))
 
 

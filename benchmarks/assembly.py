@@ -10,6 +10,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics.front import kernel_of
 from ada_dynamics.expr import Function, cost
 from ada_dynamics.expr.operation_count import critical_path
 from ada_dynamics.jit import Kernel, Signature
@@ -151,7 +152,7 @@ def _joints() -> list[Contender]:
     contenders, model = [], ada.chain_3d(COMPARED)
     rng = np.random.default_rng(0)
     for algorithm in ("aba", "ada"):
-        kernel = ada.Dynamics(model, algorithm, kernel="generic").kernel("forward")
+        kernel = kernel_of(ada.Dynamics(model, algorithm, kernel="generic"), "forward")
         assert isinstance(kernel, GenericKernel)
         states = [np.asfortranarray(rng.normal(size=(16, COMPARED))) for _ in range(3)]
         names = {"single": kernel.native_repeat, "batch": kernel.batch, "states": states}
@@ -247,7 +248,7 @@ def _whole(lengths: Sequence[int]) -> list[Contender]:
     """Whole chains in the balanced order, each with its own code."""
     contenders = []
     for n in lengths:
-        kernel = ada.Dynamics(ada.chain_3d(n), "ada", order="balanced").kernel("forward")
+        kernel = kernel_of(ada.Dynamics(ada.chain_3d(n), "ada", order="balanced"), "forward")
         assert isinstance(kernel, Kernel)
         rng = np.random.default_rng(n)
         contenders.append(rows_in_turn(_name(n), kernel, [rng.normal(size=(64, n)) for _ in range(3)], 10))

@@ -13,6 +13,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics.front import kernel_of
 from ada_dynamics.jit.generic import GenericKernel
 from benchmarks import machine, peers, robots
 from benchmarks.native import evaluate, rows_in_turn
@@ -121,7 +122,7 @@ def _one(n: int, plan: Plan, against: bool) -> Row:
 
 def _own_kernel(n: int) -> GenericKernel:
     """The kernel with its tables and workspace in place."""
-    kernel = ada.Dynamics(ada.chain_3d(n), kernel="generic").kernel("forward")
+    kernel = kernel_of(ada.Dynamics(ada.chain_3d(n), kernel="generic"), "forward")
     assert isinstance(kernel, GenericKernel)
     kernel.single(*(np.zeros(n),) * 3)
     return kernel

@@ -12,6 +12,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics.front import kernel_of
 from ada_dynamics.expr import cost
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.cache import without_cache
@@ -80,7 +81,7 @@ class _Comparison:
         self.case, self.report, self.plan = case, report, plan
         self.model, self.start = case.make()
         self.dynamics = ada.Dynamics(self.model, q0=self.start)
-        kernel = self.dynamics.kernel("forward")
+        kernel = kernel_of(self.dynamics, "forward")
         assert isinstance(kernel, Kernel)
         self.kernel = kernel
         self.few = _states(self.dynamics, self.start, case.reach)
@@ -148,7 +149,7 @@ class _Comparison:
         """What is computed, and how long a first use takes without a cache."""
         with without_cache():
             start = time.process_time()
-            fresh = ada.Dynamics(self.model, q0=self.start).kernel("forward")
+            fresh = kernel_of(ada.Dynamics(self.model, q0=self.start), "forward")
             assert isinstance(fresh, Kernel)
             seconds = [time.process_time() - start]
             for kind in ("single", "batch"):
@@ -156,7 +157,7 @@ class _Comparison:
                 fresh.prepare(kind)
                 seconds.append(time.process_time() - start)
         function = self.kernel.function
-        of, mobility = cost(function), self.dynamics.loop_state(self.start).mobility
+        of, mobility = cost(function), self.dynamics.constraints.state(self.start).mobility
         order = function.name.removeprefix("closed_").rpartition("_")[0].replace("_", " ")
         counts = [of.flops, of.sincos_pairs, of.divisions, len(function.guards)]
         return [self.model.name, self.model.nv, self.model.nv - mobility, order, *counts, *seconds]

@@ -11,6 +11,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.jit import Kernel
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms import Mechanism
@@ -131,7 +132,7 @@ def _own(dynamics: ada.Dynamics, name: str, states: States) -> list[Contender]:
     one, few = [x[0].copy() for x in states], [x[:FEW].copy() for x in states]
     method = getattr(dynamics, name)
     method(*one)
-    kernel = dynamics.kernels.get(name, _never)
+    kernel = kernels_of(dynamics).get(name, _never)
     given: dict[str, Any] = dict(zip(("q", "v", "u"), one, strict=True))
     rows = {"f": kernel.native_repeat, **dict(zip(("q", "v", "u"), few, strict=True))}
     made = [
@@ -140,10 +141,12 @@ def _own(dynamics: ada.Dynamics, name: str, states: States) -> list[Contender]:
         batch_by_address(BATCH, kernel, states, "rows"),
     ]
     if name == "forward_derivatives":
-        made.append(_native(FORWARD, dynamics.kernels.forward(False), few))
+        made.append(_native(FORWARD, kernels_of(dynamics).forward(False), few))
         for label, vectors in ((JVP, 3), (VJP, 1), (HVP, 4)):
             getattr(dynamics, f"forward_{label}")(*one, *[one[2]] * vectors)
-            made.append(_native(label, dynamics.kernels.get(f"forward_{label}", _never), [*few, *[few[2]] * vectors]))
+            made.append(
+                _native(label, kernels_of(dynamics).get(f"forward_{label}", _never), [*few, *[few[2]] * vectors])
+            )
     return made
 
 

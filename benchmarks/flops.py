@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 import ada_dynamics as ada
+from ada_dynamics.dynamics.front import kernel_of
 from ada_dynamics.expr import Function
 from ada_dynamics.expr.evaluation import without_lanes
 from ada_dynamics.expr.graph import ADD, COS, FMA, LANE_SUM, MUL, REC, SIN, SQRT, SUB, Expr
@@ -56,7 +57,7 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
     goals: list[tuple[str, float, float, str, bool]] = []
     for robot in described:
         dynamics = ada.Dynamics(robot.model())
-        kernel = dynamics.kernel("forward")
+        kernel = kernel_of(dynamics, "forward")
         assert isinstance(kernel, Kernel)
         floors = _floors(kernel.function, latency, rates)
         timings = _times(robot, dynamics, kernel, [peak for floor in floors.values() for peak in floor.peaks], plan)

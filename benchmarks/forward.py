@@ -9,6 +9,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics.computation import Algorithm, KernelKind
+from ada_dynamics.dynamics.front import kernel_of
 from ada_dynamics.jit import Kernel
 from benchmarks import peers, robots
 from benchmarks.native import batch_by_address, rows_in_turn
@@ -107,7 +108,7 @@ class _Robot:
             (ASSEMBLY, "ada", "generic"),
         )
         for label, algorithm, kind in ways:
-            kernel = ada.Dynamics(self.model, algorithm, kernel=kind).kernel("forward")
+            kernel = kernel_of(ada.Dynamics(self.model, algorithm, kernel=kind), "forward")
             contenders.append(rows_in_turn(label, kernel, self.few, 4))
         if self.pin:
             contenders.append(self.pin.native(*self.few))
@@ -128,7 +129,7 @@ class _Robot:
         dynamics = ada.Dynamics(self.model)
         rows = dict(zip(("q", "v", "tau"), map(np.ascontiguousarray, self.states), strict=True))
         columns = dict(zip(("q", "v", "tau"), map(np.asfortranarray, self.states), strict=True))
-        kernel = dynamics.kernel("forward")
+        kernel = kernel_of(dynamics, "forward")
         assert isinstance(kernel, Kernel)
         dynamics.forward(
             columns["q"], columns["v"], columns["tau"]

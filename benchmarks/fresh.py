@@ -10,6 +10,8 @@ import json
 import sys
 from time import process_time
 
+from ada_dynamics.dynamics.front import kernel_of
+
 START = process_time()
 import ada_dynamics as ada
 
@@ -35,7 +37,7 @@ def main(robot: str, warm: bool) -> dict[str, float]:
     q, v, tau = (np.ascontiguousarray(x[0]) for x in states)
     begun = process_time()
     dynamics = ada.Dynamics(model)
-    kernel = dynamics.kernel("forward")
+    kernel = kernel_of(dynamics, "forward")
     assert isinstance(kernel, Kernel)
     made = process_time()
     kernel.single(q, v, tau)

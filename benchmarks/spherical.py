@@ -9,6 +9,7 @@ import ada_dynamics as ada
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.computation import Algorithm
+from ada_dynamics.dynamics.front import kernel_of
 from ada_dynamics.expr import cost
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.joints import SphericalEuler
@@ -137,7 +138,7 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
 
 
 def _contenders(joints: str, algorithm: Algorithm, description: str) -> list[Contender]:
-    kernel = ada.Dynamics(robot(joints, description), algorithm).kernel("forward")
+    kernel = kernel_of(ada.Dynamics(robot(joints, description), algorithm), "forward")
     assert isinstance(kernel, Kernel)
     states = inputs(joints, description, BATCH)
     label = f"{algorithm} {description}"

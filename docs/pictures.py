@@ -107,7 +107,7 @@ def cassie_leg(example: Names) -> Figure:
     model, dyn, q = example["model"], example["dyn"], example["q"]
     figure, (left, right) = _two_panels()
     _side_view(left, dyn, q)
-    poses = dyn.poses(q)
+    poses = dyn.forward_kinematics(q)
     for rod, colour in (("achilles", "C3"), ("plantar", "C2")):
         loop = model.loops[f"{rod}_end"]
         ends = np.array([poses[rod][:3, 3], _point(poses, loop.child, loop.child_xyz)])
@@ -400,7 +400,7 @@ def _side_view(axes: Any, dynamics: Dynamics, q: Any, alpha: float = 1.0) -> Non
 
 def _platform(axes: Any, dynamics: Dynamics, q: Any, colours: Any, alpha: float = 1.0) -> None:
     """A Stewart platform, a colour for each leg."""
-    model, poses = dynamics.model, dynamics.poses(q)
+    model, poses = dynamics.model, dynamics.forward_kinematics(q)
     hips = [poses[f"leg_{i}_sleeve"][:3, 3] for i in range(1, 7)]
     balls = [_point(poses, "platform", model.loops[f"leg_{i}_ball"].child_xyz) for i in range(1, 7)]
     for corners in (hips, balls):

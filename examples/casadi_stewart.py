@@ -13,7 +13,7 @@ model, start = stewart(position=(-0.12, 0.0, 0.7), rpy=(0.0, 0.0, -0.2))
 goal = stewart(position=(0.12, 0.05, 0.75), rpy=(0.0, 0.1, 0.3))[1]
 dynamics = ada.Dynamics(model, q0=start)
 forward, rate = function(dynamics, "forward"), function(dynamics, "position_rate")
-motors = list(dynamics.velocity_indices("actuated"))
+motors = list(dynamics.constraints.indices("actuated"))
 legs = [model.q_index(leg).start for leg in model.actuated]
 
 # A midpoint step of the whole mechanism: closed at the start, it stays so to the order of the step.
@@ -43,6 +43,6 @@ problem.set_initial(F, np.tile(resting, (N, 1)).T)
 problem.solver("ipopt", {"print_time": False}, {"print_level": 0, "sb": "yes"})
 found = problem.solve()
 poses, forces = found.value(Q).T, found.value(F).T
-status, gap = found.stats(), dynamics.closure_error(poses).max()
+status, gap = found.stats(), dynamics.constraints.closure_error(poses).max()
 print(f"{status['return_status']} after {status['iter_count']} steps of IPOPT, with at most {abs(forces).max():.1f} N")
 print(f"legs miss their goal by {abs(poses[-1, legs] - goal[legs]).max():.0e} m, loops are open by {gap:.0e} m")

@@ -32,4 +32,4 @@ far = middle.copy()
 far[:3, 3] -= (0, 0, 0.5)  # below the reach of the leg
 found = ada.solve_ik(dyn, [ada.PositionTask("foot", far[:3, 3]), springs], q, limits=LIMITS)
 print(f"0.5 m lower: reached {found.reached}, {found.reason}, {found.distance[0]:.3f} m left, at {found.at_limit}")
-print(f"loops closed to {max(float(dyn.closure_error(pose)) for pose in [*poses, found.q]):.0e} m")
+print(f"loops closed to {max(float(dyn.constraints.closure_error(pose)) for pose in [*poses, found.q]):.0e} m")

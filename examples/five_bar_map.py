@@ -15,7 +15,7 @@ dyn = ada.Dynamics(model, q0=q)
 tip = {"link": "left_rod", "rows": "linear", "point": (0, 0, L)}
 
 # All velocities from those of the two motors, and the rod's Jacobian by them.
-v = dyn.complete_velocity(q, [1.0, -1.0])  # [rad/s]
+v = dyn.constraints.complete_velocity(q, [1.0, -1.0])  # [rad/s]
 print("all joints when the cranks open [rad/s]:", v.round(3))
 print("rod's Jacobian by the motors:", dyn.jacobian("left_rod", q, coordinates="actuated").shape)
 

@@ -18,7 +18,7 @@ with warnings.catch_warnings(record=True) as said:
     dyn.forward(flat, NOTHING, NOTHING)
 warnings.simplefilter("ignore", ada.SingularConfigurationWarning)  # it is meant to go there
 print("at rest there:", str(said[0].message).split(": ", 1)[1].split(";")[0])
-print("ways out of it:", [way.round(4).tolist() for way in dyn.tangents(flat)])
+print("ways out of it:", [way.round(4).tolist() for way in dyn.constraints.branch_directions(flat)])
 
 
 def step(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -36,7 +36,7 @@ q, v = dyn.project_to_constraints(flat - 0.2 * np.array([1, -1, 1]), np.array([2
 start, states = sum(dyn.energy(q, v)), []
 for _ in range(1000):
     q, v = step(q, v)
-    states.append((*q, sum(dyn.energy(q, v)), dyn.loop_state(q).sigma))
+    states.append((*q, sum(dyn.energy(q, v)), dyn.constraints.state(q).sigma))
 crank, coupler, _, energy, sigma = np.array(states).T
 print(f"passed the flat pose {np.sum(np.diff(np.sign(np.cos(crank))) != 0)} times in 1 s, as near as {sigma.min():.0e}")
 level = np.abs(np.cos(crank + coupler)).max()  # the coupler's slope: this branch keeps it level, the other does not

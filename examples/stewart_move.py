@@ -14,7 +14,7 @@ UNIT, STRONGEST = 20.0, 80.0  # [N]: of the variables, and what a motor can give
 model, start = stewart(position=(-0.12, 0.0, 0.7), rpy=(0.0, 0.0, -0.2))
 goal = stewart(position=(0.12, 0.05, 0.75), rpy=(0.0, 0.1, 0.3))[1]
 sim = ada.Simulation(model, start, integrator="rk4", step=STEP)
-motors = list(sim.dynamics.velocity_indices("actuated"))
+motors = list(sim.dynamics.constraints.indices("actuated"))
 lengths = [model.q_index(leg).start for leg in model.actuated]
 holding = sim.dynamics.inverse(start, np.zeros(model.nv), np.zeros(model.nv))[motors]
 
@@ -40,5 +40,5 @@ arrives = {"type": "eq", "fun": missed, "jac": slope}
 found = minimize(effort, np.zeros(6 * ROWS), jac=True, method="SLSQP", bounds=Bounds(*most), constraints=arrives)
 motion, forces = moved(tuple(found.x)), holding + UNIT * found.x.reshape(ROWS, 6)
 print(f"there in {motion.t[-1]:.1f} s with {abs(forces).max():.1f} N, after {found.nit} steps: {found.message}")
-gap = sim.dynamics.closure_error(motion.q).max()
+gap = sim.dynamics.constraints.closure_error(motion.q).max()
 print(f"misses its goal by {abs(missed(found.x)).max():.0e}, loops open by {gap:.0e} m")

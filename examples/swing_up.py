@@ -27,7 +27,11 @@ def closed(angles):
 def states(z):
     """All coordinates from those of the crank, z = [angles, speeds, torques]."""
     q = closed(tuple(z[:N]))
-    return q, dyn.complete_velocity(q, z[N : 2 * N, None], coordinates=CRANK), np.outer(z[2 * N :], [1.0, 0.0, 0.0])
+    return (
+        q,
+        dyn.constraints.complete_velocity(q, z[N : 2 * N, None], coordinates=CRANK),
+        np.outer(z[2 * N :], [1.0, 0.0, 0.0]),
+    )
 
 
 def defects(z):
@@ -52,4 +56,7 @@ motion = {"type": "eq", "fun": defects, "jac": slopes}
 found = minimize(effort, guess, jac=True, method="SLSQP", bounds=Bounds(-most, most), constraints=motion)
 angle, speed, torque = found.x.reshape(3, N)
 print(f"up in {SECONDS} s with {abs(torque).max():.2f} N m, after {found.nit} steps: {found.message}")
-print(f"defects {abs(defects(found.x)).max():.0e}, loops open by {dyn.closure_error(states(found.x)[0]).max():.0e} m")
+print(
+    f"defects {abs(defects(found.x)).max():.0e}, "
+    f"loops open by {dyn.constraints.closure_error(states(found.x)[0]).max():.0e} m"
+)

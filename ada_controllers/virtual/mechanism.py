@@ -14,6 +14,7 @@ from ada_dynamics.constraints.analysis import ConstraintAnalysis
 from ada_dynamics.constraints.plans import EliminationPlans
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.closed import ClosedDynamics
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.edit.parts import Parts, has_free_root
@@ -72,7 +73,7 @@ class VirtualMechanism:
 
     @property
     def _closed(self) -> ClosedDynamics:
-        found = self.virtual_dynamics.kernels.closed
+        found = kernels_of(self.virtual_dynamics).closed
         assert found is not None
         return found
 

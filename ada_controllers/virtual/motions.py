@@ -139,7 +139,7 @@ class Manifold:
 
         None where it is for none of them, or there are others than two that cross.
         """
-        ways = self.mechanism.virtual_dynamics.tangents(q)
+        ways = self.mechanism.virtual_dynamics.constraints.branch_directions(q)
         M = self.at(q).M
         units = [w / np.sqrt(w @ M @ w) for w in ways]
         powers = [abs(float(w @ wish)) for w in units]

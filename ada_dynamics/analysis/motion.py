@@ -107,7 +107,7 @@ def momentum(dynamics: Dynamics, q: ArrayLike, v: ArrayLike) -> Momentum:
 
 def momentum_rate(dynamics: Dynamics, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
     """Rate of the centroidal momentum [linear, angular], A a + Ȧ v, (6,) or (N, 6)."""
-    A, rate = dynamics.momentum_matrix(q), dynamics.momentum_matrix_rate(q, v)
+    A, rate = dynamics.momentum_matrix(q), dynamics.derivatives.momentum_matrix_rate(q, v)
     velocity, acceleration = np.asarray(v, dtype=np.float64), np.asarray(a, dtype=np.float64)
     return np.asarray(np.einsum("...ij,...j", A, acceleration) + np.einsum("...ij,...j", rate, velocity))
 

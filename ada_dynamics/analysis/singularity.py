@@ -25,6 +25,7 @@ from ada_dynamics.constraints.coordinates import Coordinates
 from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.constraints.tangent_map import RANK, NullSpace, least_share, null_space
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import require_link
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.elements import LoopJoint
@@ -80,7 +81,7 @@ def singularity_measure(
     Returns:
         A number, or (N,).
     """
-    dynamics.require_link(link)
+    require_link(dynamics, link)
     chosen = row_indices(rows)
     return _measure(lambda part: point_jacobian(dynamics, link, part, point)[..., chosen, :], q)
 
@@ -94,7 +95,7 @@ def point_jacobian(
     """
     poses = np.asarray(q, dtype=np.float64)
     if link == WORLD_LINK and link not in dynamics.model.links:
-        columns = dynamics.model.nv if coordinates == "tree" else len(dynamics.velocity_indices(coordinates))
+        columns = dynamics.model.nv if coordinates == "tree" else len(dynamics.constraints.indices(coordinates))
         return np.zeros((*poses.shape[:-1], 6, columns))
     J = np.asarray(dynamics.jacobian(link, poses, coordinates=coordinates))
     if not np.any(point):
@@ -162,7 +163,7 @@ def constraint_conditioning(dynamics: Dynamics, q: ArrayLike, every: int = 1) ->
     """
     if every < 1:
         raise InputError(f"every is {every}; it must be at least 1.", field="every", value=every, allowed="at least 1")
-    return np.array([dynamics.loop_state(state).sigma for state in np.atleast_2d(q)[::every]])
+    return np.array([dynamics.constraints.state(state).sigma for state in np.atleast_2d(q)[::every]])
 
 
 # --- types of singular configurations -------------------------------------------------------------------------------
@@ -201,7 +202,7 @@ def singularity_distance(
 ) -> SingularityDistance:
     """Distances of configurations to the types of singular configurations.
 
-    Lengths are in units of the characteristic length of the model, `dynamics.choices.length`.
+    Lengths are in units of the characteristic length of the model, `dynamics.constraints.coordinates.length`.
 
     Args:
         dynamics: dynamics of the robot, with or without loops.
@@ -213,8 +214,8 @@ def singularity_distance(
     Raises:
         InputError: the motors do not determine the motion at any configuration, or the link cannot move.
     """
-    dynamics.require_link(link)
-    choices = dynamics.choices
+    require_link(dynamics, link)
+    choices = dynamics.constraints.coordinates
     choices.refuse_missing(choices.motors, "motors")
     chosen, units = row_indices(rows), np.where(np.arange(6) < 3, choices.length, 1.0)
 
@@ -227,7 +228,7 @@ def singularity_distance(
     several = np.atleast_2d(poses)
     parts = []
     for i in range(0, len(several), _MATRIX_CHUNK):
-        found = null_space(dynamics.constraint_jacobian(several[i : i + _MATRIX_CHUNK]), choices.mobility)
+        found = null_space(dynamics.constraints.jacobian(several[i : i + _MATRIX_CHUNK]), choices.mobility)
         parts.append(_distances(found, moved(several[i : i + _MATRIX_CHUNK]), list(choices.motors), rank))
     whole = [np.concatenate(values) for values in zip(*parts, strict=True)] if parts else [np.zeros(0)] * 4
     return SingularityDistance(*(x if poses.ndim == 2 else np.asarray(x[0]) for x in whole))
@@ -250,7 +251,7 @@ def _distances(found: NullSpace, J: Array, motors: list[int], rank: int) -> Sing
 
 def _rank_of_link(dynamics: Dynamics, link: str, moved: Callable[[Array], Array]) -> int:
     """Generic rank of the Jacobian of the link."""
-    choices = dynamics.choices
+    choices = dynamics.constraints.coordinates
     poses = [dynamics.model.random_state(np.random.default_rng(i))[0] for i in range(len(choices.samples))]
     if choices.analysis is not None:
         poses = list(choices.analysis.configurations)

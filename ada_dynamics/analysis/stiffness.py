@@ -23,6 +23,7 @@ from ada_dynamics.constraints.coordinates import velocities_of
 from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.constraints.tangent_map import least_share, null_space
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import require_link
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
 
@@ -66,16 +67,16 @@ def link_stiffness(
         InputError: a stiffness is missing or not positive, or the joints with stiffness leave motions free.
         SingularConfigurationError: they do so at one of the configurations.
     """
-    dynamics.require_link(link)
-    choices = dynamics.choices
+    require_link(dynamics, link)
+    choices = dynamics.constraints.coordinates
     k = _stiffness(dynamics.model, joints)
     holding = np.flatnonzero(k).tolist()
     choices.refuse_missing(holding, "joints with stiffness")
     poses = np.asarray(q, dtype=np.float64)
-    found = null_space(dynamics.constraint_jacobian(poses), choices.mobility)
+    found = null_space(dynamics.constraints.jacobian(poses), choices.mobility)
     held = (least_share(found.basis(), holding) >= SINGULAR) & (found.sigma >= SINGULAR)
     for i in map(tuple, np.argwhere(~held)):
-        at = null_space(dynamics.constraint_jacobian(poses[i]), choices.mobility)
+        at = null_space(dynamics.constraints.jacobian(poses[i]), choices.mobility)
         choices.refuse_singular(at, holding, int(i[0]) if i else None)
     N = choices.units[:, None] * found.basis()
     chosen = row_indices(rows)

@@ -22,6 +22,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.constraints.tangent_map import RANK, null_space
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import require_link
 from ada_dynamics.dynamics.poses import rotated
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.spatial.vector import Vec3
@@ -106,7 +107,7 @@ def workspace(
         InputError: an axis is unknown or not ascending, the number of rows does not match the mobility, or the grid
             cannot be reached from the configuration.
     """
-    dynamics.require_link(link)
+    require_link(dynamics, link)
     values = _values(axes)
     target = _PoseTarget.of(dynamics, link, np.asarray(q, dtype=np.float64), row_indices(rows), point)
     target.validate([COORDINATES.index(name) for name in axes])
@@ -146,7 +147,7 @@ class _PoseTarget:
     def moving(self) -> list[int]:
         """Constrained rows that are not zero."""
         sizes = np.max(np.abs(self._jacobian(self.start)), axis=1)
-        return np.flatnonzero(sizes > RANK * self.dynamics.choices.length).tolist()
+        return np.flatnonzero(sizes > RANK * self.dynamics.constraints.coordinates.length).tolist()
 
     @classmethod
     def of(cls, dynamics: Dynamics, link: str, q: Array, rows: list[int], point: ArrayLike) -> _PoseTarget:
@@ -160,7 +161,7 @@ class _PoseTarget:
             if k not in self.held:
                 text = f"axis {COORDINATES[k]!r} is not among the constrained rows {self.held}; add {k} to them."
                 raise InputError(text, field="rows", value=self.held, allowed=k)
-        choices = self.dynamics.choices
+        choices = self.dynamics.constraints.coordinates
         s = np.linalg.svd(self._link_motions(self.start)[1], compute_uv=False)
         rank, moving = int(np.sum(s > RANK * choices.length)), len(self.moving)
         if rank < choices.mobility or moving > rank:
@@ -173,7 +174,7 @@ class _PoseTarget:
 
     def _jacobian(self, q: Array) -> Array:
         """Jacobian of the constrained rows, in characteristic lengths."""
-        choices = self.dynamics.choices
+        choices = self.dynamics.constraints.coordinates
         units = np.where(np.arange(6) < 3, 1.0, choices.length)
         J = point_jacobian(self.dynamics, self.link, q, self.point) * choices.units * units[:, None]
         return np.asarray(J[..., self.held, :])
@@ -184,7 +185,9 @@ class _PoseTarget:
         R, p = poses[:, :3, :3], poses[:, :3, 3] + poses[:, :3, :3] @ self.point
         error = R @ targets[:, :3, :3].swapaxes(-1, -2)
         rotation = 0.5 * np.stack([error[:, k, j] - error[:, j, k] for j, k in ((1, 2), (2, 0), (0, 1))], axis=-1)
-        whole = np.concatenate([p - targets[:, :3, 3], self.dynamics.choices.length * rotation], axis=-1)
+        whole = np.concatenate(
+            [p - targets[:, :3, 3], self.dynamics.constraints.coordinates.length * rotation], axis=-1
+        )
         return np.asarray(whole[:, self.held])
 
     def targets(self, coordinates: Array) -> Array:
@@ -196,19 +199,19 @@ class _PoseTarget:
 
     def reach(self, q: Array, targets: Array) -> Array:
         """Configurations at the targets by Newton steps from q, (N, nq); NaN if they fail or change the branch."""
-        model, choices = self.dynamics.model, self.dynamics.choices
+        model, choices = self.dynamics.model, self.dynamics.constraints.coordinates
         at, left = q.copy(), np.arange(len(q))
         found = np.full(q.shape, np.nan)
         for _ in range(_STEPS):
             residual = np.concatenate(
-                [self.dynamics.constraint_violation(at[left]), self._residual(at[left], targets[left])], axis=-1
+                [self.dynamics.constraints.violation(at[left]), self._residual(at[left], targets[left])], axis=-1
             )
             done = np.max(np.abs(residual), axis=-1) < CLOSED * choices.length
             found[left[done]] = at[left[done]]
             left, residual = left[~done], residual[~done]
             if not len(left):
                 break
-            A = np.concatenate([self.dynamics.constraint_jacobian(at[left]), self._jacobian(at[left])], axis=-2)
+            A = np.concatenate([self.dynamics.constraints.jacobian(at[left]), self._jacobian(at[left])], axis=-2)
             at[left] = model.integrate(at[left], _damped(A, residual) * choices.units)
         moved = np.flatnonzero(np.isfinite(found).all(axis=-1))
         found[moved[~self._is_same_branch(q[moved], found[moved])]] = np.nan
@@ -222,20 +225,22 @@ class _PoseTarget:
         (N, before), (M, after) = self._link_motions(start), self._link_motions(end)
         signs = [np.linalg.det(x) for x in (before, after, M.swapaxes(-1, -2) @ N)]
         model = self.dynamics.model
-        displacement = np.reshape(model.difference(start, end), (len(end), model.nv)) / self.dynamics.choices.units
+        displacement = (
+            np.reshape(model.difference(start, end), (len(end), model.nv)) / self.dynamics.constraints.coordinates.units
+        )
         is_near = np.max(np.abs(displacement), axis=-1, initial=0.0) < _MAX_DISPLACEMENT
         return np.asarray((np.prod(np.sign(signs), axis=0) > 0.0) & is_near)
 
     def _link_motions(self, q: Array) -> tuple[Array, Array]:
         """Null-space basis N, and J_x N of the nonzero rows."""
-        choices = self.dynamics.choices
-        N = null_space(self.dynamics.constraint_jacobian(q), choices.mobility).basis()
+        choices = self.dynamics.constraints.coordinates
+        N = null_space(self.dynamics.constraints.jacobian(q), choices.mobility).basis()
         return N, (self._jacobian(q) @ N)[..., self.moving, :]
 
     def is_border(self, q: Array) -> NDArray[np.bool_]:
         """True for configurations so close to a serial singular configuration that the branch is ambiguous."""
         s = np.linalg.svd(self._link_motions(q)[1], compute_uv=False)
-        return np.asarray(s[..., -1] < SINGULAR * self.dynamics.choices.length)
+        return np.asarray(s[..., -1] < SINGULAR * self.dynamics.constraints.coordinates.length)
 
 
 def _rotations(vectors: Array) -> Array:

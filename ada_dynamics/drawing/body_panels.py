@@ -120,7 +120,7 @@ def loop_gap(motion: Any) -> list[Panel]:
     own = getattr(motion, "loop_gap", None)
     rows = slice(None) if own is not None else _some(len(motion.t))
     dynamics = dynamics_of(motion)
-    gaps = own if own is not None else [dynamics.loop_state(q).largest_violation for q in motion.q[rows]]
+    gaps = own if own is not None else [dynamics.constraints.state(q).largest_violation for q in motion.q[rows]]
     curves = {"": np.maximum(np.asarray(gaps, dtype=np.float64), SMALLEST)}
     return [Panel.of("Loop gap", "[m, rad]", motion.t[rows], curves, is_logarithmic=True)]
 

@@ -79,7 +79,7 @@ class RobotDrawing:
 
     def at(self, q: Array) -> PlacedRobot:
         """Geometry at a configuration."""
-        model, poses = self.dynamics.model, self.dynamics.poses(q)
+        model, poses = self.dynamics.model, self.dynamics.forward_kinematics(q)
         placed = [(s, s.corners @ poses[s.link][:3, :3].T + poses[s.link][:3, 3]) for s in self.solids]
         lines, tips = sticks(model, poses), ends(model, poses)
         joints = [poses[joint.child][:3, 3] for joint in model.joints.values() if joint.nv and joint.child in poses]
@@ -269,7 +269,7 @@ def draw_robot(axes: Any, pose: PlacedRobot, plane: str, alpha: float = 1.0, lay
 # --- line segments -------------------------------------------------------------------------------------------------
 def skeleton(dynamics: Dynamics, q: Array) -> list[Line]:
     """Lines from each joint to the next ones."""
-    return [(stick.start, stick.end) for stick in sticks(dynamics.model, dynamics.poses(q))]
+    return [(stick.start, stick.end) for stick in sticks(dynamics.model, dynamics.forward_kinematics(q))]
 
 
 def sticks(model: Model, poses: Mapping[str, Array]) -> list[Stick]:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients and changes by the numbers of q themselves, for frameworks that know nothing of velocities.
+"""Conversion of gradients between the coordinates q and velocities, for automatic differentiation frameworks.
 
-q̇ = N(q) v. A gradient g by velocities is Nᵀ of one by positions; the shortest one, N (NᵀN)⁻¹ g, has no part that
-would change the length of a quaternion. A change of positions stands for the velocity (NᵀN)⁻¹ Nᵀ dq.
+q̇ = N(q) v. A gradient by velocities is Nᵀ times one by q; the gradient of least norm, N (NᵀN)⁻¹ g, does not change the
+length of quaternions. A change dq corresponds to the velocity (NᵀN)⁻¹ Nᵀ dq.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +15,12 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.kernels import Kernels
 
+if TYPE_CHECKING:
+    from ada_dynamics.dynamics.computation import Computation
+
 
 class Ambient:
-    """From velocities to positions and back, for one model."""
+    """Conversion between velocities and changes of q, for one model."""
 
     def __init__(self, kernels: Kernels) -> None:
         """Args: kernels of the model."""
@@ -24,14 +29,14 @@ class Ambient:
         self.is_plain = all(kind.has_rates_of_coordinates() for kind in kinds)  # v is the rate of q
 
     def gradient(self, q: Array, by_velocity: Array) -> Array:
-        """By positions, from that by velocities; rows of a batch."""
+        """Gradient by q from the gradient by velocities."""
         if self.is_plain:
             return by_velocity
         N = self._map(q)
         return np.asarray((N @ np.linalg.solve(N.swapaxes(-1, -2) @ N, by_velocity[..., None]))[..., 0])
 
     def velocity(self, q: Array, d_q: Array) -> Array:
-        """The velocity that a change of positions stands for; rows of a batch."""
+        """Velocity that corresponds to a change of q."""
         if self.is_plain:
             return d_q
         N = self._map(q)
@@ -39,7 +44,7 @@ class Ambient:
         return np.asarray(np.linalg.solve(T @ N, T @ d_q[..., None])[..., 0])
 
     def velocity_gradient(self, q: Array, by_position: Array) -> Array:
-        """By velocities, from that by positions: Nᵀ g; rows of a batch."""
+        """Gradient by velocities from the gradient by q: Nᵀ g."""
         if self.is_plain:
             return by_position
         return np.asarray((self._map(q).swapaxes(-1, -2) @ by_position[..., None])[..., 0])
@@ -48,3 +53,10 @@ class Ambient:
         kernel = self._kernels.get("position map", lambda: quantities.position_map(self._kernels.model.tree))
         run = kernel.single if q.ndim == 1 else kernel.batch
         return np.asarray(run(np.ascontiguousarray(q)))
+
+
+def ambient_of(dynamics: Computation) -> Ambient:
+    """The conversion for a model, created once."""
+    if dynamics._ambient is None:
+        dynamics._ambient = Ambient(dynamics._kernels)
+    return dynamics._ambient

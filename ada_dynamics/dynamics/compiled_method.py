@@ -18,11 +18,11 @@ from ada_dynamics.jit.target import Target
 from ada_dynamics.model.model import Model
 
 if TYPE_CHECKING:
-    from ada_dynamics.dynamics.computation import Computation
+    from ada_dynamics.dynamics.computation import Computation, QueryGroup
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Owner = TypeVar("Owner", bound="Computation")
+Owner = TypeVar("Owner", bound="Computation | QueryGroup")
 _lock = threading.RLock()
 
 
@@ -76,7 +76,7 @@ class CompiledMethod:
         self.__doc__ = function.__doc__
         self.function, self.shapes, self.record = function, shapes, record
 
-    def __get__(self, instance: Computation | None, owner: type | None = None) -> Callable[..., Any]:
+    def __get__(self, instance: Computation | QueryGroup | None, owner: type | None = None) -> Callable[..., Any]:
         if instance is None:
             return self.function
         name = self.function.__name__
@@ -86,13 +86,14 @@ class CompiledMethod:
                 call = instance.__dict__[name] = self._call(instance, MethodType(self.function, instance))
         return call
 
-    def _call(self, instance: Computation, method: Callable[..., Any]) -> Callable[..., Any]:
+    def _call(self, instance: Computation | QueryGroup, method: Callable[..., Any]) -> Callable[..., Any]:
         name = self.function.__name__
-        if not instance.runs_compiled(name) or reason_for_fallback() is not None:
+        owner = cast("Computation", getattr(instance, "_dynamics", instance))  # of a group, or the dynamics
+        if not owner._runs_compiled(name) or reason_for_fallback() is not None:
             return method
         every = inspect.signature(method).parameters.values()
         parameters = [one.name for one in every if one.kind is not one.KEYWORD_ONLY]
-        model = instance.model
+        model = owner.model
         inputs = tuple((one, model.nq if one == "q" else model.nv) for one in parameters if one in VECTORS)
         signature = Signature(name, inputs, tuple((f"result_{i}", shape(model)) for i, shape in enumerate(self.shapes)))
         entry = Entry(Target.host().lanes, takes_few=True)
@@ -101,5 +102,5 @@ class CompiledMethod:
         except CompileError as error:
             announce(str(error))
             return method
-        instance.entries[name] = entry
+        owner._entries[name] = entry
         return call

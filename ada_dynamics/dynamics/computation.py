@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way of every call: arguments are checked, its kernel found, the status looked at."""
+"""Evaluation of quantities: check the arguments, find the kernel, handle its status."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closure import initial_configuration
 from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics.ambient import Ambient
 from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, refusal
 from ada_dynamics.dynamics.compiled_method import CompiledMethod
 from ada_dynamics.dynamics.kernels import Kernels, is_long
@@ -42,7 +43,7 @@ Rescue = Callable[[Sequence[Array], bool], Any]
 
 
 class Computation:
-    """A model with its kernels."""
+    """A model with its kernels; `Dynamics` and its groups of queries evaluate their quantities by it."""
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class Computation:
         hybrid: Sequence[str] | str = "auto",
         device: str = "cpu",
     ) -> None:
-        """Choose how to compute.
+        """Select algorithm and kernels.
 
         Args:
             model: the mechanism.
@@ -121,21 +122,18 @@ class Computation:
         self._options = dict(zip(names, given, strict=True))
         start = None if q0 is None else initial_configuration(model, q0)
         self._kernels = Kernels(model, algorithm, generic, checked, start, order, solver)
-        self.entries: dict[str, Entry] = {}  # of `compiled_method`s, by name
-        self._seen: set[str] = set()  # methods whose first state has been looked at
+        self._ambient: Ambient | None = None
+        self._entries: dict[str, Entry] = {}  # of `compiled_method`s, by name
+        self._seen: set[str] = set()  # methods whose first state has been checked for constraint violation
         self._calls: dict[str, Callable[..., Any]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Let methods of q close the loops there where this fails from the neutral configuration."""
+        """Let methods of q close the loops there if this fails from the neutral configuration."""
         super().__init_subclass__(**options)
-        for name, method in list(vars(cls).items()):
-            if isinstance(method, CompiledMethod):
-                method.function = starting_at_q(method.function)
-            elif isinstance(method, FunctionType) and not name.startswith("_"):
-                setattr(cls, name, starting_at_q(method))
+        _start_methods_at_q(cls)
 
     def _start_at(self, q: ArrayLike) -> bool:
-        """Take a row of q that closes the loops for the configuration to start from; whether there is one."""
+        """Start the analysis from a row of q that closes the loops; False if there is none."""
         closed, rows = self._kernels.closed, np.atleast_2d(np.asarray(q, dtype=np.float64))
         if closed is None or closed.q0 is not None or rows.shape[-1] != self.model.nq:
             return False
@@ -146,26 +144,16 @@ class Computation:
                 return True
         return False
 
-    def runs_compiled(self, name: str) -> bool:
-        """True if plain calls of a `compiled_method` can go straight to a kernel."""
-        raise NotImplementedError
-
-    @property
-    def kernels(self) -> Kernels:
-        """The kernels of the model, for other parts of the library."""
-        return self._kernels
-
-    @property
-    def options(self) -> dict[str, object]:
-        """Arguments that it was made with."""
-        return dict(self._options)
+    def _runs_compiled(self, name: str) -> bool:
+        """True if plain calls of a `compiled_method` can run a kernel without Python."""
+        return name not in ("bias", "gravity") or not self._kernels.generic
 
     @property
     def _tree(self) -> Tree:
         return self.model.tree
 
-    def require_link(self, link: str) -> None:
-        """Raise for a name that no link has, and for what is no name."""
+    def _require_link(self, link: str) -> None:
+        """Raise an error unless the argument is the name of a link or frame."""
         if not isinstance(link, str):
             raise WrongTypeError(
                 f"link is {link!r:.80}; it must be the name of a link, and comes before the positions: "
@@ -203,8 +191,8 @@ class Computation:
     ) -> Callable[..., Any]:
         """Computation of a quantity, found by its name from now on; `rescue` takes states that its kernel refuses."""
         kernel = self._kernels.get(name, make)
-        if name in self.entries:
-            kernel.connect(self.entries[name])
+        if name in self._entries:
+            kernel.connect(self._entries[name])
         call = self._calls[name] = self._call(kernel, tuple(arguments), rescue)
         return call
 
@@ -252,15 +240,54 @@ class Computation:
             raise refusal(self.model, arrays)
 
 
+class QueryGroup:
+    """A group of queries of one `Dynamics`, which evaluates their quantities."""
+
+    def __init__(self, dynamics: Computation) -> None:
+        """Args: the dynamics."""
+        self._dynamics = dynamics
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let methods of q close the loops there if this fails from the neutral configuration."""
+        super().__init_subclass__(**options)
+        _start_methods_at_q(cls)
+
+    def _start_at(self, q: ArrayLike) -> bool:
+        return self._dynamics._start_at(q)
+
+
+def kernels_of(dynamics: Computation) -> Kernels:
+    """The kernels of a model, for other rooms of the library."""
+    return dynamics._kernels
+
+
+def options_of(dynamics: Computation) -> dict[str, object]:
+    """The arguments that a `Dynamics` was created with."""
+    return dict(dynamics._options)
+
+
+def require_link(dynamics: Computation, link: str) -> None:
+    """Raise an error unless the argument is the name of a link or frame."""
+    dynamics._require_link(link)
+
+
+def _start_methods_at_q(cls: type) -> None:
+    for name, method in list(vars(cls).items()):
+        if isinstance(method, CompiledMethod):
+            method.function = starting_at_q(method.function)
+        elif isinstance(method, FunctionType) and not name.startswith("_"):
+            setattr(cls, name, starting_at_q(method))
+
+
 def starting_at_q(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that, where loops do not close from the neutral configuration, tries again from its argument q."""
+    """Wrap a method: if the loops do not close from the neutral configuration, try again from its argument q."""
     names = list(inspect.signature(method).parameters)
     if "q" not in names:
         return method
     place = names.index("q") - 1
 
     @wraps(method)
-    def call(self: Computation, *arguments: Any, **named: Any) -> Any:
+    def call(self: Computation | QueryGroup, *arguments: Any, **named: Any) -> Any:
         try:
             return method(self, *arguments, **named)
         except ModelError as problem:

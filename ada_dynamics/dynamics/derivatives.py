@@ -13,15 +13,17 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import ACTUATED, TREE, Coordinates
 from ada_dynamics.dynamics import closed_derivatives, quantities
-from ada_dynamics.dynamics.along_loops import AlongLoops
 from ada_dynamics.dynamics.arguments import common_batch, flat_wrenches
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.compiled_method import compiled_method, compiled_method_of, per_pair, per_velocity
+from ada_dynamics.dynamics.computation import QueryGroup
 from ada_dynamics.dynamics.joint_wrenches import names_of_joints
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
+from ada_dynamics.dynamics.motion_queries import MotionQueries
 from ada_dynamics.dynamics.wrench_derivatives import wrench_changes
 from ada_dynamics.errors import InputError, NameDict
 from ada_dynamics.jit import Kernel
+from ada_dynamics.model.model import Model
 
 # Pairs of a body and a velocity that moves it: a kernel with all derivatives written out is the fastest, but it grows
 # with these, and on long chains takes many seconds to compile. A humanoid has half as many.
@@ -36,7 +38,7 @@ class Derivatives(NamedTuple):
     du: Array
 
 
-class DerivativeQueries(AlongLoops):
+class ForwardInverseDerivatives(MotionQueries):
     """How results change with their arguments. A step of q is a velocity, so quaternions need no care.
 
     With loops they are those by all coordinates of the tree, one by one: along motions that the loops allow they say
@@ -65,7 +67,7 @@ class DerivativeQueries(AlongLoops):
             v: velocities.
             tau: joint efforts.
             coordinates: of the derivatives: "tree": each coordinate of the spanning tree by itself; "independent" or
-                "actuated" (see `velocity_indices`): these, while all others follow along the loops. Then the
+                "actuated" (see `constraints.indices`): these, while all others follow along the loops. Then the
                 accelerations are theirs, too: (m, m), (m, m) and (m, nv), whatever the spanning tree.
             external: wrenches on links, as `forward` has them. What they change by themselves is
                 du @ jacobian(link, q, "local").T.
@@ -84,7 +86,7 @@ class DerivativeQueries(AlongLoops):
                 states = [np.broadcast_to(x, (*found.du.shape[:-2], np.shape(x)[-1])) for x in (q, v, tau, *wrenches)]
                 _, *rest = map(np.atleast_2d, states)
                 near = np.broadcast_to(is_near, states[0].shape[:-1])
-                self.warn_if_digits_are_lost(
+                self.constraints._warn_if_digits_are_lost(
                     "derivatives along the loops", states[0], near, lambda i, q: along(q, *(x[i] for x in rest))[0]
                 )
             return found
@@ -132,32 +134,6 @@ class DerivativeQueries(AlongLoops):
         )
         return Derivatives._make(call(q, v, tau, w))
 
-    @compiled_method_of(per_velocity, per_velocity, per_velocity, record=Derivatives)
-    def forward_hvp(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        w: ArrayLike,
-        d_q: ArrayLike,
-        d_v: ArrayLike,
-        d_tau: ArrayLike,
-    ) -> Derivatives:
-        """Change of `forward_vjp` with a change of each argument, w as it is: second derivatives of wᵀ a.
-
-        The derivative by s, at s = 0, of forward_vjp(model.integrate(q, d_q, s), v + s d_v, tau + s d_tau, w): of the
-        gradient by velocities at the pose that moves. At two to five times the time of `forward_vjp`.
-
-        Raises:
-            SingularConfigurationError: the pose is singular.
-            InputError: loops are redundant, and their conditions depend on each other in another way in this pose.
-        """
-        given = {"q": q, "v": v, "tau": tau, "w": w, "d_q": d_q, "d_v": d_v, "d_tau": d_tau}
-        call = self._calls.get("forward_hvp") or self._of_forward(
-            "forward_hvp", quantities.forward_gradient_along, closed_derivatives.second_products, given
-        )
-        return Derivatives._make(call(*given.values()))
-
     @compiled_method
     def inverse_jvp(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, d_q: ArrayLike, d_v: ArrayLike, d_a: ArrayLike
@@ -172,21 +148,6 @@ class DerivativeQueries(AlongLoops):
         """Gradient of wᵀ τ by q, v and a: wᵀ ∂τ/∂q, wᵀ ∂τ/∂v, M w, each (nv,); no loops."""
         call = self._calls.get("inverse_vjp") or self._of_inverse("inverse_vjp", quantities.inverse_gradient)
         return Derivatives._make(call(q, v, a, w))
-
-    @compiled_method_of(per_velocity, per_velocity, per_velocity, record=Derivatives)
-    def inverse_hvp(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        w: ArrayLike,
-        d_q: ArrayLike,
-        d_v: ArrayLike,
-        d_a: ArrayLike,
-    ) -> Derivatives:
-        """Change of `inverse_vjp` with a change of each argument, w as it is, as in `forward_hvp`; no loops."""
-        call = self._calls.get("inverse_hvp") or self._of_inverse("inverse_hvp", quantities.inverse_gradient_along)
-        return Derivatives._make(call(q, v, a, w, d_q, d_v, d_a))
 
     @compiled_method_of(per_pair, per_pair, per_pair, record=Derivatives)
     def inverse_derivatives(
@@ -220,46 +181,19 @@ class DerivativeQueries(AlongLoops):
         dq, dv = _column_by_column(kernel, inputs, self.model.nv, is_batch)
         return Derivatives(dq, dv, self.mass_matrix(inputs[0]))
 
-    def joint_wrench_derivatives(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, coordinates: Coordinates = TREE
-    ) -> Mapping[str, Derivatives]:
-        """Derivatives of `joint_wrenches` by q, v and τ, while the accelerations are those of `forward`.
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, coordinates: Coordinates = TREE) -> Array:
+        """Y of τ = Y π, with π the values of `parameters`, (nv, P).
 
-        By joint, each (6, nv), or of the coordinates meant by `coordinates`, (6, m), (6, m) and (6, nv); see
-        `forward_derivatives`. Rows of components that do not follow from the motion (`JointWrenches.unique`) are nan.
-
-        Raises:
-            SingularConfigurationError: the pose is singular.
-            InputError: loops are redundant, whose forces follow from motions along the loops alone.
+        With loops Y is that of the spanning tree, without constraint forces; coordinates="independent" or "actuated"
+        project them out: Tᵀ τ = Y π, (m, P).
         """
-        arrays = self._arguments({"q": q, "v": v, "tau": tau})
-        self._check_state(arrays)
-        closed, n = self._kernels.closed, self.model.nv
-        if closed is not None and closed.analysis.is_redundant and coordinates == TREE:
-            raise InputError(
-                f"loops of model {self.model.name!r} are redundant: once open, as single coordinates of the tree leave "
-                "them, they have no forces that go on from those before. Ask for derivatives along the loops, "
-                "coordinates='independent' or coordinates='actuated'.",
-                loop=", ".join(self.model.loop_names),
-                field="coordinates",
-                value=coordinates,
-                allowed=("independent", "actuated"),
-            )
-        inputs, is_batch = common_batch(arrays)
-        Q, V, T = (np.atleast_2d(np.ascontiguousarray(x)) for x in inputs)
-        of_motion = self.forward_derivatives(Q, V, T)
-        along = (
-            self.changes(Q, V, coordinates)
-            if coordinates != TREE
-            else np.broadcast_to(np.eye(2 * n), (len(Q), 2 * n, 2 * n))
+        self._refuse_derivatives()
+        Y = self._compute(
+            "regressor", lambda: quantities.regressor(self._tree, carried_links(self.model)), q=q, v=v, a=a
         )
-        rows = zip(Q, V, T, along, zip(*of_motion, strict=True), strict=True)
-        names, m = names_of_joints(self.model), along.shape[-1] // 2
-        changes = [wrench_changes(self._kernels, (q, v, t), D, coordinates) for q, v, t, D, coordinates in rows]
-        found = np.reshape(changes, (len(Q), len(names), 6, 2 * m + n))
-        stacked = found if is_batch else found[0]
-        parts = [Derivatives(*np.split(one, [m, 2 * m], axis=-1)) for one in np.moveaxis(stacked, -3, 0)]
-        return NameDict("joint", zip(names, parts, strict=True))
+        return (
+            Y if coordinates == TREE else np.asarray(self.constraints.tangent_map(q, coordinates).swapaxes(-1, -2) @ Y)
+        )
 
     def _pulled(self, q: ArrayLike, external: Mapping[str, ArrayLike]) -> tuple[Array, Array]:
         """Efforts that external wrenches are at the joints, and how these change with q."""
@@ -272,7 +206,10 @@ class DerivativeQueries(AlongLoops):
         self, whole: Derivatives, q: ArrayLike, v: ArrayLike, coordinates: Coordinates
     ) -> tuple[Derivatives, NDArray[np.bool_]]:
         """From those of the tree: v = T y, and T turns with q; and in which states digits may be lost."""
-        chosen, (changes, is_near) = self.velocity_indices(coordinates), self.changes_and_nearness(q, v, coordinates)
+        chosen, (changes, is_near) = (
+            self.constraints.indices(coordinates),
+            self.constraints._state_map_and_nearness(q, v, coordinates),
+        )
         along = (np.concatenate([whole.dq, whole.dv], axis=-1) @ changes)[..., list(chosen), :]
         dq, dv = np.split(along, 2, axis=-1)
         return Derivatives(dq, dv, whole.du[..., list(chosen), :]), is_near
@@ -295,10 +232,15 @@ class DerivativeQueries(AlongLoops):
                 value=coordinates,
                 allowed=("actuated", "independent"),
             )
-        motors = list(self.velocity_indices(ACTUATED))
+        motors = list(self.constraints.indices(ACTUATED))
         found = self.forward_derivatives(q, v, self.inverse(q, v, a, external), coordinates, external=external)
         by_acceleration = np.asarray(np.linalg.inv(found.du[..., motors]), dtype=np.float64)
         return Derivatives(-by_acceleration @ found.dq, -by_acceleration @ found.dv, by_acceleration)
+
+    @cached_property
+    def derivatives(self) -> DerivativeQueries:
+        """Second derivatives, and derivatives of joint wrenches, Jacobians and momentum."""
+        return DerivativeQueries(self)
 
     @cached_property
     def _is_written_out(self) -> bool:
@@ -369,6 +311,118 @@ class DerivativeQueries(AlongLoops):
         chosen = self._options["algorithm"]
         way = "" if chosen == "auto" else f"_{chosen}"
         return quantities.open_equations(self._tree, lambda: self._kernels.algorithm, way)
+
+
+def carried_links(model: Model) -> list[str]:
+    """The link that the joint of each body carries."""
+    return [model.joints[body.name].child for body in model.tree.bodies]
+
+
+class DerivativeQueries(QueryGroup):
+    """Second derivatives, and derivatives of joint wrenches, Jacobians and momentum, as `dynamics.derivatives`."""
+
+    _dynamics: ForwardInverseDerivatives
+
+    @compiled_method_of(per_velocity, per_velocity, per_velocity, record=Derivatives)
+    def forward_hvp(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        w: ArrayLike,
+        d_q: ArrayLike,
+        d_v: ArrayLike,
+        d_tau: ArrayLike,
+    ) -> Derivatives:
+        """Change of `forward_vjp` with a change of each argument, w as it is: second derivatives of wᵀ a.
+
+        The derivative by s, at s = 0, of forward_vjp(model.integrate(q, d_q, s), v + s d_v, tau + s d_tau, w): of the
+        gradient by velocities at the pose that moves. At two to five times the time of `forward_vjp`.
+
+        Raises:
+            SingularConfigurationError: the pose is singular.
+            InputError: loops are redundant, and their conditions depend on each other in another way in this pose.
+        """
+        given = {"q": q, "v": v, "tau": tau, "w": w, "d_q": d_q, "d_v": d_v, "d_tau": d_tau}
+        call = self._dynamics._calls.get("forward_hvp") or self._dynamics._of_forward(
+            "forward_hvp", quantities.forward_gradient_along, closed_derivatives.second_products, given
+        )
+        return Derivatives._make(call(*given.values()))
+
+    @compiled_method_of(per_velocity, per_velocity, per_velocity, record=Derivatives)
+    def inverse_hvp(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        w: ArrayLike,
+        d_q: ArrayLike,
+        d_v: ArrayLike,
+        d_a: ArrayLike,
+    ) -> Derivatives:
+        """Change of `inverse_vjp` with a change of each argument, w as it is, as in `forward_hvp`; no loops."""
+        call = self._dynamics._calls.get("inverse_hvp") or self._dynamics._of_inverse(
+            "inverse_hvp", quantities.inverse_gradient_along
+        )
+        return Derivatives._make(call(q, v, a, w, d_q, d_v, d_a))
+
+    def joint_wrenches(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, coordinates: Coordinates = TREE
+    ) -> Mapping[str, Derivatives]:
+        """Derivatives of `joint_wrenches` by q, v and τ, while the accelerations are those of `forward`.
+
+        By joint, each (6, nv), or of the coordinates meant by `coordinates`, (6, m), (6, m) and (6, nv); see
+        `forward_derivatives`. Rows of components that do not follow from the motion (`JointWrenches.unique`) are nan.
+
+        Raises:
+            SingularConfigurationError: the pose is singular.
+            InputError: loops are redundant, whose forces follow from motions along the loops alone.
+        """
+        arrays = self._dynamics._arguments({"q": q, "v": v, "tau": tau})
+        self._dynamics._check_state(arrays)
+        closed, n = self._dynamics._kernels.closed, self._dynamics.model.nv
+        if closed is not None and closed.analysis.is_redundant and coordinates == TREE:
+            raise InputError(
+                f"loops of model {self._dynamics.model.name!r} are redundant: their constraint forces have no "
+                "derivatives by single coordinates of the tree, which open the loops. Use coordinates='independent' or "
+                "coordinates='actuated'.",
+                loop=", ".join(self._dynamics.model.loop_names),
+                field="coordinates",
+                value=coordinates,
+                allowed=("independent", "actuated"),
+            )
+        inputs, is_batch = common_batch(arrays)
+        Q, V, T = (np.atleast_2d(np.ascontiguousarray(x)) for x in inputs)
+        of_motion = self._dynamics.forward_derivatives(Q, V, T)
+        along = (
+            self._dynamics.constraints.state_map(Q, V, coordinates)
+            if coordinates != TREE
+            else np.broadcast_to(np.eye(2 * n), (len(Q), 2 * n, 2 * n))
+        )
+        rows = zip(Q, V, T, along, zip(*of_motion, strict=True), strict=True)
+        names, m = names_of_joints(self._dynamics.model), along.shape[-1] // 2
+        changes = [
+            wrench_changes(self._dynamics._kernels, (q, v, t), D, coordinates) for q, v, t, D, coordinates in rows
+        ]
+        found = np.reshape(changes, (len(Q), len(names), 6, 2 * m + n))
+        stacked = found if is_batch else found[0]
+        parts = [Derivatives(*np.split(one, [m, 2 * m], axis=-1)) for one in np.moveaxis(stacked, -3, 0)]
+        return NameDict("joint", zip(names, parts, strict=True))
+
+    @compiled_method_of(lambda model: (3, model.nv))
+    def com_jacobian_rate(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Time derivative of `com_jacobian` along v, (3, nv)."""
+        tree = self._dynamics.model.tree
+        return self._dynamics._compute(
+            "com_jacobian_rate", lambda: quantities.rate_of(quantities.com_jacobian(tree), tree), q=q, v=v
+        )
+
+    @compiled_method_of(lambda model: (6, model.nv))
+    def momentum_matrix_rate(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Time derivative of `momentum_matrix` along v, (6, nv)."""
+        tree = self._dynamics.model.tree
+        make = lambda: quantities.rate_of(quantities.centroidal_matrix(tree), tree)  # noqa: E731
+        return self._dynamics._compute("momentum_matrix_rate", make, q=q, v=v)
 
 
 def _jvp_of_state(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *changes: Array) -> Array:

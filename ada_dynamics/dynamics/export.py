@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import choice
-from ada_dynamics.dynamics.front import Dynamics
+from ada_dynamics.dynamics.computation import kernels_of, require_link
+from ada_dynamics.dynamics.front import Dynamics, closed_quantity_of
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.errors import InputError
@@ -68,7 +69,7 @@ def export_c(
     if not (chosen.isidentifier() and chosen.isascii()) or chosen in _KEYWORDS:
         message = f"name is {chosen!r}; it must be an identifier of C, such as {quantity!r}."
         raise InputError(message, field="name", value=chosen)
-    if dynamics.is_generic:
+    if kernels_of(dynamics).generic:
         raise InputError(
             f"model {dynamics.model.name!r} uses the generic kernels, which are no C code of one robot. Ask for "
             f"Dynamics(model, kernel='specialised'); past {SPECIALISE_UP_TO} velocities the file becomes large.",
@@ -100,13 +101,13 @@ def quantity_of(dynamics: Dynamics, name: str, link: str | None) -> Quantity:
     if link is None:
         names = dynamics.model.link_names
         raise InputError(f"{name} needs a link; this model has {', '.join(names)}.", field="link", allowed=names)
-    dynamics.require_link(link)
+    require_link(dynamics, link)
     return _OF_LINK[name](tree, link)
 
 
 def _closed(dynamics: Dynamics, name: str) -> Quantity:
     """Dynamics with the loops closed; its status says where a pivot vanishes, as in singular poses."""
-    found = dynamics.closed_quantity(name)
+    found = closed_quantity_of(dynamics, name)
     if found is None:
         raise InputError(
             f"{name} dynamics of model {dynamics.model.name!r} cannot be written as a function: its loops need a "

@@ -14,19 +14,21 @@ from numpy.typing import ArrayLike
 from ada_dynamics.algorithms import aba, rnea
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import closed_efforts, quantities
-from ada_dynamics.dynamics.ambient import Ambient
 from ada_dynamics.dynamics.arguments import choice, common_batch, flat_wrenches, refusal
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.compiled_method import compiled_method, compiled_method_of, per_pair
 from ada_dynamics.dynamics.computation import Computation
-from ada_dynamics.dynamics.loop_queries import LoopQueries
+from ada_dynamics.dynamics.derivatives import ForwardInverseDerivatives
+from ada_dynamics.dynamics.joint_wrenches import JointWrenches
+from ada_dynamics.dynamics.off_loops import warn_if_off_loops
 from ada_dynamics.dynamics.parameter_queries import ParameterQueries
+from ada_dynamics.dynamics.wrench_call import joint_wrenches
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.generic import GenericKernel
 from ada_dynamics.model.model import Model
 
 
-class Dynamics(ParameterQueries, LoopQueries):
+class Dynamics(ForwardInverseDerivatives):
     """Dynamics of a model.
 
     Vectors are one state, (nq,) or (nv,), or a batch of N states, (N, nq) or (N, nv); a single vector among batches
@@ -62,9 +64,9 @@ class Dynamics(ParameterQueries, LoopQueries):
         return self._kernels.algorithm
 
     @cached_property
-    def ambient(self) -> Ambient:
-        """Gradients by the numbers of q themselves, quaternions included, and back: for frameworks that want these."""
-        return Ambient(self._kernels)
+    def parameters(self) -> ParameterQueries:
+        """Inertial and joint parameters, and derivatives by parameters."""
+        return ParameterQueries(self)
 
     # --- dynamics -----------------------------------------------------------------------------------------------
     @compiled_method
@@ -79,10 +81,10 @@ class Dynamics(ParameterQueries, LoopQueries):
             tau: joint efforts.
             external: wrench [fx, fy, fz, nx, ny, nz] on a link, about its origin, in its axes.
         """
-        return self._dynamics("forward", "tau", q, v, tau, external)
+        return self._evaluate("forward", "tau", q, v, tau, external)
 
-    def forward_on_bodies(self, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Array:
-        """`forward` with the wrenches on all bodies in a row, as kernels take them (see `simulation.system`)."""
+    def _forward_on_bodies(self, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Array:
+        """`forward` with the wrenches on all bodies as one vector."""
         arrays = {"q": q, "v": v, "tau": tau} | ({} if wrenches is None else {"wrenches": wrenches})
         return self._forward_or_inverse("forward", wrenches is not None, arrays)
 
@@ -95,7 +97,7 @@ class Dynamics(ParameterQueries, LoopQueries):
         With loops, the least efforts of the joints that have motors (`model.actuated`); the loops do the rest. A
         floating base gets only what these leave undone.
         """
-        return self._dynamics("inverse", "a", q, v, a, external)
+        return self._evaluate("inverse", "a", q, v, a, external)
 
     @compiled_method_of(per_pair)
     def mass_matrix(self, q: ArrayLike, method: str = "crba") -> Array:
@@ -127,7 +129,7 @@ class Dynamics(ParameterQueries, LoopQueries):
             return self.inverse(q, np.zeros(self.model.nv), np.zeros(self.model.nv))
         return self._compute("gravity", lambda: quantities.gravity(self._tree), q=q)
 
-    def closed_quantity(self, name: str) -> quantities.Quantity | None:
+    def _closed_quantity(self, name: str) -> quantities.Quantity | None:
         """The function of "forward" or "inverse" dynamics with loops; None where only numbers can solve it."""
         closed = self._kernels.closed
         if closed is None or closed.plans.is_dense_only:
@@ -136,13 +138,38 @@ class Dynamics(ParameterQueries, LoopQueries):
             return closed_efforts.inverse(closed, external=False)
         return closed.quantity(self._kernels.candidate, external=False, multipliers=False)
 
-    # --- how it is done -----------------------------------------------------------------------------------------
-    @property
-    def is_generic(self) -> bool:
-        """True if forward and inverse dynamics run on the loop kernels that serve every robot."""
-        return self._kernels.generic
+    def joint_wrenches(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: Mapping[str, ArrayLike] | None = None
+    ) -> JointWrenches:
+        """Wrench at every joint, tree joint or loop joint, while the mechanism moves as `forward` says.
 
-    def kernel(self, name: str) -> Kernel | GenericKernel:
+        Arguments as in `forward`; see `JointWrenches` for axes and for what redundant loops leave open.
+        """
+        arrays = self._arguments({"q": q, "v": v, "tau": tau})
+        self._check_state(arrays)
+        self._look_once("joint_wrenches", *common_batch(arrays)[0][:2])
+        return joint_wrenches(self.model, self._kernels, self.forward, arrays, external)
+
+    def project_to_constraints(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """The state nearest to (q, v), by kinetic energy, in which all loops are closed and stay so.
+
+        Warned of: loops that do not close from there, and singular poses, where not every velocity that the loops
+        allow for the moment belongs to a motion.
+        """
+        arrays = self._arguments({"q": q, "v": v})
+        self._check_state(arrays)
+        closed = self._kernels.closed
+        (positions, speeds), _ = common_batch(arrays)
+        given = np.ascontiguousarray(positions), np.ascontiguousarray(speeds)
+        if closed is None:
+            return given
+        found = closed.project_to_constraints(*given)
+        warn_if_off_loops(closed.analysis.constraints, *found)
+        closed.warn_if_singular(*found)
+        return found
+
+    # --- evaluation ---------------------------------------------------------------------------------------------
+    def _kernel(self, name: str) -> Kernel | GenericKernel:
         """The kernel of "forward" or "inverse", to measure it or to call it from other compiled code."""
         choice("kernel", name, ("forward", "inverse"))
         if self._kernels.generic:
@@ -151,7 +178,7 @@ class Dynamics(ParameterQueries, LoopQueries):
             return self._kernels.forward(False)
         return self._kernels.get("inverse", lambda: quantities.inverse(self._tree, False))
 
-    def _dynamics(
+    def _evaluate(
         self,
         name: str,
         third: str,
@@ -180,14 +207,10 @@ class Dynamics(ParameterQueries, LoopQueries):
         tag = "inverse_external" if external else "inverse"
         return self._kernels.get(tag, lambda: quantities.inverse(self._tree, external))
 
-    def runs_compiled(self, name: str) -> bool:
-        """True if plain calls of a `compiled_method` can go straight to a kernel."""
-        return name not in ("bias", "gravity") or not self._kernels.generic
-
     def _connect(self, name: str, kernel: Kernel, external: bool) -> None:
         """From now on calls of `forward` or `inverse` with plain vectors, or rows of them, run this kernel."""
-        if not external and name in self.entries:
-            kernel.connect(self.entries[name])
+        if not external and name in self._entries:
+            kernel.connect(self._entries[name])
 
     # --- loops --------------------------------------------------------------------------------------------------
     def _with_loops(self, closed: ClosedDynamics, name: str, arrays: Mapping[str, Array], external: bool) -> Array:
@@ -244,8 +267,8 @@ class Dynamics(ParameterQueries, LoopQueries):
             result = self._loop_in_python(name, inputs)
         else:
             kernel = self._kernels.loop(name, external)
-            if not external and name in self.entries:
-                kernel.connect(self.entries[name], self.checked, self._kernels.positions if self.checked else None)
+            if not external and name in self._entries:
+                kernel.connect(self._entries[name], self.checked, self._kernels.positions if self.checked else None)
             result = kernel.batch(*inputs) if is_batch else kernel.single(*map(np.ascontiguousarray, inputs))
         if self.checked and not np.isfinite(result).all():
             raise refusal(self.model, arrays)
@@ -262,3 +285,18 @@ class Dynamics(ParameterQueries, LoopQueries):
 
 def _restore(model: Model, options: dict[str, Any]) -> Dynamics:
     return Dynamics(model, **options)
+
+
+def forward_on_bodies(dynamics: Dynamics, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Array:
+    """`forward` with the wrenches on all bodies as one vector."""
+    return dynamics._forward_on_bodies(q, v, tau, wrenches)
+
+
+def kernel_of(dynamics: Dynamics, name: str) -> Kernel | GenericKernel:
+    """The kernel of "forward" or "inverse", for measurements and for calls from other compiled code."""
+    return dynamics._kernel(name)
+
+
+def closed_quantity_of(dynamics: Dynamics, name: str) -> quantities.Quantity | None:
+    """The quantity of "forward" or "inverse" dynamics with loops; None if only the rank-revealing solver applies."""
+    return dynamics._closed_quantity(name)

@@ -21,28 +21,30 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.adjustable import adjustable
 
 if TYPE_CHECKING:
-    from ada_dynamics.dynamics.parameter_queries import ParameterQueries
+    from ada_dynamics.dynamics.derivatives import ForwardInverseDerivatives
 
 
 class Adjusted:
     """A mechanism with a joint for each of some lengths and turns, which stand at zero."""
 
-    def __init__(self, dynamics: ParameterQueries, names: Sequence[str]) -> None:
+    def __init__(self, dynamics: ForwardInverseDerivatives, names: Sequence[str]) -> None:
         """Args: dynamics of the mechanism; names of lengths and turns."""
         self.names, self.model = tuple(names), adjustable(dynamics.model, names)
-        q0 = dynamics.options["q0"]
+        q0 = dynamics._options["q0"]
         own = dynamics.model.joint_names
         self.own = np.array([k for name in own for k in _range(self.model.v_index(name))], dtype=int)
         self.added = np.array([self.model.v_index(name).start for name in names], dtype=int)
         self._positions = np.array([k for name in own for k in _range(self.model.q_index(name))], dtype=int)
-        self._choices = dynamics.choices
+        self._choices = dynamics.constraints.coordinates
         self.dynamics = type(dynamics)(self.model, q0=None if q0 is None else self.at(np.asarray(q0, dtype=np.float64)))
         self._refuse_what_loops_hold(dynamics)
 
-    def _refuse_what_loops_hold(self, dynamics: ParameterQueries) -> None:
-        missing = dynamics.choices.mobility + len(self.names) - self.dynamics.choices.mobility
+    def _refuse_what_loops_hold(self, dynamics: ForwardInverseDerivatives) -> None:
+        missing = (
+            dynamics.constraints.coordinates.mobility + len(self.names) - self.dynamics.constraints.coordinates.mobility
+        )
         if missing:
-            motions = self.dynamics.choices.samples[0]
+            motions = self.dynamics.constraints.coordinates.samples[0]
             held = [name for name, k in zip(self.names, self.added, strict=True) if np.allclose(motions[k], 0.0)]
             raise InputError(
                 f"loops of model {self.model.name!r} leave {missing} of the lengths and turns {', '.join(self.names)} "
@@ -80,7 +82,7 @@ class Adjusted:
             du: derivatives of the accelerations by the efforts.
         """
         full, speed, own, n = self.at(q), self.velocities(v), self.own, self.model.nv
-        kernels, closed = self.dynamics.kernels, self.dynamics.kernels.closed
+        kernels, closed = self.dynamics._kernels, self.dynamics._kernels.closed
         if closed is None:
             by_q, _ = kernels.get("residual derivatives", self._residual).single(full, speed, self.velocities(a))
             return np.asarray(-du @ by_q[np.ix_(own, self.added)])
@@ -96,7 +98,7 @@ class Adjusted:
         if not self.model.loops:
             return np.zeros((len(self.own), len(self.added))), np.zeros((len(self.own), len(self.added)))
         n, chosen = self.model.nv, self.by(coordinates)
-        of_all = self.dynamics.changes(self.at(q), self.velocities(v), chosen)
+        of_all = self.dynamics.constraints.state_map(self.at(q), self.velocities(v), chosen)
         count = of_all.shape[1] // 2
         columns = slice(count - len(self.added), count)
         return of_all[self.own, columns], of_all[n + self.own, columns]
@@ -105,7 +107,7 @@ class Adjusted:
         """The first of these."""
         if not self.model.loops:
             return np.zeros((len(self.own), len(self.added)))
-        T = self.dynamics.tangent_map(self.at(q), self.by(coordinates))
+        T = self.dynamics.constraints.tangent_map(self.at(q), self.by(coordinates))
         return np.asarray(T[self.own][:, -len(self.added) :])
 
     def pose(self, link: str, q: Array, coordinates: Coordinates) -> Array:
@@ -113,7 +115,7 @@ class Adjusted:
         J = self.dynamics.jacobian(link, self.at(q))
         if coordinates == TREE or not self.model.loops:
             return np.asarray(J[:, self.added])
-        T = self.dynamics.tangent_map(self.at(q), self.by(coordinates))
+        T = self.dynamics.constraints.tangent_map(self.at(q), self.by(coordinates))
         return np.asarray((J @ T)[:, -len(self.added) :])
 
     def _rates(self, rates: singular.Rates) -> singular.Rates:

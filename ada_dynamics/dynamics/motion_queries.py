@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
@@ -11,9 +12,10 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import TREE, Coordinates
 from ada_dynamics.dynamics import quantities
-from ada_dynamics.dynamics.along_loops import AlongLoops
 from ada_dynamics.dynamics.arguments import choice
 from ada_dynamics.dynamics.compiled_method import compiled_method_of
+from ada_dynamics.dynamics.computation import Computation
+from ada_dynamics.dynamics.constraint_queries import ConstraintQueries
 from ada_dynamics.dynamics.quantities.motion import Frame
 from ada_dynamics.errors import InputError, NameDict
 
@@ -25,39 +27,44 @@ class Energy(NamedTuple):
     potential: Any
 
 
-class MotionQueries(AlongLoops):
-    """Where links are and how they move."""
+class MotionQueries(Computation):
+    """Kinematics of links, frames and centre of mass; momentum and energy."""
+
+    @cached_property
+    def constraints(self) -> ConstraintQueries:
+        """Violation, Jacobian and tangent map of the loop constraints."""
+        return ConstraintQueries(self)
 
     # --- kinematics ---------------------------------------------------------------------------------------------
     def pose(self, link: str, q: ArrayLike) -> Array:
         """Pose of a link in the world, 4x4."""
         call = self._calls.get(name := f"pose {link}")
         if call is None:
-            self.require_link(link)
+            self._require_link(link)
             call = self._quantity_call(name, lambda: quantities.pose(self._tree, link), ("q",))
         return call(q)  # type: ignore[no-any-return]
 
-    def poses(self, q: ArrayLike) -> dict[str, Array]:
-        """Poses of all links in the world, 4x4 each."""
-        stacked = self.stacked_poses(q)
+    def forward_kinematics(self, q: ArrayLike) -> dict[str, Array]:
+        """Poses of all links and frames in the world, 4x4 each."""
+        stacked = self._stacked_poses(q)
         return NameDict("link", ((name, stacked[..., i, :, :]) for i, name in enumerate(self._tree.frames)))
 
     @compiled_method_of(lambda model: (len(model.tree.frames), 4, 4))
-    def stacked_poses(self, q: ArrayLike) -> Array:
-        """Poses of all links in the world, (..., links, 4, 4), the links in the order of `poses`."""
-        return self._compute("stacked_poses", lambda: quantities.all_poses(self._tree), q=q)
+    def _stacked_poses(self, q: ArrayLike) -> Array:
+        """Poses of all links and frames, (..., frames, 4, 4), in the order of `forward_kinematics`."""
+        return self._compute("_stacked_poses", lambda: quantities.all_poses(self._tree), q=q)
 
     def velocity(self, link: str, q: ArrayLike, v: ArrayLike) -> Array:
         """Velocity of a link's origin and its angular velocity, (6,) in the world's axes."""
         call = self._calls.get(name := f"velocity {link}")
         if call is None:
-            self.require_link(link)
+            self._require_link(link)
             call = self._quantity_call(name, lambda: quantities.velocity(self._tree, link), ("q", "v"))
         return call(q, v)  # type: ignore[no-any-return]
 
     def acceleration(self, link: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Acceleration of a link's origin and its angular acceleration, (6,) in the world's axes."""
-        self.require_link(link)
+        self._require_link(link)
         return self._compute(f"acceleration {link}", lambda: quantities.acceleration(self._tree, link), q=q, v=v, a=a)
 
     def jacobian(
@@ -76,7 +83,7 @@ class MotionQueries(AlongLoops):
                 world's origin).
             coordinates: velocities that the columns belong to: "tree": all of the tree's, as if there were no loops;
                 "independent", "actuated" or names of joints: those alone, with all others following along the loops
-                (see `velocity_indices`).
+                (see `constraints.indices`).
 
         Raises:
             InputError: a name is unknown, or the coordinates do not determine the motion.
@@ -88,7 +95,7 @@ class MotionQueries(AlongLoops):
             choice("frame", frame, quantities.FRAMES)
             call = self._quantity_call(name, lambda: self._jacobian_quantity(links, frame), ("q",))
         J: Array = call(q)
-        return J if coordinates == TREE else J @ _of_each(self.tangent_map(q, coordinates), link)
+        return J if coordinates == TREE else J @ _of_each(self.constraints.tangent_map(q, coordinates), link)
 
     def jacobian_rate(
         self,
@@ -105,7 +112,7 @@ class MotionQueries(AlongLoops):
         rate = self._compute(f"jacobian_rate {frame} {links}", make, q=q, v=v)
         if coordinates == TREE:
             return rate
-        T, T_rate = (_of_each(x, links) for x in self.tangent_map_rate(q, v, coordinates))
+        T, T_rate = (_of_each(x, links) for x in self.constraints.tangent_map_rate(q, v, coordinates))
         return rate @ T + self.jacobian(link, q, frame) @ T_rate
 
     # --- whole body ---------------------------------------------------------------------------------------------
@@ -119,12 +126,6 @@ class MotionQueries(AlongLoops):
         """Jacobian of the centre of mass, (3, nv)."""
         return self._compute("com_jacobian", lambda: quantities.com_jacobian(self._tree), q=q)
 
-    @compiled_method_of(lambda model: (3, model.nv))
-    def com_jacobian_rate(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """Time derivative of `com_jacobian` along v."""
-        make = lambda: quantities.rate_of(quantities.com_jacobian(self._tree), self._tree)  # noqa: E731
-        return self._compute("com_jacobian_rate", make, q=q, v=v)
-
     @compiled_method_of(lambda model: (6,))
     def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Centroidal momentum, (6,): linear, and angular about the centre of mass, in the world's axes."""
@@ -135,33 +136,27 @@ class MotionQueries(AlongLoops):
         """Centroidal momentum per unit velocity, (6, nv)."""
         return self._compute("momentum_matrix", lambda: quantities.centroidal_matrix(self._tree), q=q)
 
-    @compiled_method_of(lambda model: (6, model.nv))
-    def momentum_matrix_rate(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """Time derivative of `momentum_matrix` along v."""
-        make = lambda: quantities.rate_of(quantities.centroidal_matrix(self._tree), self._tree)  # noqa: E731
-        return self._compute("momentum_matrix_rate", make, q=q, v=v)
-
     def energy(self, q: ArrayLike, v: ArrayLike) -> Energy:
         """Kinetic energy (with rotors) and potential energy (zero at the world's origin)."""
-        both = self.energies(q, v)
+        both = self._energies(q, v)
         if both.ndim == 1:
             return tuple.__new__(Energy, both.tolist())  # takes half as long as Energy(...)
         return Energy(both[..., 0], both[..., 1])
 
     @compiled_method_of(lambda model: (2,))
-    def energies(self, q: ArrayLike, v: ArrayLike) -> Array:
+    def _energies(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Kinetic and potential energy as an array, (..., 2)."""
-        return self._compute("energies", lambda: quantities.energies(self._tree), q=q, v=v)
+        return self._compute("_energies", lambda: quantities.energies(self._tree), q=q, v=v)
 
     def _links(self, link: str | Sequence[str]) -> str | tuple[str, ...]:
         """One name, or several."""
         if not isinstance(link, (list, tuple)):
-            self.require_link(link)  # type: ignore[arg-type]
+            self._require_link(link)  # type: ignore[arg-type]
             return link  # type: ignore[return-value]
         if not link:
             raise InputError("no link is named; give the name of a link, or a list of names.", field="link", value=link)
         for name in link:
-            self.require_link(name)
+            self._require_link(name)
         return tuple(link)
 
     def _jacobian_quantity(self, links: str | tuple[str, ...], frame: str) -> quantities.Quantity:
@@ -171,3 +166,8 @@ class MotionQueries(AlongLoops):
 def _of_each(T: Array, links: str | Sequence[str]) -> Array:
     """A matrix for each state, as it is multiplied with one or several for each state."""
     return T if isinstance(links, str) else T[..., None, :, :]
+
+
+def stacked_poses(dynamics: MotionQueries, q: ArrayLike) -> Array:
+    """`forward_kinematics` as one array, (..., frames, 4, 4)."""
+    return dynamics._stacked_poses(q)

@@ -225,7 +225,7 @@ class DeviceDynamics(Dynamics):
 
     def __init__(self, model: Any, algorithm: Algorithm = "auto", *, device: str = "cuda", **options: Any) -> None:
         super().__init__(model, algorithm, device=device, **options)
-        if self.kernels.generic or self.kernels.large:
+        if self._kernels.generic or self._kernels.large:
             raise InputError(
                 f"model {model.name!r} has {model.nv} velocities and is too large for specialised kernels, which "
                 "devices require; omit device to use the generic kernels of the CPU",
@@ -236,7 +236,7 @@ class DeviceDynamics(Dynamics):
         self.device = device_of(device)
         self._staging = _staging(device)
         self._thread_kernels: dict[tuple[str, int], ThreadKernel] = {}
-        self._quantities = DeviceQuantities(self.model, self.kernels, str(self._options["algorithm"]))
+        self._quantities = DeviceQuantities(self.model, self._kernels, str(self._options["algorithm"]))
         self._others: dict[str, Callable[[], Quantity]] = {}  # quantities computed of device arrays, by name
 
     def runs_compiled(self, name: str) -> bool:
@@ -279,7 +279,7 @@ class DeviceDynamics(Dynamics):
     ) -> Any:
         """Joint torques; see `Dynamics.inverse`. Underactuated mechanisms with loops are computed on the CPU."""
         here = partial(Dynamics.inverse, self)
-        if self.kernels.closed is not None and self._quantities.shared_inverse(bool(external), 64, False) is None:
+        if self._kernels.closed is not None and self._quantities.shared_inverse(bool(external), 64, False) is None:
             what = f"inverse dynamics of model {self.model.name!r}, which has fewer motors than degrees of freedom,"
             self._refuse_on_device(what, (q, v, a))
             return here(q, v, a, external=external)
@@ -313,7 +313,7 @@ class DeviceDynamics(Dynamics):
         For device arrays the result is a device array (N, joints, 6), tree joints first, then loop joints. Models with
         redundant constraints need double precision.
         """
-        closed = self.kernels.closed
+        closed = self._kernels.closed
         here = partial(Dynamics.joint_wrenches, self)
         if closed is not None and closed.plans.is_dense_only:
             self._refuse_on_device(f"joint wrenches of model {self.model.name!r}", (q, v, tau))
@@ -368,7 +368,7 @@ class DeviceDynamics(Dynamics):
 
     def _kernel_of(self, quantity: Quantity, bits: int = 64, **more: Any) -> ThreadKernel:
         signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
-        key = f"{self.kernels.fingerprint()}|{tree_fingerprint(self.model.full_tree)}|{quantity.name}"
+        key = f"{self._kernels.fingerprint()}|{tree_fingerprint(self.model.full_tree)}|{quantity.name}"
         return ThreadKernel(signature, quantity.trace, key, self.device, bits, **more)
 
     # --- batches ------------------------------------------------------------------------------------------------
@@ -381,7 +381,7 @@ class DeviceDynamics(Dynamics):
         out: Any,
         stream: Any,
     ) -> Any:
-        closed = self.kernels.closed
+        closed = self._kernels.closed
         if closed is not None and name != "inverse":
             closed.refuse_locked()
         more = {"external": external} if external else {}
@@ -464,7 +464,7 @@ class DeviceDynamics(Dynamics):
 
     def _is_first_batch(self, name: str) -> bool:
         """Return True for the first batch of a mechanism with loops, whose states may violate the constraints."""
-        return self.kernels.closed is not None and name not in self._seen
+        return self._kernels.closed is not None and name not in self._seen
 
     def _again(
         self, arrays: Mapping[str, ArrayView | Array], rows: Any, here: Callable[..., Any], stream: int

@@ -90,8 +90,8 @@ class Excitation:
                     guess[model.q_index(name)] = row[model.q_index(name)]
                 pose = np.array(close_loops(model, guess, hold=self.joints), dtype=np.float64)
                 q[i] = pose
-            v = self.dynamics.complete_velocity(q, dy, coordinates=self.joints)
-            return q, v, self.dynamics.complete_acceleration(q, v, ddy, coordinates=self.joints)
+            v = self.dynamics.constraints.complete_velocity(q, dy, coordinates=self.joints)
+            return q, v, self.dynamics.constraints.complete_acceleration(q, v, ddy, coordinates=self.joints)
         v, a = np.zeros((len(y), model.nv)), np.zeros((len(y), model.nv))
         columns = [model.v_index(name).start for name in self.joints]
         v[:, columns], a[:, columns] = dy, ddy

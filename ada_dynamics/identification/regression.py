@@ -42,7 +42,7 @@ class RegressionEquations:
         if not self.dynamics.model.loops:
             return TREE
         try:
-            self.dynamics.velocity_indices(ACTUATED)
+            self.dynamics.constraints.indices(ACTUATED)
         except InputError:
             return INDEPENDENT
         return ACTUATED
@@ -60,7 +60,7 @@ class RegressionEquations:
         return (
             tuple(range(self.dynamics.model.nv))
             if self.coordinates == TREE
-            else self.dynamics.velocity_indices(self.coordinates)
+            else self.dynamics.constraints.indices(self.coordinates)
         )
 
     @cached_property
@@ -85,7 +85,7 @@ class RegressionEquations:
         """Projected efforts Tᵀ τ, (N, m)."""
         if self.coordinates == TREE:
             return samples.tau
-        T = self.dynamics.tangent_map(samples.q, self.coordinates)
+        T = self.dynamics.constraints.tangent_map(samples.q, self.coordinates)
         return np.asarray((T.swapaxes(-1, -2) @ samples.tau[..., None])[..., 0])
 
     def certain(self, samples: MotionSamples) -> Array:
@@ -117,8 +117,8 @@ class RegressionEquations:
             for own, default in ((known.v, 1.0), (known.a, _ACCELERATION_RATIO))
         )
         if model.loops:
-            v = self.dynamics.complete_velocity(poses, v, coordinates=self.coordinates)
-            a = self.dynamics.complete_acceleration(poses, v, a, coordinates=self.coordinates)
+            v = self.dynamics.constraints.complete_velocity(poses, v, coordinates=self.coordinates)
+            a = self.dynamics.constraints.complete_acceleration(poses, v, a, coordinates=self.coordinates)
         return MotionSamples(np.arange(float(count)), poses, v, a, np.zeros_like(v), np.zeros(count))
 
     def _configuration(self, near: Array, rng: np.random.Generator) -> Array:
@@ -126,7 +126,7 @@ class RegressionEquations:
         if not model.loops:
             return model.random_state(rng)[0]
         for _ in range(20):
-            step = _NEARBY * rng.normal(size=model.nv) * self.dynamics.choices.units
+            step = _NEARBY * rng.normal(size=model.nv) * self.dynamics.constraints.coordinates.units
             try:
                 return np.asarray(close_loops(model, model.integrate(near, step)))
             except ModelError:  # the loops do not close

@@ -115,7 +115,7 @@ class _NormalEquations:
 
     def __init__(self, problem: IkProblem, count: int) -> None:
         nv, rows = problem.dynamics.model.nv, sum(len(t.units(problem.dynamics)) for t in problem.tasks)
-        self.along = np.zeros((count, nv, problem.dynamics.choices.mobility))
+        self.along = np.zeros((count, nv, problem.dynamics.constraints.coordinates.mobility))
         self.A = np.zeros((count, rows, self.along.shape[-1]))
         self.b = np.zeros((count, rows))
 

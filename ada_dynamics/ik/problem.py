@@ -115,14 +115,14 @@ class IkProblem:
     @cached_property
     def _free_basis(self) -> Array:
         """U N of a model without loops."""
-        return np.diag(self.dynamics.choices.units)
+        return np.diag(self.dynamics.constraints.coordinates.units)
 
     def velocity_basis(self, q: Array) -> Array:
         """Basis U N of the velocities that satisfy the loop constraints, (..., nv, mobility)."""
         if not self.dynamics.model.loops:
             return np.broadcast_to(self._free_basis, (*q.shape[:-1], *self._free_basis.shape))
-        choices = self.dynamics.choices
-        basis = null_space(self.dynamics.constraint_jacobian(q), choices.mobility).basis()
+        choices = self.dynamics.constraints.coordinates
+        basis = null_space(self.dynamics.constraints.jacobian(q), choices.mobility).basis()
         return np.asarray(choices.units[:, None] * basis)
 
     def evaluate(self, q: Array) -> Evaluation:
@@ -192,13 +192,13 @@ class IkProblem:
     @property
     def labels(self) -> tuple[str, ...]:
         """Joint names of the limited quantities."""
-        single = (self.dynamics.choices.label(int(k)) for k in self.limited_v)
+        single = (self.dynamics.constraints.coordinates.label(int(k)) for k in self.limited_v)
         return (*single, *(name for name, _ in self.angles))
 
     def initial_configuration(self, q: ArrayLike | None) -> Array:
         """Configuration with closed loops near a guess; raises ModelError if there is none."""
         model, guess = self.dynamics.model, initial_configuration(self.dynamics.model, q)
-        if self.dynamics.closure_error(guess) < _NEARLY * self.dynamics.choices.length:
+        if self.dynamics.constraints.closure_error(guess) < _NEARLY * self.dynamics.constraints.coordinates.length:
             (plain,), (closed,) = self.close_batch(guess[None])
             if closed:
                 return np.asarray(plain)
@@ -206,7 +206,7 @@ class IkProblem:
 
     def close(self, q: Array) -> Array | None:
         """Close the loops near a configuration; None if they do not close."""
-        analysis = self.dynamics.choices.analysis
+        analysis = self.dynamics.constraints.coordinates.analysis
         if analysis is None:
             return q
         (plain,), (closed,) = self.close_batch(q[None])
@@ -220,14 +220,14 @@ class IkProblem:
         dynamics, q = self.dynamics, np.array(q)
         if not dynamics.model.loops:
             return q, np.ones(len(q), dtype=np.bool_)
-        most = _OPEN * dynamics.choices.length
-        gaps = dynamics.constraint_violation(q)
+        most = _OPEN * dynamics.constraints.coordinates.length
+        gaps = dynamics.constraints.violation(q)
         size = np.max(np.abs(gaps), axis=-1, initial=0.0)
         for _ in range(_CLOSING_STEPS):
             was_closed = size <= most
-            back = np.linalg.pinv(dynamics.constraint_jacobian(q), rcond=_RANK) @ gaps[..., None]
-            moved = dynamics.model.integrate(q, -dynamics.choices.units * back[..., 0])
-            gaps_there = dynamics.constraint_violation(moved)
+            back = np.linalg.pinv(dynamics.constraints.jacobian(q), rcond=_RANK) @ gaps[..., None]
+            moved = dynamics.model.integrate(q, -dynamics.constraints.coordinates.units * back[..., 0])
+            gaps_there = dynamics.constraints.violation(moved)
             there = np.max(np.abs(gaps_there), axis=-1, initial=0.0)
             # Near a singular configuration a further step can increase a violation.
             taken = ~was_closed | (there < size)
@@ -248,7 +248,7 @@ class IkProblem:
     def integrate(self, q: Array, step: Array) -> Array | None:
         """Integrate a step along the loop constraints and close the loops; limits are met exactly without loops."""
         at = self.dynamics.model.integrate(q, step)
-        if self.dynamics.choices.analysis is None:
+        if self.dynamics.constraints.coordinates.analysis is None:
             at[self.limited_q] = np.clip(at[self.limited_q], *self._reachable(q))
             self._clip_angles(q, at)
             return at

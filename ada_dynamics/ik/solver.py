@@ -224,7 +224,7 @@ def ik_results(
     largest = np.stack([np.max(np.abs(x), axis=-1, initial=0.0) for x in counted], axis=-1)
     satisfied = (largest <= tolerance) & (violation <= WITHIN)[..., None]
     reached = np.asarray(satisfied[..., [task in problem.levels[0] for task in tasks]].all(axis=-1))
-    closure = np.asarray(dynamics.closure_error(q))
+    closure = np.asarray(dynamics.constraints.closure_error(q))
     return IkResults(q, reached, satisfied, distance, angle, residual, violation, closure, steps, start)
 
 

@@ -22,6 +22,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import velocities_of
 from ada_dynamics.constraints.tangent_map import units_of_rates
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import require_link
 from ada_dynamics.dynamics.poses import ways_and_turns
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.description import WORLD_LINK
@@ -100,7 +101,7 @@ class Task(ABC):
                 value=self.level,
                 allowed="a whole number",
             )
-        return found * np.where(np.array(units) == METRES, 1.0 / dynamics.choices.length, 1.0)
+        return found * np.where(np.array(units) == METRES, 1.0 / dynamics.constraints.coordinates.length, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +121,9 @@ class LinkTask(Task):
 
     def validate(self, dynamics: Dynamics) -> None:
         """Raise an InputError if the model or the goal does not suit the task."""
-        dynamics.require_link(self.link)
+        require_link(dynamics, self.link)
         if self.relative_to != WORLD_LINK:
-            dynamics.require_link(self.relative_to)
+            require_link(dynamics, self.relative_to)
         _array("point", self.point, (3,))
         goal = self.goal_pose()
         for number, R in enumerate(np.reshape(goal, (-1, 4, 4))[:, :3, :3]):

@@ -81,7 +81,10 @@ def velocity(
     missing = tuple((gain * task.residual(dynamics, at) - task.jacobian(dynamics, at) @ step) / dt for task in order)
     moved = np.concatenate([step, problem.angle_jacobian(at, step[:, None])[:, 0]])
     held = np.flatnonzero((moved <= lower + 1e-9 * dt) | (moved >= upper - 1e-9 * dt))
-    labels = [*map(dynamics.choices.label, range(dynamics.model.nv)), *(name for name, _ in problem.angles)]
+    labels = [
+        *map(dynamics.constraints.coordinates.label, range(dynamics.model.nv)),
+        *(name for name, _ in problem.angles),
+    ]
     return VelocityStep(step / dt, missing, tuple(dict.fromkeys(labels[k] for k in held)), is_feasible)
 
 

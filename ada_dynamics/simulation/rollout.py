@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.projection import CLOSED
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.execution import run_pieces
 from ada_dynamics.simulation.checks import Uncopied, is_positive, whole_steps
@@ -180,7 +181,7 @@ def _starts(motion: Motion, q: ArrayLike, v: ArrayLike | None) -> Array:
     speeds = np.zeros((len(positions), model.nv)) if v is None else np.asarray(v, dtype=np.float64)
     if speeds.shape != (len(positions), model.nv):
         raise InputError(f"v has shape {speeds.shape}; it must be ({len(positions)}, {model.nv}), as q has rows.")
-    is_free = motion.system.dynamics.kernels.closed is None and not model.has_manifold_coordinates
+    is_free = kernels_of(motion.system.dynamics).closed is None and not model.has_manifold_coordinates
     if is_free and positions.shape[1] == model.nq and np.isfinite(positions).all() and np.isfinite(speeds).all():
         return np.hstack([positions, speeds])
     rows, at_rest = [], _closed_at_rest(motion, positions, speeds)
@@ -197,7 +198,7 @@ def _starts(motion: Motion, q: ArrayLike, v: ArrayLike | None) -> Array:
 
 def _closed_at_rest(motion: Motion, q: Array, v: Array) -> Array:
     """True, start by start, where there is nothing to be taken off the loops."""
-    closed = motion.system.dynamics.kernels.closed
+    closed = kernels_of(motion.system.dynamics).closed
     if closed is None:
         return np.zeros(len(q), dtype=bool)
     gaps = np.max(np.abs(closed.gaps(np.ascontiguousarray(q))), axis=-1, initial=0.0)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import TREE, Coordinates
 from ada_dynamics.dynamics.arguments import as_array, common_batch
+from ada_dynamics.dynamics.constraint_queries import state_map_and_nearness, warn_if_digits_are_lost
 from ada_dynamics.errors import InputError, SingularConfigurationError
 from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
 from ada_dynamics.simulation.methods import METHODS
@@ -168,13 +169,13 @@ class Steps:
             return found
         dynamics, nq, kept = self.system.dynamics, self.model.nq, self.kept(coordinates)
         q, v = map(np.ascontiguousarray, np.split(X, [nq], axis=1))
-        changes, is_near = dynamics.changes_and_nearness(q, v, coordinates)
+        changes, is_near = state_map_and_nearness(dynamics, q, v, coordinates)
 
         def result(i: int, q: Array) -> tuple[Array]:
-            return (found.A[i][kept] @ dynamics.changes(q, v[i], coordinates),)
+            return (found.A[i][kept] @ dynamics.constraints.state_map(q, v[i], coordinates),)
 
         if is_near.any():
-            dynamics.warn_if_digits_are_lost("derivatives of steps", q, is_near, result)
+            warn_if_digits_are_lost(dynamics, "derivatives of steps", q, is_near, result)
         return Linear(found.after, found.A[:, kept] @ changes, found.B[:, kept], found.P[:, kept])
 
     def kept(self, coordinates: Coordinates) -> list[int]:
@@ -182,7 +183,7 @@ class Steps:
         nv = self.model.nv
         if coordinates == TREE:
             return list(range(2 * nv))
-        own = self.system.dynamics.velocity_indices(coordinates)
+        own = self.system.dynamics.constraints.indices(coordinates)
         return [*own, *(nv + j for j in own)]
 
     def changes(self, X: Array, coordinates: Coordinates) -> Array:
@@ -190,7 +191,7 @@ class Steps:
         nq, nv = self.model.nq, self.model.nv
         if coordinates == TREE:
             return np.broadcast_to(np.eye(2 * nv), (len(X), 2 * nv, 2 * nv))
-        return self.system.dynamics.changes(
+        return self.system.dynamics.constraints.state_map(
             np.ascontiguousarray(X[:, :nq]), np.ascontiguousarray(X[:, nq:]), coordinates
         )
 

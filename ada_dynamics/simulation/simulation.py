@@ -18,7 +18,7 @@ from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.contact.wrenches import contact_frames
 from ada_dynamics.display import View, open_page
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.computation import Algorithm
+from ada_dynamics.dynamics.computation import Algorithm, options_of
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
@@ -422,7 +422,7 @@ class Simulation(Uncopied, DerivativesOfMotion):
         info: dict[str, object] = {
             "integrator": self.method.name,
             "step": self.step_length,
-            "algorithm": self.dynamics.options["algorithm"],
+            "algorithm": options_of(self.dynamics)["algorithm"],
             "log_every": self.motion.log_every,
             "version": __version__,
         }

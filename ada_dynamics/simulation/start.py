@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.kernels import tree_fingerprint
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
@@ -59,13 +60,13 @@ def on_loops(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[Arra
     Raises:
         InputError: it is off by more than rounding.
     """
-    closed = dynamics.kernels.closed
+    closed = kernels_of(dynamics).closed
     if closed is None:
         return q, v
     nearest, allowed = dynamics.project_to_constraints(q, v)
     gap, left = (float(np.max(np.abs(closed.gap(at)), initial=0.0)) for at in (q, nearest))
     if gap > max(OPEN, BEYOND_ROUNDING * left):
-        state = dynamics.loop_state(q)
+        state = dynamics.constraints.state(q)
         gaps = {name: float(np.max(np.abs(g))) for name, g in state.violation.items()}
         shown = ", ".join(f"{name!r} by {gap:.3g}" for name, gap in gaps.items() if gap > 0.1 * OPEN)
         raise InputError(
@@ -83,15 +84,15 @@ def on_loops(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[Arra
 
 def refuse_undetermined(model: Model, dynamics: Dynamics, q: Array, v: Array) -> None:
     """Refuse to go on where nothing can move, or where it is not determined which way."""
-    closed = dynamics.kernels.closed
+    closed = kernels_of(dynamics).closed
     if closed is None:
         return
     if closed.analysis.mobility == 0:
         raise InputError(f"model {model.name!r}: its loops leave nothing to move (see: ada check); remove one of them.")
     if np.any(np.abs(v) > AT_REST):
         return
-    if dynamics.loop_state(q).is_singular:
-        ways = dynamics.tangents(q)
+    if dynamics.constraints.state(q).is_singular:
+        ways = dynamics.constraints.branch_directions(q)
         shown = "; ".join(np.array2string(way, precision=4, separator=", ", suppress_small=True) for way in ways)
         raise InputError(
             f"model {model.name!r} is at rest in a singular pose, where its motion is not determined"

@@ -18,7 +18,8 @@ from ada_dynamics.algorithms.rnea import inverse_dynamics
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.dynamics.closed import LATE
-from ada_dynamics.dynamics.computation import Algorithm
+from ada_dynamics.dynamics.computation import Algorithm, kernels_of, options_of
+from ada_dynamics.dynamics.front import forward_on_bodies
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.dynamics.quantities.base import Quantity, position_rates
 from ada_dynamics.dynamics.quantities.equations import order_tag
@@ -50,8 +51,8 @@ class System:
         self._tier = tier
         self.model = model
         self.dynamics = dynamics
-        self.kernels = dynamics.kernels
-        closed = dynamics.kernels.closed
+        self.kernels = kernels_of(dynamics)
+        closed = kernels_of(dynamics).closed
         plans = closed.plans.following if closed else {}
         following = next((plan.weights + 1 for plan in plans.values()), 0)
         self.equations = Equations(_with_friction(tree_of(dynamics), model), loads, following)
@@ -173,7 +174,7 @@ class System:
             return closed.quantity(self._candidate, self._wrenches, multipliers=False).name
         if closed is not None:
             return f"{self._solver_name}{wrenches}"
-        return f"{self.dynamics.options['algorithm']}{order_tag(self.kernels.order)}"
+        return f"{options_of(self.dynamics)['algorithm']}{order_tag(self.kernels.order)}"
 
     @property
     def _wrenches(self) -> bool:
@@ -210,7 +211,7 @@ class System:
             return np.full(self.size, np.nan), False
         if closed is None:
             try:
-                a = self.dynamics.forward_on_bodies(*at, flat)
+                a = forward_on_bodies(self.dynamics, *at, flat)
             except InputError:  # such as an angle without digits left: no motion goes on from here
                 return np.full(self.size, np.nan), False
         else:
@@ -300,7 +301,7 @@ def dynamics_for(model: Model, algorithm: Algorithm, q: Array) -> Dynamics:
         return Dynamics(model, algorithm)
     try:
         usual = Dynamics(model, algorithm)
-        closed = usual.kernels.closed
+        closed = kernels_of(usual).closed
         assert closed is not None
         if closed.plans.is_dense_only:
             return usual
@@ -314,12 +315,12 @@ def dynamics_for(model: Model, algorithm: Algorithm, q: Array) -> Dynamics:
     own = Dynamics(model, algorithm, q0=q)
     # In a singular pose no plan would hold. What is singular for the usual plans may be another way of assembly, with
     # another mobility (a parallelogram with three cranks has two).
-    return usual if own.loop_state(q).is_singular else own
+    return usual if own.constraints.state(q).is_singular else own
 
 
 def tree_of(dynamics: Dynamics) -> Tree:
     """The mechanism in whose bodies' axes loads act."""
-    kernels = dynamics.kernels
+    kernels = kernels_of(dynamics)
     if kernels.generic:
         return dynamics.model.uniform_tree
     return kernels.tree if kernels.closed is None else kernels.closed.tree

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import require_link
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import pose_of
 
@@ -68,7 +69,7 @@ class SensorMotion:
         Raises:
             InputError: there is no such link.
         """
-        dynamics.require_link(link)
+        require_link(dynamics, link)
         self._dynamics, self._link = dynamics, link
         self._sensor = pose_of(xyz, rpy)
         self._gravity = np.array(dynamics.model.gravity, dtype=np.float64)

@@ -18,6 +18,7 @@ from ada_dynamics.contact.wrenches import ContactFrame
 from ada_dynamics.drawing.colours import gap_colour
 from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Colour, Mark, MarkKind, arrow_mark
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model, reach_of
@@ -67,7 +68,7 @@ class Marks:
         self._frames = dict(contact_frames or {})
         self._contacts = {name: i for i, name in enumerate(self._frames)}
         self._ground = ground
-        self._numbers = CompiledConstraintSet(dynamics.kernels) if model.loops else None
+        self._numbers = CompiledConstraintSet(kernels_of(dynamics)) if model.loops else None
         self._size = reach_of(model)
         strength = float(np.linalg.norm(model.gravity)) or float(np.linalg.norm(STANDARD_GRAVITY))
         self._weight = (model.total_mass or 1.0) * strength
@@ -75,7 +76,7 @@ class Marks:
 
     def at(self, state: LoadedState) -> list[Mark]:
         """Args: what is drawn."""
-        poses = self._dynamics.poses(state.q)
+        poses = self._dynamics.forward_kinematics(state.q)
         made = [*self._of_joints(state, poses), *self._of_loops(state, poses), *self._of_balance(state)]
         made += self._sphere("com", 0, self._dynamics.com(state.q), _POINT, _MASS)
         return [mark for mark in made if np.isfinite(mark.points).all()]

@@ -15,6 +15,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.motion_queries import stacked_poses
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.elements import Joint
@@ -111,7 +112,7 @@ class StateMessages:
         moving = [joint for joint in model.joints.values() if joint.kind != Fixed.kind]
         self._fixed = [joint for joint in model.joints.values() if joint.kind == Fixed.kind]
         self._root = None if _is_carried(model) else model.root
-        place = {link: i for i, link in enumerate(dynamics.poses(model.neutral()))}
+        place = {link: i for i, link in enumerate(dynamics.forward_kinematics(model.neutral()))}
         self._parents = np.array([place[joint.parent] for joint in moving])
         self._children = np.array([place[joint.child] for joint in moving])
         self._prefix, self._base_pose = prefix, tuple(base_pose)
@@ -142,7 +143,7 @@ class StateMessages:
 
         A quaternion keeps its sign from one message to the next, so that it turns steadily.
         """
-        poses = self._dynamics.stacked_poses(state.q)
+        poses = stacked_poses(self._dynamics, state.q)
         parents, between = poses.take(self._parents, axis=0), poses.take(self._children, axis=0)[:, :3]
         between[:, :, 3] -= parents[:, :3, 3]
         between = parents[:, :3, :3].transpose(0, 2, 1) @ between  # rotation, and place beside it

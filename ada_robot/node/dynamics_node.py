@@ -9,6 +9,7 @@ from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import options_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model, motor_joints
 from ada_dynamics.simulation.defaults import Scene
@@ -165,7 +166,7 @@ class DynamicsNode(Node):
         assert self.loop is not None
         self.get_logger().info(
             f"{model.name}: {model.nv} velocities, {len(plant.motors)} motors, {settings.physics_rate:g} Hz "
-            f"({plant.simulation.method.name}, {plant.dynamics.options['algorithm']}), joint_states at "
+            f"({plant.simulation.method.name}, {options_of(plant.dynamics)['algorithm']}), joint_states at "
             f"{settings.physics_rate / self.loop.every:g} Hz, compiled in {self.loop.compiled_for:.1f} s"
             + (", paused" if settings.start_paused else "")
         )

@@ -72,7 +72,7 @@ def loop_status(model: Model, loop: PlantLoop) -> Callable[[], Status]:
         if not loop.is_ready:
             return Status(Level.OK, "the physics does not run yet", {"loops": ", ".join(names)})
         dynamics = loop.plant.dynamics
-        gap = float(np.max(dynamics.closure_error(loop.latest.q)))
+        gap = float(np.max(dynamics.constraints.closure_error(loop.latest.q)))
         values = {"largest gap [m, rad]": gap, "loops": ", ".join(names)}
         if gap > WIDEST_GAP:
             return Status(Level.ERROR, f"a loop is open by {gap:.3g} [m, rad]", values)

@@ -147,7 +147,7 @@ class StateOfRobot:
                 warnings.simplefilter("ignore", SingularConfigurationWarning)
                 warnings.simplefilter("ignore", ConstraintViolationWarning)
                 q, v = self._closed.project_to_constraints(q, v)
-                is_closed = float(np.max(self._closed.closure_error(q))) < _WIDEST
+                is_closed = float(np.max(self._closed.constraints.closure_error(q))) < _WIDEST
         except (AdaError, np.linalg.LinAlgError):
             return None
         if not is_closed:

@@ -53,7 +53,7 @@ class Ghost:
             return
         if self._shown is None or not np.array_equal(at, self._shown):
             self._shown = at
-            self._drawn().move(np.array(list(self._scene.dynamics.poses(at).values())))
+            self._drawn().move(np.array(list(self._scene.dynamics.forward_kinematics(at).values())))
         self._set_visible(True)
 
     def positions(self) -> Array:
@@ -71,7 +71,7 @@ class Ghost:
     def _drawn(self) -> Batches:
         if self._batches is None:
             model = self._scene.model
-            rows = {link: i for i, link in enumerate(self._scene.dynamics.poses(model.neutral()))}
+            rows = {link: i for i, link in enumerate(self._scene.dynamics.forward_kinematics(model.neutral()))}
             parts = [replace(part, rgba=COLOUR, scale=_SHRUNK * part.scale) for part in self._scene.parts]
             self._batches = Batches(self._page.scene, parts, rows, NODE)
         return self._batches

@@ -207,7 +207,7 @@ class PlaybackPage:
 
     def _forces(self, row: int) -> tuple[list[Arrow], Array | None]:
         """Forces on the robot in a row, in the world, and the polygon on which it stands."""
-        poses = self.log.dynamics.poses(self.log.q[row])
+        poses = self.log.dynamics.forward_kinematics(self.log.q[row])
         arrows, feet = [], []
         for link, wrenches in self.log.external.items():
             pose = poses[link]

@@ -16,6 +16,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.constraints.closure import CLOSED, gauss_newton
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
@@ -59,7 +60,7 @@ class Posing:
         """
         self.model = model
         self.q = np.array(close_loops(model, q))
-        self._numbers = CompiledConstraintSet((dynamics or Dynamics(model)).kernels) if model.loops else None
+        self._numbers = CompiledConstraintSet(kernels_of(dynamics or Dynamics(model))) if model.loops else None
         self._tolerance = CLOSED * (1.0 if self._numbers is None else max(1.0, self._numbers.length))
         self._leading = self._independent()
         self.knobs = [knob for name in model.joint_names for knob in self._knobs_of(name)]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.errors import AdaError, ModelError
 from ada_dynamics.model.description import BASES, Base
@@ -237,11 +238,11 @@ def _compiled(model: Model) -> Dynamics:
     """Poses, energies and gaps of loops are computed once, so that a page does not wait for them later."""
     dynamics = Dynamics(model)
     q = model.neutral()
-    dynamics.poses(q)
+    dynamics.forward_kinematics(q)
     dynamics.energy(q, np.zeros(model.nv))
     dynamics.com(q)
     if model.loops:
-        CompiledConstraintSet(dynamics.kernels).violation(q)
+        CompiledConstraintSet(kernels_of(dynamics)).violation(q)
     return dynamics
 
 

@@ -110,7 +110,7 @@ class RobotPage:
             return
         self._read(seen)
         try:
-            dynamics.poses(self.q)
+            dynamics.forward_kinematics(self.q)
         except AdaError:
             self.q, self.v = self.model.neutral(), None
         else:

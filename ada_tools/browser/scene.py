@@ -13,6 +13,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.colours import gap_colour
 from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Mark, MarkKind, arrow_mark
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.model.model import Model, reach_of
 from ada_tools.browser.batch import Batch, Batches
@@ -66,7 +67,7 @@ class Scene:
         self._server = server
         self._ground = ground
         self.weight = max(model.total_mass * float(np.linalg.norm(model.gravity)), 1.0)
-        rows = {link: i for i, link in enumerate(self.dynamics.poses(model.neutral()))}
+        rows = {link: i for i, link in enumerate(self.dynamics.forward_kinematics(model.neutral()))}
         self.parts = parts_of(model)
         self.batches = Batches(server.scene, self.parts, rows)
         self._loops = _LoopMarks(server.scene, self, rows) if model.loops else None
@@ -90,7 +91,7 @@ class Scene:
             polygon: corners of the support polygon (n, 3), in order.
         """
         at = np.asarray(q, dtype=np.float64)
-        self.poses = self.dynamics.poses(at)
+        self.poses = self.dynamics.forward_kinematics(at)
         stacked = np.array(list(self.poses.values()))
         if not self._is_set_up:
             self.frame([at])
@@ -191,7 +192,7 @@ class Scene:
         self._is_set_up = True
         seen = []
         for q in several:
-            poses = np.array(list(self.dynamics.poses(np.asarray(q, dtype=np.float64)).values()))
+            poses = np.array(list(self.dynamics.forward_kinematics(np.asarray(q, dtype=np.float64)).values()))
             self.batches.move(poses)
             seen += [poses[:, :3, 3], self.part_positions()]
         drawn = np.concatenate(seen)
@@ -234,7 +235,7 @@ class _LoopMarks:
 
     def __init__(self, scene: Any, owner: Scene, rows: dict[str, int]) -> None:
         loops = list(owner.model.loops.values())
-        self._numbers = CompiledConstraintSet(owner.dynamics.kernels)
+        self._numbers = CompiledConstraintSet(kernels_of(owner.dynamics))
         names = [name for name, _, _ in self._numbers.rows]
         self._firsts = [names.index(loop.name) for loop in loops]  # of each loop's conditions, which are in a row
         self.gaps: dict[str, float] = dict.fromkeys(owner.model.loop_names, 0.0)

@@ -21,6 +21,7 @@ from ada_dynamics.constraints.plans import make_plans
 from ada_dynamics.drawing.plots import check_suffix, figure_context, save
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import Algorithm
+from ada_dynamics.dynamics.front import kernel_of
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function, trace
@@ -192,7 +193,7 @@ def _usual(model: Model, rows: cut_selection.Rows, guess: Array | None) -> dict[
         return lambda: trace(name, inputs, lambda q, v, tau: {"a": solve(tree, q, v, tau)})
 
     def closed(algorithm: Algorithm) -> Function:
-        kernel = Dynamics(model, algorithm, q0=guess).kernel("forward")
+        kernel = kernel_of(Dynamics(model, algorithm, q0=guess), "forward")
         assert isinstance(kernel, Kernel)
         return kernel.function
 

@@ -13,6 +13,7 @@ import numpy as np
 from ada_dynamics import ik
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import require_link
 from ada_dynamics.errors import InputError
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.model import Model
@@ -53,7 +54,7 @@ def measure(dynamics: Dynamics, link: str, start: Array, count: int, seed: int =
         count: of goals: poses that random positions within the limits have; near the start where there are loops.
         seed: of the goals.
     """
-    dynamics.require_link(link)
+    require_link(dynamics, link)
     goals = _goals(dynamics, link, start, count, np.random.default_rng(seed))
     settings: dict[str, Any] = {"tolerance": TOLERANCE, "max_steps": MOST_STEPS}
     enough = goals[np.arange(64) % count]  # for batch code, which is compiled from here on
@@ -85,11 +86,11 @@ def _goals(dynamics: Dynamics, link: str, start: Array, count: int, rng: np.rand
     if not model.loops:
         return np.array(dynamics.pose(link, np.array([model.random_state(rng)[0] for _ in range(count)])))
     there: list[Array] = []
-    unit = dynamics.choices.units[list(dynamics.velocity_indices())]
+    unit = dynamics.constraints.coordinates.units[list(dynamics.constraints.indices())]
     while len(there) < count:
-        y = rng.uniform(-NEAR, NEAR, dynamics.choices.mobility) * unit
+        y = rng.uniform(-NEAR, NEAR, dynamics.constraints.coordinates.mobility) * unit
         q, _ = dynamics.project_to_constraints(
-            model.integrate(start, dynamics.tangent_map(start) @ y), np.zeros(model.nv)
+            model.integrate(start, dynamics.constraints.tangent_map(start) @ y), np.zeros(model.nv)
         )
         there.append(dynamics.pose(link, q))
     return np.array(there)

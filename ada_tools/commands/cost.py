@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from ada_dynamics import expr
 from ada_dynamics.dynamics import Dynamics, quantities
+from ada_dynamics.dynamics.computation import kernels_of
+from ada_dynamics.dynamics.front import kernel_of
 from ada_dynamics.errors import ModelError
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.model import Model
@@ -27,10 +29,10 @@ def cost_section(model: Model, guess: NDArray[np.float64] | None = None) -> tupl
         return {}, ["nothing moves"]
     try:
         dynamics = Dynamics(model, q0=guess)
-        algorithm, forward, inverse = dynamics.algorithm, dynamics.kernel("forward"), dynamics.kernel("inverse")
+        algorithm, forward, inverse = dynamics.algorithm, kernel_of(dynamics, "forward"), kernel_of(dynamics, "inverse")
     except ModelError as problem:
         return {"problem": str(problem)}, [str(problem)]
-    if not isinstance(forward, Kernel) or not isinstance(inverse, Kernel) or dynamics.kernels.large:
+    if not isinstance(forward, Kernel) or not isinstance(inverse, Kernel) or kernels_of(dynamics).large:
         text = f"generic kernels serve the {model.nv} velocities of this model: code of its own would be too large"
         return {"kernel": "generic"}, [text]
     made = {

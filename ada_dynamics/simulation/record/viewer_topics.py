@@ -100,7 +100,7 @@ class ViewerTopics:
 
     def _transforms(self, rows: Array) -> dict[str, Array]:
         q = np.ascontiguousarray(self._content.split(rows)[1])
-        poses = self._dynamics.poses(q)
+        poses = self._dynamics.forward_kinematics(q)
         found = {link: _translation_and_rotation(poses[link]) for link in self._links}
         for name, frame in self._places.items():
             place = np.zeros((len(q), 7))
@@ -115,7 +115,7 @@ class ViewerTopics:
         return np.stack([kinetic, potential, kinetic + potential], axis=1)
 
     def _gap(self, rows: Array) -> Array:
-        return self._dynamics.closure_error(self._content.split(rows)[1])[:, None]
+        return self._dynamics.constraints.closure_error(self._content.split(rows)[1])[:, None]
 
 
 def _translation_and_rotation(poses: Array) -> Array:

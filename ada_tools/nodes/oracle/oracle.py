@@ -17,6 +17,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.actuation import motor_efforts
 from ada_dynamics.constraints.singular import SINGULAR, directions
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.description import BASES
@@ -106,9 +107,9 @@ class Oracle:
         ]
         self._theirs = PinocchioModel(model)
         self._ours = ours or Dynamics(model, algorithm_for(model, algorithm), q0=q if model.loops else None)
-        closed = self._ours.kernels.closed
+        closed = kernels_of(self._ours).closed
         if closed is not None:
-            self._loops, self._rank = CompiledConstraintSet(self._ours.kernels), closed.analysis.rank
+            self._loops, self._rank = CompiledConstraintSet(kernels_of(self._ours)), closed.analysis.rank
 
     def compare(self, q: Array, v: Array, tau: Array) -> Verdict:
         """Both engines in one state.

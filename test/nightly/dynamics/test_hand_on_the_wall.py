@@ -65,7 +65,11 @@ def test_pinocchio_and_mujoco_agree_on_the_hand_on_the_wall() -> None:
 def test_momentum_changes_by_weight_and_by_what_ground_and_wall_exert() -> None:
     case = on_the_wall("spherical")
     dynamics = ada.Dynamics(case.model)
-    wrenches, poses, com = dynamics.joint_wrenches(*case.state), dynamics.poses(case.q), dynamics.com(case.q)
+    wrenches, poses, com = (
+        dynamics.joint_wrenches(*case.state),
+        dynamics.forward_kinematics(case.q),
+        dynamics.com(case.q),
+    )
     total = np.concatenate([case.model.total_mass * np.array(case.model.gravity), np.zeros(3)])
     for name, loop in case.model.loops.items():
         place = poses[loop.child]

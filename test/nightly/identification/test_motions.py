@@ -39,7 +39,7 @@ def driven(model: ada.Model, way: Excitation, seconds: float, stiffness: float =
         y, dy, ddy = way.joint_trajectory(t)
         tau = np.zeros(model.nv)
         wanted = ddy + stiffness * (y - q[columns]) + 2.0 * stiffness**0.5 * (dy - v[places])
-        a = plain.complete_acceleration(q, v, wanted, coordinates=way.joints) if model.loops else wanted
+        a = plain.constraints.complete_acceleration(q, v, wanted, coordinates=way.joints) if model.loops else wanted
         tau[places] = plain.inverse(q, v, a)[places]
         return tau
 

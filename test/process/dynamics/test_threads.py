@@ -13,6 +13,7 @@ import pytest
 from random_trees import random_tree
 
 import ada_dynamics as ada
+from ada_dynamics.dynamics.front import kernel_of
 
 THREADS, STATES = 8, 24
 CASES: dict[str, tuple[Callable[[], ada.Model], dict[str, Any]]] = {
@@ -122,7 +123,7 @@ def test_threads_that_meet_at_the_first_call_share_one_kernel(name, monkeypatch,
     kernels: list[Any] = []
 
     def work(number: int) -> list[str]:
-        kernels.append(shared.kernel("forward"))
+        kernels.append(kernel_of(shared, "forward"))
         shared.forward(q, v, u)
         return [] if shared.algorithm in ("aba", "crba", "lanes") else [shared.algorithm]
 

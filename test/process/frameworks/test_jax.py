@@ -10,6 +10,7 @@ from random_trees import sprung_chain
 from refused import refused
 
 import ada_dynamics as ada
+from ada_dynamics.dynamics.ambient import ambient_of
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 jax.config.update("jax_enable_x64", True)
@@ -27,7 +28,7 @@ def test_values_and_gradients_are_the_librarys_under_jit_and_vmap(name):
     weighted = lambda *x: (w * adapter.forward(dynamics, *x)).sum()  # noqa: E731
     by_q, by_v, by_tau = jax.jit(jax.grad(weighted, argnums=(0, 1, 2)))(q, v, tau)
     found = dynamics.forward_derivatives(q, v, tau)
-    velocities = dynamics.ambient.velocity_gradient(q, np.asarray(by_q))
+    velocities = ambient_of(dynamics).velocity_gradient(q, np.asarray(by_q))
     for mine, matrix in zip((velocities, by_v, by_tau), found, strict=True):
         assert np.max(np.abs(np.asarray(mine) - (w[:, None] @ matrix)[:, 0])) < 1e-11 * np.max(np.abs(matrix))
 

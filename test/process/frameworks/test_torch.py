@@ -9,6 +9,7 @@ from framework_states import states
 from refused import refused
 
 import ada_dynamics as ada
+from ada_dynamics.dynamics.ambient import ambient_of
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 import ada_dynamics.torch as adapter  # noqa: E402
@@ -33,7 +34,7 @@ def test_gradients_are_those_of_forward_derivatives(name):
     given, w = tensors(q, v, tau), np.random.default_rng(5).normal(size=v.shape)
     (adapter.forward(dynamics, *given) * torch.tensor(w)).sum().backward()
     found = dynamics.forward_derivatives(q, v, tau)
-    by_q = dynamics.ambient.velocity_gradient(q, given[0].grad.numpy())
+    by_q = ambient_of(dynamics).velocity_gradient(q, given[0].grad.numpy())
     for mine, matrix in zip((by_q, given[1].grad.numpy(), given[2].grad.numpy()), found, strict=True):
         wanted = (w[:, None] @ matrix)[:, 0]
         assert np.max(np.abs(mine - wanted)) < 1e-11 * max(1.0, np.max(np.abs(matrix)))

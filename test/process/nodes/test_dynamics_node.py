@@ -318,7 +318,7 @@ def test_bad_messages_are_refused_counted_and_move_nothing(ros):
     at = node.loop.plant.model.q_index(motor).start
     publishers["set_state"].publish(JointState(name=[motor], position=[float(start[at]) + 0.1]))
     ros.wait(lambda: node.loop.latest.q[at] != start[at], what="the new pose")
-    assert node.loop.plant.dynamics.closure_error(node.loop.latest.q) < 1e-10
+    assert node.loop.plant.dynamics.constraints.closure_error(node.loop.latest.q) < 1e-10
 
 
 def test_a_motion_that_diverges_is_an_error_with_the_last_good_state_and_reset_leads_back(ros):

@@ -64,7 +64,9 @@ def test_passive_joints_of_a_motion_table_follow_from_its_closed_loops(hexa):
         assert state.q[rows].tolist() == position.tolist(), "as measured, to the last digit"
         # rock-heavy motors give way by gap/1e6, and a gap is at most the way of one step, 0.02 rad
         assert np.abs(model.difference(q, state.q)).max() < 1e-7
-        assert dynamics.closure_error(model.integrate(state.q, 1e-4 * state.v)) < 1e-7, "speeds keep the loops closed"
+        assert dynamics.constraints.closure_error(model.integrate(state.q, 1e-4 * state.v)) < 1e-7, (
+            "speeds keep the loops closed"
+        )
         assert np.abs(state.v[[model.v_index(name).start for name in model.actuated]] - velocity).max() < 1e-5
 
 
@@ -73,7 +75,7 @@ def test_a_jump_of_the_cranks_closes_the_loops_again_and_an_impossible_one_keeps
     whole, zero = StateOfRobot(model, model.actuated, start), np.zeros(6)
     before = whole.at(0.0, start[rows], zero, zero)
     state = whole.at(0.1, start[rows] + 0.5, zero, zero)
-    assert not whole.problem and ada.Dynamics(model).closure_error(state.q) < 1e-6
+    assert not whole.problem and ada.Dynamics(model).constraints.closure_error(state.q) < 1e-6
     assert state.q[2] < start[2] - 0.05, "all cranks down: the plate is lower"
     before = whole.at(0.2, start[rows], zero, zero)
     wrong = start[rows] + np.array([2.5, -1.0, 0.0, 2.5, 0.0, -1.0])

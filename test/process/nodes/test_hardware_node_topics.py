@@ -156,7 +156,7 @@ def test_frames_of_the_robot_follow_its_joints(ros, fleet):
     ros.wait(lambda: fleet.robot.measure() or (static and moving), what="frames")
     assert static.newest().transforms[0].header.frame_id == "world"
     model = ada.load("pa10")
-    poses = ada.Dynamics(model).poses(AT)
+    poses = ada.Dynamics(model).forward_kinematics(AT)
     by_child = {one.child_frame_id: one for both in (static, moving) for one in both.newest().transforms}
     for joint in model.joints.values():
         one = by_child[joint.child]

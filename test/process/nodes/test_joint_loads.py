@@ -84,7 +84,7 @@ def test_the_wrenches_of_its_joints_explain_how_each_link_moves(name):
     row = row._replace(external={pushed: rng.normal(size=6)}, contact=contact)
     loads = JointLoads(model, dynamics, contact_frames=frames)
     found = loads.at(row)
-    poses = dynamics.poses(row.q)
+    poses = dynamics.forward_kinematics(row.q)
     applied = {pushed: row.external[pushed].copy()}
     for name, frame in frames.items():
         add_contact(applied, poses, frame, contact[name])

@@ -94,7 +94,7 @@ def test_viewers_get_joints_transforms_energy_gap_and_wrenches(tmp_path):
 def test_transforms_are_the_poses_of_all_links_and_contacts(tmp_path):
     log = motion("floating")
     message = decoded(log.to_mcap(tmp_path / "run.mcap"))["/tf"][25][1]
-    poses = {link: T for link, T in log.dynamics.poses(log.q[25]).items() if link != "world"}
+    poses = {link: T for link, T in log.dynamics.forward_kinematics(log.q[25]).items() if link != "world"}
     found = {one.child_frame_id: one for one in message.transforms}
     assert set(found) == {*poses, "contact/heel", "contact/toe"}
     assert all(one.header.frame_id == "world" for one in message.transforms)

@@ -193,7 +193,7 @@ def test_zero_moment_point_is_that_of_the_rates_of_momentum() -> None:
     found = fixed_feet_of(log)
     com, wrench = ground_wrench(log.dynamics, log.q, log.v, log.a, log.external)
     about_origin = wrench[:, 3:] + np.cross(com, wrench[:, :3])
-    foot, at = model.links["right_foot"], log.dynamics.poses(log.q[0])["right_foot"]
+    foot, at = model.links["right_foot"], log.dynamics.forward_kinematics(log.q[0])["right_foot"]
     weight = np.array([0.0, 0.0, foot.mass * 9.81])
     force = wrench[:, :3] + weight
     moment = about_origin + np.cross(at[:3, 3] + at[:3, :3] @ foot.com, weight)

@@ -76,7 +76,9 @@ def test_the_motor_s_share_of_a_slider_crank_is_its_closed_form(angle):
     slide = crank * np.cos(angle) + rod * np.cos(t) * of_rod
     found = singularity_distance(dynamics, "slider", q, rows="linear")
     assert found.parallel == pytest.approx(1.0 / np.linalg.norm(motion), rel=1e-12)
-    assert found.serial == pytest.approx(abs(slide) / dynamics.choices.length / np.linalg.norm(motion), rel=1e-12)
+    assert found.serial == pytest.approx(
+        abs(slide) / dynamics.constraints.coordinates.length / np.linalg.norm(motion), rel=1e-12
+    )
     assert found.condition == pytest.approx(1.0)
 
 
@@ -126,7 +128,7 @@ def test_the_stiffness_of_a_stewart_platform_is_the_sum_over_its_legs():
     model, q = mechanisms.stewart()
     dynamics = ada.Dynamics(model, q0=q)
     k = {name: 1e5 * (i + 1) for i, name in enumerate(model.actuated)}
-    poses, wanted = dynamics.poses(q), np.zeros((6, 6))
+    poses, wanted = dynamics.forward_kinematics(q), np.zeros((6, 6))
     for i, stiffness in enumerate(k.values(), start=1):
         ball = (poses["platform"] @ [*model.loops[f"leg_{i}_ball"].child_xyz, 1.0])[:3]
         u = ball - poses[f"leg_{i}_sleeve"][:3, 3]
@@ -143,7 +145,7 @@ def test_the_stiffness_of_a_stewart_platform_is_the_sum_over_its_legs():
 def test_directions_that_the_loops_hold_are_rigid_and_the_others_feel_the_motors(name, link, rigid):
     model, q = getattr(mechanisms, name)()
     dynamics = ada.Dynamics(model, q0=q)
-    v = dynamics.complete_velocity(q, np.full(len(model.actuated), 0.2))
+    v = dynamics.constraints.complete_velocity(q, np.full(len(model.actuated), 0.2))
     several = np.array([q, dynamics.project_to_constraints(model.integrate(q, v, 0.3), v)[0]])
     k = np.arange(1.0, 1.0 + len(model.actuated))
     found = link_stiffness(dynamics, link, several, dict(zip(model.actuated, k.tolist(), strict=True)))

@@ -74,7 +74,7 @@ def test_what_a_loop_joint_lets_a_body_do_is_within_its_own_columns(kind):
     assert np.max(np.abs(v)) > 0.1
     J = loop_jacobian(dynamics, "holds", q)
     moved, own = J[:, :6] @ v, J[:, 6:]
-    assert own.shape[1] == dynamics.loop_state(q).mobility
+    assert own.shape[1] == dynamics.constraints.state(q).mobility
     left = moved - own @ np.linalg.lstsq(own, moved, rcond=None)[0]
     np.testing.assert_allclose(left, 0.0, atol=1e-12)
 

@@ -67,7 +67,7 @@ def test_a_ladder_of_two_rails_moves_as_a_dense_solution_says(cells: int, base: 
     wanted = dense(oracle, q, v, tau)
     # both solutions lose the digits that the mass matrix of a chain of 30 links takes: its condition is 1e7
     np.testing.assert_allclose(dynamics.forward(q, v, tau), wanted, atol=1e-8 * np.max(np.abs(wanted)))
-    assert dynamics.loop_state(q, v).mobility == oracle.mobility(q)
+    assert dynamics.constraints.state(q, v).mobility == oracle.mobility(q)
 
 
 def assert_order_holds(model: ada.Model, start: Array, rng: np.random.Generator) -> bool:

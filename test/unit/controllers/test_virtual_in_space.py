@@ -14,6 +14,7 @@ import ada_dynamics as ada
 from ada_controllers import JointReference, PoseReference, State
 from ada_controllers.virtual.pressing import Pressing
 from ada_controllers.virtual_closed_chain import VirtualClosedChain
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.edit.parts import Parts
@@ -74,7 +75,7 @@ def test_wanted_accelerations_solve_the_dense_equations_with_multipliers(which: 
     robot: Arms = request.getfixturevalue(which)
     controller = robot.controller(loop_stiffness=0.0, loop_damping=0.0, hold=0.0)
     closed = ada.Dynamics(with_gravity(robot.bar, WEIGHTLESS))
-    numbers = closed.kernels.closed.analysis.constraints
+    numbers = kernels_of(closed).closed.analysis.constraints
     rng = np.random.default_rng(5)
     q, v = closed.project_to_constraints(robot.q, 0.3 * rng.normal(size=robot.model.nv))
     state = State(q, v)
@@ -168,7 +169,7 @@ def test_a_robot_on_contacts_that_press_accelerates_as_the_mechanism_and_presses
     tau[controller.v_index] = told.effort
     a, wanted = dynamics.forward(q, v, tau), controller.signals()["acceleration"]
     np.testing.assert_allclose(a[controller.v_index], wanted, rtol=0, atol=1e-8 * np.abs(wanted).max())
-    wrenches, poses = dynamics.joint_wrenches(q, v, tau), dynamics.poses(q)
+    wrenches, poses = dynamics.joint_wrenches(q, v, tau), dynamics.forward_kinematics(q)
     presses = [
         (loop.parent_rotation.T @ poses[loop.child][:3, :3] @ loop.child_rotation @ wrenches[name][:3])[2]
         for name, loop in carrier.loops.items()

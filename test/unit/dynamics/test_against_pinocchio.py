@@ -194,7 +194,7 @@ def test_every_quantity_agrees(name: str, base: str) -> None:
     pin.updateFramePlacements(*args[:2])
     for link in chosen_links(both):
         frame = both.theirs.getFrameId(link, pin.FrameType.BODY)
-        for pose in (dynamics.pose(link, q), dynamics.poses(q)[link]):
+        for pose in (dynamics.pose(link, q), dynamics.forward_kinematics(q)[link]):
             assert_near(pose, both.data.oMf[frame].homogeneous, f"pose of {link}", 1.0)
         for kind, reference in REFERENCES.items():
             J = pin.getFrameJacobian(*args[:2], frame, reference)[:, both.columns]

@@ -14,6 +14,8 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.analysis.singularity import point_jacobian
+from ada_dynamics.dynamics.computation import kernels_of
+from ada_dynamics.dynamics.constraint_queries import tangent_map_quantity
 from ada_dynamics.expr import evaluate
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
@@ -64,15 +66,15 @@ def beside(at: Case, step: float) -> Array:
 @pytest.mark.parametrize(("name", "by"), CASES)
 def test_velocities_and_accelerations_from_chosen_ones_are_those_of_the_reference(name: str, by: str) -> None:
     at = case(name)
-    chosen = list(at.dynamics.velocity_indices(by))
-    T, J = at.dynamics.tangent_map(at.q, by), at.oracle.jacobian(at.q)
+    chosen = list(at.dynamics.constraints.indices(by))
+    T, J = at.dynamics.constraints.tangent_map(at.q, by), at.oracle.jacobian(at.q)
     assert T.shape == (at.model.nv, at.oracle.mobility(at.q))
     np.testing.assert_array_equal(T[chosen], np.eye(len(chosen)))
     np.testing.assert_allclose(J @ T, 0.0, atol=EXACT * np.max(np.abs(J)) * np.max(np.abs(T)))
-    np.testing.assert_allclose(at.dynamics.complete_velocity(at.q, at.v[chosen], by), at.v, atol=1e-10)
+    np.testing.assert_allclose(at.dynamics.constraints.complete_velocity(at.q, at.v[chosen], by), at.v, atol=1e-10)
 
     wanted = at.oracle.forward(at.q, at.v, np.ones(at.model.nv)).acceleration
-    found = at.dynamics.complete_acceleration(at.q, at.v, wanted[chosen], by)
+    found = at.dynamics.constraints.complete_acceleration(at.q, at.v, wanted[chosen], by)
     np.testing.assert_allclose(found, wanted, atol=1e-10 * max(1.0, float(np.max(np.abs(wanted)))))
 
 
@@ -83,7 +85,7 @@ def test_the_jacobian_is_the_rate_of_the_poses_along_projected_motions(name: str
     before, now, after = (at.dynamics.pose(link, beside(at, s * h) if s else at.q) for s in (-1, 0, 1))
     moved = (after - before) / (2.0 * h)
     spin = moved[:3, :3] @ now[:3, :3].T
-    rates = at.dynamics.jacobian(link, at.q, coordinates=by) @ at.v[list(at.dynamics.velocity_indices(by))]
+    rates = at.dynamics.jacobian(link, at.q, coordinates=by) @ at.v[list(at.dynamics.constraints.indices(by))]
     size = max(1.0, float(np.max(np.abs(at.v)))) ** 3
     np.testing.assert_allclose(rates, [*moved[:3, 3], spin[2, 1], spin[0, 2], spin[1, 0]], atol=1e-7 * size)
 
@@ -108,7 +110,7 @@ def test_many_links_and_states_at_once_are_each_one_by_itself(name: str) -> None
         at.dynamics.jacobian(links, q, coordinates="independent"),
         at.dynamics.jacobian_rate(links, q, v, coordinates="independent"),
     )
-    assert J.shape == rate.shape == (4, 3, 6, len(at.dynamics.velocity_indices()))
+    assert J.shape == rate.shape == (4, 3, 6, len(at.dynamics.constraints.indices()))
     for i in range(4):
         for k, link in enumerate(links):
             np.testing.assert_allclose(J[i, k], at.dynamics.jacobian(link, q[i], coordinates="independent"), atol=1e-13)
@@ -117,12 +119,14 @@ def test_many_links_and_states_at_once_are_each_one_by_itself(name: str) -> None
     np.testing.assert_array_equal(at.dynamics.jacobian(links, q)[:, 1], at.dynamics.jacobian(links[1], q))
     assert at.dynamics.jacobian(links, np.zeros((0, at.model.nq)), coordinates="independent").shape == (0, *J.shape[1:])
     given, more = np.random.default_rng(2).normal(size=(2, 4, J.shape[-1]))
-    v = at.dynamics.complete_velocity(q, given, "independent")
-    a = at.dynamics.complete_acceleration(q, v, more, "independent")
+    v = at.dynamics.constraints.complete_velocity(q, given, "independent")
+    a = at.dynamics.constraints.complete_acceleration(q, v, more, "independent")
     for i in range(4):
-        np.testing.assert_allclose(v[i], at.dynamics.complete_velocity(q[i], given[i], "independent"), atol=1e-13)
         np.testing.assert_allclose(
-            a[i], at.dynamics.complete_acceleration(q[i], v[i], more[i], "independent"), atol=1e-11
+            v[i], at.dynamics.constraints.complete_velocity(q[i], given[i], "independent"), atol=1e-13
+        )
+        np.testing.assert_allclose(
+            a[i], at.dynamics.constraints.complete_acceleration(q[i], v[i], more[i], "independent"), atol=1e-11
         )
 
 
@@ -130,16 +134,16 @@ def test_a_kernel_hands_on_poses_in_which_one_of_its_pivots_vanishes() -> None:
     model, start = mechanisms.bennett()
     q = np.asarray(ada.close_loops(model, [3.446, 0.5 * np.pi, -3.446], hold=["joint_2"]))
     dynamics, oracle = ada.Dynamics(model, q0=start), Oracle(model)
-    T = dynamics.tangent_map(q)
-    kernel = dynamics.kernels.get("tangent map independent", pytest.fail)
+    T = dynamics.constraints.tangent_map(q)
+    kernel = kernels_of(dynamics).get("tangent map independent", pytest.fail)
     assert kernel.single_status(q)[1]
     np.testing.assert_allclose(oracle.jacobian(q) @ T, 0.0, atol=EXACT)
-    np.testing.assert_array_equal(dynamics.tangent_map(np.array([q, q])), [T, T])
+    np.testing.assert_array_equal(dynamics.constraints.tangent_map(np.array([q, q])), [T, T])
 
 
 def test_the_tip_of_a_five_bar_moves_as_gosselin_and_angeles_write_it() -> None:
     at = case("five_bar")
-    poses = at.dynamics.poses(at.q)
+    poses = at.dynamics.forward_kinematics(at.q)
     tip = (poses["left_rod"] @ [0.0, 0.0, 0.5, 1.0])[:3]
     A, B = np.zeros((2, 2)), np.zeros((2, 2))
     for i, side in enumerate(("left", "right")):
@@ -152,7 +156,7 @@ def test_the_tip_of_a_five_bar_moves_as_gosselin_and_angeles_write_it() -> None:
 
 def test_the_inverse_jacobian_of_a_stewart_platform_has_the_rods_lines_as_its_rows() -> None:
     at = case("stewart")
-    poses, rows = at.dynamics.poses(at.q), []
+    poses, rows = at.dynamics.forward_kinematics(at.q), []
     for i in range(1, 7):
         ball = (poses["platform"] @ [*at.model.loops[f"leg_{i}_ball"].child_xyz, 1.0])[:3]
         along = ball - poses[f"leg_{i}_sleeve"][:3, 3]
@@ -174,7 +178,7 @@ def test_without_loops_the_tree_s_velocities_are_independent() -> None:
     np.testing.assert_array_equal(
         dynamics.jacobian_rate("link_3", q, v, coordinates="independent"), dynamics.jacobian_rate("link_3", q, v)
     )
-    np.testing.assert_array_equal(dynamics.complete_acceleration(q, v, [1.0, 2.0, 3.0]), [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(dynamics.constraints.complete_acceleration(q, v, [1.0, 2.0, 3.0]), [1.0, 2.0, 3.0])
 
 
 def test_a_structure_has_no_columns_and_motors_too_many() -> None:
@@ -195,7 +199,7 @@ def test_a_structure_has_no_columns_and_motors_too_many() -> None:
 def test_a_long_ladder_has_the_motions_of_its_cells() -> None:
     model, q = mechanisms.ladder(21)
     dynamics = ada.Dynamics(model, q0=q)
-    T = dynamics.tangent_map(q)
+    T = dynamics.constraints.tangent_map(q)
     assert T.shape == (63, 21)
     np.testing.assert_allclose(Oracle(model).jacobian(q) @ T, 0.0, atol=EXACT)
 
@@ -247,11 +251,11 @@ def test_poses_in_which_the_loops_lose_rank_are_refused_and_named_in_a_batch() -
     batch = np.tile(rhombus(0.7), (1100, 1))
     batch[1050] = flat
     with refused(ada.SingularConfigurationError, loop="closing", field="q[1050]"):
-        dynamics.tangent_map(batch)
+        dynamics.constraints.tangent_map(batch)
     # close to the pose the branch is determined, and its motion is that of a parallelogram
-    near = dynamics.tangent_map(rhombus(0.5 * np.pi - 1e-3), ["joint_1"])
+    near = dynamics.constraints.tangent_map(rhombus(0.5 * np.pi - 1e-3), ["joint_1"])
     np.testing.assert_allclose(near[:, 0], [1.0, -1.0, 1.0], atol=1e-12)
-    unchecked = ada.Dynamics(model, q0=q, checked=False).tangent_map(batch)
+    unchecked = ada.Dynamics(model, q0=q, checked=False).constraints.tangent_map(batch)
     assert np.isnan(unchecked[1050]).any()
     assert np.isfinite(np.delete(unchecked, 1050, axis=0)).all()
 
@@ -273,12 +277,12 @@ def test_poses_in_which_motors_lose_the_motion_are_refused_for_them_alone() -> N
 def test_the_map_of_velocities_is_a_function_where_kernels_tell_what_they_refuse() -> None:
     model = ada.load("four_bar")
     q = ada.close_loops(model, model.neutral())
-    quantity = ada.Dynamics(model).tangent_map_quantity()
+    quantity = tangent_map_quantity(ada.Dynamics(model))
     assert quantity is not None
     (T,) = evaluate(quantity.trace(), q=q).values()
-    np.testing.assert_allclose(T, ada.Dynamics(model).tangent_map(q), atol=1e-12)
-    assert ada.Dynamics(model, checked=False).tangent_map_quantity() is None
-    assert ada.Dynamics(ada.planar_chain(2)).tangent_map_quantity() is None
+    np.testing.assert_allclose(T, ada.Dynamics(model).constraints.tangent_map(q), atol=1e-12)
+    assert tangent_map_quantity(ada.Dynamics(model, checked=False)) is None
+    assert tangent_map_quantity(ada.Dynamics(ada.planar_chain(2))) is None
 
 
 @pytest.mark.fuzz
@@ -287,7 +291,10 @@ def test_loops_that_do_not_close_from_the_neutral_configuration_close_at_the_q_o
     model, q = random_mechanism(np.random.default_rng(201), floating=True, losses=False)
     dynamics = ada.Dynamics(model)
     with refused(ada.ModelError, field="q0"):
-        dynamics.velocity_indices()
-    T = dynamics.tangent_map([q, q])
-    assert np.max(np.abs(dynamics.constraint_jacobian(q) @ (T[1] / dynamics.choices.units[:, None]))) < 1e-9
-    assert dynamics.velocity_indices() == ada.Dynamics(model, q0=q).velocity_indices()
+        dynamics.constraints.indices()
+    T = dynamics.constraints.tangent_map([q, q])
+    assert (
+        np.max(np.abs(dynamics.constraints.jacobian(q) @ (T[1] / dynamics.constraints.coordinates.units[:, None])))
+        < 1e-9
+    )
+    assert dynamics.constraints.indices() == ada.Dynamics(model, q0=q).constraints.indices()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
+from ada_dynamics.dynamics.ambient import ambient_of
 
 Array = Any
 H = 1e-6  # of central differences: 1e-12 of truncation, 1e-10 of rounding
@@ -25,7 +26,7 @@ def turning() -> ada.Model:
 @pytest.fixture(scope="module")
 def world() -> tuple[ada.Model, Any, Array, np.random.Generator]:
     model, rng = turning(), np.random.default_rng(8)
-    return model, ada.Dynamics(model).ambient, np.array([model.random_state(rng)[0] for _ in range(4)]), rng
+    return model, ambient_of(ada.Dynamics(model)), np.array([model.random_state(rng)[0] for _ in range(4)]), rng
 
 
 def rate(model: ada.Model, q: Array, v: Array) -> Array:
@@ -66,7 +67,7 @@ def test_one_state_is_a_row_of_a_batch_and_hinges_have_their_own_rates(world: An
     for name, given in (("gradient", w), ("velocity", d), ("velocity_gradient", d)):
         call = getattr(ambient, name)
         np.testing.assert_allclose(call(q[1], given[1]), call(q, given)[1], rtol=1e-13, atol=1e-15)
-    plain = ada.Dynamics(ada.planar_chain(3)).ambient
+    plain = ambient_of(ada.Dynamics(ada.planar_chain(3)))
     assert plain.is_plain and not ambient.is_plain
     for name in ("gradient", "velocity", "velocity_gradient"):
         assert getattr(plain, name)(q[0, :3], w[0, :3]) is not None

@@ -156,8 +156,8 @@ def test_a_batch_has_the_derivatives_of_its_states_and_a_singular_one_is_named()
 def driven(dynamics: ada.Dynamics, q: Array, by: str | list[str], j: int, t: float) -> Array:
     """The pose after coordinate j has moved by t alone: eight midpoint steps along the loops."""
     for _ in range(8):
-        first = dynamics.tangent_map(q, by)[:, j]
-        middle = dynamics.tangent_map(dynamics.model.integrate(q, first, t / 16), by)[:, j]
+        first = dynamics.constraints.tangent_map(q, by)[:, j]
+        middle = dynamics.constraints.tangent_map(dynamics.model.integrate(q, first, t / 16), by)[:, j]
         q = dynamics.model.integrate(q, middle, t / 8)
     return dynamics.project_to_constraints(q, np.zeros(dynamics.model.nv))[0]
 
@@ -169,11 +169,11 @@ def driven(dynamics: ada.Dynamics, q: Array, by: str | list[str], j: int, t: flo
 def test_by_coordinates_along_the_loops_they_say_how_these_accelerate(name: str, by: str) -> None:
     model, q, v, tau = state(name)
     dynamics = ada.Dynamics(model)
-    own = list(dynamics.velocity_indices(by))
+    own = list(dynamics.constraints.indices(by))
     y = v[own]
 
     def accelerations(q: Array, y: Array, tau: Array = tau) -> Array:
-        return dynamics.forward(q, dynamics.tangent_map(q, by) @ y, tau)[own]
+        return dynamics.forward(q, dynamics.constraints.tangent_map(q, by) @ y, tau)[own]
 
     found = dynamics.forward_derivatives(q, v, tau, coordinates=by)
     assert found.du.shape == (len(own), model.nv)
@@ -194,8 +194,8 @@ def test_along_the_loops_they_are_the_same_whatever_the_spanning_tree(
     model, q = getattr(mechanisms, name)()
     other, at = edit.recut(model, q, loop, joint)
     one, two = ada.Dynamics(model), ada.Dynamics(other)
-    v = one.complete_velocity(q, [0.7], coordinates=[driver])
-    w = two.complete_velocity(at, [0.7], coordinates=[driver])
+    v = one.constraints.complete_velocity(q, [0.7], coordinates=[driver])
+    w = two.constraints.complete_velocity(at, [0.7], coordinates=[driver])
     tau, load = np.zeros(model.nv), np.zeros(other.nv)
     tau[model.v_index(driver)] = load[other.v_index(driver)] = 0.4
     first = one.forward_derivatives(q, v, tau, coordinates=[driver])
@@ -210,14 +210,14 @@ def test_along_the_loops_they_are_the_same_whatever_the_spanning_tree(
 def test_the_motors_efforts_change_as_inverse_dynamics_say(name: str) -> None:
     model, q, v, _ = state(name)
     dynamics, rng = ada.Dynamics(model), np.random.default_rng(5)
-    motors = list(dynamics.velocity_indices("actuated"))
+    motors = list(dynamics.constraints.indices("actuated"))
     y, wanted = v[motors], rng.normal(size=len(motors))
 
     def efforts(at: Array, y: Array, wanted: Array) -> Array:
-        speed = dynamics.complete_velocity(at, y)
-        return dynamics.inverse(at, speed, dynamics.complete_acceleration(at, speed, wanted))[motors]
+        speed = dynamics.constraints.complete_velocity(at, y)
+        return dynamics.inverse(at, speed, dynamics.constraints.complete_acceleration(at, speed, wanted))[motors]
 
-    a = dynamics.complete_acceleration(q, v, wanted)
+    a = dynamics.constraints.complete_acceleration(q, v, wanted)
     found = dynamics.inverse_derivatives(q, v, a, coordinates="actuated")
     e = rng.normal(size=len(motors))
     assert np.allclose(found.dv @ e, over_five_points(lambda t: efforts(q, y + t * e, wanted)), rtol=0.0, atol=1e-8)
@@ -241,7 +241,7 @@ def test_along_the_loops_they_are_differences_of_the_reference(name: str, by: st
     model, q, v, tau = state(name)
     oracle = Oracle(model)
     dynamics, rng, n = ada.Dynamics(model), np.random.default_rng(5), model.nv
-    found, unique = dynamics.joint_wrench_derivatives(q, v, tau, by), dynamics.joint_wrenches(q, v, tau).unique
+    found, unique = dynamics.derivatives.joint_wrenches(q, v, tau, by), dynamics.joint_wrenches(q, v, tau).unique
 
     def wrenches(q: Array, v: Array, tau: Array) -> Array:
         answer = oracle.forward(q, v, tau)
@@ -253,9 +253,9 @@ def test_along_the_loops_they_are_differences_of_the_reference(name: str, by: st
         assert closed is not None
         return closed, np.asarray(oracle.admissible(closed, v + t * d[n:]), dtype=np.float64)
 
-    d = dynamics.changes(q, v) @ rng.normal(size=2 * dynamics.choices.mobility)
+    d = dynamics.constraints.state_map(q, v) @ rng.normal(size=2 * dynamics.constraints.coordinates.mobility)
     speeds = over_five_points(lambda t: at(t)[1])  # which the loops let change otherwise than was asked for
-    more, own = rng.normal(size=n), list(range(n) if by == "tree" else dynamics.velocity_indices(by))
+    more, own = rng.normal(size=n), list(range(n) if by == "tree" else dynamics.constraints.indices(by))
     of_state = over_five_points(lambda t: wrenches(*at(t), tau))
     of_efforts = wrenches(q, v, tau + more) - wrenches(q, v, tau)
     size = max(1.0, float(np.max(np.abs(of_state))))
@@ -271,7 +271,7 @@ def test_without_loops_they_are_differences_of_the_wrenches_for_every_type_of_jo
     model, rng = random_tree(5, KINDS[:5]), np.random.default_rng(1)
     dynamics, (q, v) = ada.Dynamics(model), model.random_state(rng)[:2]
     tau, (d_q, d_v, d_tau) = rng.normal(size=model.nv), rng.normal(size=(3, model.nv))
-    found = dynamics.joint_wrench_derivatives(np.array([q, q]), v, tau)
+    found = dynamics.derivatives.joint_wrenches(np.array([q, q]), v, tau)
 
     def wrenches(t: float) -> Array:
         here = dynamics.joint_wrenches(model.integrate(q, d_q, t), v + t * d_v, tau + t * d_tau)
@@ -286,12 +286,12 @@ def test_what_has_none_is_refused_by_name() -> None:
     model, q = mechanisms.bennett()
     rest = np.zeros(model.nv)
     with refused(ada.InputError, field="coordinates", allowed=("independent", "actuated")):
-        ada.Dynamics(model).joint_wrench_derivatives(q, rest, rest)
+        ada.Dynamics(model).derivatives.joint_wrenches(q, rest, rest)
     flat, v = np.array([np.pi / 2, 0.0, np.pi]), np.array([1.0, -1.0, 1.0])
     with refused(ada.SingularConfigurationError, loop="closing"):
-        ada.Dynamics(mechanisms.four_bar()[0]).joint_wrench_derivatives(flat, v, 0 * v, "independent")
+        ada.Dynamics(mechanisms.four_bar()[0]).derivatives.joint_wrenches(flat, v, 0 * v, "independent")
     with refused(ada.UnknownNameError, joint="ankle"):
-        ada.Dynamics(model).joint_wrench_derivatives(q, rest, rest, "independent")["ankle"]
+        ada.Dynamics(model).derivatives.joint_wrenches(q, rest, rest, "independent")["ankle"]
 
 
 @pytest.mark.parametrize(("angle", "is_near"), [(0.3, False), (1e-3, True)])

@@ -15,6 +15,7 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.constraints import singular
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.robots import mechanisms
@@ -122,7 +123,7 @@ def test_motors_that_do_not_drive_all_motions_are_refused_in_batches_too() -> No
 def test_every_pose_that_counts_as_singular_is_for_numbers(name: str, seed: int) -> None:
     model, rng = ada.load(name), np.random.default_rng(seed)
     dynamics, rest = ada.Dynamics(model), np.zeros(model.nv)
-    closed = dynamics.kernels.closed
+    closed = kernels_of(dynamics).closed
     kernel = closed.inverse_kernel(False)
 
     def sigma(q: Array) -> float:

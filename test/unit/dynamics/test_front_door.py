@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from refused import refused
 
 import ada_dynamics as ada
+from ada_dynamics.dynamics.front import kernel_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms import four_bar
 
@@ -120,7 +121,7 @@ def test_batches_of_different_lengths_are_refused(arm: ada.Dynamics) -> None:
         (lambda d, z: d.jacobian("flange", z, "worlds"), "frame", "worlds"),
         (lambda d, z: d.jacobian_rate("flange", z, z, "loc"), "frame", "loc"),
         (lambda d, z: d.mass_matrix(z, "crab"), "method", "crab"),
-        (lambda d, z: d.kernel("foward"), "kernel", "foward"),
+        (lambda d, z: kernel_of(d, "foward"), "kernel", "foward"),
         (lambda d, z: d.forward(z, z, z, {"flang": np.zeros(6)}), "link", "flang"),
         (lambda d, z: d.model.q_index("s9"), "joint", "s9"),
         (lambda d, z: ada.Dynamics(d.model, "abba"), "algorithm", "abba"),
@@ -390,4 +391,10 @@ def test_what_gives_no_array_with_a_row_for_each_state_is_refused():
     ):
         with refused(InputError, field="function", value=what):
             ada.in_threads(function, *rows, threads=2)
-    np.testing.assert_array_equal(ada.in_threads(dyn.energies, q, q, threads=2), dyn.energies(q, q))
+    np.testing.assert_array_equal(ada.in_threads(dyn.momentum, q, q, threads=2), dyn.momentum(q, q))
+
+
+def test_the_public_face_of_dynamics_is_small() -> None:
+    public = [name for name in dir(ada.Dynamics(ada.planar_chain(2))) if not name.startswith("_")]
+    assert len(public) <= 36
+    assert {"constraints", "derivatives", "parameters", "forward", "inverse"} <= set(public)

@@ -60,8 +60,8 @@ def test_of_a_tree_with_every_kind_of_joint_they_are_those_between_models(base: 
     dynamics = ada.Dynamics(model)
     names = [f"joint_{i}.{direction}" for i, direction in ((1, "x"), (2, "ry"), (3, "rx"), (5, "z"))]
     names += ["joint_8.y", "joint_9.rz"]  # of a fixed joint, and of what it carries
-    found = dynamics.parameter_derivatives(q, v, tau, names)
-    poses = dynamics.pose_derivatives("link_9", q, names)
+    found = dynamics.parameters.derivatives(q, v, tau, names)
+    poses = dynamics.parameters.pose_derivatives("link_9", q, names)
     home = dynamics.pose("link_9", q)
     for k, name in enumerate(names):
         other = lambda t, name=name: built_with(model, name, t)  # noqa: E731
@@ -84,7 +84,9 @@ def closed_state(name: str) -> tuple[ada.Model, Array, Array, Array]:
 def lengths_of(model: ada.Model, count: int) -> list[str]:
     """Some lengths of its loops and joints, in the plane of planar mechanisms."""
     known = [
-        name for name in ada.Dynamics(model).geometry if name[-1] in "xz" and "_r" not in name and ".r" not in name
+        name
+        for name in ada.Dynamics(model).parameters.geometry
+        if name[-1] in "xz" and "_r" not in name and ".r" not in name
     ]
     return known[1 :: len(known) // count]
 
@@ -103,11 +105,11 @@ def test_with_loops_they_are_those_between_models_whose_loops_are_closed_again(
 ) -> None:
     model, q, v, tau = closed_state(name)
     dynamics, names = ada.Dynamics(model), lengths_of(model, count)
-    chosen = list(dynamics.velocity_indices(by))
-    found = dynamics.parameter_derivatives(q, v, tau, names, coordinates=by)
-    closing = dynamics.closing_derivatives(q, names, coordinates=by)
+    chosen = list(dynamics.constraints.indices(by))
+    found = dynamics.parameters.derivatives(q, v, tau, names, coordinates=by)
+    closing = dynamics.parameters.closure_derivatives(q, names, coordinates=by)
     link = model.link_names[-1]
-    poses, home = dynamics.pose_derivatives(link, q, names, coordinates=by), dynamics.pose(link, q)
+    poses, home = dynamics.parameters.pose_derivatives(link, q, names, coordinates=by), dynamics.pose(link, q)
     for k, length in enumerate(names):
 
         def other(t: float, length: str = length) -> tuple[ada.Dynamics, Array]:
@@ -115,16 +117,18 @@ def test_with_loops_they_are_those_between_models_whose_loops_are_closed_again(
             there = ada.Dynamics(changed, q0=q)
             at = q
             for _ in range(8):  # Newton, on all but the motors
-                J, gap = there.constraint_jacobian(at), there.constraint_violation(at)
+                J, gap = there.constraints.jacobian(at), there.constraints.violation(at)
                 rest = [i for i in range(model.nv) if i not in chosen]
                 step = np.zeros(model.nv)
-                step[rest] = -np.linalg.lstsq(J[:, rest], gap, rcond=1e-9)[0] * dynamics.choices.units[rest]
+                step[rest] = (
+                    -np.linalg.lstsq(J[:, rest], gap, rcond=1e-9)[0] * dynamics.constraints.coordinates.units[rest]
+                )
                 at = changed.integrate(at, step)
             return there, at
 
         def acceleration(t: float) -> Array:
             there, at = other(t)
-            return there.forward(at, there.complete_velocity(at, v[chosen], by), tau)[chosen]
+            return there.forward(at, there.constraints.complete_velocity(at, v[chosen], by), tau)[chosen]
 
         same(found[:, k], derivative(acceleration), 1e-7)
         same(closing[:, k], derivative(lambda t: model.difference(q, other(t)[1])), 1e-8)
@@ -135,7 +139,7 @@ def test_with_loops_they_are_those_between_models_whose_loops_are_closed_again(
 
 def test_a_tool_without_mass_can_be_calibrated() -> None:
     model, q = ada.load("pa10"), np.full(7, 0.3)
-    found = ada.Dynamics(model).pose_derivatives("flange", q, ["flange_fixed.x", "flange_fixed.rz"])
+    found = ada.Dynamics(model).parameters.pose_derivatives("flange", q, ["flange_fixed.x", "flange_fixed.rz"])
     R = ada.Dynamics(model).pose("link_7", q)[:3, :3]
     wanted = np.zeros((6, 2))
     wanted[:3, 0], wanted[3:, 1] = R[:, 0], R[:, 2]
@@ -144,9 +148,9 @@ def test_a_tool_without_mass_can_be_calibrated() -> None:
 
 def test_turns_that_the_loops_hold_are_refused_by_name() -> None:
     model, q = mechanisms.bennett()
-    length = next(name for name in ada.Dynamics(model).geometry if name.endswith(".x"))
+    length = next(name for name in ada.Dynamics(model).parameters.geometry if name.endswith(".x"))
     with refused(ada.InputError, field="parameters", value=(length,), allowed=0):
-        ada.Dynamics(model, q0=q).closing_derivatives(q, [length])
+        ada.Dynamics(model, q0=q).parameters.closure_derivatives(q, [length])
 
 
 def test_mixed_with_parameters_of_efforts_each_keeps_its_column() -> None:
@@ -154,11 +158,11 @@ def test_mixed_with_parameters_of_efforts_each_keeps_its_column() -> None:
     dynamics = ada.Dynamics(model)
     mass, length = next(iter(dynamics.parameters)), lengths_of(model, 3)[1]
     for by in ("tree", "actuated"):
-        both = dynamics.parameter_derivatives(q, v, tau, [length, mass], coordinates=by)
+        both = dynamics.parameters.derivatives(q, v, tau, [length, mass], coordinates=by)
         for k, name in enumerate((length, mass)):
-            assert np.array_equal(both[:, [k]], dynamics.parameter_derivatives(q, v, tau, [name], coordinates=by))
-    batch = dynamics.parameter_derivatives([q] * 3, v, tau, [length, mass])
-    assert np.allclose(batch[1], dynamics.parameter_derivatives(q, v, tau, [length, mass]), rtol=0.0, atol=1e-10)
+            assert np.array_equal(both[:, [k]], dynamics.parameters.derivatives(q, v, tau, [name], coordinates=by))
+    batch = dynamics.parameters.derivatives([q] * 3, v, tau, [length, mass])
+    assert np.allclose(batch[1], dynamics.parameters.derivatives(q, v, tau, [length, mass]), rtol=0.0, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["pa10", "floating", "five_bar"])
@@ -175,7 +179,7 @@ def test_external_wrenches_turn_with_their_links(name: str) -> None:
     found = dynamics.forward_derivatives(q, v, tau, external=external)
     d = rng.normal(size=model.nv)
     if model.loops:
-        d = dynamics.tangent_map(q) @ rng.normal(size=2)
+        d = dynamics.constraints.tangent_map(q) @ rng.normal(size=2)
 
     def along(t: float) -> Array:
         at = model.integrate(q, d, t)

@@ -89,7 +89,7 @@ def test_everything_tells_of_a_singular_pose(rhombus: ada.Dynamics, call: str, i
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         CALLS[call](rhombus, np.asarray(closed), REST)
-    assert rhombus.loop_state(FLAT).is_singular
+    assert rhombus.constraints.state(FLAT).is_singular
 
 
 @pytest.mark.parametrize("is_batch", [False, True])
@@ -144,7 +144,7 @@ def test_a_batch_is_projected_to_the_bits_of_its_states(name: str, copies: int) 
         one_q, one_v = dynamics.project_to_constraints(Q[i], V[i])
         np.testing.assert_array_equal(found_q[i], one_q)
         np.testing.assert_array_equal(found_v[i], one_v)
-    assert np.max(dynamics.closure_error(found_q)) < 1e-14
+    assert np.max(dynamics.constraints.closure_error(found_q)) < 1e-14
     nothing = dynamics.project_to_constraints(Q[:0], V[:0])
     assert [x.shape for x in nothing] == [(0, model.nq), (0, model.nv)]
 

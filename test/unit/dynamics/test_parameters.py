@@ -67,7 +67,7 @@ def test_forces_of_the_loops_are_projected_out(name: str) -> None:
     v = np.asarray(Oracle(model).admissible(q, rng.normal(size=model.nv)), dtype=np.float64)
     tau = rng.normal(size=model.nv)
     Y = dynamics.regressor(q, v, dynamics.forward(q, v, tau), coordinates="actuated")
-    wanted = dynamics.tangent_map(q, "actuated").T @ tau
+    wanted = dynamics.constraints.tangent_map(q, "actuated").T @ tau
     found = Y @ np.array(list(dynamics.parameters.values()))
     assert np.max(np.abs(found - wanted)) < 1e-10 * np.max(np.abs(Y))
 
@@ -81,7 +81,7 @@ def test_accelerations_change_with_a_parameter_as_another_robot_has_them() -> No
     v = np.array([1.0, -1.0, 1.0])
     tau = np.array([0.3, 0.0, 0.0])
     dynamics = ada.Dynamics(model)
-    found, names = dynamics.parameter_derivatives(q, v, tau), list(dynamics.parameters)
+    found, names = dynamics.parameters.derivatives(q, v, tau), list(dynamics.parameters)
     # a thin rod of length 1 from its joint: first moment m / 2, inertia m / 3 about the joint
     of_mass = {"mass": 1.0, "mz": 0.5, "Ixx": 1 / 3, "Iyy": 1 / 3}
     column = sum(found[:, names.index(f"link_2.{name}")] * share for name, share in of_mass.items())

@@ -16,6 +16,7 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics import closed_derivatives, quantities
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.quantities import Equations, Quantity
 from ada_dynamics.dynamics.quantities.base import position_rates
 from ada_dynamics.expr import evaluate
@@ -33,7 +34,7 @@ MORE = ("cassie_leg", "parallel_gripper", "delta", "hexa", "stewart", "two_feet"
 
 
 def equations(dynamics: ada.Dynamics) -> Equations:
-    closed, kernels = dynamics.kernels.closed, dynamics.kernels
+    closed, kernels = kernels_of(dynamics).closed, kernels_of(dynamics)
     if closed is None:
         return quantities.open_equations(kernels.tree, lambda: kernels.algorithm)
     return closed_derivatives.equations(closed)
@@ -131,8 +132,8 @@ def test_they_say_how_the_gradient_changes_where_a_step_of_the_pose_leads(make: 
         q, v = dynamics.project_to_constraints(q, v)
         d_q = dynamics.project_to_constraints(q, d_q)[1]
     third, w, d_third = rng.normal(size=(3, model.nv))
-    methods = [(dynamics.forward_vjp, dynamics.forward_hvp)]
-    methods += [] if model.loops else [(dynamics.inverse_vjp, dynamics.inverse_hvp)]
+    methods = [(dynamics.forward_vjp, dynamics.derivatives.forward_hvp)]
+    methods += [] if model.loops else [(dynamics.inverse_vjp, dynamics.derivatives.inverse_hvp)]
     for first, second in methods:
 
         def gradient(s: float, first: Any = first) -> Array:
@@ -175,13 +176,13 @@ def test_singular_poses_are_named_and_regular_ones_that_stop_the_fast_eliminatio
     v, d_q = (dynamics.project_to_constraints(folded, x)[1] for x in rng.normal(size=(2, 3)))
     for where, poses in (("q", flat), ("q[1]", np.array([start, flat, start]))):
         with refused(ada.SingularConfigurationError, loop="closing", field=where):
-            dynamics.forward_hvp(poses, v, tau, w, d_q, d_v, d_tau)
-    closed = dynamics.kernels.closed
+            dynamics.derivatives.forward_hvp(poses, v, tau, w, d_q, d_v, d_tau)
+    closed = kernels_of(dynamics).closed
     assert closed is not None
     robust = closed_derivatives.equations(closed, closed_derivatives.LATE)
     given, moving = {"q": folded, "v": v, "tau": tau, "w": w}, {"q": d_q, "v": d_v, "tau": d_tau}
     wanted = differences(quantities.forward_gradient(robust), model, given, moving)
-    found = np.array(dynamics.forward_hvp(*given.values(), *moving.values()))
+    found = np.array(dynamics.derivatives.forward_hvp(*given.values(), *moving.values()))
     assert np.max(np.abs(found - wanted)) < SAME * np.max(np.abs(wanted))
 
 
@@ -189,7 +190,7 @@ def test_redundant_loops_have_none_where_no_fixed_choice_of_conditions_serves() 
     model, q = mechanisms.bennett()
     dynamics, z = ada.Dynamics(model, solver="rank-revealing"), np.zeros(model.nv)
     with refused(ada.InputError, field="q") as caught:
-        dynamics.forward_hvp(q, z, z, z, z, z, z)
+        dynamics.derivatives.forward_hvp(q, z, z, z, z, z, z)
     assert caught.value.loop in model.loops
 
 
@@ -197,7 +198,7 @@ def test_a_massless_link_that_only_its_loop_holds_has_second_derivatives() -> No
     crank, T, rng = 0.4, np.array([1.0, -1.0, 1.0]), np.random.default_rng(3)
     tau, w, d_tau = rng.normal(size=(3, 3))
     given = (np.array([crank, np.pi / 2 - crank, crank]), 0.7 * T, tau, w, 0.3 * T, 0.2 * T, d_tau)
-    found = ada.Dynamics(massless_rocker()).forward_hvp(*given)
+    found = ada.Dynamics(massless_rocker()).derivatives.forward_hvp(*given)
     wanted = -0.3 * (w @ T) * 1.5 * 9.81 * np.sin(crank) / (4 / 3)
     assert np.allclose([found.dq @ T, found.dv @ T], [wanted, 0.0], rtol=0.0, atol=1e-11)
 
@@ -210,7 +211,7 @@ def test_products_of_inverse_dynamics_are_refused_with_loops() -> None:
     for ask in (
         lambda: dynamics.inverse_jvp(q, z, z, z, z, z),
         lambda: dynamics.inverse_vjp(q, z, z, z),
-        lambda: dynamics.inverse_hvp(q, z, z, z, z, z, z),
+        lambda: dynamics.derivatives.inverse_hvp(q, z, z, z, z, z, z),
     ):
         with refused(ada.InputError, loop="closing") as caught:
             ask()

@@ -87,7 +87,7 @@ def test_curved_branches_are_passed_with_the_energy_kept(speed: float, way: int)
     dyn = linkage(*CURVED)
     with pytest.warns(ada.BifurcationWarning):
         dyn.forward(FLAT_CURVED, np.zeros(3), np.zeros(3))
-    tangent = dyn.tangents(FLAT_CURVED)[way]
+    tangent = dyn.constraints.branch_directions(FLAT_CURVED)[way]
     for node in NODES:
         q, v = dyn.project_to_constraints(FLAT_CURVED - speed * node * STEP * tangent, speed * tangent)
         change, _ = passing(dyn, q, v, 12)

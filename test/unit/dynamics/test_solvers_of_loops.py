@@ -101,7 +101,7 @@ def test_solvers_agree_on_first_and_second_derivatives_along_the_loops(seed: int
     found = []
     for solver in ("auto", "rank-revealing"):
         dynamics = ada.Dynamics(case.model, q0=case.q, solver=solver)
-        changes = dynamics.changes(case.q, case.v)
+        changes = dynamics.constraints.state_map(case.q, case.v)
         d_q, d_v = np.split(changes @ np.random.default_rng(1).normal(size=changes.shape[1]), 2)
         dq, dv, du = dynamics.forward_derivatives(*case.state)
         along = np.hstack([dq, dv]) @ changes
@@ -171,21 +171,23 @@ def test_the_state_of_the_loops_is_that_of_the_reference(seed: int) -> None:
     dynamics = ada.Dynamics(case.model, q0=case.q, solver="rank-revealing")
     length = dynamics.joint_wrenches(*case.state).moment_length
     off = case.model.integrate(case.q, 0.02 * rng.normal(size=case.model.nv))
-    found, v = dynamics.loop_state(case.q, case.v), rng.normal(size=case.model.nv)
+    found, v = dynamics.constraints.state(case.q, case.v), rng.normal(size=case.model.nv)
     sizes = Oracle(case.model, length).forward(*case.state).singular_values
     assert found.sigma == pytest.approx(sizes[case.answer.rank - 1], rel=1e-9)
     assert (found.mobility, found.is_singular) == (case.oracle.mobility(case.q), False)
     assert found.largest_violation < 1e-12 and max(np.abs(x).max() for x in found.rate.values()) < 1e-12
-    J, gap = dynamics.constraint_jacobian(off), dynamics.constraint_violation(off)
-    units = dynamics.choices.units  # of velocities: 1 for angles, the length for slides
+    J, gap = dynamics.constraints.jacobian(off), dynamics.constraints.violation(off)
+    units = dynamics.constraints.coordinates.units  # of velocities: 1 for angles, the length for slides
     h = 1e-6  # central difference: rounding 1e-10, truncation 1e-12
     there = dynamics.project_to_constraints(case.q, v)[0]
-    ahead, behind = (dynamics.constraint_violation(case.model.integrate(there, s * h * v)) for s in (1.0, -1.0))
+    ahead, behind = (dynamics.constraints.violation(case.model.integrate(there, s * h * v)) for s in (1.0, -1.0))
     np.testing.assert_allclose(
-        dynamics.constraint_jacobian(there) @ (v / units), (ahead - behind) / (2.0 * h), atol=1e-7
+        dynamics.constraints.jacobian(there) @ (v / units), (ahead - behind) / (2.0 * h), atol=1e-7
     )
     assert J.shape == (len(gap), case.model.nv)
-    assert dynamics.closure_error(off) == pytest.approx(dynamics.loop_state(off).largest_violation, rel=1e-12)
+    assert dynamics.constraints.closure_error(off) == pytest.approx(
+        dynamics.constraints.state(off).largest_violation, rel=1e-12
+    )
 
 
 @pytest.fixture
@@ -201,7 +203,7 @@ def test_where_branches_cross_the_motion_is_the_limit_along_its_branch(quiet: No
     model = change_point_linkage(seed)
     oracle, dynamics = Oracle(model), ada.Dynamics(model, solver=solver)
     tau = np.random.default_rng(seed).normal(size=3)
-    ways = dynamics.tangents(FLAT)
+    ways = dynamics.constraints.branch_directions(FLAT)
     assert len(ways) == 2 and abs(ways[0] @ ways[1]) < 0.999
     for way in ways:
         assert np.linalg.norm(way) == pytest.approx(1.0)
@@ -226,7 +228,7 @@ def test_at_rest_where_branches_cross_only_the_kept_constraints_hold(quiet: None
     tau = np.random.default_rng(seed).normal(size=3)
     dynamics, still = ada.Dynamics(model), np.zeros(3)
     near(dynamics.forward(FLAT, still, tau), Oracle(model).forward(FLAT, still, tau).acceleration)
-    state = dynamics.loop_state(FLAT)
+    state = dynamics.constraints.state(FLAT)
     assert (state.is_singular, state.mobility, state.sigma < 1e-12) == (True, 2, True)
     wrenches = dynamics.joint_wrenches(FLAT, still, tau)
     assert wrenches.tier == "rank-revealing" and not wrenches.unique["closing"].all()
@@ -237,7 +239,7 @@ def test_tangents_keep_the_loops_closed_to_second_order(seed: int) -> None:
     model = change_point_linkage(seed)
     oracle, dynamics = Oracle(model), ada.Dynamics(model)
     J = np.asarray(oracle.jacobian(FLAT), dtype=float)
-    ways = dynamics.tangents(FLAT)
+    ways = dynamics.constraints.branch_directions(FLAT)
     for way in ways:
         np.testing.assert_allclose(J @ way, 0.0, atol=1e-12)
     h = 1e-4

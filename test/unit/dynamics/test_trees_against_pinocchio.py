@@ -13,6 +13,9 @@ from random_trees import Array, assert_same, random_tree, sprung_chain, states_o
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics.computation import kernels_of
+from ada_dynamics.dynamics.constraint_queries import tangent_map_quantity
+from ada_dynamics.dynamics.front import kernel_of
 from ada_dynamics.jit.fallback import reason_for_fallback
 
 MODELS = {
@@ -92,9 +95,9 @@ def test_a_robot_has_code_of_its_own_up_to_sixty_velocities_in_a_row_or_120_in_a
     lengths: tuple[int, ...], is_generic: bool
 ) -> None:
     model = fan(*lengths)
-    assert ada.Dynamics(model).is_generic == is_generic
-    assert ada.Dynamics(model, kernel="generic").is_generic
-    assert not ada.Dynamics(model, kernel="specialised").is_generic
+    assert kernels_of(ada.Dynamics(model)).generic == is_generic
+    assert kernels_of(ada.Dynamics(model, kernel="generic")).generic
+    assert not kernels_of(ada.Dynamics(model, kernel="specialised")).generic
 
 
 def test_derivatives_of_chains_too_long_to_be_written_out_are_those_of_forward_dynamics() -> None:
@@ -120,7 +123,7 @@ def test_kernels_are_called_by_their_names_with_the_arguments_of_their_signature
     for kernel in ("generic", "specialised"):
         dynamics = ada.Dynamics(model, kernel=kernel)  # type: ignore[arg-type]
         for name, inputs, result in (("forward", ["q", "v", "tau"], "a"), ("inverse", ["q", "v", "a"], "tau")):
-            own = dynamics.kernel(name)
+            own = kernel_of(dynamics, name)
             assert ([one for one, _ in own.signature.inputs], own.signature.outputs) == (inputs, ((result, (3,)),))
             np.testing.assert_allclose(own.batch(*states), getattr(dynamics, name)(*states), rtol=1e-12)
 
@@ -128,12 +131,15 @@ def test_kernels_are_called_by_their_names_with_the_arguments_of_their_signature
 def test_a_model_without_loops_has_nothing_to_report_of_them() -> None:
     model, (q, v, _), _ = judged("oblique")
     dynamics = ada.Dynamics(model)
-    found = dynamics.loop_state(q[0], v[0])
+    found = dynamics.constraints.state(q[0], v[0])
     assert (found.violation, found.rate, found.sigma, found.mobility, found.largest_violation) == ({}, {}, 1.0, 3, 0.0)
-    assert dynamics.closure_error(q).tolist() == [0.0] * 3 and dynamics.constraint_violation(q).shape == (3, 0)
-    assert dynamics.constraint_jacobian(q[0]).shape == (0, 3) and dynamics.tangents(q[0]) == []
+    assert dynamics.constraints.closure_error(q).tolist() == [0.0] * 3 and dynamics.constraints.violation(q).shape == (
+        3,
+        0,
+    )
+    assert dynamics.constraints.jacobian(q[0]).shape == (0, 3) and dynamics.constraints.branch_directions(q[0]) == []
     np.testing.assert_array_equal(dynamics.project_to_constraints(q, v)[1], v)
-    assert ada.Dynamics(model).tangent_map_quantity() is None
+    assert tangent_map_quantity(ada.Dynamics(model)) is None
 
 
 def test_wrenches_of_tree_joints_are_made_of_multipliers_and_efforts() -> None:
@@ -167,7 +173,7 @@ def test_the_algorithm_chosen_takes_the_fewest_instructions_in_lanes_where_limbs
             builder.joint(f"joint_{i}{k}", "revolute", before, f"link_{i}{k}", (0.1 * i, 0, -0.2), axis=axis)
             before = f"link_{i}{k}"
     model = builder.build(base="floating")
-    kernels = ada.Dynamics(model).kernels
+    kernels = kernels_of(ada.Dynamics(model))
     names = ["aba", "crba", *["lanes"] * (legs > 1)]
     costs = kernels.costs({name: quantities.forward(model.tree, name, external=False).trace() for name in names})
     assert kernels.algorithm == min(costs, key=costs.__getitem__) == ("lanes" if legs > 1 else kernels.algorithm)

@@ -91,7 +91,7 @@ def test_the_residual_vanishes_where_the_mechanism_moves_as_it_must(name: str) -
     J, rate = map(array, function(dynamics, "constraint_jacobian")(q, v))
     assert np.max(np.abs(J @ v)) < 1e-11 and np.max(np.abs(J @ a + rate.ravel())) < 1e-10 * np.max(np.abs(a))
     T = array(function(dynamics, "tangent_map", coordinates="actuated")(q))
-    assert np.allclose(T, dynamics.tangent_map(q, "actuated"), rtol=0.0, atol=1e-11)
+    assert np.allclose(T, dynamics.constraints.tangent_map(q, "actuated"), rtol=0.0, atol=1e-11)
 
 
 def test_what_a_robot_has_not_is_refused() -> None:

@@ -14,6 +14,7 @@ from mechanism_oracle import Oracle
 from refused import refused
 
 import ada_dynamics as ada
+from ada_dynamics.dynamics.computation import options_of
 from ada_dynamics.errors import ConstraintViolationWarning, InputError, SingularConfigurationWarning
 from ada_dynamics.gpu.arrays import DeviceArray
 from ada_dynamics.gpu.kernels import StagedBatches
@@ -265,7 +266,7 @@ def test_in_single_precision_the_robust_order_computes_in_double_precision(legs)
 
 
 def test_unchecked_the_robust_order_takes_over_too(legs):
-    there = ada.Dynamics(legs.model, q0=legs.states[0][0], device=legs.there.options["device"], checked=False)
+    there = ada.Dynamics(legs.model, q0=legs.states[0][0], device=options_of(legs.there)["device"], checked=False)
     q, v, tau = (x.copy() for x in legs.states)
     v[2, 0] = np.nan
     found = np.asarray(there.forward(*legs.placed(q, v, tau)))
@@ -301,7 +302,7 @@ def test_redundant_loops_stay_on_the_device_through_a_full_turn(device):
 
 @pytest.mark.parametrize("lies", ["here", "there"])
 def test_open_loops_of_a_first_batch_are_told_once(lies, linkage):
-    there = ada.Dynamics(linkage.model, device=linkage.there.options["device"])
+    there = ada.Dynamics(linkage.model, device=options_of(linkage.there)["device"])
     q, v, tau = (x.copy() for x in linkage.states)
     q[3, 0] += 0.1
     states = (q, v, tau) if lies == "here" else linkage.placed(q, v, tau)
@@ -311,7 +312,7 @@ def test_open_loops_of_a_first_batch_are_told_once(lies, linkage):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         there.forward(*states)
-    closed = ada.Dynamics(linkage.model, device=linkage.there.options["device"])
+    closed = ada.Dynamics(linkage.model, device=options_of(linkage.there)["device"])
     agree(closed.forward(*(x[:1] for x in linkage.states)), linkage.here.forward(*(x[:1] for x in linkage.states)))
 
 
@@ -371,7 +372,7 @@ def test_devices_that_are_none_and_models_without_code_of_their_own_are_refused(
 
 def test_a_dynamics_of_a_device_goes_to_another_process_as_one(arm):
     copy = pickle.loads(pickle.dumps(arm.there))
-    assert copy.options["device"] == arm.there.options["device"]
+    assert options_of(copy)["device"] == options_of(arm.there)["device"]
     agree(copy.forward(*arm.states), arm.here.forward(*arm.states))
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.contact.contact import Contact, ContactSphere
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.errors import InputError, SingularConfigurationWarning
 from ada_dynamics.gpu.rollout import DeviceRollout
 from ada_dynamics.model import Builder
@@ -50,7 +51,7 @@ def test_steps_near_singular_poses_are_taken_by_the_robust_order_and_those_from_
     q = np.tile(sim.q, (STARTS, 1))
     v = sim.dynamics.project_to_constraints(q, speeds[:, None] * np.array([1.0, 0.0, 0.0]))[1]
     q[4] = np.array([0.5, 0.0, 1.0]) * np.pi
-    v[4] = 3.0 * sim.dynamics.kernels.closed.tangents(q[4])[0]
+    v[4] = 3.0 * kernels_of(sim.dynamics).closed.tangents(q[4])[0]
     with pytest.warns(SingularConfigurationWarning):
         expected = sim.rollout(q, v, 1.0, rows_every=100)
     motions = DeviceRollout(sim.motion, np.concatenate([q, v], axis=1), np.zeros(model.nv), device)
@@ -58,7 +59,7 @@ def test_steps_near_singular_poses_are_taken_by_the_robust_order_and_those_from_
     assert 0 < motions.cpu_steps < 5
     x = motions.x.numpy()
     assert np.allclose(x[:, :3], expected.q[:, -1], rtol=0, atol=1e-9)
-    assert np.max(np.abs([sim.dynamics.closure_error(row[:3]) for row in x])) < 1e-9
+    assert np.max(np.abs([sim.dynamics.constraints.closure_error(row[:3]) for row in x])) < 1e-9
 
 
 def test_a_motion_that_cannot_go_on_is_lost_and_the_others_go_on(device):
@@ -82,7 +83,7 @@ def test_redundant_loops_go_on_with_combinations_chosen_anew_where_they_are_worn
     motions.run(200)
     assert 0 < motions.cpu_steps < 0.05 * 200 * STARTS
     assert np.allclose(motions.x.numpy()[:, :3], expected.q[:, -1], rtol=0, atol=1e-9)
-    assert sim.dynamics.closure_error(motions.x.numpy()[0, :3]) < 1e-12
+    assert sim.dynamics.constraints.closure_error(motions.x.numpy()[0, :3]) < 1e-12
 
 
 def test_compiled_laws_and_smooth_contact_go_along(device):

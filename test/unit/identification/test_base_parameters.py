@@ -61,8 +61,8 @@ def test_a_coupler_that_never_turns_counts_as_a_point() -> None:
     poses = np.repeat(
         [ada.close_loops(model, model.integrate(q, x * np.array([1.0, -1.0, 1.0]))) for x in (0.0, 0.2, 0.4)], 8, axis=0
     )
-    v = dynamics.complete_velocity(poses, rng.normal(size=(len(poses), 1)), coordinates=["joint_1"])
-    a = dynamics.complete_acceleration(poses, v, rng.normal(size=(len(poses), 1)), coordinates=["joint_1"])
+    v = dynamics.constraints.complete_velocity(poses, rng.normal(size=(len(poses), 1)), coordinates=["joint_1"])
+    a = dynamics.constraints.complete_acceleration(poses, v, rng.normal(size=(len(poses), 1)), coordinates=["joint_1"])
     places = [k for k, name in enumerate(dynamics.parameters) if name.startswith("link")]
     names = [list(dynamics.parameters)[k] for k in places]
     base = base_parameters(dynamics.regressor(poses, v, a, coordinates=["joint_1"])[..., places], names)

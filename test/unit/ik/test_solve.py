@@ -215,7 +215,7 @@ def test_a_mechanism_reaches_where_it_has_been_with_its_loops_closed(name):
     dynamics, rng, rest = ada.Dynamics(model, q0=q), np.random.default_rng(0), np.zeros(model.nv)
     there = q
     for _ in range(4):
-        along = dynamics.tangent_map(there, "independent")
+        along = dynamics.constraints.tangent_map(there, "independent")
         there, _ = dynamics.project_to_constraints(
             model.integrate(there, along @ rng.normal(size=along.shape[1]) * 0.08), rest
         )

@@ -68,8 +68,8 @@ def test_the_place_of_a_joint_moves_as_its_joint_does(direction: str) -> None:
     other = adjustable(model, [f"joint_1.{direction}"])
     q = model.random_state(np.random.default_rng(1))[0]
     moved = changed_joint(model, "joint_1", direction, 0.17)
-    expected = ada.Dynamics(moved).poses(q)
-    found = ada.Dynamics(other).poses(placed(model, other, q, f"joint_1.{direction}", 0.17))
+    expected = ada.Dynamics(moved).forward_kinematics(q)
+    found = ada.Dynamics(other).forward_kinematics(placed(model, other, q, f"joint_1.{direction}", 0.17))
     for link in model.link_names:
         np.testing.assert_allclose(found[link], expected[link], atol=1e-14)
 
@@ -86,9 +86,9 @@ def test_several_directions_act_from_x_to_rz_in_whatever_order_they_are_named() 
     moved = changed_joint(model, "joint_2", "x", 0.1)
     joint = moved.joints["joint_2"]
     moved = edit.with_parts(moved, replace(joint, rotation=turned("ry", 0.2) @ turned("rz", -0.3) @ joint.rotation))
-    expected = ada.Dynamics(moved).poses(q)["link_2"]
+    expected = ada.Dynamics(moved).forward_kinematics(q)["link_2"]
     for other in others:
-        np.testing.assert_allclose(ada.Dynamics(other).poses(positions)["link_2"], expected, atol=1e-14)
+        np.testing.assert_allclose(ada.Dynamics(other).forward_kinematics(positions)["link_2"], expected, atol=1e-14)
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def test_a_loop_joint_is_replaced_by_one_of_the_same_name():
         ("link", "bas", lambda m, d, w: m.links["bas"]),
         ("loop", "x", lambda m, d, w: m.loops["x"]),
         ("joint", "joint_7", lambda m, d, w: m.q_index("joint_7")),
-        ("link", "bas", lambda m, d, w: d.poses(m.neutral())["bas"]),
+        ("link", "bas", lambda m, d, w: d.forward_kinematics(m.neutral())["bas"]),
         ("joint", "close", lambda m, d, w: w["close"]),
         ("joint", "x", lambda m, d, w: w.unique["x"]),
         ("joint", "x", lambda m, d, w: w.multipliers["x"]),

@@ -76,7 +76,7 @@ def assert_same_motion(text):
     np.testing.assert_allclose(ours.gravity, theirs.opt.gravity)
     random_state(theirs, data, np.random.default_rng(0))
     mujoco.mj_kinematics(theirs, data)
-    poses = ada.Dynamics(ours, algorithm="crba").poses(positions(ours, theirs, data))
+    poses = ada.Dynamics(ours, algorithm="crba").forward_kinematics(positions(ours, theirs, data))
     for i in range(1, theirs.nbody):
         pose = poses[theirs.body(i).name]
         # MuJoCo keeps frames as unit quaternions: a few roundings for each body on the way.

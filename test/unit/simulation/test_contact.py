@@ -25,6 +25,7 @@ from ada_dynamics.contact.contact import (
     Plane,
     contact_rate,
 )
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.spatial.rotation import from_rpy
 from ada_dynamics.spatial.vector import Mat3, Vec3
@@ -238,7 +239,7 @@ def test_what_is_added_gives_the_accelerations_of_the_dense_system_by_both_algor
 def test_what_is_added_to_a_mechanism_with_loops_gives_one_answer_by_both_ways_to_close_them():
     model = ada.load("four_bar")
     dynamics = ada.Dynamics(model)
-    plans = dynamics.kernels.closed.plans
+    plans = kernels_of(dynamics).closed.plans
     q = ada.close_loops(model, np.array([1.0, *np.zeros(model.nq - 1)])).tolist()
     contacts = Contact([ContactPoint("a", model.link_names[-1], (0, 0, 0.5))], ground=Ground(height=9.0)).resolve(model)
     v = np.zeros(model.nv).tolist()

@@ -43,14 +43,14 @@ def test_quantities_are_those_of_dynamics_in_each_row(name):
         assert np.allclose(log.com[i], dyn.com(q), rtol=0, atol=1e-14)
         assert np.allclose(log.momentum[i], dyn.momentum(q, v), rtol=1e-12, atol=1e-13)
         assert np.allclose([x[i] for x in log.energy], dyn.energy(q, v), rtol=1e-12, atol=1e-13)
-        assert log.loop_gap[i] == pytest.approx(dyn.loop_state(q).largest_violation, abs=1e-15)
+        assert log.loop_gap[i] == pytest.approx(dyn.constraints.state(q).largest_violation, abs=1e-15)
 
 
 def test_the_gap_of_an_open_loop_is_the_largest_of_its_conditions():
     log = motion("linkage")
     assert np.max(log.loop_gap) < 1e-13  # closed by projection
     opened = Log(log.model, log.t, log.q + np.array([0.01, 0.0, 0.0]), log.v, dynamics=log.dynamics)
-    gaps = [log.dynamics.loop_state(q).largest_violation for q in opened.q]
+    gaps = [log.dynamics.constraints.state(q).largest_violation for q in opened.q]
     assert np.min(gaps) > 1e-3
     assert np.allclose(opened.loop_gap, gaps, rtol=1e-12)
 

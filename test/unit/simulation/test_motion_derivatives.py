@@ -52,7 +52,7 @@ def test_a_robust_elimination_serves_regular_poses_that_stop_the_fast_one(integr
     rate, robust = sim.motion.system.rate, sim.motion.system.robust()
     x, u = np.concatenate([folded, v]), sim.motion.system.inputs(np.zeros(3))
     assert rate.single_status(x, u, np.zeros(1))[1] and not robust.rate.single_status(x, u, np.zeros(1))[1]
-    tau, directions = np.array([0.3, -0.1, 0.2]), sim.dynamics.changes(folded, v, coordinates=["joint_2"])
+    tau, directions = np.array([0.3, -0.1, 0.2]), sim.dynamics.constraints.state_map(folded, v, coordinates=["joint_2"])
     found, reference = sim.step_derivatives(folded, v, tau), StepReference(sim, robust)
     wanted = reference.along(folded, v, tau, np.vstack([directions, np.zeros((3, 2))]))
     assert np.allclose(found.A @ directions, wanted, rtol=0.0, atol=1e-11 * np.max(np.abs(wanted)))
@@ -159,7 +159,7 @@ def test_along_the_loops_they_are_the_same_whatever_the_spanning_tree(name: str,
     driver, found = ["joint_1"], []
     for one, at in ((model, q), edit.recut(model, q, loop, joint)):
         sim = ada.Simulation(one, at, step=1e-3)
-        v = sim.dynamics.complete_velocity(at, [0.7], coordinates=driver)
+        v = sim.dynamics.constraints.complete_velocity(at, [0.7], coordinates=driver)
         tau = np.zeros(one.nv)
         tau[one.v_index("joint_1")] = 0.4
         linear = sim.step_derivatives(at, v, tau, coordinates=driver)

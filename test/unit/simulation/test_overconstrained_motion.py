@@ -83,7 +83,7 @@ def test_accelerations_in_closed_poses_are_those_of_the_independent_coordinates(
                 warnings.simplefilter("error")
                 got = dyn.forward(made.q(angles), made.v(rates), made.v(tau))
             assert largest(got - made.v(wanted)) < closely(trial, wanted)
-            assert dyn.loop_state(made.q(angles)).mobility == trial.linkage.mobility
+            assert dyn.constraints.state(made.q(angles)).mobility == trial.linkage.mobility
 
 
 @pytest.mark.parametrize("family", EACH)
@@ -126,7 +126,7 @@ def test_states_and_geometry_of_so_many_decimals_have_the_accelerations_of_close
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # that the loops are open
                 got = dyn.forward(q, v, np.zeros(len(q)))
-                assert not is_in_file or dyn.loop_state(q).mobility == trial.linkage.mobility
+                assert not is_in_file or dyn.constraints.state(q).mobility == trial.linkage.mobility
             found.append((largest(got - made.v(wanted)), off_by(trial, k, gap, wanted)))
     assert all(error < limit for error, limit in found), f"{family}, errors and their limits: {found}"
 

@@ -84,7 +84,7 @@ def test_loops_stay_closed_through_singular_poses():
     for i in range(3):
         single = Simulation(model, q[i], v[i], log_every=10).run(0.5)
         np.testing.assert_allclose(together.q[i], single.q, atol=1e-9)
-        assert max(sim.dynamics.loop_state(p).largest_violation for p in together.q[i]) < 1e-12
+        assert max(sim.dynamics.constraints.state(p).largest_violation for p in together.q[i]) < 1e-12
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,9 @@ def test_a_motion_through_an_event_changes_as_differences_say(make) -> None:
     for _ in range(3):
         d = rng.normal(size=2 * model.nv)
         if model.loops:
-            d = sim.dynamics.changes(q, v) @ rng.normal(size=2 * sim.dynamics.choices.mobility)
+            d = sim.dynamics.constraints.state_map(q, v) @ rng.normal(
+                size=2 * sim.dynamics.constraints.coordinates.mobility
+            )
         runs = [to_the_end(*np.split(s * d, 2)) for s in (-2 * h, -h, h, 2 * h)]
         ends = [(t, np.r_[model.difference(after.q[-1], x.q[-1]), x.v[-1]]) for t, _, _, x in runs]
         slope = lambda i: (ends[0][i] - 8 * ends[1][i] + 8 * ends[2][i] - ends[3][i]) / (12 * h)  # noqa: E731, B023

@@ -105,7 +105,7 @@ def test_the_motors_of_a_mechanism_with_loops_hold_it(name):
     moved = np.abs(sim.q - q)[bank.q_index]
     assert np.max(moved) < 0.05
     assert np.max(np.abs(sim.v)) < 1e-3
-    assert sim.dynamics.closure_error(sim.q) < 1e-12
+    assert sim.dynamics.constraints.closure_error(sim.q) < 1e-12
 
 
 def test_what_servos_cannot_be_is_refused():

@@ -62,7 +62,7 @@ def test_solids_are_closed_surfaces_of_the_right_volume_that_face_outwards():
 def test_frames_collision_shapes_and_inertias_are_seen_where_they_are(page):
     model = ada.load("pa10")
     shown = PosePage(page, model, np.full(7, 0.3))
-    poses = ada.Dynamics(model).poses(np.full(7, 0.3))
+    poses = ada.Dynamics(model).forward_kinematics(np.full(7, 0.3))
     for kind, made in KINDS.items():
         shown.overlays.boxes[kind].value = True
         shown.refresh()
@@ -301,7 +301,7 @@ def test_a_robot_of_the_demo_moves_stays_closed_and_keeps_on_its_feet(name):
     assert moved > 0.05  # [rad, m]
     model = simulation.model
     if model.loops:
-        assert simulation.dynamics.closure_error(simulation.q) < 1e-9
+        assert simulation.dynamics.constraints.closure_error(simulation.q) < 1e-9
     if simulation.contact is not None:
         up = simulation.dynamics.pose(model.root, simulation.q)[2, 2]
         assert up > 0.9  # upright

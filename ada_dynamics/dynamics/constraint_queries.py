@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loop constraints of a model: violation, Jacobian, tangent map, and the state completed from chosen coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.analysis import ConstraintState, constraint_state
+from ada_dynamics.constraints.coordinates import ACTUATED, INDEPENDENT, Coordinates, CoordinateSets
+from ada_dynamics.constraints.tangent_map import TangentMap, null_space, solve_tangent_map
+from ada_dynamics.dynamics import lost_digits, quantities
+from ada_dynamics.dynamics.arguments import as_array, common_batch
+from ada_dynamics.dynamics.computation import QueryGroup
+from ada_dynamics.dynamics.quantities import closed as closed_quantities
+from ada_dynamics.errors import InputError
+
+if TYPE_CHECKING:
+    from ada_dynamics.dynamics.motion_queries import MotionQueries
+
+_CHUNK = 1024  # states whose matrices are in memory at the same time
+
+
+class ConstraintQueries(QueryGroup):
+    """Violation, Jacobian and tangent map of the loop constraints, as `dynamics.constraints`."""
+
+    @property
+    def mobility(self) -> int:
+        """Degrees of freedom in general configurations; nv without loops."""
+        return self.coordinates.mobility
+
+    @cached_property
+    def coordinates(self) -> CoordinateSets:
+        """Sets of velocity coordinates that determine the motion."""
+        closed = self._dynamics._kernels.closed
+        return CoordinateSets(self._dynamics.model, None if closed is None else closed.analysis)
+
+    def indices(self, coordinates: Coordinates = INDEPENDENT) -> tuple[int, ...]:
+        """Indices in v of the coordinates, in the order of the columns of `tangent_map`.
+
+        Args:
+            coordinates: "independent": as many velocities as the mechanism has degrees of freedom, in the order of v
+                and the same in all configurations (the best conditioned ones in samples); "actuated": those of the
+                actuators, in the order of `model.actuated`; or names of joints.
+
+        Raises:
+            InputError: the coordinates are too few or too many to determine the motion.
+        """
+        return self.coordinates.indices(coordinates)
+
+    def tangent_map(self, q: ArrayLike, coordinates: Coordinates = INDEPENDENT) -> Array:
+        """Tangent map T of v = T y, with y the velocities of `coordinates`, (nv, m) or (N, nv, m).
+
+        Raises:
+            SingularConfigurationError: y does not determine v in this configuration (NaN if `Dynamics` is unchecked).
+        """
+        name = f"tangent map {coordinates}"
+        call = self._dynamics._calls.get(name) or self._map_call(name, self.coordinates.indices(coordinates))
+        return np.asarray(call(q))
+
+    def tangent_map_rate(
+        self, q: ArrayLike, v: ArrayLike, coordinates: Coordinates = INDEPENDENT
+    ) -> tuple[Array, Array]:
+        """`tangent_map` and its time derivative along v, which must satisfy the constraints."""
+        T, rate, _ = self._map_rate_least(q, v, coordinates)
+        return T, rate
+
+    def _map_rate_least(self, q: ArrayLike, v: ArrayLike, coordinates: Coordinates) -> tuple[Array, Array, Array]:
+        """T, its rate, and what `lost_digits.NEAR_BY_PIVOTS` is compared with, (1,) or (N, 1)."""
+        if "tangent_map_rate" not in self._dynamics._seen:
+            self._dynamics._look_once("tangent_map_rate", *common_batch(self._dynamics._arguments({"q": q, "v": v}))[0])
+        name = f"tangent map rate {coordinates}"
+        call = self._dynamics._calls.get(name) or self._rate_call(name, self.coordinates.indices(coordinates))
+        T, rate, least = call(q, v)
+        return T, rate, least
+
+    def complete_velocity(self, q: ArrayLike, given: ArrayLike, coordinates: Coordinates = ACTUATED) -> Array:
+        """Velocities of all joints from those of `coordinates`.
+
+        Args:
+            q: positions.
+            given: velocities of the coordinates, (m,) or (N, m).
+            coordinates: see `indices`.
+        """
+        T = self.tangent_map(q, coordinates)
+        y = as_array("given", given, T.shape[-1], self._dynamics.model)
+        return np.asarray((T @ y[..., None])[..., 0])
+
+    def complete_acceleration(
+        self, q: ArrayLike, v: ArrayLike, given: ArrayLike, coordinates: Coordinates = ACTUATED
+    ) -> Array:
+        """Accelerations of all joints from those of `coordinates`.
+
+        Args:
+            q: positions.
+            v: velocities of all joints, such as from `complete_velocity`.
+            given: accelerations of the coordinates, (m,) or (N, m).
+            coordinates: see `indices`.
+        """
+        T, rate = self.tangent_map_rate(q, v, coordinates)
+        y = as_array("given", given, T.shape[-1], self._dynamics.model)
+        own = as_array("v", v, self._dynamics.model.nv, self._dynamics.model)[
+            ..., list(self.coordinates.indices(coordinates))
+        ]
+        return np.asarray((T @ y[..., None] + rate @ own[..., None])[..., 0])
+
+    def state_map(self, q: ArrayLike, v: ArrayLike, coordinates: Coordinates = INDEPENDENT) -> Array:
+        """C of [d_q; d_v] = C [d_x; d_y]: Jacobian of the full state with respect to that of `coordinates`.
+
+        v = T(q) y, so that C = [T 0; Ṫ[T] y  T], (2 nv, 2 m) or (N, 2 nv, 2 m); Ṫ[T] is the rate of
+        T along its columns.
+        """
+        return self._state_map_and_nearness(q, v, coordinates)[0]
+
+    def _state_map_and_nearness(
+        self, q: ArrayLike, v: ArrayLike, coordinates: Coordinates = INDEPENDENT
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """`state_map`, and which states may be so near to a singular configuration that digits are lost."""
+        T = self.tangent_map(q, coordinates)
+        arrays = self._dynamics._arguments({"q": q, "v": v})
+        rates, least = self._turning(arrays["q"], T, coordinates)
+        turning = (rates @ arrays["v"][..., None, list(self.coordinates.indices(coordinates)), None])[..., 0]
+        nv, m = T.shape[-2:]
+        C = np.zeros((*T.shape[:-2], 2 * nv, 2 * m))
+        C[..., :nv, :m] = C[..., nv:, m:] = T
+        C[..., nv:, :m] = turning.swapaxes(-1, -2)
+        nearest = least.reshape(*T.shape[:-2], m).min(axis=-1, initial=1.0)
+        return C, np.asarray(~(nearest >= lost_digits.NEAR_BY_PIVOTS))
+
+    def _warn_if_digits_are_lost(
+        self, what: str, q: Array, is_near: NDArray[np.bool_], result: Callable[[int, Array], Sequence[Array]]
+    ) -> None:
+        """Warn where results are next to a singular configuration; see `lost_digits`, also for the arguments.
+
+        Args:
+            what: the result, in words.
+            q: configurations, one or rows of them.
+            is_near: those that are looked at.
+            result: of one state, by its number, in a configuration that may be another one.
+        """
+        analysis, states = self.coordinates.analysis, np.flatnonzero(is_near)
+        if analysis is None or not analysis.rank or not len(states):
+            return
+        rows = np.ascontiguousarray(np.atleast_2d(q)[states], dtype=np.float64)
+        constraints = self._conditions(rows), self.violation, self.coordinates.units
+        names = states.tolist() if q.ndim > 1 else None
+        lost_digits.warn_if_digits_are_lost(
+            self._dynamics.model,
+            what,
+            (rows, names),
+            constraints,
+            analysis.rank,
+            lambda i, at: result(int(states[i]), at),
+        )
+
+    def _turning(self, q: Array, T: Array, coordinates: Coordinates) -> tuple[Array, Array]:
+        """Rates of T while q moves along each of its columns, (..., m, nv, m), and what `_map_rate_least` has."""
+        nv, m = T.shape[-2:]
+        poses = np.broadcast_to(q[..., None, :], (*T.shape[:-2], m, q.shape[-1])).reshape(-1, q.shape[-1])
+        _, rates, least = self._map_rate_least(poses, T.swapaxes(-1, -2).reshape(-1, nv), coordinates)
+        return rates.reshape(*T.shape[:-2], m, nv, m), least
+
+    def state(self, q: ArrayLike, v: ArrayLike | None = None) -> ConstraintState:
+        """Constraint violation, its rate, and the distance from a singular configuration, of one state."""
+        arrays = self._dynamics._arguments({"q": q} if v is None else {"q": q, "v": v})
+        self._dynamics._check_state(arrays)
+        if any(x.ndim == 2 for x in arrays.values()):
+            raise InputError(
+                "state computes one state; call it row by row, or use closure_error(q) for a batch.",
+                field=next(name for name, x in arrays.items() if x.ndim == 2),
+                allowed=(self._dynamics.model.nq,),
+            )
+        if self._dynamics._kernels.closed is None:
+            return ConstraintState({}, {}, 1.0, self._dynamics.model.nv)
+        return constraint_state(self._dynamics._kernels.closed.analysis, arrays["q"], arrays.get("v"))
+
+    def closure_error(self, q: ArrayLike) -> Array:
+        """Largest constraint violation [m, rad]; one per configuration of a batch, zero without loops."""
+        closed = self._dynamics._kernels.closed
+        positions = np.ascontiguousarray(self._dynamics._arguments({"q": q})["q"])
+        if closed is None or not positions.size:
+            return np.zeros(positions.shape[:-1])
+        return np.asarray(np.max(np.abs(closed.gaps(positions)), axis=-1), dtype=np.float64)
+
+    def branch_directions(self, q: ArrayLike) -> list[Array]:
+        """Tangents of the branches that cross in a singular configuration."""
+        arrays = self._dynamics._arguments({"q": q})
+        self._dynamics._check_state(arrays)
+        closed = self._dynamics._kernels.closed
+        return [] if closed is None else closed.tangents(np.ascontiguousarray(arrays["q"]))
+
+    # --- Jacobian ------------------------------------------------------------------------------------------------
+    def jacobian(self, q: ArrayLike) -> Array:
+        """Jacobian of the non-trivial constraints, (m, nv), with velocities in units of `coordinates.units` [m].
+
+        Rows of angles are multiplied by the characteristic length; a model without loops has no rows.
+        """
+        return self._conditions(self._dynamics._arguments({"q": q})["q"])
+
+    def violation(self, q: ArrayLike) -> Array:
+        """Violation of the non-trivial constraints [m], (m,) or (N, m), in the units of `jacobian`."""
+        closed, positions = (
+            self._dynamics._kernels.closed,
+            np.ascontiguousarray(self._dynamics._arguments({"q": q})["q"]),
+        )
+        if closed is None:
+            return np.zeros((*positions.shape[:-1], 0))
+        return np.asarray(closed.gaps(positions)[..., list(closed.plans.nontrivial)] / closed.weights)
+
+    def _map_quantity(self, chosen: tuple[int, ...]) -> quantities.Quantity | None:
+        """T as a quantity; None for large and for unchecked models, whose kernels report no status."""
+        closed = self._dynamics._kernels.closed
+        if closed is None or self._dynamics._kernels.large or not self._dynamics.checked:
+            return None
+        order = self.coordinates.map_order(chosen)
+        if order is None:
+            return None
+        return quantities.tangent_map(closed.tree, order, self.coordinates.units.tolist())
+
+    def _map_call(self, name: str, chosen: tuple[int, ...]) -> Callable[..., Any]:
+        """The way to T: its kernel, and numbers where that refuses a state."""
+
+        def rescue(inputs: Sequence[Array], is_batch: bool) -> Array:
+            return _in_parts(
+                inputs, is_batch, lambda first, q: (self._on_units(self._along(q, chosen, first).T, chosen),)
+            )[0]
+
+        of_position = self._map_quantity(chosen)
+        if of_position is None:
+            return self._dynamics._on_numbers(name, rescue, ("q",))
+        return self._dynamics._quantity_call(name, lambda: of_position, ("q",), rescue)
+
+    def _rate_call(self, name: str, chosen: tuple[int, ...]) -> Callable[..., Any]:
+        """T and its rate from those."""
+
+        def compute(first: int, q: Array, v: Array) -> tuple[Array, ...]:
+            found = self._along(q, chosen, first)
+            rate = found.rate(self._condition_rates(q, v)) if self._dynamics.model.loops else np.zeros_like(found.T)
+            least = lost_digits.NEAR_BY_PIVOTS * (np.asarray(found.share)[..., None] / lost_digits.NEAR) ** 2
+            return self._on_units(found.T, chosen), self._on_units(rate, chosen), least
+
+        def rescue(inputs: Sequence[Array], is_batch: bool) -> tuple[Array, ...]:
+            return _in_parts(inputs, is_batch, compute)
+
+        of_position = self._map_quantity(chosen)
+        if of_position is None:
+            return self._dynamics._on_numbers(name, rescue, ("q", "v"))
+        make = lambda: quantities.tangent_map_rate(of_position, self._dynamics._tree)  # noqa: E731
+        return self._dynamics._quantity_call(name, make, ("q", "v"), rescue)
+
+    # --- by singular values -----------------------------------------------------------------------------------------
+    def _along(self, q: Array, chosen: tuple[int, ...], first: int) -> TangentMap:
+        """Tangent map in configurations that the kernel refuses; an error, or NaN, in singular ones."""
+        J = self._conditions(q)
+        found = solve_tangent_map(J, chosen)
+        for i in map(tuple, np.argwhere(found.is_suspicious)):
+            here = null_space(J[i], self.coordinates.mobility)
+            if self._dynamics.checked:
+                self.coordinates.refuse_singular(here, chosen, first + int(i[0]) if i else None)
+            elif self.coordinates.is_singular(here, chosen):
+                found.T[i], found.inverse[i] = np.nan, np.nan
+        return found
+
+    def _conditions(self, q: Array) -> Array:
+        closed = self._dynamics._kernels.closed
+        if closed is None:
+            return np.zeros((*q.shape[:-1], 0, self._dynamics.model.nv))
+        J, _ = self._dynamics._run(closed.conditions, {"q": q, "v": np.zeros(self._dynamics.model.nv)})
+        return np.asarray(J / closed.weights[:, None] * self.coordinates.units)
+
+    def _condition_rates(self, q: Array, v: Array) -> Array:
+        closed = self._dynamics._kernels.closed
+        assert closed is not None
+        make = lambda: closed_quantities.condition_rates(closed.tree, closed.plans)  # noqa: E731
+        J, _ = self._dynamics._run(self._dynamics._kernels.get("loop condition rates", make), {"q": q, "v": v})
+        return np.asarray(J / closed.weights[:, None] * self.coordinates.units)
+
+    def _on_units(self, T: Array, chosen: tuple[int, ...]) -> Array:
+        """T in units of the joints, from T in units of the characteristic length."""
+        units = self.coordinates.units
+        return np.asarray(T * (units[:, None] / units[list(chosen)]))
+
+
+def _in_parts(inputs: Sequence[Array], is_batch: bool, compute: Callable[..., tuple[Array, ...]]) -> tuple[Array, ...]:
+    """The results for all states, some at a time; `compute` gets the number of the first one, and their arguments."""
+    if not is_batch:
+        return compute(0, *inputs)
+    starts = range(0, max(len(inputs[0]), 1), _CHUNK)
+    parts = [compute(i, *(np.ascontiguousarray(x[i : i + _CHUNK]) for x in inputs)) for i in starts]
+    return tuple(map(np.concatenate, zip(*parts, strict=True)))
+
+
+def state_map_and_nearness(
+    dynamics: MotionQueries, q: ArrayLike, v: ArrayLike, coordinates: Coordinates = INDEPENDENT
+) -> tuple[Array, NDArray[np.bool_]]:
+    """`ConstraintQueries.state_map`, and the states near a singular configuration, whose derivatives may be inexact."""
+    return dynamics.constraints._state_map_and_nearness(q, v, coordinates)
+
+
+def warn_if_digits_are_lost(
+    dynamics: MotionQueries,
+    what: str,
+    q: Array,
+    is_near: NDArray[np.bool_],
+    result: Callable[[int, Array], Sequence[Array]],
+) -> None:
+    """Warn of results next to a singular configuration, see `lost_digits`.
+
+    Args:
+        dynamics: of the model.
+        what: name of the result.
+        q: configurations, one or a batch.
+        is_near: those that are checked.
+        result: of one state, by its index, in a configuration that may be another one.
+    """
+    dynamics.constraints._warn_if_digits_are_lost(what, q, is_near, result)
+
+
+def tangent_map_quantity(dynamics: MotionQueries, coordinates: Coordinates = INDEPENDENT) -> quantities.Quantity | None:
+    """The quantity behind `tangent_map`; None if it has no compiled form."""
+    return dynamics.constraints._map_quantity(dynamics.constraints.indices(coordinates))
