@@ -225,9 +225,10 @@ def deviation(key: str, x: Array, recorded: Arrays) -> float:
 
 
 def compare(recorded: Arrays, chosen: Mapping[str, Call]) -> int:
-    """Print the largest deviation of each quantity; 1 where one is above its limit."""
+    """Print the largest deviation of each quantity, and the failures; 1 if there are any."""
     worst: dict[str, tuple[float, str]] = {}
     counts: Counter[str] = Counter()
+    failures: list[str] = []
     missing = {key for key in recorded if not key.endswith(("|input", "|scale")) and key.split("|")[0] in chosen}
     for name, make in chosen.items():
         for key, x in computed(name, make, recorded):
@@ -235,17 +236,20 @@ def compare(recorded: Arrays, chosen: Mapping[str, Call]) -> int:
             found = deviation(key, x, recorded)
             counts[quantity] += 1
             missing.discard(key)
-            if found >= worst.get(quantity, (-1.0, ""))[0]:
-                worst[quantity] = found, f"{model}, {state}" + (f": {x}" if part == "events" and found else "")
+            worst[quantity] = max(worst.get(quantity, (-1.0, "")), (found, f"{model}, {state}" if found else ""))
+            if found > limit_of(quantity):
+                failures.append(f"{key}: {f'{recorded.get(key)} -> {x}' if part == 'events' else f'{found:.1e}'}")
     print(f"{'quantity':<52}{'results':>8}{'deviation':>11}{'limit':>9}  largest in")
-    failed = len(missing)
     for quantity, (found, where) in worst.items():
-        limit = SIMULATION_LIMIT if quantity.startswith("simulation") else LIMIT
-        failed += found > limit
-        print(f"{quantity:<52}{counts[quantity]:>8}{found:>11.1e}{limit:>9.0e}  {where if found else ''}")
-    print("\n".join(f"not computed: {key}" for key in sorted(missing)[:20]))
-    print(f"{len(chosen)} models, {counts.total()} results, {failed} failures")
-    return int(failed > 0)
+        print(f"{quantity:<52}{counts[quantity]:>8}{found:>11.1e}{limit_of(quantity):>9.0e}  {where}")
+    failures += [f"{key}: not computed" for key in sorted(missing)]
+    print("\n".join([*failures, f"{len(chosen)} models, {counts.total()} results, {len(failures)} failures"]))
+    return int(bool(failures))
+
+
+def limit_of(quantity: str) -> float:
+    """Largest allowed deviation."""
+    return SIMULATION_LIMIT if quantity.startswith("simulation") else LIMIT
 
 
 def main() -> int:
