@@ -81,7 +81,7 @@ def function(
         traced = _residual(dynamics)
     else:
         traced = _of_loops(dynamics, quantity, coordinates).trace()
-    return _printed(casadi, expand(traced), quantity)
+    return _to_casadi(casadi, expand(traced), quantity)
 
 
 def _position_rate(dynamics: Dynamics) -> Function:
@@ -125,7 +125,7 @@ def _of_loops(dynamics: Dynamics, quantity: str, coordinates: Coordinates) -> Qu
     return of_loops[quantity]()
 
 
-def _printed(casadi: Any, of: Function, name: str) -> Any:
+def _to_casadi(casadi: Any, of: Function, name: str) -> Any:
     inputs = {key: casadi.SX.sym(key, size) for key, size in of.inputs.items()}
     known: dict[int, Any] = {}
     binary = {ADD: lambda a, b: a + b, SUB: lambda a, b: a - b, MUL: lambda a, b: a * b, ATAN2: casadi.atan2}

@@ -40,8 +40,8 @@ class LoopJointMotion:
     def angle(self, q: Array) -> Array:
         """Angle, continuous over full turns, the first one within (-π, π], (N,) [rad]."""
         loop = self._loop
-        parent = self._turned(loop.parent, q) @ loop.parent_rotation
-        R = np.swapaxes(parent, 1, 2) @ self._turned(loop.child, q) @ loop.child_rotation
+        parent = self._rotation(loop.parent, q) @ loop.parent_rotation
+        R = np.swapaxes(parent, 1, 2) @ self._rotation(loop.child, q) @ loop.child_rotation
         twice = np.stack([R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]], axis=1)
         return np.asarray(np.unwrap(np.arctan2(twice @ loop.axis, np.trace(R, axis1=1, axis2=2) - 1.0)))
 
@@ -53,7 +53,7 @@ class LoopJointMotion:
         """Acceleration, (N,) [rad/s²]. The axis is fixed in both links, so no other term has a component along it."""
         return self._along(q, lambda link: self._dynamics.acceleration(link, q, v, a))
 
-    def _turned(self, link: str, q: Array) -> Array:
+    def _rotation(self, link: str, q: Array) -> Array:
         if link == WORLD_LINK:
             return np.broadcast_to(np.eye(3), (len(q), 3, 3))
         return np.asarray(self._dynamics.pose(link, q)[:, :3, :3])
@@ -61,6 +61,6 @@ class LoopJointMotion:
     def _along(self, q: Array, of_link: Callable[[str], Array]) -> Array:
         """Component along the axis of the relative angular motion of child and parent."""
         loop = self._loop
-        axis = self._turned(loop.parent, q) @ loop.parent_rotation @ loop.axis
+        axis = self._rotation(loop.parent, q) @ loop.parent_rotation @ loop.axis
         parts = [0.0 if link == WORLD_LINK else of_link(link)[:, 3:] for link in (loop.parent, loop.child)]
         return np.asarray(np.sum(axis * (parts[1] - parts[0]), axis=1), dtype=np.float64)

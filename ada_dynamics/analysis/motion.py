@@ -42,11 +42,11 @@ def dynamics_of(motion: StateTrajectory) -> Dynamics:
     if isinstance(own, Dynamics):
         return own
     start = tuple(float(x) for x in motion.q[0]) if motion.model.loops and len(motion.q) else None
-    return _made(motion.model, start)
+    return _cached_dynamics(motion.model, start)
 
 
 @lru_cache(maxsize=8)
-def _made(model: Model, start: tuple[float, ...] | None) -> Dynamics:
+def _cached_dynamics(model: Model, start: tuple[float, ...] | None) -> Dynamics:
     return Dynamics(model) if start is None else Dynamics(model, q0=np.array(start))
 
 

@@ -195,13 +195,13 @@ def power_balance(
         "stops": stop_work,
         "dissipated": lost_work,
     }
-    hidden = _hidden(motion, rows, stops, continuous=not holds and bool(tau.any()))
+    hidden = _unknown_work(motion, rows, stops, continuous=not holds and bool(tau.any()))
     mask_unknown_work(work, hidden + ([rows.held_efforts(tau)] if holds and is_held is None else []), t)
     friction_work = np.where(np.isnan(work["dissipated"]), np.nan, friction_work)
     return PowerBalance(t, kinetic, potential, given, external, contact, stopping, lost, work, friction_work)
 
 
-def _hidden(motion: Any, rows: LogIntervals, stops: JointStops | None, continuous: bool) -> list[UnknownWork]:
+def _unknown_work(motion: Any, rows: LogIntervals, stops: JointStops | None, continuous: bool) -> list[UnknownWork]:
     """Unknown work of all loads except held efforts."""
     acting = {
         "input": continuous,
@@ -210,7 +210,7 @@ def _hidden(motion: Any, rows: LogIntervals, stops: JointStops | None, continuou
         "stops": stops is not None,
         "dissipated": loses_energy(motion.model),
     }
-    hidden = rows.fast([name for name, acts in acting.items() if acts], motion.v, getattr(motion, "a", None))
+    hidden = rows.velocity_jumps([name for name, acts in acting.items() if acts], motion.v, getattr(motion, "a", None))
     return [rows.external(), *hidden]
 
 

@@ -77,7 +77,7 @@ class LogIntervals:
         inside = np.searchsorted(times, self.t[1:] - _SAME_TIME) - np.searchsorted(times, self.t[:-1] + _SAME_TIME)
         return UnknownWork("external", inside > 1, "external wrenches started and ended between rows")
 
-    def fast(self, works: Sequence[str], v: Array, a: Array | None) -> list[UnknownWork]:
+    def velocity_jumps(self, works: Sequence[str], v: Array, a: Array | None) -> list[UnknownWork]:
         """Intervals in which velocities changed inconsistently with the accelerations of the rows."""
         if a is None or not np.isfinite(a).all():
             return []

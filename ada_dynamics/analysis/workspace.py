@@ -112,7 +112,7 @@ def workspace(
     target = _PoseTarget.of(dynamics, link, np.asarray(q, dtype=np.float64), row_indices(rows), point)
     target.validate([COORDINATES.index(name) for name in axes])
     grid = _Grid(target, [COORDINATES.index(name) for name in axes], values)
-    return Workspace(tuple(axes), tuple(values), grid.filled())
+    return Workspace(tuple(axes), tuple(values), grid.solve())
 
 
 def _values(axes: Mapping[str, ArrayLike]) -> list[Array]:
@@ -212,7 +212,7 @@ class _PoseTarget:
             if not len(left):
                 break
             A = np.concatenate([self.dynamics.constraints.jacobian(at[left]), self._jacobian(at[left])], axis=-2)
-            at[left] = model.integrate(at[left], _damped(A, residual) * choices.units)
+            at[left] = model.integrate(at[left], _damped_steps(A, residual) * choices.units)
         moved = np.flatnonzero(np.isfinite(found).all(axis=-1))
         found[moved[~self._is_same_branch(q[moved], found[moved])]] = np.nan
         return found
@@ -237,7 +237,7 @@ class _PoseTarget:
         N = null_space(self.dynamics.constraints.jacobian(q), choices.mobility).basis()
         return N, (self._jacobian(q) @ N)[..., self.moving, :]
 
-    def is_border(self, q: Array) -> NDArray[np.bool_]:
+    def is_near_singular(self, q: Array) -> NDArray[np.bool_]:
         """True for configurations so close to a serial singular configuration that the branch is ambiguous."""
         s = np.linalg.svd(self._link_motions(q)[1], compute_uv=False)
         return np.asarray(s[..., -1] < SINGULAR * self.dynamics.constraints.coordinates.length)
@@ -249,7 +249,7 @@ def _rotations(vectors: Array) -> Array:
     return np.array([[np.broadcast_to(x, len(vectors)) for x in row] for row in rows]).transpose(2, 0, 1)
 
 
-def _damped(A: Array, residual: Array) -> Array:
+def _damped_steps(A: Array, residual: Array) -> Array:
     """Levenberg-Marquardt steps of limited length."""
     H = A.swapaxes(-1, -2) @ A
     damping = np.sum(residual**2, axis=-1) + _LEAST_DAMPING * np.trace(H, axis1=-2, axis2=-1)
@@ -270,7 +270,7 @@ class _Grid:
             self.coordinates[..., k] = mesh
         self.spacing = [float(np.min(np.diff(x))) if len(x) > 1 else np.inf for x in values]
 
-    def filled(self) -> Array:
+    def solve(self) -> Array:
         """Configurations at all grid points."""
         poses = np.full((*self.shape, self.target.dynamics.model.nq), np.nan)
         apart = np.linalg.norm(self.coordinates - self.target.origin, axis=-1)
@@ -282,7 +282,7 @@ class _Grid:
             found = self.target.reach(poses[tuple(source.T)], self.target.targets(self.coordinates[tuple(target.T)]))
             reached = np.isfinite(found).all(axis=-1)
             poses[tuple(target[reached].T)] = found[reached]
-            inside = np.flatnonzero(reached)[~self.target.is_border(found[reached])]
+            inside = np.flatnonzero(reached)[~self.target.is_near_singular(found[reached])]
             front = np.unique(target[inside], axis=0)
         return poses
 

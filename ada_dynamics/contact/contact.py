@@ -24,9 +24,9 @@ from ada_dynamics.contact.geometry import (
     Ground,
     Obstacle,
     Plane,
-    point_in,
+    point_in_body,
     set_values,
-    triple,
+    to_vec3,
 )
 from ada_dynamics.contact.material import GRAVITY, Material
 from ada_dynamics.contact.shape_contacts import shape_contacts, sole_points
@@ -115,18 +115,20 @@ class Contact:
         for c in self._on_ground:
             frame = _moving_frame(tree, c)
             law = (c.material or self.material).law()
-            normal = triple(self.ground.normal)
-            found.append(GroundContact(frame.body, point_in(frame, c.xyz), c.radius, law, normal, self.ground.height))
+            normal = to_vec3(self.ground.normal)
+            found.append(
+                GroundContact(frame.body, point_in_body(frame, c.xyz), c.radius, law, normal, self.ground.height)
+            )
         for pair in self.pairs:
             frame = _frame(tree, pair.one.link, pair.name)
-            other = pair.other.at(_frame(tree, pair.other.link, pair.name))
+            other = pair.other.in_body(_frame(tree, pair.other.link, pair.name))
             if other.body == frame.body:
                 text = (
                     f"contact {pair.name!r}: links {pair.one.link!r} and {pair.other.link!r} are fixed to each other."
                 )
                 raise InputError(text, link=pair.one.link, field=pair.name, value=pair.other.link)
             law = (pair.material or pair.one.material or self.material).law()
-            found.append(PairContact(frame.body, point_in(frame, pair.one.xyz), pair.one.radius, law, other))
+            found.append(PairContact(frame.body, point_in_body(frame, pair.one.xyz), pair.one.radius, law, other))
         return tuple(found)
 
     # --- from the shapes of a model -----------------------------------------------------------------------------

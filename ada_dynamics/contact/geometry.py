@@ -96,9 +96,9 @@ class Ball:
         where = f"ball of link {self.link!r}"
         set_values(self, xyz=_vector(self.xyz, f"{where}: xyz"), radius=finite_number(self.radius, f"{where}: radius"))
 
-    def at(self, frame: Frame) -> contact_shapes.BodyObstacle:
+    def in_body(self, frame: Frame) -> contact_shapes.BodyObstacle:
         """Obstacle in the frame of its body."""
-        return contact_shapes.BodyBall(frame.body, point_in(frame, self.xyz), self.radius)
+        return contact_shapes.BodyBall(frame.body, point_in_body(frame, self.xyz), self.radius)
 
 
 @dataclass(frozen=True)
@@ -119,10 +119,10 @@ class Capsule:
             text = f"{where}: start and end are both {self.start}; take a Ball for a capsule without length."
             raise InputError(text, link=self.link, field="end", value=self.end)
 
-    def at(self, frame: Frame) -> contact_shapes.BodyObstacle:
+    def in_body(self, frame: Frame) -> contact_shapes.BodyObstacle:
         """Obstacle in the frame of its body."""
         return contact_shapes.BodyCapsule(
-            frame.body, point_in(frame, self.start), point_in(frame, self.end), self.radius
+            frame.body, point_in_body(frame, self.start), point_in_body(frame, self.end), self.radius
         )
 
 
@@ -139,10 +139,10 @@ class Plane:
         where = f"plane of link {self.link!r}"
         set_values(self, xyz=_vector(self.xyz, f"{where}: xyz"), normal=_direction(self.normal, f"{where}: normal"))
 
-    def at(self, frame: Frame) -> contact_shapes.BodyObstacle:
+    def in_body(self, frame: Frame) -> contact_shapes.BodyObstacle:
         """Obstacle in the frame of its body."""
-        n = frame.pose.rotation.to_parent(triple(self.normal))
-        return contact_shapes.BodyHalfSpace(frame.body, point_in(frame, self.xyz), n)
+        n = frame.pose.rotation.to_parent(to_vec3(self.normal))
+        return contact_shapes.BodyHalfSpace(frame.body, point_in_body(frame, self.xyz), n)
 
 
 @dataclass(frozen=True)
@@ -167,11 +167,11 @@ class Box:
             raise InputError(text, link=self.link, field="rotation", value=R.tolist())
         set_values(self, rotation=tuple(map(tuple, R.tolist())))
 
-    def at(self, frame: Frame) -> contact_shapes.BodyObstacle:
+    def in_body(self, frame: Frame) -> contact_shapes.BodyObstacle:
         """Obstacle in the frame of its body."""
         axes: Array = np.array(frame.pose.rotation.matrix()) @ np.array(self.rotation)
         half = tuple(0.5 * s for s in self.size)
-        return contact_shapes.BodyBox(frame.body, point_in(frame, self.xyz), to_mat3(axes), triple(half))
+        return contact_shapes.BodyBox(frame.body, point_in_body(frame, self.xyz), to_mat3(axes), to_vec3(half))
 
 
 Obstacle: TypeAlias = Ball | Capsule | Plane | Box
@@ -226,11 +226,11 @@ class Ground:
 
 
 # --- frames of bodies -----------------------------------------------------------------------------------------------
-def point_in(frame: Frame, xyz: Sequence[float]) -> Vec3:
+def point_in_body(frame: Frame, xyz: Sequence[float]) -> Vec3:
     """Point of a link in the frame of its body [m]."""
-    return triple(frame.pose.point(triple(xyz)))
+    return to_vec3(frame.pose.point(to_vec3(xyz)))
 
 
-def triple(x: Iterable[float]) -> Vec3:
+def to_vec3(x: Iterable[float]) -> Vec3:
     """Convert three numbers to a vector of Python floats."""
     return Vec3(*map(float, x))

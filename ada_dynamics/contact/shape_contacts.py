@@ -70,12 +70,12 @@ def sole_points(model: Model, links: Iterable[str] | None, q: Array, normal: Seq
             raise InputError(text, link=link.name, field="links", value=kinds, allowed="box")
         pose = link_pose(model.tree, q.tolist(), link.name)
         R: Array = np.array(pose.rotation.matrix(), dtype=float)
-        found = [_facing(box, R.T @ up) for box in boxes]
+        found = [_lowest_side(box, R.T @ up) for box in boxes]
         heights = [float(up @ (np.array(pose.position) + R @ c)) for side in found for c in side]
         lowest[link.name], corners[link.name] = min(heights), [c for side in found for c in side]
     floor = min(lowest.values())
     feet = [name for name in corners if links is not None or lowest[name] <= floor + SOLE_HEIGHT]
-    return [_named(name, i, c) for name in feet for i, c in enumerate(corners[name], start=1)]
+    return [_corner_point(name, i, c) for name in feet for i, c in enumerate(corners[name], start=1)]
 
 
 def shape_contacts(model: Model, links: Iterable[str]) -> tuple[list[ContactPoint], list[ContactSphere]]:
@@ -96,7 +96,7 @@ def shape_contacts(model: Model, links: Iterable[str]) -> tuple[list[ContactPoin
             text = f"link {link.name!r} has no shapes for contacts; give it collision shapes."
             raise InputError(text, link=link.name, field="links")
         corners = [c for s in shapes if s.kind == "box" for c in box_corners(s)]
-        points += [_named(link.name, i, c) for i, c in enumerate(corners, start=1)]
+        points += [_corner_point(link.name, i, c) for i, c in enumerate(corners, start=1)]
         balls = [(c, s.size[0]) for s in shapes if s.kind in ("sphere", "capsule") for c in ball_centres(s)]
         for i, (c, radius) in enumerate(balls, start=1):
             spheres.append(ContactSphere(f"{link.name}_ball_{i}", link.name, c.tolist(), radius))
@@ -129,22 +129,22 @@ def _boxes(link: Link) -> list[Shape]:
 
 def box_corners(box: Shape) -> list[Array]:
     """Corners of a box in the link frame."""
-    return [in_link(box, np.array(sides) * box.size) for sides in product(SIDES, SIDES, SIDES)]
+    return [point_in_link(box, np.array(sides) * box.size) for sides in product(SIDES, SIDES, SIDES)]
 
 
 def ball_centres(shape: Shape) -> list[Array]:
     """Center of a sphere, or centers of both ends of a capsule, in the link frame."""
     if shape.kind == "sphere":
-        return [in_link(shape, np.zeros(3))]
-    return [in_link(shape, np.array([0.0, 0.0, side * shape.size[1]])) for side in SIDES]
+        return [point_in_link(shape, np.zeros(3))]
+    return [point_in_link(shape, np.array([0.0, 0.0, side * shape.size[1]])) for side in SIDES]
 
 
-def in_link(shape: Shape, x: Array) -> Array:
+def point_in_link(shape: Shape, x: Array) -> Array:
     """Point of a shape in the link frame."""
     return np.asarray(shape.xyz + shape.rotation @ x, dtype=np.float64)
 
 
-def _facing(box: Shape, up: Array) -> list[Array]:
+def _lowest_side(box: Shape, up: Array) -> list[Array]:
     """Corners of the lowest side of a box, in order around it; `up` is in link axes."""
     own = box.rotation.T @ up
     k = int(np.argmax(np.abs(own)))
@@ -153,11 +153,11 @@ def _facing(box: Shape, up: Array) -> list[Array]:
     for along_a, along_b in ((0.5, 0.5), (-0.5, 0.5), (-0.5, -0.5), (0.5, -0.5)):
         x = np.zeros(3)
         x[k], x[a], x[b] = -0.5 * np.sign(own[k]), along_a, along_b
-        corners.append(in_link(box, x * box.size))
+        corners.append(point_in_link(box, x * box.size))
     return corners
 
 
-def _named(link: str, i: int, corner: Array) -> ContactPoint:
+def _corner_point(link: str, i: int, corner: Array) -> ContactPoint:
     return ContactPoint(f"{link}_{i}", link, corner.tolist())
 
 
@@ -247,7 +247,7 @@ def _candidates(
         body = model.tree.frames[link.name].body
         if body == WORLD or not shapes_of(link):
             continue
-        balls = list(_balls(shapes_of(link), vertices))
+        balls = list(_shape_points(shapes_of(link), vertices))
         if not balls:
             box = _inertia_box(link)
             (missing if box is None else inertia_boxes).append(link.name)
@@ -279,7 +279,7 @@ def _point_transform(pose: Transform) -> Callable[[Array], Array]:
     return lambda x: np.asarray(x @ R.T + p)
 
 
-def _balls(shapes: Sequence[Shape], vertices: Vertices | None) -> Iterator[tuple[Array, float, float | None]]:
+def _shape_points(shapes: Sequence[Shape], vertices: Vertices | None) -> Iterator[tuple[Array, float, float | None]]:
     """Centers in the link frame, (n, 3), their radius with the margin of the contact, and the friction."""
     for shape in shapes:
         if shape.kind == "box":
@@ -290,7 +290,7 @@ def _balls(shapes: Sequence[Shape], vertices: Vertices | None) -> Iterator[tuple
             angles = 2.0 * np.pi * (np.arange(RIM) + 0.5) / RIM
             rim = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(RIM)]) * shape.size[0]
             ends = [rim + np.array([0.0, 0.0, side * shape.size[1]]) for side in (-0.5, 0.5)]
-            yield np.array([in_link(shape, x) for x in np.concatenate(ends)]), shape.margin, shape.friction
+            yield np.array([point_in_link(shape, x) for x in np.concatenate(ends)]), shape.margin, shape.friction
         else:
             own = None if vertices is None else vertices(shape)
             if own is not None and len(own):

@@ -91,7 +91,7 @@ class JointStops:
         inertia = _free_inertias(model, q)
         if is_implicit:  # a joint without inertia moves the links that its loops connect to it
             inertia = np.where(np.diag(M) > 0.0, np.diag(M), inertia)
-        turning, sliding = _held_weight(model, M) if is_implicit else (0.0, 0.0)
+        turning, sliding = _weight_stiffness(model, M) if is_implicit else (0.0, 0.0)
         beyond = {} if is_implicit else limit_violations(model, _pose(model, q))
         joints: dict[str, tuple[float, float]] = {}
         for name in (one for one in limited_joints(model) if one not in without):
@@ -196,7 +196,7 @@ def _mass_matrix(model: Model, q: Array | None) -> Array:
     return np.array(mass_matrix(model.tree, _pose(model, q).tolist()).dense(), dtype=float)
 
 
-def _held_weight(model: Model, M: Array) -> tuple[float, float]:
+def _weight_stiffness(model: Model, M: Array) -> tuple[float, float]:
     """Stiffness [N m/rad] and [N/m] at which the weight of a floating robot deflects a stop by SINK, else zero."""
     if not model.tree.bodies or model.tree.bodies[0].v != slice(0, 6):
         return 0.0, 0.0

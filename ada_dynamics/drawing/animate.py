@@ -101,7 +101,7 @@ def animate(
     if ending == ".png":
         return film.write_still(file, at)
     rows = _rows(log.t, speed / fps)
-    frames = _counted(film.frames(rows), len(rows), progress)
+    frames = _with_progress(film.frames(rows), len(rows), progress)
     if ending == ".gif":
         _write_gif(file, frames, fps)
     else:
@@ -123,7 +123,7 @@ class _FrameRenderer:
     def frames(self, rows: Iterable[int]) -> Iterator[Frame]:
         """Rendered frames of some rows."""
         with figure_context() as new_figure:
-            figure, axes = self._prepared(new_figure)
+            figure, axes = self._prepare(new_figure)
             figure.canvas.draw()  # layout is computed once, so frames do not shift
             figure.set_layout_engine("none")
             for row in rows:
@@ -138,11 +138,11 @@ class _FrameRenderer:
             text = f"at is {at:g} s; the log is from {t[0]:g} s to {t[-1]:g} s."
             raise InputError(text, field="at", value=at, allowed=(float(t[0]), float(t[-1])))
         with figure_context() as new_figure:
-            figure, axes = self._prepared(new_figure)
+            figure, axes = self._prepare(new_figure)
             self._show(axes, len(t) - 1 if at is None else int(np.argmin(np.abs(t - at))))
             return save(figure, file)
 
-    def _prepared(self, new_figure: Any) -> tuple[Any, Any]:
+    def _prepare(self, new_figure: Any) -> tuple[Any, Any]:
         # Common video formats need an even number of pixels.
         width, height = (2.0 * round(0.5 * side * self.dpi) / self.dpi for side in self.size)
         figure = new_figure(width, height)
@@ -174,7 +174,7 @@ def _rows(t: Array, step: float) -> list[int]:
     return [int(i) for i in nearer]
 
 
-def _counted(frames: Iterator[Frame], count: int, progress: Progress | None) -> Iterator[Frame]:
+def _with_progress(frames: Iterator[Frame], count: int, progress: Progress | None) -> Iterator[Frame]:
     for i, frame in enumerate(frames):
         yield frame
         if progress is not None:

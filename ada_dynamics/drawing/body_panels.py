@@ -118,7 +118,7 @@ def loop_gap(motion: Any) -> list[Panel]:
     if not motion.model.loops:
         return []
     own = getattr(motion, "loop_gap", None)
-    rows = slice(None) if own is not None else _some(len(motion.t))
+    rows = slice(None) if own is not None else _sample_rows(len(motion.t))
     dynamics = dynamics_of(motion)
     gaps = own if own is not None else [dynamics.constraints.state(q).largest_violation for q in motion.q[rows]]
     curves = {"": np.maximum(np.asarray(gaps, dtype=np.float64), SMALLEST)}
@@ -141,12 +141,12 @@ def conditioning(motion: Any) -> list[Panel]:
     """Ratio of the smallest and largest singular value of the constraint Jacobian."""
     if not motion.model.loops:
         return []
-    rows = _some(len(motion.t))
+    rows = _sample_rows(len(motion.t))
     curves = {"": np.maximum(constraint_conditioning(dynamics_of(motion), motion.q[rows]), SMALLEST)}
     return [Panel.of("Condition of the closing solve", "σ [-]", motion.t[rows], curves, is_logarithmic=True)]
 
 
-def _some(rows: int) -> slice:
+def _sample_rows(rows: int) -> slice:
     return slice(None, None, max(1, rows // _POSES))
 
 

@@ -56,7 +56,7 @@ CLOSED, OPEN = 1e-9, 1e-3  # closure error [m, rad] of a green and of a red loop
 _GREEN, _RED = np.array([40.0, 170.0, 80.0]), np.array([215.0, 40.0, 40.0])
 
 
-def gap_colour(gap: ArrayLike) -> NDArray[np.uint8]:
+def closure_colour(gap: ArrayLike) -> NDArray[np.uint8]:
     """Green for a closed loop, red for an open one, interpolated by the logarithm of the closure error, (..., 3)."""
     share = (np.log10(np.maximum(gap, 1e-30)) - np.log10(CLOSED)) / (np.log10(OPEN) - np.log10(CLOSED))
     share = np.minimum(np.maximum(share, 0.0), 1.0)[..., np.newaxis]

@@ -92,7 +92,7 @@ def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
         with silence_logger("trimesh"):
             content, kind = io.BytesIO(data), suffix[1:]
             scene = trimesh.load_scene(content, file_type=kind, resolver=resolver, process=kind == "stl")
-            check_triangles(sum(len(scene.geometry[name].faces) for _, name in _placed(scene)))
+            check_triangles(sum(len(scene.geometry[name].faces) for _, name in _instances(scene)))
             return _mesh(trimesh, scene, suffix)
     except MeshError:
         raise
@@ -112,7 +112,7 @@ def _mujoco_mesh(path: Path) -> Mesh:
     return Mesh(vertices, faces.astype(np.uint32), None, None)
 
 
-def _placed(scene: Any) -> Iterator[tuple[Array, str]]:
+def _instances(scene: Any) -> Iterator[tuple[Array, str]]:
     for node in scene.graph.nodes_geometry:
         matrix, name = scene.graph[node]
         if hasattr(scene.geometry[name], "faces"):  # skips lines and points
@@ -129,7 +129,7 @@ def _mesh(trimesh: Any, scene: Any, suffix: str) -> Mesh:
     elif suffix in (".glb", ".gltf"):
         whole = _Z_UP
     pieces = []
-    for matrix, name in _placed(scene):
+    for matrix, name in _instances(scene):
         original = scene.geometry[name]
         is_textured = original.visual.kind == "texture"
         piece = original.copy(include_cache=True, include_visual=not is_textured)
@@ -154,7 +154,7 @@ def _mesh(trimesh: Any, scene: Any, suffix: str) -> Mesh:
         _paint(trimesh, piece, of_gltf=suffix in (".glb", ".gltf"))
     areas = np.array([piece.area for piece in pieces]) + 1e-30
     colour = np.average([_mean_colour(piece) for piece in pieces], axis=0, weights=areas)
-    glb = trimesh.Scene(_joined(trimesh, pieces)).export(file_type="glb")
+    glb = trimesh.Scene(_merge_pieces(trimesh, pieces)).export(file_type="glb")
     return Mesh(vertices, faces.astype(np.uint32), tuple(colour.tolist()), glb)
 
 
@@ -165,23 +165,23 @@ def _paint(trimesh: Any, piece: Any, of_gltf: bool) -> None:
         material = visual.material
         if not isinstance(material, trimesh.visual.material.PBRMaterial):
             material = material.to_pbr()
-        pictures = {name: _small(getattr(material, name, None)) for name in _TEXTURES}
+        pictures = {name: _bounded_texture(getattr(material, name, None)) for name in _TEXTURES}
         material = material.copy()
         for name, picture in pictures.items():
             setattr(material, name, picture)
         if not of_gltf:
             material.metallicFactor, material.alphaMode = 0.0, None
-            material.baseColorFactor = _linear(_factor(material))
+            material.baseColorFactor = _to_linear(_factor(material))
         material.doubleSided = True
         visual.material = material
     elif visual.kind is None:
         material = trimesh.visual.material.PBRMaterial(
-            baseColorFactor=_linear(np.array(PLAIN)), metallicFactor=0.0, roughnessFactor=0.8, doubleSided=True
+            baseColorFactor=_to_linear(np.array(PLAIN)), metallicFactor=0.0, roughnessFactor=0.8, doubleSided=True
         )
         piece.visual = trimesh.visual.TextureVisuals(material=material)
     elif not of_gltf:
         colours = np.array(visual.vertex_colors, dtype=np.float64) / 255.0
-        piece.visual = trimesh.visual.ColorVisuals(piece, vertex_colors=_linear(colours))
+        piece.visual = trimesh.visual.ColorVisuals(piece, vertex_colors=_to_linear(colours))
 
 
 def _factor(material: Any) -> Array:
@@ -191,14 +191,14 @@ def _factor(material: Any) -> Array:
     return np.asarray(material.baseColorFactor, dtype=np.float64) / 255.0
 
 
-def _linear(colours: Array) -> Array:
+def _to_linear(colours: Array) -> Array:
     """Convert sRGB colours from 0 to 1 to linear bytes, as required by glTF."""
     light = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
     light[..., 3:] = colours[..., 3:]
     return np.asarray(np.round(255.0 * light), dtype=np.uint8)
 
 
-def _small(image: Any) -> Any:
+def _bounded_texture(image: Any) -> Any:
     """Texture of bounded size; None if it is missing or too large."""
     if image is None or image.width * image.height > _MOST_PIXELS:
         return None
@@ -216,8 +216,8 @@ def _mean_colour(piece: Any) -> Array:
     visual = piece.visual
     if visual.kind != "texture":
         light = np.asarray(visual.vertex_colors, dtype=np.float64).reshape(-1, 4).mean(axis=0) / 255.0
-        return _shown(light)
-    colour = _shown(_factor(visual.material))
+        return _to_srgb(light)
+    colour = _to_srgb(_factor(visual.material))
     image = visual.material.baseColorTexture
     if image is not None:
         tint = np.asarray(image.convert("RGB").resize((1, 1)), dtype=np.float64).reshape(3) / 255.0
@@ -226,13 +226,13 @@ def _mean_colour(piece: Any) -> Array:
     return colour
 
 
-def _shown(light: Array) -> Array:
+def _to_srgb(light: Array) -> Array:
     colours = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1.0 / 2.4) - 0.055)
     colours[3:] = light[3:]
     return np.asarray(colours, dtype=np.float64)
 
 
-def _joined(trimesh: Any, pieces: list[Any]) -> list[Any]:
+def _merge_pieces(trimesh: Any, pieces: list[Any]) -> list[Any]:
     """Merge pieces with equal plain materials, as browsers draw each piece separately."""
     alike: dict[tuple[Any, ...], list[Any]] = {}
     for i, piece in enumerate(pieces):
@@ -243,10 +243,10 @@ def _joined(trimesh: Any, pieces: list[Any]) -> list[Any]:
             continue
         glow = np.zeros(3) if material.emissiveFactor is None else np.asarray(material.emissiveFactor)
         alike.setdefault((*np.round(_factor(material), 3), *np.round(glow, 3), has_normals), []).append(piece)
-    return [group[0] if len(group) == 1 else _one(trimesh, group) for group in alike.values()]
+    return [group[0] if len(group) == 1 else _concatenate(trimesh, group) for group in alike.values()]
 
 
-def _one(trimesh: Any, group: list[Any]) -> Any:
+def _concatenate(trimesh: Any, group: list[Any]) -> Any:
     starts = np.cumsum([0, *(len(piece.vertices) for piece in group)])
     normals = [piece.vertex_normals for piece in group] if "vertex_normals" in group[0]._cache else None
     return trimesh.Trimesh(

@@ -123,7 +123,7 @@ def panels_of(motion: Any, names: Sequence[str | Panel]) -> list[Panel]:
     Raises:
         InputError: a panel is unknown, or the motion lacks its data.
     """
-    known = _known()
+    known = _registered()
     found: list[Panel] = []
     for name in names:
         if isinstance(name, Panel):
@@ -157,10 +157,10 @@ def _signal_panel(motion: Any, name: str) -> Panel:
 
 def panel_names() -> list[str]:
     """Names accepted by `panels_of`."""
-    return list(_known())
+    return list(_registered())
 
 
-def _known() -> dict[str, Maker]:
+def _registered() -> dict[str, Maker]:
     for module in _MAKERS:  # the modules register their panels
         import_module(f"ada_dynamics.drawing.{module}")
     return PANELS

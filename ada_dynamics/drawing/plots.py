@@ -191,10 +191,10 @@ def save(figure: Any, path: str | os.PathLike[str]) -> Path:
 
 def draw_panel(axes: Any, panel: Panel, letter: str = "") -> None:
     """Draw a panel on matplotlib axes."""
-    covered = _covered(panel.series)
+    covered = _hidden_counts(panel.series)
     for i, series in enumerate(panel.series):
         x, y = decimated(series.x, series.y)
-        axes.plot(x, y, label=series.label, **_look(series, i, covered[i]))
+        axes.plot(x, y, label=series.label, **_line_style(series, i, covered[i]))
     for mark in panel.marks:
         axes.axvline(mark, color=colours.MARK, linewidth=0.8, linestyle=":", zorder=0.5)
     axes.set_title(letter + panel.title, loc="left")
@@ -205,7 +205,7 @@ def draw_panel(axes: Any, panel: Panel, letter: str = "") -> None:
     if panel.is_logarithmic:
         axes.set_yscale("log", nonpositive="mask")
     elif not panel.is_plane:
-        _keep_noise_small(axes, panel.series)
+        _limit_zoom(axes, panel.series)
     if panel.is_plane:
         axes.set_aspect("equal", adjustable="datalim")
     elif panel.series:
@@ -224,7 +224,7 @@ def _legend_width(panel: Panel) -> float:
     return height * (_BESIDE + _LETTER * longest) if longest else 0.0
 
 
-def _covered(every: Sequence[Series]) -> list[int]:
+def _hidden_counts(every: Sequence[Series]) -> list[int]:
     """Number of curves below each curve that it would hide; such curves are dashed."""
     finite = [s.y[np.isfinite(s.y)] for s in every]
     low = min((float(y.min()) for y in finite if len(y)), default=0.0)
@@ -237,7 +237,7 @@ def _covered(every: Sequence[Series]) -> list[int]:
     return hidden
 
 
-def _look(series: Series, i: int, hides: int) -> dict[str, Any]:
+def _line_style(series: Series, i: int, hides: int) -> dict[str, Any]:
     look: dict[str, Any] = dict(colours.curve(i))
     if hides and not series.style:
         look["linestyle"] = colours.DASHES[min(hides, len(colours.DASHES) - 1)]
@@ -248,7 +248,7 @@ def _look(series: Series, i: int, hides: int) -> dict[str, Any]:
     return look
 
 
-def _keep_noise_small(axes: Any, every: Sequence[Series]) -> None:
+def _limit_zoom(axes: Any, every: Sequence[Series]) -> None:
     """Keep the scale of nearly constant curves larger than their rounding errors."""
     values = [s.y[np.isfinite(s.y)] for s in every]
     values = [y for y in values if len(y)]

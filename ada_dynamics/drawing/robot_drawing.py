@@ -81,7 +81,7 @@ class RobotDrawing:
         """Geometry at a configuration."""
         model, poses = self.dynamics.model, self.dynamics.forward_kinematics(q)
         placed = [(s, s.corners @ poses[s.link][:3, :3].T + poses[s.link][:3, 3]) for s in self.solids]
-        lines, tips = sticks(model, poses), ends(model, poses)
+        lines, tips = sticks(model, poses), end_sticks(model, poses)
         joints = [poses[joint.child][:3, 3] for joint in model.joints.values() if joint.nv and joint.child in poses]
         joints += [
             poses[loop.child][:3, 3] + poses[loop.child][:3, :3] @ loop.child_xyz
@@ -292,7 +292,7 @@ def sticks(model: Model, poses: Mapping[str, Array]) -> list[Stick]:
     return found
 
 
-def ends(model: Model, poses: Mapping[str, Array]) -> list[Stick]:
+def end_sticks(model: Model, poses: Mapping[str, Array]) -> list[Stick]:
     """Line segments from the last joints to the centers of mass of the links that they carry."""
     carrying = {joint.parent for joint in model.joints.values()}
     carrying |= {link for loop in model.loops.values() for link in (loop.parent, loop.child)}

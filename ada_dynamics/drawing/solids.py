@@ -41,7 +41,7 @@ def solids_of(model: Model) -> list[Solid]:
     meshes = RobotMeshes()
     for link in model.links.values():
         for shape in getattr(link, "visuals", ()):
-            made = _made(shape, meshes) if shape.rgba[3] > 0.0 else None
+            made = _shape_solid(shape, meshes) if shape.rgba[3] > 0.0 else None
             if made is not None:
                 corners, faces, colour = made
                 placed = corners @ np.asarray(shape.rotation).T + np.asarray(shape.xyz)
@@ -50,19 +50,21 @@ def solids_of(model: Model) -> list[Solid]:
     return found
 
 
-Made = tuple[Array, tuple[tuple[int, ...], ...]]
+Polyhedron = tuple[Array, tuple[tuple[int, ...], ...]]
 
 
-def _made(shape: Shape, meshes: RobotMeshes) -> tuple[Array, tuple[tuple[int, ...], ...], tuple[float, ...]] | None:
+def _shape_solid(
+    shape: Shape, meshes: RobotMeshes
+) -> tuple[Array, tuple[tuple[int, ...], ...], tuple[float, ...]] | None:
     """Corners in the frame of the shape, faces, colour."""
     if shape.kind != "mesh":
-        return (*_MADE[shape.kind](*shape.size), tuple(shape.rgba))
+        return (*_PRIMITIVES[shape.kind](*shape.size), tuple(shape.rgba))
     mesh = meshes.get(shape)
     hull = None if mesh is None else _hull(mesh.vertices * shape.size)
     return None if mesh is None or hull is None else (*hull, mesh.colour or tuple(shape.rgba))
 
 
-def _hull(points: Array) -> Made | None:
+def _hull(points: Array) -> Polyhedron | None:
     """Convex hull of the extreme points in many directions; None if it is flat."""
     try:
         from scipy.spatial import ConvexHull, QhullError
@@ -94,13 +96,13 @@ def _directions() -> Array:
 _DIRECTIONS = _directions()
 
 
-def _box(x: float, y: float, z: float) -> Made:
+def _box(x: float, y: float, z: float) -> Polyhedron:
     signs = np.array([(i, j, k) for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)], dtype=np.float64)
     faces = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
     return 0.5 * signs * (x, y, z), faces
 
 
-def _rings(radii: Array, heights: Array) -> Made:
+def _rings(radii: Array, heights: Array) -> Polyhedron:
     """Body of revolution about z from rings in ascending order, closed at both ends."""
     angles = 2.0 * np.pi * np.arange(_AROUND) / _AROUND
     circle = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(_AROUND)])
@@ -114,11 +116,11 @@ def _rings(radii: Array, heights: Array) -> Made:
     return corners, tuple(faces)
 
 
-def _cylinder(radius: float, length: float) -> Made:
+def _cylinder(radius: float, length: float) -> Polyhedron:
     return _rings(np.full(2, radius), np.array([-0.5, 0.5]) * length)
 
 
-def _capsule(radius: float, length: float) -> Made:
+def _capsule(radius: float, length: float) -> Polyhedron:
     # Rings start next to the poles, where they would degenerate to a point.
     latitude = np.linspace(-0.5 * np.pi, 0.0, _UP + 1)[1:]
     radii, heights = radius * np.cos(latitude), radius * np.sin(latitude)
@@ -127,8 +129,8 @@ def _capsule(radius: float, length: float) -> Made:
     return _rings(np.concatenate([out, out[::-1]]), np.concatenate([up - 0.5 * length, -up[::-1] + 0.5 * length]))
 
 
-def _sphere(radius: float) -> Made:
+def _sphere(radius: float) -> Polyhedron:
     return _capsule(radius, 0.0)
 
 
-_MADE: dict[str, Any] = {"box": _box, "sphere": _sphere, "cylinder": _cylinder, "capsule": _capsule}
+_PRIMITIVES: dict[str, Any] = {"box": _box, "sphere": _sphere, "cylinder": _cylinder, "capsule": _capsule}

@@ -176,7 +176,7 @@ class _ConvexProblem:
 
         For a body P = L Lᵀ, the columns of F are the entries of L⁻¹ E L⁻ᵀ for the matrix E of each parameter, and r
         contains those of Lᵀ P₀⁻¹ L - 1. Near the boundary, where P is almost singular, the Hessian itself would lose
-        all digits.
+        all log_condition.
         """
         own = x[self.columns]
         value = self.barrier_value(x)

@@ -18,7 +18,7 @@ from ada_dynamics.errors import InputError, LittleExcitationWarning, NameDict, P
 from ada_dynamics.identification.base_parameters import base_parameters, excitation_rank, standard_deviations
 from ada_dynamics.identification.consistent_fit import BodyParameters, PositiveParameter, fit
 from ada_dynamics.identification.parameter_selection import dynamics_of, free_parameters, shared_parameters
-from ada_dynamics.identification.pseudo_inertia import inertial_parameters, pseudo_inertia, regularized
+from ada_dynamics.identification.pseudo_inertia import inertial_parameters, pseudo_inertia, regularize
 from ada_dynamics.identification.regression import RegressionEquations
 from ada_dynamics.identification.result import Fit, Identification, fit_of
 from ada_dynamics.identification.samples import WINDOW, motion_samples
@@ -209,7 +209,7 @@ def _unknowns(
             continue
         which = np.array([INERTIAL.index(names[k].rpartition(".")[2]) for k in columns], dtype=np.intp)
         values = np.array([parameters[f"{link}.{kind}"] for kind in INERTIAL])
-        prior = regularized(pseudo_inertia(values), model.total_mass, length)
+        prior = regularize(pseudo_inertia(values), model.total_mass, length)
         start[columns] = inertial_parameters(prior)[which]
         values[which] = 0.0
         body = BodyParameters(np.array(columns, dtype=np.intp), which, pseudo_inertia(values), prior, cloud)

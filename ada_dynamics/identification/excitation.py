@@ -35,7 +35,7 @@ _TO_SPEED = 0.5  # [s], duration of the acceleration to the largest speed by def
 _PER_HARMONIC = 10  # states per harmonic for the condition number
 _FINE = 40  # states per harmonic for the limits
 _AT_RANDOM = 0.25  # fraction of random trajectories among all evaluations
-_HOPELESS = 16.0  # decimal digits of the condition number of infeasible trajectories
+_HOPELESS = 16.0  # decimal log_condition of the condition number of infeasible trajectories
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +145,8 @@ def excitation(
     search = _TrajectorySearch(equations, chosen, pose, period, harmonics, bounds)
     rng = np.random.default_rng(seed)
     shapes = rng.normal(size=(max(round(_AT_RANDOM * evaluations), 1), search.size))
-    best = _minimize(search.digits, shapes, evaluations - len(shapes))
-    return search.motion(best, 10.0 ** search.digits(best))
+    best = _minimize(search.log_condition, shapes, evaluations - len(shapes))
+    return search.motion(best, 10.0 ** search.log_condition(best))
 
 
 class _Bounds(NamedTuple):
@@ -236,7 +236,7 @@ class _TrajectorySearch:
             condition,
         )
 
-    def digits(self, z: Array) -> float:
+    def log_condition(self, z: Array) -> float:
         """Decimal logarithm of the condition number."""
         try:
             q, v, a = self.motion(z).states(self.times)

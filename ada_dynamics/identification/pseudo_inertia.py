@@ -47,7 +47,7 @@ def inertial_parameters(P: Array) -> Array:
     return np.array([P[3, 3], *P[:3, 3], *inertia[0], *inertia[1, 1:], inertia[2, 2]])
 
 
-def regularized(P: Array, mass: float, length: float) -> Array:
+def regularize(P: Array, mass: float, length: float) -> Array:
     """P with positive eigenvalues, relative to the size of the body.
 
     Args:

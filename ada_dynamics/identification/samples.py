@@ -73,7 +73,7 @@ def smooth(model: Model, t: Array, q: Array, tau: Array, window: float, max_rows
         )
         raise InputError(text, field="window", value=2 * half * step, allowed=longest)
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, min(max_rows, len(rows))).round().astype(int))]
-    found = [_smoothed(model, t, q, tau, rows[i : i + _TOGETHER], half) for i in range(0, len(rows), _TOGETHER)]
+    found = [_smooth_rows(model, t, q, tau, rows[i : i + _TOGETHER], half) for i in range(0, len(rows), _TOGETHER)]
     return MotionSamples(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
@@ -93,7 +93,7 @@ def _complete_rows(t: Array, step: float, half: int) -> NDArray[np.intp]:
     return np.concatenate(found)
 
 
-def _smoothed(model: Model, t: Array, q: Array, tau: Array, rows: NDArray[np.intp], half: int) -> MotionSamples:
+def _smooth_rows(model: Model, t: Array, q: Array, tau: Array, rows: NDArray[np.intp], half: int) -> MotionSamples:
     window = rows[:, None] + np.arange(-half, half + 1)
     span = (t[window[:, -1]] - t[window[:, 0]]) / 2.0
     s = (t[window] - t[rows, None]) / span[:, None]

@@ -58,7 +58,7 @@ def _(model: Model) -> str:
     if model.loops:
         loops = [(loop.name, loop.kind, f"{loop.parent} — {loop.child}") for loop in model.loops.values()]
         parts.append(_short_table(("loop", "type", "links"), loops))
-    return _side_by_side("".join(parts), _figure(lambda: _portrait(model, _default_configuration(model))))
+    return _side_by_side("".join(parts), _figure(lambda: _robot_figure(model, _default_configuration(model))))
 
 
 @html_of.register
@@ -69,7 +69,7 @@ def _(q: ClosedConfiguration) -> str | None:
     words = "".join(f"<div>{line}</div>" for line in q.report().splitlines())
     positions = [(name, " ".join(f"{x:.5g}" for x in q[model.q_index(name)])) for name in model.joint_names]
     table = _heading(f"configuration of {model.name}") + words + _short_table(("joint", "q [rad, m]"), positions)
-    return _side_by_side(table, _figure(lambda: _portrait(model, np.asarray(q))))
+    return _side_by_side(table, _figure(lambda: _robot_figure(model, np.asarray(q))))
 
 
 @html_of.register
@@ -146,7 +146,7 @@ def _default_configuration(model: Model) -> Array:
         return model.home()
 
 
-def _portrait(model: Model, q: Array) -> Any:
+def _robot_figure(model: Model, q: Array) -> Any:
     """Figure of a robot at a configuration."""
     pose = RobotDrawing(Dynamics(model)).at(q)
     seen = select_plane([pose], None)

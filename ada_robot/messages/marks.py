@@ -15,7 +15,7 @@ import numpy as np
 from ada_dynamics.analysis.balance import UP, balance_of, contact_points, plane_axes
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.wrenches import ContactFrame
-from ada_dynamics.drawing.colours import gap_colour
+from ada_dynamics.drawing.colours import closure_colour
 from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Colour, Mark, MarkKind, arrow_mark
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import kernels_of
@@ -117,7 +117,7 @@ class Marks:
         names = np.array([loop for loop, _, _ in self._numbers.rows])
         for i, (name, loop) in enumerate(self._model.loops.items()):
             pose = poses[loop.child]
-            red, green, blue = (gap_colour(np.max(gaps[names == name], initial=0.0)) / 255.0).tolist()
+            red, green, blue = (closure_colour(np.max(gaps[names == name], initial=0.0)) / 255.0).tolist()
             place = pose[:3, 3] + pose[:3, :3] @ loop.child_xyz
             yield from self._sphere("loop", i, place, _LOOP, (red, green, blue, 1.0))
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.drawing.colours import gap_colour
+from ada_dynamics.drawing.colours import closure_colour
 from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Mark, MarkKind, arrow_mark
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import kernels_of
@@ -264,7 +264,7 @@ class _LoopMarks:
         ends = (whole[self._rows] @ self._points)[..., :3, 0].astype(np.float32)
         self._balls.batched_positions = ends[:, 1]
         self._lines.points = ends
-        colours = gap_colour(sizes)
+        colours = closure_colour(sizes)
         if self._colours is None or (colours != self._colours).any():
             self._colours = colours
             self._balls.batched_colors = colours

@@ -110,7 +110,7 @@ def test_the_workspace_of_a_five_bar_is_where_both_arms_reach(whole):
     ("options", "facts"),
     [
         ({"axes": {"u": [0.0, 1.0]}}, {"field": "axis", "value": "u"}),
-        ({"axes": {"x": [0.1, 0.0]}}, {"field": "x", "allowed": "finite numbers that rise"}),
+        ({"axes": {"x": [0.1, 0.0]}}, {"field": "x", "allowed": "finite numbers in ascending order"}),
         ({"axes": {}}, {"field": "axes"}),
         ({"axes": {"ry": [0.0]}}, {"field": "rows", "allowed": 4}),
         ({"axes": {"x": [0.1]}, "rows": [0]}, {"link": "left_rod", "field": "rows", "value": 1}),
