@@ -247,10 +247,10 @@ class DeviceArray:
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """Copy to the host; blocks until the array is ready."""
-        here = np.empty(self._laid_out(), self.dtype)
-        self.device.to_host(here, self.block.address, self.stream)
+        host = np.empty(self._laid_out(), self.dtype)
+        self.device.to_host(host, self.block.address, self.stream)
         self.device.wait(self.stream)
-        return np.moveaxis(here, -1, 0) if self.is_columns else here
+        return np.moveaxis(host, -1, 0) if self.is_columns else host
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:

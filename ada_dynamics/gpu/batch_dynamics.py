@@ -33,7 +33,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Expr, Function, Traced, trace
 from ada_dynamics.expr.evaluation import evaluate_nodes, expand
 from ada_dynamics.gpu.arrays import ArrayView, Device, DeviceArray, array_view, on_device, stream_number
-from ada_dynamics.gpu.cuda_driver import HostDevice
+from ada_dynamics.gpu.cuda_driver import Gpu, HostDevice
 from ada_dynamics.gpu.kernels import StagedBatches, ThreadKernel, launch, put_rows, rows_of
 from ada_dynamics.jit import Signature
 from ada_dynamics.model.model import Model
@@ -198,8 +198,6 @@ def device_of(device: str) -> Device:
     if named is None:
         message = f"device is {device!r}; it must be 'cpu', 'cuda', 'cuda:N', or 'host' (GPU kernels on the CPU)"
         raise InputError(message, field="device", value=device, allowed=("cpu", "cuda", "cuda:N", HOST))
-    from ada_dynamics.gpu.cuda_driver import Gpu  # here: most programs have none
-
     return Gpu(int(named[1] or 0))
 
 
@@ -264,8 +262,8 @@ class DeviceDynamics(Dynamics):
             out: device array for the result.
             stream: stream of torch, CuPy or numba; by default the default stream.
         """
-        here = partial(Dynamics.forward, self)
-        return self._batch("forward", {"q": q, "v": v, "tau": tau}, here, external, out, stream)
+        on_cpu = partial(Dynamics.forward, self)
+        return self._batch("forward", {"q": q, "v": v, "tau": tau}, on_cpu, external, out, stream)
 
     def inverse(
         self,
@@ -278,12 +276,12 @@ class DeviceDynamics(Dynamics):
         stream: Any = None,
     ) -> Any:
         """Joint torques; see `Dynamics.inverse`. Underactuated mechanisms with loops are computed on the CPU."""
-        here = partial(Dynamics.inverse, self)
+        on_cpu = partial(Dynamics.inverse, self)
         if self._kernels.closed is not None and self._quantities.shared_inverse(bool(external), 64, False) is None:
             what = f"inverse dynamics of model {self.model.name!r}, which has fewer motors than degrees of freedom,"
             self._refuse_on_device(what, (q, v, a))
-            return here(q, v, a, external=external)
-        return self._batch("inverse", {"q": q, "v": v, "a": a}, here, external, out, stream)
+            return on_cpu(q, v, a, external=external)
+        return self._batch("inverse", {"q": q, "v": v, "a": a}, on_cpu, external, out, stream)
 
     def forward_derivatives(
         self,
@@ -297,12 +295,12 @@ class DeviceDynamics(Dynamics):
         stream: Any = None,
     ) -> Derivatives:
         """∂a/∂q, ∂a/∂v, ∂a/∂τ; see `Dynamics.forward_derivatives`."""
-        here = partial(Dynamics.forward_derivatives, self)
+        on_cpu = partial(Dynamics.forward_derivatives, self)
         if coordinates != TREE or external or not self._is_written_out:
             what = "forward_derivatives with coordinates, with external wrenches, or of a long chain"
             self._refuse_on_device(what, (q, v, tau))
-            return here(q, v, tau, coordinates, external=external)
-        found = self._batch("forward_derivatives", {"q": q, "v": v, "tau": tau}, here, None, out, stream)
+            return on_cpu(q, v, tau, coordinates, external=external)
+        found = self._batch("forward_derivatives", {"q": q, "v": v, "tau": tau}, on_cpu, None, out, stream)
         return Derivatives._make(found)
 
     def joint_wrenches(
@@ -314,25 +312,25 @@ class DeviceDynamics(Dynamics):
         redundant constraints need double precision.
         """
         closed = self._kernels.closed
-        here = partial(Dynamics.joint_wrenches, self)
+        on_cpu = partial(Dynamics.joint_wrenches, self)
         if closed is not None and closed.plans.is_dense_only:
             self._refuse_on_device(f"joint wrenches of model {self.model.name!r}", (q, v, tau))
-            return here(q, v, tau, external)
+            return on_cpu(q, v, tau, external)
         values = {"q": q, "v": v, "tau": tau}
         if any(map(on_device, values.values())):
 
             def rows(q: Array, v: Array, tau: Array, **more: Any) -> Array:
-                return _stacked(here(q, v, tau, **more))
+                return _stacked(on_cpu(q, v, tau, **more))
 
             found = self._batch("joint_wrenches", values, rows, external, None, stream)
             return found[0] if isinstance(found, tuple) else found
         arrays = self._arguments(values)
         if external or not _is_batch(arrays):
-            return here(q, v, tau, external)
+            return on_cpu(q, v, tau, external)
         kernel = self.thread_kernel("joint_wrenches")
         results, rejected = self._staging.run(kernel, list(arrays.values()), robust=False)
         if len(rejected):  # the result has one solver for all states
-            return here(q, v, tau)
+            return on_cpu(q, v, tau)
         wrenches, *multipliers = (np.asarray(x, dtype=np.float64) for x in results)
         states = np.broadcast_to(arrays["q"], (len(wrenches), self.model.nq))
         by_loop = {} if closed is None else closed.wrenches.by_loop(*multipliers)
@@ -346,11 +344,11 @@ class DeviceDynamics(Dynamics):
             return super()._compute(name, make, **arguments)
         own = super()._compute
 
-        def here(*values: Array) -> Any:
+        def on_cpu(*values: Array) -> Any:
             return own(name, make, **dict(zip(arguments, values, strict=True)))
 
         self._others.setdefault(name, make)
-        return self._on_device(name, arguments, here, {}, None, None)
+        return self._on_device(name, arguments, on_cpu, {}, None, None)
 
     # --- kernels ------------------------------------------------------------------------------------------------
     def thread_kernel(self, name: str, external: bool = False, bits: int = 64) -> ThreadKernel:
@@ -376,7 +374,7 @@ class DeviceDynamics(Dynamics):
         self,
         name: str,
         values: dict[str, Any],
-        here: Callable[..., Any],
+        on_cpu: Callable[..., Any],
         external: Mapping[str, ArrayLike] | None,
         out: Any,
         stream: Any,
@@ -390,7 +388,7 @@ class DeviceDynamics(Dynamics):
                 values = {**values, "wrenches": flat_wrenches(self.model, self._tree, external)}
             if closed is not None and closed.plans.is_dense_only:
                 self._refuse_on_device(f"{name} of model {self.model.name!r}", values.values())
-            return self._on_device(name, values, here, more, out, stream)
+            return self._on_device(name, values, on_cpu, more, out, stream)
         if out is not None or stream is not None:
             message = "out and stream require device arrays; all arguments are host arrays"
             raise InputError(message, field="stream" if out is None else "out")
@@ -398,15 +396,15 @@ class DeviceDynamics(Dynamics):
         if external:
             arrays["wrenches"] = flat_wrenches(self.model, self._tree, external)
         if not _is_batch(arrays) or (closed is not None and closed.plans.is_dense_only):
-            return here(*values.values(), **more)  # raises for batches of different lengths
-        return self._on_host_arrays(name, values, arrays, here, more)
+            return on_cpu(*values.values(), **more)  # raises for batches of different lengths
+        return self._on_host_arrays(name, values, arrays, on_cpu, more)
 
     def _on_host_arrays(
         self,
         name: str,
         values: Mapping[str, Any],
         arrays: Mapping[str, Array],
-        here: Callable[..., Any],
+        on_cpu: Callable[..., Any],
         more: Mapping[str, Any],
     ) -> Any:
         single = all(isinstance(x, np.ndarray) and x.dtype == np.float32 for x in values.values())
@@ -418,7 +416,9 @@ class DeviceDynamics(Dynamics):
         if len(rejected):
             if self.checked:
                 self._check_state(arrays)
-            again = here(*(_rows(x, rejected) for x in list(arrays.values())[:3]), **_wrenches_of_rows(more, rejected))
+            again = on_cpu(
+                *(_rows(x, rejected) for x in list(arrays.values())[:3]), **_wrenches_of_rows(more, rejected)
+            )
             for result, part in zip(results, again if isinstance(again, tuple) else (again,), strict=True):
                 result[rejected] = part
         return results[0] if len(results) == 1 else tuple(results)
@@ -427,7 +427,7 @@ class DeviceDynamics(Dynamics):
         self,
         name: str,
         values: Mapping[str, Any],
-        here: Callable[..., Any],
+        on_cpu: Callable[..., Any],
         more: Mapping[str, Any],
         out: Any,
         stream: Any,
@@ -454,7 +454,7 @@ class DeviceDynamics(Dynamics):
         else:
             rows = rejected.rows()
             if len(rows):
-                again = self._again(arrays, rows, lambda *x: here(*x, **_wrenches_of_rows(more, rows)), number)
+                again = self._again(arrays, rows, lambda *x: on_cpu(*x, **_wrenches_of_rows(more, rows)), number)
                 own_places: Sequence[ArrayView | DeviceArray] = results if places is None else places
                 for place, part in zip(own_places, again, strict=False):
                     put_rows(self.device, place, rows, part, number)
@@ -467,7 +467,7 @@ class DeviceDynamics(Dynamics):
         return self._kernels.closed is not None and name not in self._seen
 
     def _again(
-        self, arrays: Mapping[str, ArrayView | Array], rows: Any, here: Callable[..., Any], stream: int
+        self, arrays: Mapping[str, ArrayView | Array], rows: Any, on_cpu: Callable[..., Any], stream: int
     ) -> tuple[Array, ...]:
         """Recompute rejected states on the CPU."""
         parts = {name: self._states(x, rows, stream) for name, x in arrays.items() if name != "wrenches"}
@@ -481,7 +481,7 @@ class DeviceDynamics(Dynamics):
                 value=problem.value,
                 allowed=problem.allowed,
             ) from None
-        again = here(*parts.values())
+        again = on_cpu(*parts.values())
         return again if isinstance(again, tuple) else (again,)
 
     def _states(self, x: ArrayView | Array, rows: Any, stream: int) -> Array:

@@ -193,11 +193,11 @@ def launch(
     for name, size in kernel.signature.inputs:
         array = arrays[name]
         if not isinstance(array, ArrayView):
-            here = np.ascontiguousarray(array, dtype=kernel.dtype)
-            blocks.append(device.allocate(here.nbytes, stream))
-            device.to_device(blocks[-1].address, here, stream)
-            device.wait(stream)  # `here` may be freed afterwards
-            inputs.append(Strided(blocks[-1].address, 0 if here.ndim == 1 else size, 1))
+            host = np.ascontiguousarray(array, dtype=kernel.dtype)
+            blocks.append(device.allocate(host.nbytes, stream))
+            device.to_device(blocks[-1].address, host, stream)
+            device.wait(stream)  # `host` may be freed afterwards
+            inputs.append(Strided(blocks[-1].address, 0 if host.ndim == 1 else size, 1))
         else:
             inputs.append(array.strided)
     columns = all(not isinstance(x, ArrayView) or x.states is None or x.is_columns for x in arrays.values())
@@ -294,7 +294,7 @@ class _Slot:
     """A chunk in flight: one block with the columns of inputs, results and status."""
 
     stream: int
-    here: np.ndarray[Any, np.dtype[np.uint8]]
+    host: np.ndarray[Any, np.dtype[np.uint8]]
     block: Any
     rows: slice | None = None
 
@@ -341,8 +341,8 @@ class StagedBatches:
         if not self._slots:
             self._slots = [_Slot(self.device.new_stream(), np.empty(0, np.uint8), None) for _ in range(SLOTS)]
         for slot in self._slots:
-            if len(slot.here) < size:
-                slot.here, slot.block = self.device.staging(size), None
+            if len(slot.host) < size:
+                slot.host, slot.block = self.device.staging(size), None
                 slot.block = self.device.allocate(size, slot.stream)
         return self._slots
 
@@ -350,8 +350,8 @@ class StagedBatches:
         assert slot.rows is not None
         count, device = slot.rows.stop - slot.rows.start, self.device
         for place, x in zip(layout.inputs, inputs, strict=True):
-            layout.view(slot.here, place)[:, :count] = x[slot.rows].T if x.ndim == 2 else x[:, None]
-        device.to_device(slot.block.address + _WORD, slot.here[_WORD : layout.end_of_inputs], slot.stream)
+            layout.view(slot.host, place)[:, :count] = x[slot.rows].T if x.ndim == 2 else x[:, None]
+        device.to_device(slot.block.address + _WORD, slot.host[_WORD : layout.end_of_inputs], slot.stream)
         self._launch(layout.kernel, slot, layout, count)
 
     def _launch(self, kernel: ThreadKernel, slot: _Slot, layout: _Layout, count: int) -> None:
@@ -361,8 +361,8 @@ class StagedBatches:
         strided = [Strided(first + place.start, 1, layout.most) for place in (*layout.inputs, *layout.outputs)]
         split = len(layout.inputs)
         kernel.launch(strided[:split], strided[split:], first + layout.status, first, count, slot.stream)
-        device.to_host(slot.here[layout.end_of_inputs : layout.end], first + layout.end_of_inputs, slot.stream)
-        device.to_host(slot.here[:_WORD], first, slot.stream)
+        device.to_host(slot.host[layout.end_of_inputs : layout.end], first + layout.end_of_inputs, slot.stream)
+        device.to_host(slot.host[:_WORD], first, slot.stream)
 
     def _finish(self, slot: _Slot, layout: _Layout, results: Sequence[Numbers], status: Any) -> None:
         if slot.rows is None:
@@ -371,14 +371,14 @@ class StagedBatches:
         rows, slot.rows = slot.rows, None
         count = rows.stop - rows.start
         robust = layout.robust
-        if robust is not None and slot.here[:_USED].any():
+        if robust is not None and slot.host[:_USED].any():
             self._launch(robust, slot, layout, count)
             self.device.wait(slot.stream)
         for place, result in zip(layout.outputs, results, strict=True):
-            values = layout.view(slot.here, place)[:, :count]
+            values = layout.view(slot.host, place)[:, :count]
             result[rows] = values.T.reshape(count, *result.shape[1:])
-        if slot.here[:_USED].any():
-            status[rows] = slot.here[layout.status : layout.status + count]
+        if slot.host[:_USED].any():
+            status[rows] = slot.host[layout.status : layout.status + count]
 
 
 @dataclass(frozen=True)
@@ -403,10 +403,10 @@ class _Layout:
         self.end_of_inputs = self.outputs[0].start
         self.status, self.end = at, at + most
 
-    def view(self, here: np.ndarray[Any, np.dtype[np.uint8]], place: _Segment) -> Numbers:
+    def view(self, host: np.ndarray[Any, np.dtype[np.uint8]], place: _Segment) -> Numbers:
         """Columns of an array in a host block."""
         end = place.start + place.size * self.most * self.kernel.dtype.itemsize
-        return here[place.start : end].view(self.kernel.dtype).reshape(place.size, self.most)
+        return host[place.start : end].view(self.kernel.dtype).reshape(place.size, self.most)
 
 
 def _empty(states: int, shape: tuple[int, ...], dtype: np.dtype[Any], columns: bool) -> Numbers:

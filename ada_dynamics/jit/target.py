@@ -118,10 +118,9 @@ VARIANTS = {
     "aarch64": Target("generic", "", "aarch64-unknown-linux-gnu", 2, True, 128),
 }
 _GPU = "nvptx64-nvidia-cuda"
-# Compute capabilities from Volta to Blackwell, and the oldest version of PTX that knows them: any driver that runs the
-# device reads it.
+# Compute capabilities from Volta to Blackwell, and the first version of PTX that supports each of them.
 PTX = {70: 60, 75: 63, 80: 70, 86: 71, 89: 78, 90: 78, 100: 86, 120: 87}
-# Shared memory [byte] for each of 256 threads of a multiprocessor, 64 in a group; a group has at most 48 KiB by itself.
+# Shared memory [byte] of each of 256 threads of a multiprocessor; a block of 64 threads has at most 48 KiB.
 _FAST = {
     "sm_70": 368,
     "sm_75": 240,
@@ -136,7 +135,7 @@ _FAST = {
 
 @lru_cache(maxsize=1)
 def _host() -> Target:
-    import llvmlite.binding as llvm  # here, not above: importing this package must stay cheap
+    import llvmlite.binding as llvm  # not at module level, because the import is slow
 
     features = llvm.get_host_cpu_features()
     has = {name for name, present in features.items() if present}
