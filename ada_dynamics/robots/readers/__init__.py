@@ -19,30 +19,30 @@ _READERS = {"mujoco": describe_mjcf, "sdf": describe_sdf}
 
 
 def describe(root: Element, file: str, sink: Sink) -> Description:
-    """Links, joints and loops as they are written; problems of single values go to the sink.
+    """Read links, joints and loops of a document without checking their structure.
 
     Args:
-        root: the document: <robot> (URDF), <mujoco> (MJCF) or <sdf> (SDFormat).
-        file: where it comes from, for messages.
-        sink: where problems go.
+        root: root element: <robot> (URDF), <mujoco> (MJCF) or <sdf> (SDFormat).
+        file: name of the document, for messages.
+        sink: callback for problems of single values.
 
     Raises:
-        ModelError: the document is none of these.
+        ModelError: the format is unknown.
     """
     return _READERS.get(root.tag, describe_urdf)(root, file, sink)
 
 
 def read_document(data: bytes | str, file: str, mimic: str = "keep", loops: LoopSource | None = None) -> Description:
-    """The description out of a document and what stands beside it.
+    """Read the description of a document and of additional loops.
 
     Args:
         data: the document.
-        file: where it comes from, for messages.
-        mimic: what mimicking means: see `load`.
-        loops: more loops: see `load`.
+        file: name of the document, for messages.
+        mimic: treatment of <mimic>, as for `load`.
+        loops: additional loop joints, as for `load`.
 
     Raises:
-        ModelError: the document or the loops are unusable; the message names file, line, element and field.
+        ModelError: the document or the loops are invalid; the message names file, line, element and field.
     """
     check_mimic(mimic)
     robot = describe(parse_xml(data, file), file, raising(file))

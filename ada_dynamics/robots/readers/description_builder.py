@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints that are not at their link's frame: formats place them anywhere, here a link's frame is that of its joint.
+"""Construction of descriptions from formats whose joints are not at the frame of their child link.
 
-Where they differ, a link without mass stands at the joint and carries the named one rigidly, so that every link keeps
-the frame which the file gives it.
+In a description a link's frame is that of its joint. If they differ in a file, a massless link is inserted at the joint
+and joined rigidly to the link, which keeps its frame.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ada_dynamics.robots.readers.xml import Element
 
 
 class DescriptionBuilder:
-    """Adds joints and what they need to a description."""
+    """Adds links and joints to a description."""
 
     def __init__(self, robot: Description) -> None:
         self.robot = robot
@@ -27,24 +27,24 @@ class DescriptionBuilder:
         self.robot.links.append(link)
 
     def add_joint(self, joint: Joint, pose: Pose) -> None:
-        """Add a joint whose child's frame is the joint's, at a pose in its parent."""
+        """Add a joint at a pose in its parent; the child's frame is that of the joint."""
         joint.rotation, joint.xyz = pose
         self._joints.add(joint.name)
         self.robot.joints.append(joint)
 
     def add_massless(self, wanted: str, element: Element) -> str:
-        """Add a link without mass under a free name."""
+        """Add a massless link under an unused name, and return the name."""
         name = free_name(wanted, self._links)
         self.add_link(Link(name, element=element, has_inertial=False))
         return name
 
     def fix(self, parent: str, child: str, pose: Pose, element: Element) -> None:
-        """Carry one link rigidly by another."""
+        """Add a fixed joint between two links."""
         name = free_name(f"{child}_fixed", self._joints)
         self.add_joint(Joint(name, "fixed", parent, child, element=element), pose)
 
     def join(self, joint: Joint, in_parent: Pose, in_child: Pose = NO_MOVE) -> None:
-        """Add a joint that has a frame in either link; at zero they coincide."""
+        """Add a joint with a frame in each link; both coincide at zero."""
         if is_unit(in_child[0]) and not in_child[1].any():
             self.add_joint(joint, in_parent)
             return
@@ -55,7 +55,7 @@ class DescriptionBuilder:
 
 
 def zero_pose(robot: Description, link: str) -> Pose | None:
-    """Pose of a link in its root where all joints are at zero; None where it has no root."""
+    """Pose of a link in its root with all joints at zero, or None in a cycle of joints."""
     carriers = {joint.child: joint for joint in robot.joints}
     pose, seen = NO_MOVE, set()
     while link in carriers:

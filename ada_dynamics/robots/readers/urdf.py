@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""URDF into a model: https://docs.ros.org/en/rolling/Tutorials/Intermediate/URDF, versions 1.0 to 1.2.
+"""Reader of URDF 1.0 to 1.2: https://docs.ros.org/en/rolling/Tutorials/Intermediate/URDF.
 
-Beyond the standard: joint types spherical, cylindrical and universal (with <axis2>), and `armature` (reflected rotor
-inertia) as an attribute of <dynamics> and `actuated="false"` on a <joint> without a motor; other readers ignore these
-attributes. Joints that close loops: `readers/loops`. In a <transmission>'s <actuator>, Drake's
-<drake:rotor_inertia value=...> and <drake:gear_ratio value=...> give the armature gear² * rotor.
+Extensions of the standard: joint types spherical, cylindrical and universal (with <axis2>), `armature` (reflected rotor
+inertia) as an attribute of <dynamics>, and `actuated="false"` on a <joint> without a motor; other readers ignore these
+attributes. Loop joints: `readers/loops`. Drake's <drake:rotor_inertia value=...> and <drake:gear_ratio value=...> in
+the <actuator> of a <transmission> give the armature gear² * rotor.
 Elements of Drake and Gazebo: `readers/vendor_elements.py`. Shapes (<visual>, <collision>) are kept for drawing and
 contact. Other elements (<ros2_control>, <sensor>, ...) have no part in the dynamics.
 """
@@ -35,14 +35,14 @@ Colours = Mapping[str, tuple[float, ...]]
 
 
 def _read_colours(root: Element, sink: Sink) -> Colours:
-    """Colours by material: those of the document, and those that shapes of links define for others."""
+    """Read colours by material, of the document and of the shapes of links."""
     found: dict[str, tuple[float, ...]] = {}
     for material in root.all("material"):
         _define(material, "<robot>", found, sink)
     for link in root.all("link"):
         for visual in link.all("visual"):
             for material in visual.all("material"):
-                _define(material, "", found, _ignore)  # reported where the shape itself is read
+                _define(material, "", found, _ignore)  # reported when the shape is read
     return found
 
 
@@ -54,7 +54,7 @@ def _define(material: Element, where: str, found: dict[str, tuple[float, ...]], 
     name = material.attributes.get("name", "")
     colour = _colour(material, where, sink)
     if name and colour is not None:
-        found.setdefault(name, colour)  # the document's own stand first
+        found.setdefault(name, colour)  # the document has priority over shapes
 
 
 def _colour(material: Element, where: str, sink: Sink) -> tuple[float, ...] | None:
@@ -65,14 +65,14 @@ def _colour(material: Element, where: str, sink: Sink) -> tuple[float, ...] | No
 
 
 def _read_shapes(link: Element, role: str, where: str, colours: Colours, sink: Sink) -> list[Shape]:
-    """The readable shapes of a link in one role.
+    """Read the valid shapes of a link.
 
     Args:
-        link: the link.
+        link: element of the link.
         role: "visual" or "collision".
         where: name of the link, for messages.
-        colours: of the materials of the document.
-        sink: where problems go; it may not raise.
+        colours: colours of the document by material.
+        sink: callback for problems, which must not raise.
     """
     shapes = []
     for element in link.all(role):
@@ -86,7 +86,7 @@ def _read_shapes(link: Element, role: str, where: str, colours: Colours, sink: S
 
 
 def _shape(role: Element, where: str, colours: Colours, sink: Sink) -> Shape | None:
-    """The shape of a <visual> or <collision>; None where it has none that is known here."""
+    """Read the shape of a <visual> or <collision>, or None for unknown geometries."""
     geometry = role.first("geometry")
     body = None if geometry is None else next((child for child in geometry.children if child.tag in SHAPE_SIZES), None)
     if body is None:
@@ -100,7 +100,7 @@ def _shape(role: Element, where: str, colours: Colours, sink: Sink) -> Shape | N
 
 
 def _size(body: Element, where: str, sink: Sink) -> Array:
-    """Sizes as `Shape` has them; ones after reporting what is unusable."""
+    """Read the sizes of a shape; ones after reporting a problem."""
     values = Attributes(body, where, sink)
     if body.tag == "mesh":
         return values.vector("scale", 3, (1.0, 1.0, 1.0))
@@ -126,13 +126,13 @@ MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
 def _read_link(element: Element, colours: Colours, sink: Sink, odd_shapes: Sink) -> Link | None:
-    """The link, or None after reporting that it has no name.
+    """Read a link, or return None after reporting that it has no name.
 
     Args:
-        element: the link.
-        colours: of the materials of the document.
-        sink: where problems go.
-        odd_shapes: where problems of shapes go; it may not raise.
+        element: element of the link.
+        colours: colours of the document by material.
+        sink: callback for problems.
+        odd_shapes: callback for problems of shapes, which must not raise.
     """
     name = Attributes(element, "a link", sink).text("name")
     if name is None:
@@ -161,7 +161,7 @@ def _read_inertial(link: Link, inertial: Element, sink: Sink) -> None:
         values.problem("no-inertia", "has no <inertia>.", 'Add <inertia ixx="..." ... iyz="..."/> [kg m²].')
         return
     moments = Attributes(tensor, where, sink)
-    # All six, as urdfdom wants them: one that is missing is more often forgotten than zero.
+    # All six moments are required, as in urdfdom.
     xx, yy, zz, xy, xz, yz = (moments.number(m) for m in MOMENTS)
     I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     if R is not UNIT:
@@ -170,7 +170,7 @@ def _read_inertial(link: Link, inertial: Element, sink: Sink) -> None:
 
 
 _EULER = Refused("make it spherical or floating, whose coordinates are a quaternion.")
-# What a file may name: spherical, cylindrical and universal are ours, and Euler angles a choice of coordinates.
+# Types spherical, cylindrical and universal are extensions; Euler angles are a choice of coordinates.
 KINDS = JointKindTable[str](
     "URDF",
     {
@@ -188,16 +188,16 @@ KINDS = JointKindTable[str](
         "floating_euler": _EULER,
     },
 )
-# Types of URDF 1.0: urdfdom refuses a file with another one. Other joints are written as floating, with their type in
-# the attribute EXACT_TYPE.
+# Types of URDF 1.0; urdfdom refuses files with other ones. Other joints are written as floating, with their type in the
+# attribute EXACT_TYPE.
 STANDARD = ("revolute", "continuous", "prismatic", "planar", "floating", "fixed")
 EXACT_TYPE = "ada_type"
-_DRAKE_TYPES = {"ball": "spherical"}  # of <drake:joint>, which has universal and planar, too
+_DRAKE_TYPES = {"ball": "spherical"}  # of <drake:joint>, which also has universal and planar
 _TOO_SHORT = 1e-9
 
 
 def _read_joint(element: Element, sink: Sink) -> Joint | None:
-    """The joint, or None after reporting why there is none."""
+    """Read a joint, or return None after reporting a problem."""
     values = Attributes(element, "a joint", sink)
     name = values.text("name")
     if name is None:
@@ -214,7 +214,7 @@ def _read_joint(element: Element, sink: Sink) -> Joint | None:
     joint.limits = _limits(joint, sink)
     joint.turns = _turns(joint, sink)
     _read_dynamics(joint, sink)
-    if kind != "fixed":  # a fixed joint has nothing to follow with
+    if kind != "fixed":
         joint.mimic = _mimic(joint, sink)
     return joint
 
@@ -243,7 +243,7 @@ def _end(joint: Element, tag: str, where: str, sink: Sink) -> str | None:
 
 
 def _read_axes(joint: Joint, sink: Sink) -> None:
-    """The axis, (1, 0, 0) by default as in URDF; for a universal joint both: z and y, x and y in Drake's."""
+    """Read the axis, by default (1, 0, 0), or both axes of a universal joint, by default z and y (x and y in Drake)."""
     is_universal = joint.type.axes == 2
     is_ours = is_universal and joint.element.tag != DRAKE_JOINT
     joint.axis = _axis(joint, "axis", (0.0, 0.0, 1.0) if is_ours else (1.0, 0.0, 0.0), sink)
@@ -272,7 +272,7 @@ def _axis(joint: Joint, tag: str, default: tuple[float, float, float], sink: Sin
 
 
 def _limits(joint: Joint, sink: Sink) -> Limits:
-    """Bounds; a missing lower or upper one is 0 by URDF's rule, if there is a <limit> at all."""
+    """Read the limits; a missing lower or upper limit of a <limit> is 0, as in URDF."""
     element = the_child(joint.element, "limit", joint.where, sink)
     if element is None or joint.kind == "fixed":
         return Limits()
@@ -286,7 +286,7 @@ def _limits(joint: Joint, sink: Sink) -> Limits:
     if joint.kind == "spherical":
         if values.number("lower", 0.0, unbounded=True) not in (0.0, -math.inf):
             values.problem(
-                "limits-of-ball", "has a lower limit, and the joint is spherical.", "Its whole turn is >= 0."
+                "limits-of-ball", "has a lower limit, and the joint is spherical.", "Its total angle is >= 0."
             )
         return Limits(upper=values.number("upper", math.inf, unbounded=True), velocity=velocity, effort=effort)
     if not joint.type.has_limits():
@@ -294,13 +294,13 @@ def _limits(joint: Joint, sink: Sink) -> Limits:
     lower = values.number("lower", 0.0, unbounded=True)
     upper = values.number("upper", 0.0, unbounded=True)
     if lower > upper:
-        values.problem("limits-inverted", f"lower {lower:g} is above upper {upper:g}.", "Exchange them.")
+        values.problem("limits-inverted", f"lower {lower:g} exceeds upper {upper:g}.", "Exchange them.")
         lower, upper = upper, lower
     return Limits(lower, upper, velocity, effort)
 
 
 def _turns(joint: Joint, sink: Sink) -> Turns | None:
-    """The three <turn>s that a spherical joint stands for: each with its axis at the zero position, lower and upper."""
+    """Read the three <turn>s of a spherical joint: axis at the zero position, lower and upper limit of each."""
     elements = joint.element.all("turn")
     if not elements:
         return None
@@ -310,9 +310,9 @@ def _turns(joint: Joint, sink: Sink) -> Turns | None:
         axes.append(values.vector("xyz", 3, (1.0, 0.0, 0.0)))
         lower.append(values.number("lower", -math.inf, unbounded=True))
         upper.append(values.number("upper", math.inf, unbounded=True))
-    problem = "only spherical joints have turns" if joint.kind != "spherical" else None
+    problem = "only spherical joints can have <turn>s" if joint.kind != "spherical" else None
     if problem is None and len(elements) != 3:
-        problem = f"it has {len(elements)} turns, and needs three"
+        problem = f"it has {len(elements)} <turn>s; three are needed"
     turns = None if problem else Turns(axes, lower, upper)
     problem = problem if turns is None else turns.problem()
     if problem:
@@ -351,7 +351,7 @@ def _mimic(joint: Joint, sink: Sink) -> Mimic | None:
 
 MimicChoice: TypeAlias = Literal["keep", "free", "refuse"]
 MIMIC_CHOICES: tuple[MimicChoice, ...] = get_args(MimicChoice)
-NEW_JOINT_TYPES = ("spherical", "cylindrical", "universal")  # ours; other readers of URDF do not know them
+NEW_JOINT_TYPES = ("spherical", "cylindrical", "universal")  # extensions, unknown to other readers of URDF
 
 _LOOKS_LIKE = {
     "sdf": "an SDFormat file",
@@ -371,16 +371,16 @@ _LOOKS_LIKE = {
 
 
 def read_urdf(data: bytes | str, file: str = "URDF text", mimic: str = "keep") -> Description:
-    """The robot of a URDF, ready to `build`.
+    """Read the description of a URDF, whose `build` returns the model.
 
     Args:
         data: the document.
-        file: where it comes from, for messages.
-        mimic: what a <mimic> means: "keep" (the joint follows the other one), "free" (it has its own coordinate) or
+        file: name of the document, for messages.
+        mimic: treatment of <mimic>: "keep" (the joint follows its leader), "free" (it has an independent coordinate) or
             "refuse" (an error that names the joints).
 
     Raises:
-        ModelError: the document is unusable; the message names file, line, element and attribute.
+        ModelError: the document is invalid; the message names file, line, element and attribute.
     """
     check_mimic(mimic)
     robot = describe_urdf(parse_xml(data, file), file, raising(file))
@@ -389,10 +389,10 @@ def read_urdf(data: bytes | str, file: str = "URDF text", mimic: str = "keep") -
 
 
 def settle(robot: Description, mimic: str) -> None:
-    """Free or refuse mimicking joints as is wanted, and refuse what `Description.build` allows, but no file should say.
+    """Apply the treatment of mimic joints, and refuse loops between rigidly connected links.
 
     Raises:
-        ModelError: joints mimic others, or a loop's links are fixed to each other.
+        ModelError: there are mimic joints and `mimic` is "refuse", or the links of a loop are rigidly connected.
     """
     if mimic == "free":
         robot.free_mimics()
@@ -403,13 +403,13 @@ def settle(robot: Description, mimic: str) -> None:
 
 
 def check_mimic(mimic: str) -> None:
-    """Refuse an unknown choice."""
+    """Raise InputError for an unknown treatment of mimic joints."""
     if mimic not in MIMIC_CHOICES:
         raise InputError(f"mimic is {mimic!r}; allowed: {', '.join(map(repr, MIMIC_CHOICES))}.")
 
 
 def describe_urdf(root: Element, file: str, sink: Sink) -> Description:
-    """Links, joints and loops as they are written; problems of single values go to the sink."""
+    """Read links, joints and loops without checking their structure; the sink receives problems of single values."""
     if root.tag != "robot":
         likeness = _LOOKS_LIKE.get(root.tag) or _LOOKS_LIKE.get(root.tag.lower())
         looks = f"it looks like {likeness}." if likeness else "a URDF starts with <robot name=...>."
@@ -461,7 +461,7 @@ def _check_version(root: Element, sink: Sink) -> None:
 
 
 def _read_transmissions(robot: Description, sink: Sink) -> None:
-    """Armature from Drake's rotor inertia and gear ratio, which stand in a transmission's actuator."""
+    """Read armature from Drake's rotor inertia and gear ratio in the actuators of transmissions."""
     by_name = {joint.name: joint for joint in robot.joints}
     for transmission in robot.root.all("transmission"):
         joint = transmission.first("joint")
@@ -481,7 +481,7 @@ def _read_transmissions(robot: Description, sink: Sink) -> None:
 def _set_armature(joint: Joint, armature: float, element: Element, sink: Sink) -> None:
     where = joint.where
     if joint.armature:
-        message = f"<{element.tag}> and <dynamics armature> both give its rotor inertia."
+        message = f"<{element.tag}> and <dynamics armature> both define its rotor inertia."
         sink(Problem("armature-twice", element.line, where, message, "Keep one of them."))
     elif armature < 0.0:
         sink(

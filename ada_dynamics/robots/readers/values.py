@@ -20,10 +20,10 @@ _QUATERNION_TOLERANCE = 1e-3
 
 
 class Attributes:
-    """Reads the attributes of one element and reports what it cannot read."""
+    """Reads the attributes of an element and reports problems."""
 
     def __init__(self, element: Element, where: str, sink: Sink) -> None:
-        """Args: the element, the link or joint that it describes (for messages), and where problems go."""
+        """Args: the element, the link or joint for messages, and the callback for problems."""
         self.element, self.where, self._sink = element, where, sink
 
     def problem(self, code: str, message: str, fix: str = "") -> None:
@@ -31,11 +31,11 @@ class Attributes:
         self._sink(Problem(code, self.element.line, self.where, f"<{self.element.tag}> {message}", fix))
 
     def has(self, name: str) -> bool:
-        """True if the attribute is there."""
+        """True if the attribute exists."""
         return name in self.element.attributes
 
     def text(self, name: str) -> str | None:
-        """A required text; None after reporting that it is missing or empty."""
+        """Return a required text, or None after reporting that it is missing or empty."""
         value = self.element.attributes.get(name)
         if value is None or not value.strip():
             what = "has no attribute" if value is None else "has an empty attribute"
@@ -44,7 +44,7 @@ class Attributes:
         return value
 
     def number(self, name: str, default: float | None = None, *, unbounded: bool = False) -> float:
-        """A number; the default (or 0.0 after a report) where the attribute is missing or unreadable."""
+        """Return a number; the default, or 0.0 after a report, if the attribute is missing or invalid."""
         text = self.element.attributes.get(name)
         if text is None:
             if default is None:
@@ -58,7 +58,7 @@ class Attributes:
             return 0.0 if default is None else default
 
     def vector(self, name: str, size: int, default: Sequence[float]) -> Array:
-        """Numbers separated by spaces; the default where the attribute is missing or unreadable."""
+        """Return numbers separated by spaces, or the default if the attribute is missing or invalid."""
         text = self.element.attributes.get(name)
         if text is None:
             return np.array(default, dtype=float)
@@ -79,7 +79,7 @@ def _short(text: str) -> str:
 
 
 def the_child(element: Element, tag: str, where: str, sink: Sink) -> Element | None:
-    """The only child element with a tag; a second one is a problem, for nobody can say which one counts."""
+    """Return the only child element with a tag, or None; several ones are reported."""
     found = element.all(tag)
     if len(found) > 1:
         lines = ", ".join(str(e.line) for e in found)
@@ -96,13 +96,13 @@ def the_child(element: Element, tag: str, where: str, sink: Sink) -> Element | N
 
 
 def read_pose(parent: Element, where: str, sink: Sink) -> Pose:
-    """The pose in an element's <origin>: xyz, and rpy or (URDF 1.2) quat_xyzw."""
+    """Read the pose in an element's <origin>: xyz, and rpy or (URDF 1.2) quat_xyzw."""
     origin = the_child(parent, "origin", where, sink)
     return (UNIT, np.zeros(3)) if origin is None else pose_in(origin, where, sink)
 
 
 def pose_in(origin: Element, where: str, sink: Sink) -> Pose:
-    """The pose in an element's own attributes: xyz, and rpy or quat_xyzw."""
+    """Read the pose in the attributes of an element: xyz, and rpy or quat_xyzw."""
     values = Attributes(origin, where, sink)
     position = values.vector("xyz", 3, (0.0, 0.0, 0.0))
     if values.has("quat_xyzw"):
@@ -123,15 +123,15 @@ def pose_in(origin: Element, where: str, sink: Sink) -> Pose:
 def checked_spring(
     kind: str, stiffness: float, rest: float, element: Element, where: str, sink: Sink
 ) -> tuple[float, float]:
-    """Stiffness and rest position, or a spring of no stiffness after a report.
+    """Return stiffness and rest position, or zeros after reporting an invalid spring.
 
     Args:
-        kind: of the joint.
-        stiffness: as read [N m/rad] or [N/m].
-        rest: as read [rad] or [m].
-        element: where they stand.
-        where: what it describes, for messages.
-        sink: where problems go.
+        kind: joint type.
+        stiffness: stiffness in the file [N m/rad] or [N/m].
+        rest: rest position in the file [rad] or [m].
+        element: element of the spring.
+        where: joint, for messages.
+        sink: callback for problems.
     """
     if stiffness == 0.0:
         return 0.0, 0.0
@@ -140,11 +140,19 @@ def checked_spring(
             Problem("negative", element.line, where, f"spring_stiffness is {stiffness:g}.", "It must not be negative.")
         )
     elif kind not in SPRUNG:
-        message = f"it is {kind} and has a spring, but only {', '.join(SPRUNG)} joints can have one."
+        message = f"it is {kind} and has a spring; only {', '.join(SPRUNG)} joints can have one."
         sink(Problem("spring", element.line, where, message, "Write it as several joints, or give the effort as tau."))
     elif JOINT_TYPES[kind].nq > 1 and rest != 0.0:
         message = f"it is spherical, with spring_reference {rest:g}."
-        sink(Problem("spring", element.line, where, message, "Its spring rests at zero: turn the joint's frame."))
+        sink(
+            Problem(
+                "spring",
+                element.line,
+                where,
+                message,
+                "Its spring has its rest position at zero: rotate the joint's frame.",
+            )
+        )
     else:
         return stiffness, rest
     return 0.0, 0.0
@@ -154,19 +162,19 @@ Word = TypeVar("Word")
 
 
 class Refused(str):
-    """In place of a word: the format lacks this kind of joint; what to do instead."""
+    """Entry of a table for a joint type that a format lacks: an alternative."""
 
 
 class JointKindTable(Generic[Word]):
-    """Words of a format for kinds of joints.
+    """Names of a format for the joint types; an incomplete table fails at import.
 
     Attributes:
-        words: by kind, what the format calls it.
-        instead: by kind that the format lacks, what to do instead.
+        words: name in the format by joint type.
+        instead: alternative by joint type that the format lacks.
     """
 
     def __init__(self, what: str, entries: Mapping[str, Word | Refused]) -> None:
-        """Args: the table's name, for messages; a word, or a reason to refuse, for each kind."""
+        """Args: name of the table for messages; a name or an alternative for each joint type."""
         missing, unknown = JOINT_TYPES.keys() - entries.keys(), entries.keys() - JOINT_TYPES.keys()
         if missing or unknown:
             raise TypeError(f"table of {what}: no entry for {sorted(missing)}, an entry for unknown {sorted(unknown)}.")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops, ties, springs and loads as Drake, Gazebo and Onshape's exporter spell them, in URDF and SDFormat.
+"""Elements of Drake, Gazebo and Onshape's exporter in URDF and SDFormat.
 
-Read are Drake's ball constraints, Gazebo's springs of joints and plugins for mimicking joints. What the model cannot
-hold is added to what the description leaves out: Drake's bushings and springs, links without gravity or with decaying
-velocities, and pairs of frames `closing_NAME_1` and `closing_NAME_2`, whose loop's type only the CAD document has.
+Drake's ball constraints, Gazebo's joint springs and its plugins for mimic joints are read. Elements without counterpart
+in a model are listed as left out: Drake's bushings and springs, links without gravity or with velocity decay, and pairs
+of frames `closing_NAME_1` and `closing_NAME_2`, which mark a loop without its joint type.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _CLOSING = re.compile(r"closing_(.+)_([12])")
 
 
 def read_drake(element: Element, robot: Description, sink: Sink) -> None:
-    """A <drake:...> of a robot: a ball constraint becomes a loop, other loads are left out with a warning."""
+    """Read a <drake:...> element: a ball constraint becomes a loop joint, other elements are left out."""
     if element.tag == BALL:
         _read_ball(element, robot, sink)
     elif element.tag.startswith("drake:") and element.tag not in _NO_LOADS:
-        message = "is not read: the model has no such force or constraint."
+        message = "is not read, as models have no such force or constraint."
         _leave_out(robot, "not-modelled", element, f"<{element.tag}>", message, "Give its force as tau or a wrench.")
 
 
@@ -57,7 +57,7 @@ def _read_ball(element: Element, robot: Description, sink: Sink) -> None:
 
 
 def read_reference(element: Element, robot: Description, sink: Sink) -> None:
-    """A <gazebo reference=...>: the spring of a joint, or what a link lacks."""
+    """Read a <gazebo reference=...>: the spring of a joint, or gravity and velocity decay of a link."""
     name = element.attributes["reference"]
     joint = next((one for one in robot.joints if one.name == name), None)
     if joint is not None and element.first("springStiffness") is not None:
@@ -72,7 +72,7 @@ def read_reference(element: Element, robot: Description, sink: Sink) -> None:
     for tag, off in (("turnGravityOff", ("true", "1")), ("gravity", ("false", "0"))):
         child = element.first(tag)
         if child is not None and child.text.lower() in off:
-            message = f"<{tag}> frees it of gravity, which acts on all links here."
+            message = f"<{tag}> disables gravity, which acts on all links of a model."
             _leave_out(robot, "no-gravity", child, f"link {name!r}", message)
     child = element.first("dampingFactor")
     if child is not None and _number(element, "dampingFactor", f"link {name!r}", sink):
@@ -81,14 +81,14 @@ def read_reference(element: Element, robot: Description, sink: Sink) -> None:
 
 
 def read_mimic_plugin(element: Element, robot: Description, sink: Sink) -> None:
-    """A <plugin> that makes a joint follow another one; where the joint mimics already, that counts."""
+    """Read a <plugin> for a mimic joint; an existing <mimic> has priority."""
     leader, follower = element.first("joint"), element.first(FOLLOWER)
     if leader is None or follower is None:
         return
     where = f"joint {follower.text!r}"
     known = {joint.name: joint for joint in robot.joints}
     if leader.text not in known or follower.text not in known:
-        message = f"<plugin> ties it to {leader.text!r}, and not both are joints of the robot."
+        message = f"<plugin> couples it to {leader.text!r}, and one of them is no joint of the robot."
         _leave_out(robot, "unknown-joint", element, where, message)
     elif known[follower.text].mimic is None and known[follower.text].kind != "fixed":
         multiplier = 1.0 if element.first("multiplier") is None else _number(element, "multiplier", where, sink)
@@ -96,14 +96,14 @@ def read_mimic_plugin(element: Element, robot: Description, sink: Sink) -> None:
 
 
 def note_open_frames(robot: Description) -> None:
-    """Add pairs of Onshape's closing frames that no loop joins to what is left out."""
+    """List pairs of Onshape's closing frames without loop joint as left out."""
     joined = {end for loop in robot.loops for end in (loop.parent, loop.child)}
     links = {link.name: link for link in robot.links}
     for name, link in links.items():
         found = _CLOSING.fullmatch(name)
         other = f"closing_{found[1]}_2" if found and found[2] == "1" else ""
         if other in links and not {name, other} & joined:
-            message = f"with {other!r} it marks a loop, and the file does not tell of which type."
+            message = f"it marks a loop with {other!r}, without a joint type."
             fix = f"Add it: load(..., loops=[{{'name': {found[1]!r}, 'type': 'spherical', ...}}])." if found else ""
             _leave_out(robot, "loop-not-closed", link.element, link.where, message, fix)
 
@@ -113,7 +113,7 @@ def _leave_out(robot: Description, code: str, at: Element, where: str, message: 
 
 
 def _number(element: Element, tag: str, where: str, sink: Sink) -> float:
-    """The number in a child, 0 where there is none."""
+    """Number in a child element, 0 without one."""
     child = the_child(element, tag, where, sink)
     return 0.0 if child is None else float(_numbers(child, child.text, 1, where, sink)[0])
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""xacro files into URDF text, by the PyPI package xacro (an optional extra).
+"""Expansion of xacro files by the PyPI package xacro (an optional dependency).
 
-A xacro file is a program: it evaluates Python expressions and reads other files. Only open those you trust.
+A xacro file is a program that evaluates Python expressions and reads other files: load only trusted ones.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from ada_dynamics.robots.addresses import AddressResolver
 from ada_dynamics.robots.readers.xml import parse_xml
 from ada_dynamics.structured_text.files import read_file
 
-MOST_ELEMENTS = 50_000  # that are expanded: macros that call others ten times fill any memory with few words
+MOST_ELEMENTS = 50_000  # limit of expanded elements, as nested macros grow exponentially
 _ONE_AT_A_TIME = threading.Lock()  # the package keeps its state in module variables
 
 
 def expand_xacro(path: str | os.PathLike[str], mappings: Mapping[str, object] | None = None) -> str:
-    """URDF text of a xacro file.
+    """Expand a xacro file to URDF text.
 
-    A xacro file is a program that runs with your rights: only open those you trust.
+    A xacro file is a program that runs with the user's rights: load only trusted ones.
 
     Args:
         path: the file.
-        mappings: values for its <xacro:arg>s.
+        mappings: values of its <xacro:arg>s.
 
     Raises:
-        InputError: the package xacro is not installed, or mappings are not names and values.
+        InputError: the package xacro is not installed, or mappings is not a dict of names and values.
         ModelError: the file cannot be read or expanded.
     """
-    parse_xml(read_file(path), str(path))  # refuses entities, binary files and the like before anything runs
+    parse_xml(read_file(path), str(path))  # refuses entities and binary files before the expansion
     xacro = _package()
     arguments = _arguments(mappings)
     with _ONE_AT_A_TIME, _finding_packages(Path(path)), _counting(xacro, path):
@@ -47,7 +47,7 @@ def expand_xacro(path: str | os.PathLike[str], mappings: Mapping[str, object] | 
             raise
         except RecursionError:
             raise ModelError(f"{path}: xacro recurses without end: does a file or macro include itself?") from None
-        except Exception as problem:  # whatever an expression in the file may raise
+        except Exception as problem:  # expressions in the file can raise any exception
             reason = " ".join(str(problem).split()) or type(problem).__name__
             raise ModelError(f"{path}: xacro cannot expand it: {reason[:500]}{_sites(xacro, path)}.") from problem
 
@@ -71,20 +71,20 @@ def _arguments(mappings: object) -> dict[str, str]:
 
 
 def _sites(xacro: ModuleType, path: str | os.PathLike[str]) -> str:
-    """The chain of included files in which xacro stopped."""
+    """Name of the included file in which xacro stopped, for messages."""
     files = [str(f) for f in (getattr(xacro, "filestack", None) or []) if f and str(f) != str(path)]
     return f" (in {files[-1]})" if files else ""
 
 
 @contextmanager
 def _counting(xacro: ModuleType, path: str | os.PathLike[str]) -> Iterator[None]:
-    """End an expansion that grows beyond measure."""
+    """Limit the number of expanded elements."""
     expand = xacro.handle_macro_call
     left = iter(range(MOST_ELEMENTS))
 
     def counted(*arguments: Any) -> Any:
         if next(left, None) is None:
-            raise ModelError(f"{path}: xacro expands more than {MOST_ELEMENTS} elements, the most that it may.")
+            raise ModelError(f"{path}: xacro expands more than {MOST_ELEMENTS} elements, which is the limit.")
         return expand(*arguments)
 
     xacro.handle_macro_call = counted  # type: ignore[attr-defined]
@@ -96,7 +96,7 @@ def _counting(xacro: ModuleType, path: str | os.PathLike[str]) -> Iterator[None]
 
 @contextmanager
 def _finding_packages(path: Path) -> Iterator[None]:
-    """Let $(find package) find what meshes' addresses find, where there is no ROS, too."""
+    """Resolve $(find package) by the rules of mesh addresses, also without ROS."""
     from xacro import substitution_args
 
     installed: Callable[[str], str] = substitution_args._eval_find

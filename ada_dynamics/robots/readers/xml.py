@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XML into a light element tree with line numbers; hostile input is refused early, by name, within bounded work.
+"""XML parser with line numbers and limits of size, depth and number of elements for untrusted input.
 
-A document type declaration is never accepted, so there are no entities to expand and nothing is ever fetched.
+Document type declarations are refused, so entities are never expanded and no other file is read.
 """
 
 from __future__ import annotations
@@ -12,20 +12,29 @@ from xml.parsers import expat
 from ada_dynamics.errors import ModelError
 from ada_dynamics.structured_text.files import MAX_BYTES
 
-# A description of 10^5 links has about 10^6 elements and 40 MB; real robots stay a hundred times below.
+# A description of 10^5 links has about 10^6 elements and 40 MB.
 MAX_ELEMENTS = 2_000_000
 MAX_DEPTH = 200
-MAX_TAG = 8 * 1024 * 1024  # [byte] of a tag with its attributes, or a comment; a mesh written as numbers has some
+MAX_TAG = 8 * 1024 * 1024  # [byte] of a tag with its attributes, or a comment
 
-_BLOCK = 1 << 20  # bytes given to the parser at a time; expat looks again at an unfinished tag with each
-_MARKS = {  # byte order marks of encodings that XML may have and expat does not read
+_BLOCK = 1 << 20  # bytes per call of the parser; expat rescans an unfinished tag in each call
+_MARKS = {  # byte order marks of encodings that expat does not read
     b"\xff\xfe\x00\x00": "UTF-32",
     b"\x00\x00\xfe\xff": "UTF-32",
 }
 
 
 class Element:
-    """An XML element: tag as written (with its prefix), attributes, child elements, own text, line in the file."""
+    """An XML element.
+
+    Attributes:
+        tag: tag with its prefix.
+        attributes: attributes by name.
+        children: child elements.
+        text: text of the element without that of its children.
+        line: line in the file.
+        file: included file that contains the element, or None for the main document.
+    """
 
     __slots__ = ("attributes", "children", "file", "line", "tag", "text")
 
@@ -33,18 +42,18 @@ class Element:
         self.tag, self.attributes, self.line = tag, attributes, line
         self.children: list[Element] = []
         self.text = ""
-        self.file: str | None = None  # where it stands, if not in the document itself
+        self.file: str | None = None
 
     def all(self, tag: str) -> list[Element]:
-        """Child elements with this tag."""
+        """Return the child elements with a tag."""
         return [c for c in self.children if c.tag == tag]
 
     def first(self, tag: str) -> Element | None:
-        """The first child element with this tag."""
+        """Return the first child element with a tag, or None."""
         return next((c for c in self.children if c.tag == tag), None)
 
     def walk(self) -> Iterator[Element]:
-        """This element and all below it, in document order."""
+        """Iterate over the element and its descendants in document order."""
         pending = [self]
         while pending:
             element = pending.pop()
@@ -56,22 +65,23 @@ class Element:
 
 
 def parse_xml(data: bytes | str, where: str, *, max_elements: int = MAX_ELEMENTS) -> Element:
-    """The root element of an XML document.
+    """Parse an XML document and return its root element.
 
     Args:
-        data: the document; text is taken as it is, bytes are decoded as the document says (UTF-8 by default).
+        data: the document; bytes are decoded with the encoding that it declares (UTF-8 by default).
         where: name of the file, for messages.
-        max_elements: a document with more elements is refused.
+        max_elements: limit of the number of elements.
 
     Raises:
-        ModelError: empty, too big, nested too deeply, not well-formed, of unknown encoding, or with a document type.
+        ModelError: the document is empty, too large, nested too deeply, not well-formed, of unknown encoding, or has a
+            document type declaration.
     """
     raw = _with_plain_comments(_checked(data, where))
     return _Parser(where, "utf-8" if isinstance(data, str) else None, max_elements).parse(raw)
 
 
 def _checked(data: bytes | str, where: str) -> bytes:
-    """The document as bytes, unless a glance at it shows that it cannot be one."""
+    """Return the document as bytes; raise ModelError for other file types."""
     try:
         raw = data.encode("utf-8") if isinstance(data, str) else data
     except UnicodeEncodeError as problem:
@@ -84,12 +94,12 @@ def _checked(data: bytes | str, where: str) -> bytes:
         raise ModelError(f"{where}: it is empty; a robot description starts with <robot name=...>.")
     for mark, encoding in _MARKS.items():
         if raw.startswith(mark):
-            raise ModelError(f"{where}: it is encoded as {encoding}; save it as UTF-8.")
+            raise ModelError(f"{where}: its encoding is {encoding}; save it as UTF-8.")
     is_utf16 = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
     is_usdz = raw.startswith(b"PK\x03\x04") and b".usd" in raw[:200]
     if is_usdz or raw[:64].lstrip().startswith((b"#usda", b"PXR-USDC")):
-        fix = "convert it to URDF or MJCF, for example with Isaac Sim's or MuJoCo's tools."
-        raise ModelError(f"{where}: it is a USD scene, and robots are not read from USD: {fix}")
+        fix = "convert it to URDF or MJCF, for example with the tools of Isaac Sim or MuJoCo."
+        raise ModelError(f"{where}: it is a USD scene, which is not supported; {fix}")
     if b"\x00" in raw and not is_utf16:
         line = raw.count(b"\n", 0, raw.index(b"\x00")) + 1
         raise ModelError(f"{where}, line {line}: it contains NUL bytes, so it is a binary file and not XML text.")
@@ -101,7 +111,7 @@ def _checked(data: bytes | str, where: str) -> bytes:
 
 
 def _with_plain_comments(raw: bytes) -> bytes:
-    """The document with hyphens in comments made blank: XML forbids two of them, tinyxml2 (ROS, MuJoCo, Gazebo) not."""
+    """Blank hyphens in comments: XML forbids two of them, but tinyxml2 (ROS, MuJoCo, Gazebo) accepts them."""
     parts, at = [], 0
     while (start := raw.find(b"<!", at)) >= 0:
         is_comment = raw.startswith(b"<!--", start)
@@ -151,12 +161,12 @@ class _Parser:
         return self._root
 
     def _check_tag(self, given: int) -> None:
-        """Refuse a tag that does not end, for reading it takes the square of its length."""
+        """Refuse long unfinished tags, whose parsing time is quadratic in their length."""
         if given - self._expat.CurrentByteIndex > MAX_TAG:
             line = self._expat.CurrentLineNumber
             raise ModelError(
-                f"{self._where}, line {line}: a tag with its attributes, or a comment, that begins here has more than "
-                f"{MAX_TAG} bytes, the most that are read."
+                f"{self._where}, line {line}: a tag with its attributes, or a comment, has more than {MAX_TAG} bytes, "
+                "which is the limit."
             )
 
     def _not_well_formed(self, problem: expat.ExpatError) -> ModelError:
@@ -172,17 +182,17 @@ class _Parser:
         place = f"{self._where}, line {problem.lineno}, column {problem.offset + 1}"
         return ModelError(f"{place}: not well-formed XML: {reason}{inside}. {fix}".rstrip())
 
-    # --- what expat calls ---------------------------------------------------------------------------------------
+    # --- callbacks of expat -------------------------------------------------------------------------------------
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         line = self._expat.CurrentLineNumber
         self._count += 1
         if self._count > self._max_elements:
             raise ModelError(
-                f"{self._where}, line {line}: it has more than {self._max_elements} elements, the most that are read."
+                f"{self._where}, line {line}: it has more than {self._max_elements} elements, which is the limit."
             )
         if len(self._open) >= MAX_DEPTH:
             raise ModelError(
-                f"{self._where}, line {line}: elements are nested more than {MAX_DEPTH} deep, the most that is read."
+                f"{self._where}, line {line}: elements are nested more than {MAX_DEPTH} deep, which is the limit."
             )
         element = Element(tag, attributes, line)
         if self._open:
@@ -208,6 +218,6 @@ class _Parser:
 
     def _refused(self, what: str) -> ModelError:
         return ModelError(
-            f"{self._where}, line {self._expat.CurrentLineNumber}: it has {what}. Robot descriptions need none, and "
-            "entities can fill the memory or read other files, so they are refused: remove it."
+            f"{self._where}, line {self._expat.CurrentLineNumber}: it has {what}, which is refused, as entities can "
+            "exhaust the memory or read other files; remove it."
         )

@@ -176,7 +176,7 @@ def test_a_position_is_bounded_on_both_sides_on_one_or_not_at_all():
 def test_a_ball_is_bounded_altogether_and_in_each_of_its_turns():
     turns = Turns("zyx", (-1.0, -0.5, -math.inf), (1.0, 0.5, math.inf))
     whole, yaw, pitch = bounds_of(joint("spherical", limits=Limits(0.0, 2.0), turns=turns))
-    assert (str(whole), str(yaw), str(pitch)) == ("altogether up to 2", "turn 1: [-1, 1]", "turn 2: [-0.5, 0.5]")
+    assert (str(whole), str(yaw), str(pitch)) == ("total rotation up to 2", "turn 1: [-1, 1]", "turn 2: [-0.5, 0.5]")
     q = [0.0, 0.0, math.sin(0.6), math.cos(0.6)]  # 1.2 rad about z
     assert [one.value(q) for one in (whole, yaw, pitch)] == pytest.approx([1.2, 1.2, 0.0], abs=1e-15)
     assert [one.excess(q) for one in (whole, yaw, pitch)] == pytest.approx([-0.8, 0.2, -0.5], abs=1e-15)

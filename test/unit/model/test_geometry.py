@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ada_dynamics.model import Builder, rigid
+from ada_dynamics.model import Builder, rotations
 from ada_dynamics.model.inertia_regularization import has_singular_inertias, is_thin, regularize_inertias
 from ada_dynamics.model.rotations import align
 
@@ -92,9 +92,9 @@ def test_a_body_in_the_plane_moves_as_the_same_body_in_space(angle):
 def test_a_turn_about_an_axis_is_scipys(angle):
     axis = np.array([1.0, -2.0, 3.0])
     wanted = ScipyRotation.from_rotvec(angle * axis / np.linalg.norm(axis)).as_matrix()
-    assert np.abs(rigid.about(axis, angle) - wanted).max() < 1e-15
-    assert rigid.is_unit(rigid.about(axis, angle)) == (angle == 0.0)
-    assert rigid.is_unit(np.eye(3)) and rigid.is_unit(rigid.UNIT)
+    assert np.abs(rotations.about(axis, angle) - wanted).max() < 1e-15
+    assert rotations.is_unit(rotations.about(axis, angle)) == (angle == 0.0)
+    assert rotations.is_unit(np.eye(3)) and rotations.is_unit(rotations.UNIT)
 
 
 _WAYS = [
@@ -112,7 +112,7 @@ _WAYS = [
 @pytest.mark.parametrize(("start", "end"), _WAYS)
 def test_the_shortest_turn_brings_one_direction_onto_another_and_no_turn_is_shorter(start, end):
     a, b = (np.array(x) / np.linalg.norm(x) for x in (start, end))
-    R = rigid.shortest_turn(np.array(start), np.array(end))
+    R = rotations.shortest_turn(np.array(start), np.array(end))
     assert is_rotation(R)
     assert pytest.approx(b, abs=1e-15) == R @ a
     assert angle_of(R) == pytest.approx(2.0 * np.arctan2(np.linalg.norm(b - a), np.linalg.norm(b + a)), abs=1e-15)

@@ -132,7 +132,7 @@ def test_elements_of_a_urdf_say_loops_of_every_type(spelling, kind):
 @pytest.mark.parametrize("spelling", ["constraint", "loop_joint", "urdf_plus"])
 @pytest.mark.parametrize("word", ["helical", "screw"])
 def test_elements_of_a_urdf_have_no_place_for_the_pitch_of_a_screw(spelling, word):
-    refusal(robot(elements(word)[spelling]), "loop 'closing'", "needs pitch", "file beside the description")
+    refusal(robot(elements(word)[spelling]), "loop 'closing'", "needs pitch", "into a YAML file")
 
 
 @pytest.mark.parametrize(
@@ -192,8 +192,8 @@ def test_a_coupling_of_single_joints_is_a_mimic(text, follower, leader, multipli
 
 
 COUPLINGS = [
-    (COUPLING.format("b", "c", 1), "ties the sum of 'jb', 'ja'"),
-    (COUPLING.format("base", "c", 1), "ties the sum of no joint"),
+    (COUPLING.format("b", "c", 1), "couples the sum of 'jb', 'ja'"),
+    (COUPLING.format("base", "c", 1), "couples the sum of no joint"),
     (COUPLING.format("a", "c", 0), "ratio is 0"),
     (COUPLING.format("a", "cc", 1), "no link is named 'cc'"),
     (COUPLING.format("a", "c", "x"), "'x' is not a number"),
@@ -223,7 +223,7 @@ def test_a_gazebo_joint_gets_its_places_from_the_robot_at_zero(kind, frame, axis
 
 
 GAZEBO_JOINTS = [
-    (GAZEBO.format("screw", "0 0 0 0 0 0", AXIS), "Add <screw_thread_pitch>, in metres per turn"),
+    (GAZEBO.format("screw", "0 0 0 0 0 0", AXIS), "Add <screw_thread_pitch> in metres per revolution"),
     (GAZEBO.format("revolute2", "0 0 0 0 0 0", AXIS), "two revolute joints"),
     (GAZEBO.format("revolut", "0 0 0 0 0 0", AXIS), "Did you mean 'revolute'"),
     (GAZEBO.format("revolute", "0 0 0", AXIS), "3 numbers instead of 6"),
@@ -280,7 +280,7 @@ MISTAKES = {
     "name_of_a_joint": ("closing", "ja", 2, "loop 'ja'", "a joint in line", "unique"),
     "no_name": ("name: closing", "name:", 2, "name", "is empty"),
     "actuated_unknown": ("[ja]", "[jaa]", 7, "actuated", "Did you mean 'ja'"),
-    "actuated_twice": ("[ja]", "[ja, ja]", 7, "'ja' is there twice"),
+    "actuated_twice": ("[ja]", "[ja, ja]", 7, "'ja' is listed twice"),
     "actuated_not_list": ("[ja]", "ja", 7, "'ja' and not a list of names"),
     "loops_not_list": (GOOD, "loops: {name: closing}", 1, "loops", "a mapping with name and not a list"),
     "key_twice": ("    type: revolute\n", "    type: revolute\n    type: fixed\n", 4, "'type' is repeated", "lines 3, 4"),
@@ -337,7 +337,7 @@ ALIASES = "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in r
     ("name", "text", "said"),
     [
         ("empty.yaml", "", "empty"),
-        ("other.yaml", "x: 1", "none of these tells of loops"),
+        ("other.yaml", "x: 1", "none of its keys describes loops"),
         ("text.yaml", "just text", "'just text'"),
         ("latin.yaml", b"loops:\n - name: \xe9", "line 2"),
         ("latin.yaml", b"loops:\n - name: \xe9", "UTF-8"),
@@ -357,7 +357,7 @@ def test_files_that_are_no_sidecars_or_made_to_harm_are_refused(name, text, said
 def test_a_loop_of_the_same_name_inside_and_beside_is_refused_with_both_places(beside):
     file = beside(sidecar())
     text = robot().replace('name="jb"', 'name="jb" actuated="false"')
-    refusal(text, "actuated joints are given twice", loops={"actuated": ["ja"]})
+    refusal(text, "actuated joints are defined twice", loops={"actuated": ["ja"]})
     places = (f"{file}, line 2: loop 'closing'", f"URDF text, line {LINES + 1}")
     refusal(robot(elements("fixed")["constraint"]), *places, loops=file)
 

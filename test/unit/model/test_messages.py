@@ -102,7 +102,7 @@ ROWS = {
         ]),
         (lambda: pair("revolute", turns=Turns("zyx")), "'j' is revolute and has turns, which only spherical"),
         (lambda: pair("spherical", limits=Limits(0.5, 1.0)), r"spherical and has the limits \[0.5, 1\]"),
-        (lambda: ball('<turn xyz="0 0 1"/>'), "it has 1 turns, and needs three"),
+        (lambda: ball('<turn xyz="0 0 1"/>'), "it has 1 <turn>s; three are needed"),
         (lambda: ball('<limit lower="0.3" upper="1" effort="1" velocity="1"/>'), "has a lower limit"),
     ],
     "shapes": [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of joints that close loops, one file per spelling; `docs/loops.md` shows them side by side."""
+"""Readers of loop joints in all formats; `docs/loops.md` compares the formats."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, from
 
 LoopSource: TypeAlias = str | os.PathLike[str] | Mapping[str, object] | Sequence[object]
 
-ELEMENTS = ("constraint", "loop_joint", "loop", "coupling")  # of a URDF's root, besides <gazebo><joint>
+ELEMENTS = ("constraint", "loop_joint", "loop", "coupling")  # of a <robot>, in addition to <gazebo><joint>
 
 _ENDS = {"parent", "child", "link1", "link2", "predecessor", "successor"}
 _IN_CODE = "the argument loops"
@@ -38,7 +38,7 @@ _IN_CODE = "the argument loops"
 
 # --- inside a URDF ----------------------------------------------------------------------------------------------
 def read_urdf_loops(robot: Description, sink: Sink) -> None:
-    """Add the loops, couplings and actuated joints that stand inside a URDF."""
+    """Add the loops, couplings and actuated joints of a URDF to its description."""
     couplings = []
     for element in robot.root.children:
         if element.tag == "gazebo":
@@ -66,24 +66,24 @@ def read_urdf_loops(robot: Description, sink: Sink) -> None:
 def _reader_of(element: Element) -> Callable[[Element, str, Sink], LoopJoint | None]:
     if element.tag == "loop_joint":
         return read_loop_joint
-    # The first version of URDF+ called its loops <constraint>, too.
+    # The first version of URDF+ also named its loops <constraint>.
     if element.tag == "loop" or element.first("predecessor") is not None:
         return read_urdf_plus_loop
     return read_constraint
 
 
 def _check_spelling(element: Element, sink: Sink) -> None:
-    """Report elements that look like loops under a misspelt name: skipped, the robot would quietly fall apart."""
+    """Report elements that are probably misspelt loops; ignoring them would open the loops."""
     if not any(child.tag in _ENDS for child in element.children) or element.tag in {"joint", "link", "sensor"}:
         return
     hint = near(element.tag, ELEMENTS)
     if hint:
-        message = f"<{element.tag[:40]}> is no element of a robot, but looks like a loop."
+        message = f"<{element.tag[:40]}> is unknown and looks like a loop."
         sink(Problem("unknown-element", element.line, "<robot>", message, hint.strip()))
 
 
 def _read_actuated(robot: Description, sink: Sink) -> None:
-    """Our own attribute: actuated="false" on a <joint> without a motor; other readers skip it."""
+    """Read the extension actuated="false" of a <joint> without a motor; other readers ignore it."""
     passive: set[str] = set()
     for joint in robot.joints:
         said = joint.element.attributes.get("actuated")
@@ -99,18 +99,18 @@ def _read_actuated(robot: Description, sink: Sink) -> None:
         robot.actuated = [NamedPlace(j.name, robot.file, j.line) for j in moving]
 
 
-# --- beside it --------------------------------------------------------------------------------------------------
+# --- in other files ---------------------------------------------------------------------------------------------
 def add_loops(robot: Description, source: LoopSource) -> None:
-    """Add the loops and actuated joints of a file, or of Python dicts, to a robot.
+    """Add the loops and actuated joints of a file or of Python data to a description.
 
     Args:
-        robot: gets them; its own ones stay.
-        source: path of a YAML or JSON file in our own spelling or that of Gepetto, or the same as a dict; or a list of
-            dicts, one for each loop.
+        robot: description that is extended.
+        source: path of a YAML or JSON file in the format of this library or of Gepetto, its content as a dict, or a
+            list of dicts, one for each loop.
 
     Raises:
-        InputError: the argument is something else, or YAML is given and PyYAML is not installed.
-        ModelError: a file cannot be read; the message names the file, line and field.
+        InputError: the source has another type, or PyYAML is needed and not installed.
+        ModelError: the file cannot be read; the message names the file, line and field.
     """
     node, file = _node(source)
     if isinstance(node, MappingNode):
@@ -122,7 +122,7 @@ def add_loops(robot: Description, source: LoopSource) -> None:
         if not ours:
             known = (*SIDECAR_KEYS, *GEPETTO_KEYS)
             hints = "".join(near(key, known) for key in list(node.entries)[:1])
-            message = f"it is {kind_of(node)}; none of these tells of loops."
+            message = f"it is {kind_of(node)}; none of its keys describes loops."
             raise refuse(file, node.line, "the file", message, f"{hints}Known: {', '.join(known)}.")
     elif not isinstance(node, ListNode):
         raise refuse(file, node.line, "the file", f"it is {kind_of(node)}.", "Write loops: [...].")

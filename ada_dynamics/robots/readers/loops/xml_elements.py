@@ -26,27 +26,29 @@ from ada_dynamics.structured_text.lexical import near
 _SHORTEST = 1e-9
 _SAME_AXIS = 1e-9
 
-KINDS = tuple(kind for kind in LOOP_KINDS if not JOINT_TYPES[kind].constants)  # elements have no place for these
+KINDS = tuple(
+    kind for kind in LOOP_KINDS if not JOINT_TYPES[kind].constants
+)  # elements have no attributes for constants
 
 
 def check_known(
     element: Element, where: str, sink: Sink, children: Collection[str], attributes: Collection[str]
 ) -> None:
-    """Report children and attributes that a spelling does not have: what is misspelt would be lost without a word."""
+    """Report unknown children and attributes of a loop element."""
     for child in element.children:
         if child.tag == "limit":
-            continue  # a copy of a tree joint's; a loop joint has no range
+            continue  # loop joints have no limits
         if child.tag == "dynamics":
             _check_no_dissipation(child, where, sink)
         elif child.tag not in children:
             hint = near(child.tag, sorted(children))
-            message = f"<{element.tag}> has an element <{child.tag[:40]}>, which it does not know."
+            message = f"<{element.tag}> has an unknown element <{child.tag[:40]}>."
             allowed = ", ".join(f"<{tag}>" for tag in children) or "none"
             sink(Problem("unknown-element", child.line, where, message, f"{hint}Known: {allowed}."))
     for name in element.attributes:
         if name not in attributes:
             hint = near(name, sorted(attributes))
-            message = f"<{element.tag}> has an attribute {name[:40]!r}, which it does not know."
+            message = f"<{element.tag}> has an unknown attribute {name[:40]!r}."
             sink(Problem("unknown-attribute", element.line, where, message, f"{hint}Known: {', '.join(attributes)}."))
 
 
@@ -54,23 +56,23 @@ def _check_no_dissipation(element: Element, where: str, sink: Sink) -> None:
     values = Attributes(element, where, sink)
     for name in element.attributes:
         if values.number(name) != 0.0:
-            message = f"has {name}, but a joint that closes a loop has no coordinate for it to act on."
+            message = f"has {name}, but a loop joint has no coordinate for it."
             values.problem("loop-dissipation", message, "Cut the loop at another joint, or set it to zero.")
 
 
 def read_name(element: Element, sink: Sink) -> str | None:
-    """The name of a loop."""
+    """Read the name of a loop."""
     return Attributes(element, f"<{element.tag}>", sink).text("name")
 
 
 def read_kind(element: Element, where: str, sink: Sink, other_words: dict[str, str]) -> str | None:
-    """The type of a loop joint, or None after reporting that it is none.
+    """Read the type of a loop joint, or return None after reporting an unknown one.
 
     Args:
-        element: has the attribute `type`.
+        element: element with the attribute `type`.
         where: the loop, for messages.
-        sink: where problems go.
-        other_words: what the spelling says for our types.
+        sink: callback for problems.
+        other_words: names of the format for joint types of this library.
     """
     values = Attributes(element, where, sink)
     written = values.text("type")
@@ -81,8 +83,8 @@ def read_kind(element: Element, where: str, sink: Sink, other_words: dict[str, s
     if kind in KINDS:
         return kind
     if kind in LOOP_KINDS:
-        message = f"has type={written!r}, which needs {', '.join(JOINT_TYPES[kind].constants)} beside its axis."
-        values.problem("loop-type", message, "Write this loop into a file beside the description.")
+        message = f"has type={written!r}, which needs {', '.join(JOINT_TYPES[kind].constants)} in addition to its axis."
+        values.problem("loop-type", message, "Write this loop into a YAML file.")
         return None
     known = [*KINDS, *other_words]
     values.problem("loop-type", f"has type={written[:40]!r}.", f"{near(written, known)}Known: {', '.join(known)}.")
@@ -90,7 +92,7 @@ def read_kind(element: Element, where: str, sink: Sink, other_words: dict[str, s
 
 
 def read_link(element: Element, tag: str, where: str, sink: Sink) -> tuple[str, Element] | None:
-    """The link that a child element names in its attribute `link`, and that element."""
+    """Return the link of a child element's attribute `link`, and that element."""
     child = the_child(element, tag, where, sink)
     if child is None:
         message = f"<{element.tag}> has no <{tag}>."
@@ -103,7 +105,7 @@ def read_link(element: Element, tag: str, where: str, sink: Sink) -> tuple[str, 
 def read_direction(
     element: Element, tag: str, default: Sequence[float] | Array | None, where: str, sink: Sink
 ) -> Array | None:
-    """A direction in the attribute `xyz` of a child element; the default where the element is missing."""
+    """Read the direction in the attribute `xyz` of a child element, or return the default without the element."""
     child = the_child(element, tag, where, sink)
     if child is None:
         return None if default is None else np.array(default, dtype=float)
@@ -119,12 +121,12 @@ def read_direction(
 
 
 def same_direction(a: Array, b: Array) -> bool:
-    """True if two vectors point the same way."""
+    """True if two vectors have the same direction."""
     return bool(np.allclose(a / np.linalg.norm(a), b / np.linalg.norm(b), rtol=0.0, atol=_SAME_AXIS))
 
 
 def are_perpendicular(a: Array, b: Array, where: str, element: Element, sink: Sink) -> bool:
-    """True if a universal joint's axes are; reports it where they are not."""
+    """Return True if the axes of a universal joint are perpendicular, else report them."""
     if abs(float(a @ b)) <= _SAME_AXIS * float(np.linalg.norm(a) * np.linalg.norm(b)):
         return True
     message = "its two axes are not perpendicular."
@@ -138,7 +140,16 @@ _CONSTRAINT_CHILDREN = ("parent", "parent_origin", "parent_axis", "child", "chil
 
 
 def read_constraint(element: Element, file: str, sink: Sink) -> LoopJoint | None:
-    """The loop, or None after reporting why there is none."""
+    """Read a `<constraint>`, or return None after reporting a problem; see ros/urdfdom#264 and ros/urdfdom_headers#108.
+
+        <constraint name="closing" type="revolute">
+          <parent link="a"/> <parent_origin xyz="..." rpy="..."/> <parent_axis xyz="0 1 0"/>
+          <child link="b"/> <child_origin xyz="..." rpy="..."/> <child_axis xyz="0 1 0"/>
+        </constraint>
+
+    The frames of both origins coincide at the zero position of the joint; each axis is in the frame on its side. The
+    proposal has the types link (both frames coincide: a link that was cut), revolute and spherical.
+    """
     name = read_name(element, sink)
     if name is None:
         return None
@@ -184,8 +195,8 @@ def _read_both_axes(loop: LoopJoint, element: Element, sink: Sink) -> bool:
         loop.axis2 = second
         return are_perpendicular(first, second, where, element, sink)
     if not same_direction(first, second):
-        message = f"<parent_axis> and <child_axis> of a {loop.kind} joint differ, though its frames coincide at zero."
-        fix = "Make them equal and turn <child_origin> by rpy, so that both frames see the axis alike."
+        message = f"<parent_axis> and <child_axis> of a {loop.kind} joint differ, but its frames coincide at zero."
+        fix = "Make them equal and rotate <child_origin> by rpy."
         sink(Problem("axes", element.line, where, message, fix))
         return False
     return True
@@ -195,7 +206,17 @@ _LOOP_JOINT_WORDS = {"continuous": "revolute", "ball": "spherical"}
 
 
 def read_loop_joint(element: Element, file: str, sink: Sink) -> LoopJoint | None:
-    """The loop, or None after reporting why there is none."""
+    """Read a `<loop_joint>` of Drake or Isaac Sim, or return None after reporting a problem.
+
+        <loop_joint name="closing" type="continuous">
+          <link1 link="a" xyz="..." rpy="..."/>
+          <link2 link="b" xyz="..." rpy="..."/>
+          <axis xyz="0 1 0"/>
+        </loop_joint>
+
+    The axis has the same coordinates in both frames. Drake has the type continuous only, Isaac Sim spherical only; all
+    types are read, and a universal joint has <axis2> in the frame on link2.
+    """
     name = read_name(element, sink)
     if name is None:
         return None
@@ -216,7 +237,7 @@ def read_loop_joint(element: Element, file: str, sink: Sink) -> LoopJoint | None
 
 
 def _read_axes(loop: LoopJoint, element: Element, sink: Sink) -> bool:
-    """<axis>, (1, 0, 0) by default, and <axis2> of a universal joint; whether they are usable."""
+    """Read <axis>, by default (1, 0, 0), and <axis2> of a universal joint; return True if they are valid."""
     where = loop.where
     if not loop.type.axes:
         return True
@@ -239,7 +260,7 @@ def _read_axes(loop: LoopJoint, element: Element, sink: Sink) -> bool:
 
 
 def _mended(element: Element) -> Element:
-    """The manual of Isaac Sim calls both links link1; its parser wants link1 and link2."""
+    """Rename a second <link1> to <link2>: the manual of Isaac Sim has two <link1>, its parser reads <link2>."""
     if element.first("link2") is not None or len(element.all("link1")) != 2:
         return element
     copy = Element(element.tag, element.attributes, element.line)
@@ -250,14 +271,23 @@ def _mended(element: Element) -> Element:
     return copy
 
 
-URDF_PLUS_KINDS = ("revolute", "prismatic", "planar", "fixed")  # that its own parser knows
+URDF_PLUS_KINDS = ("revolute", "prismatic", "planar", "fixed")  # types of the URDF+ parser
 
 _URDF_PLUS_WORDS = {"continuous": "revolute", "position": "spherical"}
 _SMALLEST_RATIO = 1e-12
 
 
 def read_urdf_plus_loop(element: Element, file: str, sink: Sink) -> LoopJoint | None:
-    """The loop, or None after reporting why there is none."""
+    """Read a URDF+ `<loop>` (arXiv 2411.19753), or return None after reporting a problem.
+
+        <loop name="closing" type="revolute">
+          <predecessor link="a"> <origin xyz="..." rpy="..."/> </predecessor>
+          <successor link="b"> <origin xyz="..." rpy="..."/> </successor>
+          <axis xyz="0 0 1"/>
+        </loop>
+
+    The attribute `independent` of joints is ignored.
+    """
     name = read_name(element, sink)
     if name is None:
         return None
@@ -277,7 +307,7 @@ def read_urdf_plus_loop(element: Element, file: str, sink: Sink) -> LoopJoint | 
 
 
 def is_coupling(element: Element) -> bool:
-    """True if a <constraint> of the parser's first version is a coupling."""
+    """True if a <constraint> of the first version of URDF+ is a coupling."""
     return element.attributes.get("type", "").strip() == "rolling"
 
 
@@ -292,7 +322,13 @@ class _Coupling:
 
 
 def apply_coupling(element: Element, robot: Description, sink: Sink) -> None:
-    """Make the coupled joint mimic the other one, where that says the same."""
+    """Read a URDF+ `<coupling>` of two joints as <mimic>; other couplings are reported.
+
+        <coupling name="gear"> <predecessor link="a"/> <successor link="b"/> <ratio value="6"/> </coupling>
+
+    It couples the joints from the nearest common ancestor to both links: ratio times the sum of the positions on the
+    path to the predecessor equals the sum on the path to the successor.
+    """
     name = read_name(element, sink)
     if name is None:
         return
@@ -328,7 +364,7 @@ def _ratio(coupling: _Coupling) -> float | None:
 
 
 def _sides(coupling: _Coupling, robot: Description, predecessor: str, successor: str) -> tuple[Joint, Joint] | None:
-    """The one moving joint on either side of the nearest common ancestor."""
+    """Return the single movable joint on each side of the nearest common ancestor."""
     carriers = {joint.child: joint for joint in robot.joints}
     known = {link.name for link in robot.links}
     paths = []
@@ -344,8 +380,8 @@ def _sides(coupling: _Coupling, robot: Description, predecessor: str, successor:
             names = ", ".join(repr(j.name) for j in joints[:8]) or "no joint"
             coupling.refuse(
                 "coupling",
-                f"it ties the sum of {names} up to link {link!r}, which is more than one joint that mimics another.",
-                "Tie single joints by <mimic>, or model the belt's links and close them by loops.",
+                f"it couples the sum of {names} up to link {link!r}; only couplings of two joints are supported.",
+                "Couple single joints by <mimic>, or model the belt by links and loops.",
             )
             return None
     return moving[0][0], moving[1][0]
@@ -357,14 +393,26 @@ def _path(link: str, carriers: dict[str, Joint]) -> list[Joint]:
     while link in carriers:
         path.append(carriers[link])
         link = carriers[link].parent
-        if link in seen:  # the joints form a cycle, which is reported elsewhere
+        if link in seen:  # cycles of joints are reported by the structure check
             break
         seen.add(link)
     return path
 
 
 def read_gazebo(element: Element, robot: Description, sink: Sink) -> list[LoopJoint]:
-    """The loops of one <gazebo> element without reference."""
+    """Read the loop joints of a <gazebo> element without reference, which are SDFormat joints.
+
+        <gazebo>
+          <joint name="closing" type="revolute">
+            <parent>a</parent> <child>b</child>
+            <pose>0 0 1  0 0 0</pose>                       <!-- in the child's frame -->
+            <axis> <xyz>0 1 0</xyz> </axis>
+          </joint>
+        </gazebo>
+
+    SDFormat defines the joint's frame in the child; the frame in the parent follows from the zero configuration, where
+    the loop is closed.
+    """
     joints = [read_joint(one, sink) for one in element.all("joint")]
     return [loop for joint in joints if joint is not None and (loop := _gazebo_loop(joint, robot, sink)) is not None]
 

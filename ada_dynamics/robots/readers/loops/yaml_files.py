@@ -22,39 +22,39 @@ from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, Scal
 
 
 def refuse(file: str, line: int | None, where: str, message: str, fix: str = "") -> ModelError:
-    """An error in the one form that all of them have."""
+    """Return an error with file, line, location, problem and fix."""
     return ModelError(Problem("loops", line, where, message, fix).text(file))
 
 
 class LoopFields(Fields):
-    """One mapping. A key without a value is a mistake here: what it says of loops would go lost."""
+    """Entries of a mapping in a file of loops; keys without a value are refused."""
 
     JOIN = ", "
 
     def has(self, key: str) -> bool:
-        """True if the key is there."""
+        """True if the key exists."""
         return key in self.entries
 
     def needed(self, key: str, example: str) -> Node:
-        """A value, which must be there."""
+        """Return a required value."""
         node = self.node(key)
         if node is None:
             raise self.problem(key, "it is missing.", f"Add {example}.")
         return node
 
     def name(self, key: str, example: str) -> str:
-        """A name, which must be there."""
+        """Return a required name."""
         return self.single(key, self.needed(key, f"{key}: {example}"), "a name").text
 
     def names(self, key: str) -> list[tuple[str, int | None]]:
-        """A list of names with their lines."""
+        """Return a required list of names with their lines."""
         listing = self.needed(key, f"{key}: [...]")
         if not isinstance(listing, ListNode):
             raise self.problem(key, f"it is {kind_of(listing)} and not a list of names.", f"Write {key}: [a, b].")
         return [(self.single(key, item, "a name").text, item.line) for item in listing.items]
 
     def vector(self, key: str) -> Array | None:
-        """Three numbers, if they are there."""
+        """Return three numbers, or None without the key."""
         node = self.node(key)
         if node is None:
             return None
@@ -66,7 +66,7 @@ class LoopFields(Fields):
     def _entry(self, item: Node, key: str, allowed: str) -> float:
         try:
             if not isinstance(item, ScalarNode):
-                raise BadNumber(f"there is {kind_of(item)}")
+                raise BadNumber(f"it contains {kind_of(item)}")
             if item.is_text:
                 raise BadNumber(f"{shortened(item.text)!r} is a text and not a number")
             return to_float(item.text)
@@ -74,7 +74,7 @@ class LoopFields(Fields):
             raise self.problem(key, f"{reason}.", allowed) from None
 
     def number(self, key: str, wanted: str = "a finite number") -> float:
-        """A number that must be there."""
+        """Return a required number."""
         return self._entry(self.needed(key, f"{key}: 1.0"), key, f"Allowed: {wanted}.")
 
 
@@ -89,7 +89,19 @@ _SHORTEST = 1e-9
 
 
 def read_sidecar(node: Node, file: str, robot: Description) -> None:
-    """Add the loops and actuated joints of a file in our own spelling to a robot."""
+    """Add the loops and actuated joints of a file in the format of this library to a description.
+
+        loops:
+          - name: closing
+            type: revolute                                                  # one of LOOP_KINDS
+            axis: [0, 1, 0]                                                 # in the parent-side frame
+            parent: {link: link_3, xyz: [1, 0, 0], rpy: [0, 0, 0]}          # the joint's frame in each link
+            child: {link: base, xyz: [1, 0, 0], rpy: [0, 0, 0]}
+        actuated: [joint_1]                                                 # if some joints have no motors
+
+    `axis` is the normal of a planar joint; a universal joint also has `axis2` in the child-side frame; spherical and
+    fixed joints have none. A link may be "world".
+    """
     if isinstance(node, ListNode):
         node = MappingNode(node.line, {"loops": (node.line, node)})
     top = LoopFields(node, "the file", file, SIDECAR_KEYS, "loops: [...]")
@@ -103,16 +115,16 @@ def read_sidecar(node: Node, file: str, robot: Description) -> None:
 
 
 def set_actuated(robot: Description, names: list[tuple[str, int | None]], file: str, where: str) -> None:
-    """Say which joints have motors, once."""
+    """Set the actuated joints; a second definition is refused."""
     if robot.actuated is not None:
         known = ", ".join(place.name for place in robot.actuated[:8])
         line = names[0][1] if names else None
-        message = f"the actuated joints are given twice: {robot.file} has {known or 'none'} already."
+        message = f"the actuated joints are defined twice: {robot.file} has {known or 'none'} already."
         raise refuse(file, line, where, message, "Keep one of them.")
     seen: dict[str, int | None] = {}
     for name, line in names:
         if name in seen:
-            raise refuse(file, line, where, f"joint {name!r} is there twice.", "Remove one.")
+            raise refuse(file, line, where, f"joint {name!r} is listed twice.", "Remove one.")
         seen[name] = line
     robot.actuated = [NamedPlace(name, file, line) for name, line in names]
 
@@ -135,7 +147,7 @@ def _kind(fields: LoopFields) -> str:
     written = fields.name("type", "revolute")
     kind = loop_kind(written)
     if kind not in LOOP_KINDS:
-        message = f"no type of loop joint is named {written[:40]!r}."
+        message = f"the type of loop joint {written[:40]!r} is unknown."
         raise fields.problem("type", message, f"{near(written, LOOP_KINDS)}Known: {', '.join(LOOP_KINDS)}.")
     return kind
 
@@ -179,7 +191,16 @@ _UNIVERSAL = re.compile(r"UJOINT_([XYZ])([XYZ])\Z")
 
 
 def read_gepetto(node: Node, file: str, robot: Description) -> None:
-    """Add the loops and actuated joints of such a file to a robot, and change the joints that it names."""
+    """Add the loops and actuated joints of a file of Gepetto's parallel robots, and change the joints that it names.
+
+        closed_loop: [[frameA, frameB], ...]          # coincident frames: names of links or joints of the URDF
+        type: ['6d', '3d', ...]                       # coincident frames or origins only; 6d by default
+        name_mot: [joint, ...]                        # joints with motors
+        joint_name: [joint, ...]                      # joints of the URDF with another type
+        joint_type: [SPHERICAL, UJOINT_XY, FIXED, ...]    # their types; UJOINT_XY rotates about x, then y
+
+    See "Extended URDF", arXiv 2504.04767.
+    """
     fields = LoopFields(node, "the file", file, GEPETTO_KEYS, "closed_loop: [[frameA, frameB]]")
     _change_joints(fields, robot)
     pairs = _pairs(fields)
@@ -198,7 +219,7 @@ def read_gepetto(node: Node, file: str, robot: Description) -> None:
 
 
 def loop_name(first: str, second: str) -> str:
-    """Name of the loop between two frames: what they share before an A and a B, or both names."""
+    """Name of the loop between two frames: their common stem before A and B, or both names."""
     stems = [re.sub(r"(.)_?[AB]((?:_3D|_6D)?)\Z", r"\1\2", name) for name in (first, second)]
     return stems[0] if stems[0] == stems[1] and first != second else f"{first}C{second}"
 
@@ -220,7 +241,7 @@ def _pairs(fields: LoopFields) -> list[tuple[str, str, int | None]]:
 
 
 def _frames(robot: Description) -> dict[str, set[str]]:
-    """The links whose frame a name may mean: a joint's frame is that of the link it carries."""
+    """Links by name of a frame: that of a link, or of the joint that carries it."""
     frames: dict[str, set[str]] = {link.name: {link.name} for link in robot.links}
     for joint in robot.joints:
         frames.setdefault(joint.name, set()).add(joint.child)

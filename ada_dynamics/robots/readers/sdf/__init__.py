@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SDFormat 1.4 to 1.12 into a description: one model, its links and joints as a graph.
+"""Reader of SDFormat 1.4 to 1.12: one model, whose links and joints form a graph.
 
-Where a link has two parents, the later joint in the file closes a loop. As SDFormat says it, all joints are at zero and
-all loops closed in the poses that the file gives; so a loop joint's frame on its parent's side follows from them.
-Joints that are not at their child's frame get a link without mass there. Nested and included models are refused. A
-model without a joint to the world floats. Elements of Drake: `readers/vendor_elements.py`. Joints without a motor may
-have the attribute ada:actuated="false", an extension.
+If a link has two parents, the later joint in the file closes a loop. In the poses of the file all joints are at zero
+and all loops closed, which determines the parent-side frame of a loop joint. If a joint is not at its child's frame, a
+massless link is inserted there. Nested and included models are refused. A model without a joint to the world floats.
+Elements of Drake: `readers/vendor_elements.py`. Joints without a motor may have the attribute ada:actuated="false", an
+extension.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOMENTS = (("ixx", 0, 0), ("iyy", 1, 1), ("izz", 2, 2), ("ixy", 0, 1), ("ixz", 
 
 
 def describe_sdf(root: Element, file: str, sink: Sink) -> Description:
-    """Links, joints and loops of the only model in an SDFormat document."""
+    """Read links, joints and loops of the only model in an SDFormat document."""
     version = root.attributes.get("version", "1.12").strip()
     if version not in VERSIONS:
         message = f"version={version[:40]!r} is not read."
@@ -44,7 +44,7 @@ def describe_sdf(root: Element, file: str, sink: Sink) -> Description:
     where = f"model {robot.name!r}"
     for element in model.children:
         if element.tag in ("model", "include"):
-            message = f"has a <{element.tag}> inside, and nested models are not read."
+            message = f"contains a <{element.tag}>; nested models are not supported."
             sink(Problem("nested", element.line, where, message, "Flatten it first: gz sdf -p FILE."))
         elif element.tag == "link":
             _read_link(element, robot, sink)
@@ -67,8 +67,8 @@ def _the_model(root: Element, file: str, sink: Sink) -> tuple[Element, tuple[flo
     worlds = root.all("world")
     models = [*root.all("model"), *(model for world in worlds for model in world.all("model"))]
     if len(models) != 1:
-        found = f"it holds {len(models)} models" if models else "an SDFormat file without a <model>"
-        raise ModelError(f"{file}, line {root.line}: <sdf>: {found}; one robot is one model.")
+        found = f"it has {len(models)} models" if models else "an SDFormat file without a <model>"
+        raise ModelError(f"{file}, line {root.line}: <sdf>: {found}; exactly one is needed.")
     if not worlds:
         return models[0], None
     x, y, z = SdfValues(worlds[0], "<world>", sink).vector("gravity", (0.0, 0.0, -9.8)).tolist()
@@ -87,18 +87,18 @@ def _read_link(element: Element, robot: Description, sink: Sink) -> None:
     values = SdfValues(element, link.where, sink)
     if values.child("gravity") is not None and not values.flag("gravity"):
         values.problem(
-            "no-gravity", element, "is free of gravity.", "Gravity acts on all links here: remove <gravity>."
+            "no-gravity", element, "disables gravity.", "Gravity acts on all links of a model: remove <gravity>."
         )
     decay = values.inside("velocity_decay")
     if decay is not None and (decay.number("linear", 0.0) or decay.number("angular", 0.0)):
-        values.problem("decay", element, "has a velocity_decay.", "Remove it, or give its joint damping.")
+        values.problem("decay", element, "has a velocity_decay.", "Remove it, or use damping of its joint.")
     inertial = values.inside("inertial")
     link.has_inertial = inertial is not None
     if inertial is None:
         return
     if inertial.element.attributes.get("auto", "false").strip().lower() in {"true", "1"}:
         fix = 'Give <mass> and <inertia>, without auto="true".'
-        inertial.problem("auto-inertia", inertial.element, "is to be made from shapes, which is not done here.", fix)
+        inertial.problem("auto-inertia", inertial.element, "is computed from shapes, which is not supported.", fix)
     if inertial.child("fluid_added_mass") is not None:
         inertial.problem("fluid", inertial.element, "has <fluid_added_mass>, which is not modelled.", "Remove it.")
     link.mass = inertial.number("mass", 1.0)
@@ -114,7 +114,7 @@ def _frames(model: Element, robot: Description, joints: list[SdfJoint], where: s
     pose = SdfValues(model, where, sink).pose()
     placed = model.first("pose")
     if placed is not None and placed.attributes.get("relative_to"):
-        message = "its pose is relative to another frame of the world, which is not read."
+        message = "its pose is relative to another frame of the world, which is not supported."
         sink(Problem("pose", placed.line, where, message, "Give its pose in the world."))
     frames = SdfFrames(where, sink, pose)
     canonical = model.attributes.get("canonical_link", "").strip() or robot.links[0].name
@@ -159,11 +159,11 @@ def _set_axes(own: Joint | LoopJoint, joint: SdfJoint) -> None:
 
 
 def loop_of(joint: SdfJoint, robot: Description, sink: Sink) -> LoopJoint:
-    """A joint as one that closes a loop."""
+    """Convert a joint to a loop joint."""
     loads = (joint.damping, joint.friction, joint.stiffness, joint.armature)
     if any(loads) or joint.mimic is not None:
-        message = "it closes a loop, so it has no coordinate for its damping, friction, spring, rotor or <mimic>."
-        fix = "Cut the loop at another joint: write that one last, or give it <must_be_loop_joint>."
+        message = "it closes a loop and has no coordinate for its damping, friction, spring, rotor or <mimic>."
+        fix = "Cut the loop at another joint: write that one last, or add <must_be_loop_joint> to it."
         sink(Problem("loop-dissipation", joint.element.line, joint.where, message, fix))
     kind = joint.type.closes_as or joint.kind
     ends = (joint.parent, joint.child)
@@ -175,7 +175,7 @@ def loop_of(joint: SdfJoint, robot: Description, sink: Sink) -> LoopJoint:
 
 
 def _read_shapes(link: Element, role: str, where: str, sink: Sink) -> list[Shape]:
-    """The readable shapes of a link in one role, "visual" or "collision"; the sink of problems may not raise."""
+    """Read the valid shapes of a link in the role "visual" or "collision"; the sink must not raise."""
     shapes = []
     for element in link.all(role):
         problems: list[Problem] = []

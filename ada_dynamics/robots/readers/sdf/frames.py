@@ -21,10 +21,10 @@ _UNIT_LENGTH = 1e-3
 
 
 class SdfValues:
-    """Reads the children of one element and reports what it cannot read."""
+    """Reads values in the children of an element and reports problems."""
 
     def __init__(self, element: Element, where: str, sink: Sink) -> None:
-        """Args: the element, what it describes (for messages), and where problems go."""
+        """Args: the element, the link or joint for messages, and the callback for problems."""
         self.element, self.where, self.sink = element, where, sink
 
     def problem(self, code: str, element: Element, message: str, fix: str = "") -> None:
@@ -32,16 +32,16 @@ class SdfValues:
         self.sink(Problem(code, element.line, self.where, f"<{element.tag}> {message}", fix))
 
     def child(self, tag: str) -> Element | None:
-        """The only child with a tag."""
+        """Return the only child with a tag, or None."""
         return the_child(self.element, tag, self.where, self.sink)
 
     def inside(self, tag: str) -> SdfValues | None:
-        """The values of a child."""
+        """Return the values of a child, or None."""
         child = self.child(tag)
         return None if child is None else SdfValues(child, self.where, self.sink)
 
     def text(self, tag: str, default: str | None = None) -> str | None:
-        """The text of a child; None after reporting that it is missing or empty."""
+        """Return the text of a child, or None after reporting that it is missing or empty."""
         child = self.child(tag)
         if child is not None and child.text:
             return child.text
@@ -52,7 +52,7 @@ class SdfValues:
         return None
 
     def number(self, tag: str, default: float, *, unbounded: bool = False) -> float:
-        """The number in a child, the default where there is none."""
+        """Return the number in a child, or the default without it."""
         child = self.child(tag)
         if child is None:
             return default
@@ -60,18 +60,18 @@ class SdfValues:
         return default if values is None else float(values[0])
 
     def vector(self, tag: str, default: Sequence[float]) -> Array:
-        """The vector in a child, the default where there is none."""
+        """Return the vector in a child, or the default without it."""
         child = self.child(tag)
         values = None if child is None else self._numbers(child, len(default))
         return np.array(default, dtype=float) if values is None else values
 
     def flag(self, tag: str) -> bool:
-        """True if a child says true."""
+        """Return True if a child has the value true."""
         child = self.child(tag)
         return child is not None and child.text.lower() in {"true", "1"}
 
     def pose(self) -> Pose:
-        """The pose in the child <pose>: x y z and roll pitch yaw, or a quaternion."""
+        """Read the child <pose>: x y z, and roll pitch yaw or a quaternion."""
         element = self.child("pose")
         if element is None or not element.text:
             return NO_MOVE
@@ -115,35 +115,47 @@ WORLD = "world"
 
 @dataclass(frozen=True)
 class SdfFrame:
-    """A frame: its pose relative to another one, and what it moves with."""
+    """A frame of a link, joint or <frame>.
+
+    Attributes:
+        name: name of the frame.
+        element: its element.
+        relative_to: frame of the pose; None for the model.
+        pose: pose in that frame.
+        attached_to: link or frame to which it is fixed; None for a link.
+    """
 
     name: str
     element: Element
-    relative_to: str | None  # none: the model itself
+    relative_to: str | None
     pose: Pose
-    attached_to: str | None  # link, or another frame; none: it is a link itself
+    attached_to: str | None
 
 
 class SdfFrames:
-    """All frames of a model."""
+    """Frames of a model.
+
+    By default the pose of a link is relative to the model, that of a joint to its child, and that of a <frame> to the
+    frame to which it is attached.
+    """
 
     def __init__(self, where: str, sink: Sink, model_pose: Pose = NO_MOVE) -> None:
-        """Args: the model (for messages), where problems go, and the model's pose in the world."""
+        """Args: the model for messages, the callback for problems, and the model's pose in the world."""
         self._where, self._sink, self._model_pose = where, sink, model_pose
         self._frames: dict[str, SdfFrame] = {}
 
     def add(self, name: str, element: Element, default: str | None, attached_to: str | None) -> None:
-        """Read the pose of an element that has a frame.
+        """Read the pose of an element with a frame.
 
         Args:
-            name: of the frame.
-            element: may have a <pose>.
-            default: what the pose is relative to where it does not say.
-            attached_to: what the frame moves with, unless it is a link.
+            name: name of the frame.
+            element: element with an optional <pose>.
+            default: default frame of the pose.
+            attached_to: link or frame to which it is fixed; None for a link.
         """
         if name in self._frames:
             line = self._frames[name].element.line
-            message = f"its name {name!r} is that of <{self._frames[name].element.tag}> in line {line}, too."
+            message = f"its name {name!r} is also that of <{self._frames[name].element.tag}> in line {line}."
             self._problem(element, message, "Names of links, joints and frames of a model must differ.")
             return
         pose = element.first("pose")
@@ -156,15 +168,17 @@ class SdfFrames:
         self._frames.setdefault(name, SdfFrame(name, element, None, pose, None))
 
     def relative(self, base: str, target: str, element: Element | None = None) -> Pose:
-        """Pose of a frame in another one; what their chains share cancels, so no digits are lost far from the root.
+        """Pose of a frame in another one.
+
+        The common part of their chains cancels, which avoids rounding errors far from the root.
 
         Args:
             base: the other frame.
             target: the frame.
-            element: where they are named, for messages.
+            element: element that names them, for messages.
         """
         one, other = self._frames.get(base), self._frames.get(target)
-        if other is not None and other.relative_to == base != WORLD:  # neighbours, as nearly always
+        if other is not None and other.relative_to == base != WORLD:  # adjacent frames, the usual case
             return other.pose
         if one is not None and one.relative_to == target != WORLD:
             return inverse(one.pose)
@@ -174,7 +188,7 @@ class SdfFrames:
         return compose(self._model_pose, pose) if base == WORLD else pose
 
     def link_of(self, name: str, element: Element) -> str | None:
-        """The link that a frame moves with, or "world"; None after reporting why there is none."""
+        """Return the link of a frame, or "world", or None after reporting a problem."""
         seen: set[str] = set()
         current = name
         while current != WORLD:
@@ -185,14 +199,14 @@ class SdfFrames:
             if frame.attached_to is None:
                 return frame.name
             if current in seen:
-                self._problem(element, f"the frames {', '.join(sorted(seen))} are attached to each other in a circle.")
+                self._problem(element, f"the frames {', '.join(sorted(seen))} are attached to each other in a cycle.")
                 return None
             seen.add(current)
             current = frame.attached_to
         return WORLD
 
     def _chain(self, name: str, element: Element | None) -> list[SdfFrame]:
-        """The frame and those that its pose is relative to, up to the model."""
+        """The frame and the frames to which its pose is relative, up to the model."""
         chain: list[SdfFrame] = []
         current: str | None = name
         while current is not None and current not in (MODEL, WORLD):
@@ -204,7 +218,7 @@ class SdfFrames:
                 return chain
             if any(frame is one for one in chain):
                 names = " -> ".join(repr(one.name) for one in chain[:8])
-                self._problem(frame.element, f"the poses of {names} are relative to each other in a circle.")
+                self._problem(frame.element, f"the poses of {names} are relative to each other in a cycle.")
                 return chain
             chain.append(frame)
             current = frame.relative_to
@@ -215,7 +229,7 @@ class SdfFrames:
 
 
 def _down_to(chain: list[SdfFrame], shared: set[str]) -> Pose:
-    """Pose of a chain's first frame in its first shared one, or in the model."""
+    """Pose of a chain's first frame in its first shared frame, or in the model."""
     pose = NO_MOVE
     for frame in chain:
         if frame.name in shared:

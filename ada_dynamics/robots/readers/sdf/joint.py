@@ -49,7 +49,7 @@ _SHORTEST = 1e-9
 
 @dataclass(eq=False)
 class SdfJoint:
-    """A joint as read: it may become a joint of the tree or one that closes a loop."""
+    """A joint of the file, which becomes a tree joint or a loop joint."""
 
     name: str
     element: Element
@@ -58,7 +58,7 @@ class SdfJoint:
     child_frame: str
     parent: str = ""  # link
     child: str = ""
-    must_close: bool = False  # whether it asks to be cut
+    must_close: bool = False  # <must_be_loop_joint>
     axes: tuple[Array, ...] = ()  # in the joint's frame
     limits: Limits = field(default_factory=Limits)
     damping: float = 0.0
@@ -73,7 +73,7 @@ class SdfJoint:
 
     @property
     def type(self) -> type[JointType]:
-        """The class of its kind."""
+        """Class of the joint type."""
         return JOINT_TYPES[self.kind]
 
     @property
@@ -83,7 +83,7 @@ class SdfJoint:
 
 
 def read_joint(element: Element, sink: Sink) -> SdfJoint | None:
-    """The joint without its frames, or None after reporting why there is none."""
+    """Read a joint without its frames, or return None after reporting a problem."""
     name = element.attributes.get("name", "").strip()
     if not name:
         sink(Problem("missing-attribute", element.line, "a joint", "<joint> has no name.", 'Add name="...".'))
@@ -95,7 +95,7 @@ def read_joint(element: Element, sink: Sink) -> SdfJoint | None:
     is_planar = written == "planar" and element.tag == DRAKE_JOINT
     if written not in _KIND_OF and not is_planar:
         fix = _REFUSED.get(written) or f"{near(written, list(_KIND_OF))}Known: {', '.join(_KIND_OF)}."
-        values.problem("joint-type", element, f"has type={written[:40]!r}, which is not read.", fix)
+        values.problem("joint-type", element, f"has type={written[:40]!r}, which is not supported.", fix)
         return None
     parent, child = values.text("parent"), values.text("child")
     if parent is None or child is None:
@@ -110,23 +110,23 @@ def read_joint(element: Element, sink: Sink) -> SdfJoint | None:
 
 
 def written_constants(kind: str, constants: Mapping[str, float]) -> dict[str, float]:
-    """Elements with the numbers that a type of joint has of its own."""
+    """Return the elements of the constants of a joint type."""
     return {_CONSTANTS[name].tag: _CONSTANTS[name].written(constants[name]) for name in JOINT_TYPES[kind].constants}
 
 
 class _Constant(NamedTuple):
-    """How SDFormat says a number that a type of joint has of its own."""
+    """Element of a constant of a joint type in SDFormat."""
 
     tag: str
-    read: Callable[[SdfValues], float | None]  # None after reporting what is wrong
+    read: Callable[[SdfValues], float | None]  # None after reporting a problem
     written: Callable[[float], float]
 
 
 def _pitch(values: SdfValues) -> float | None:
-    """Pitch of a screw [m/rad], positive where it is right-handed.
+    """Read the pitch of a screw [m/rad], positive for right-handed screws.
 
-    <screw_thread_pitch> is in metres per turn, right-handed where positive; <thread_pitch>, which it replaced, in
-    radians per metre, left-handed where positive.
+    <screw_thread_pitch> is in metres per revolution, positive for right-handed screws; its predecessor <thread_pitch>
+    is in radians per metre, positive for left-handed screws.
     """
     for tag in ("screw_thread_pitch", "thread_pitch"):
         element = values.child(tag)
@@ -138,7 +138,7 @@ def _pitch(values: SdfValues) -> float | None:
         if not written or math.isnan(written):
             return None
         return written / (2.0 * math.pi) if tag == "screw_thread_pitch" else -1.0 / written
-    fix = "Add <screw_thread_pitch>, in metres per turn."
+    fix = "Add <screw_thread_pitch> in metres per revolution."
     values.problem("missing-element", values.element, "is a screw without <screw_thread_pitch>.", fix)
     return None
 
@@ -147,11 +147,11 @@ _CONSTANTS = {"pitch": _Constant("screw_thread_pitch", _pitch, lambda pitch: 2.0
 
 
 def _from_drake(element: Element, sink: Sink) -> Element:
-    """A <drake:joint> in SDFormat's own words; the plane of a planar one is x-y."""
+    """Convert a <drake:joint> to an SDFormat <joint>; the plane of a planar one is x-y."""
     values = SdfValues(element, f"joint {element.attributes.get('name', '')!r}", sink)
     damping = values.vector("drake:damping", (0.0, 0.0, 0.0))
     if (damping != damping[0]).any():
-        values.problem("damping", element, "has another damping for each motion.", "Give all of them the same.")
+        values.problem("damping", element, "has different damping of its motions.", "Make them equal.")
     copy = Element(element.tag, element.attributes, element.line)
     for child in element.children:
         copy.children.append(_made(child.tag.removeprefix("drake:"), child, child.text))
@@ -167,7 +167,7 @@ def _made(tag: str, at: Element, text: str = "", children: Sequence[Element] = (
 
 
 def _read_drake(joint: SdfJoint, values: SdfValues) -> None:
-    """Drake's rotor inertia behind a gear, and its way to say that a joint mimics another one."""
+    """Read Drake's rotor inertia, gear ratio and <drake:mimic>."""
     gear = values.number("drake:gear_ratio", 1.0)
     joint.armature = gear * gear * values.number("drake:rotor_inertia", 0.0)
     if joint.armature < 0.0:
@@ -187,7 +187,7 @@ def _asks_to_be_cut(values: SdfValues) -> bool:
 
 
 def _read_motion(joint: SdfJoint, values: SdfValues) -> None:
-    """Limits, dissipation and mimicking, which stand in <axis>; a universal joint's two axes must agree on them."""
+    """Read limits, dissipation and <mimic> in <axis>; both axes of a universal joint must have the same ones."""
     found: list[tuple[Limits, float, float, float, float]] = []
     for tag in _AXES[: joint.type.axes]:
         axis = values.inside(tag)
@@ -197,7 +197,7 @@ def _read_motion(joint: SdfJoint, values: SdfValues) -> None:
         return
     if len(found) == 2 and found[0][1:] != found[1][1:]:
         message = "its two axes have different damping, friction or springs."
-        values.problem("axes", joint.element, message, "Give both the same, or write two revolute joints.")
+        values.problem("axes", joint.element, message, "Make them equal, or write two revolute joints.")
     joint.limits, joint.damping, joint.friction, joint.stiffness, joint.rest = found[0]
     if not joint.type.has_limits():
         joint.limits = Limits(velocity=joint.limits.velocity, effort=joint.limits.effort)
@@ -218,10 +218,10 @@ def _axis_motion(joint: SdfJoint, axis: SdfValues) -> tuple[Limits, float, float
     limit = axis.inside("limit")
     if limit is not None:
         bounds = [limit.number(tag, default, unbounded=True) for tag, default in _BOUNDS]
-        # Gazebo's own way to say that there is no limit: 1e16, and -1 for effort and velocity.
+        # Gazebo writes 1e16 for no limit, and -1 for no limit of effort and velocity.
         lower, upper, velocity, effort = (math.copysign(math.inf, b) if abs(b) >= 1e16 else b for b in bounds)
         if lower > upper:
-            limit.problem("limits-inverted", limit.element, f"has lower {lower:g} above upper {upper:g}.")
+            limit.problem("limits-inverted", limit.element, f"has lower {lower:g}, which exceeds upper {upper:g}.")
             lower, upper = upper, lower
         limits = Limits(lower, upper, math.inf if velocity < 0.0 else velocity, math.inf if effort < 0.0 else effort)
     mimic = axis.inside("mimic")
@@ -234,7 +234,7 @@ _BOUNDS = (("lower", -math.inf), ("upper", math.inf), ("velocity", math.inf), ("
 
 
 def _mimic(values: SdfValues) -> Mimic | None:
-    """SDFormat: follower = multiplier (leader - reference) + offset."""
+    """Read a <mimic>: follower = multiplier (leader - reference) + offset."""
     source = values.element.attributes.get("joint", "").strip()
     if not source:
         values.problem("mimic", values.element, "has no joint.", 'Add joint="...".')
@@ -246,13 +246,13 @@ def _mimic(values: SdfValues) -> Mimic | None:
 
 
 def place(joint: SdfJoint, frames: SdfFrames, sink: Sink, axes_in_model: bool = False) -> bool:
-    """Find the joint's links, its frame in both of them, and its axes; whether all of that is there.
+    """Determine the links of a joint, its frame in both of them, and its axes; return True if all are valid.
 
     Args:
-        joint: as read.
-        frames: of the model, the joint's own among them.
-        sink: where problems go.
-        axes_in_model: whether axes are in the model's frame, as before SDFormat 1.5.
+        joint: the joint.
+        frames: frames of the model, including that of the joint.
+        sink: callback for problems.
+        axes_in_model: if True, axes are in the model's frame, as before SDFormat 1.5.
     """
     if joint.child_frame == WORLD:
         message = "its child is the world."
@@ -302,15 +302,15 @@ def _perpendicular(joint: SdfJoint, values: SdfValues) -> bool:
 
 
 def spanning_tree(joints: Sequence[SdfJoint], links: Sequence[str], root: str) -> tuple[list[SdfJoint], list[SdfJoint]]:
-    """Joints of a tree and those that close its loops.
+    """Split the joints into those of a spanning tree and those that close loops.
 
-    The first joint in the file that has a link as its child carries it; later ones close loops, as do those that ask
-    for it. Where that leaves links out, the tree is searched from the root, along the joints in the order of the file.
+    The first joint in the file with a link as its child is its tree joint; later ones close loops, as do those with
+    <must_be_loop_joint>. If this tree does not reach all links, it is searched depth first from the root.
 
     Args:
-        joints: all joints, in the order of the file.
+        joints: all joints in the order of the file.
         links: all links.
-        root: link that the tree starts from.
+        root: root of the tree.
     """
     free = [joint for joint in joints if not joint.must_close]
     tree = _first_carriers(free, root)
@@ -321,7 +321,7 @@ def spanning_tree(joints: Sequence[SdfJoint], links: Sequence[str], root: str) -
 
 
 def root_of(joints: Sequence[SdfJoint], links: Sequence[str], canonical: str | None) -> str:
-    """The link that the tree starts from: one that no joint carries, else the world where something hangs on it."""
+    """Return the root of the tree: a link that is no child of a joint, else the world if it is a parent."""
     carried = {joint.child for joint in joints if not joint.must_close}
     free = [link for link in links if link not in carried]
     if free:
@@ -333,7 +333,7 @@ def root_of(joints: Sequence[SdfJoint], links: Sequence[str], canonical: str | N
 
 def _first_carriers(joints: Sequence[SdfJoint], root: str) -> list[SdfJoint]:
     carriers: dict[str, SdfJoint] = {}
-    tops: dict[str, str] = {}  # for each carried link one above it, on the way to the one that nothing carries
+    tops: dict[str, str] = {}  # an ancestor of each carried link
     for joint in joints:
         if joint.child != root and joint.child not in carriers and _top(joint.parent, tops) != joint.child:
             carriers[joint.child] = joint
@@ -342,7 +342,7 @@ def _first_carriers(joints: Sequence[SdfJoint], root: str) -> list[SdfJoint]:
 
 
 def _top(link: str, tops: dict[str, str]) -> str:
-    """The link at the top of a partial tree; the way there is made shorter for the next one."""
+    """Root of a partial tree, with path compression."""
     path = []
     while link in tops:
         path.append(link)
