@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ada_dynamics.algorithms.crba import composite_inertias
-from ada_dynamics.algorithms.kinematics import poses, transforms, velocities
+from ada_dynamics.algorithms.kinematics import at_rest, motions, poses, transforms, velocities
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.transform import Transform
@@ -71,6 +71,16 @@ def com_jacobian(tree: Tree, q: Sequence[Scalar]) -> list[Vec3]:
     """Jacobian of the centre of mass, one column per velocity."""
     k = 1.0 / moving_mass(tree)
     return [k * column.force for column in momentum_columns(tree, q)]
+
+
+def com_acceleration(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar]) -> Vec3:
+    """Acceleration of the centre of mass [m/s²]: Σ m a_c divided by the total mass."""
+    X = transforms(tree, q)
+    total: Vec3 = ZERO3
+    for body, pose, moving in zip(tree.bodies, poses(tree, X), motions(tree, X, q, v, a, at_rest()), strict=True):
+        total = total + pose.rotation.to_parent(body.inertia.mass * moving.a + moving.spin @ body.inertia.first_moment)
+    acceleration: Vec3 = total / moving_mass(tree)
+    return acceleration
 
 
 def total_wrench(wrenches: Iterable[tuple[Vec3, Force]]) -> Force:

@@ -112,6 +112,16 @@ class Dynamics(ForwardInverseDerivatives):
         name = "mass_matrix" if method == "crba" else f"mass_matrix_{method}"
         return self._compute(name, lambda: quantities.mass_matrix(self._tree, method), q=q)
 
+    @compiled_method_of(per_pair)
+    def inverse_mass_matrix(self, q: ArrayLike) -> Array:
+        """Inverse of `mass_matrix`, (nv, nv); that of the tree, without its loops."""
+        return self._compute("inverse_mass_matrix", lambda: quantities.inverse_mass_matrix(self._tree), q=q)
+
+    @compiled_method_of(per_pair)
+    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """C(q, v) of the tree, (nv, nv): C v are Coriolis and centrifugal efforts, and Ṁ - 2 C is skew-symmetric."""
+        return self._compute("coriolis_matrix", lambda: quantities.coriolis_matrix(self._tree), q=q, v=v)
+
     @compiled_method
     def bias(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Efforts at zero acceleration: velocity terms, weight, losses and springs; of the tree, without its loops."""

@@ -121,6 +121,16 @@ class MotionQueries(Computation):
         """Centre of mass of all bodies that can move, in the world [m]."""
         return self._compute("com", lambda: quantities.com(self._tree), q=q)
 
+    @compiled_method_of(lambda model: (3,))
+    def com_velocity(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Velocity of the centre of mass in world axes [m/s]."""
+        return self._compute("com_velocity", lambda: quantities.com_velocity(self._tree), q=q, v=v)
+
+    @compiled_method_of(lambda model: (3,))
+    def com_acceleration(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """Acceleration of the centre of mass in world axes [m/s²]."""
+        return self._compute("com_acceleration", lambda: quantities.com_acceleration(self._tree), q=q, v=v, a=a)
+
     @compiled_method_of(lambda model: (3, model.nv))
     def com_jacobian(self, q: ArrayLike) -> Array:
         """Jacobian of the centre of mass, (3, nv)."""

@@ -261,6 +261,28 @@ class Model(NotebookDisplay):
         q0, q1 = self.as_positions(q0), self.as_positions(q1)
         return np.concatenate([np.zeros(0), *(t.difference(q0[i], q1[i]) for t, i, _ in self._space)])
 
+    def interpolate(self, q0: Array, q1: Array, t: float) -> Array:
+        """Configuration at the fraction t of the way from q0 to q1 at constant velocity; 2-D arrays are batches."""
+        return self.integrate(q0, self.difference(q0, q1), t)
+
+    def add_frame(
+        self, name: str, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0), rpy: ArrayLike = (0.0, 0.0, 0.0)
+    ) -> Model:
+        """Return a model with a named frame on a link, which is accepted wherever a link is.
+
+        Args:
+            name: name of the frame.
+            link: link or frame that carries it.
+            xyz: position in the link frame [m].
+            rpy: roll, pitch and yaw in the link frame [rad].
+
+        Raises:
+            InputError: a link has that name already, or the link is unknown.
+        """
+        from ada_dynamics.model.edit.small import with_frame
+
+        return with_frame(self, name, link, xyz, rpy)
+
     def as_positions(self, q: ArrayLike, name: str = "q") -> Array:
         """Convert an argument to a configuration (nq,); InputError names the argument if it is invalid."""
         return self._as_vector(q, self.nq, name)

@@ -6,14 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ada_dynamics.algorithms import aba, ada, crba, dca, lagrange, order_n, rnea
+from ada_dynamics.algorithms import aba, ada, coriolis, crba, dca, lagrange, order_n, rnea
 from ada_dynamics.algorithms.assembly_order import Nesting
-from ada_dynamics.dynamics.quantities.base import Outputs, Quantity, body_wrenches, quantity, tag_of
+from ada_dynamics.algorithms.ldl import factorise, solve_factorised
+from ada_dynamics.dynamics.quantities.base import Outputs, Quantity, body_wrenches, position_rates, quantity, tag_of
+from ada_dynamics.expr import directional
 from ada_dynamics.hybrid import cut_selection as hybrid
 from ada_dynamics.hybrid import lane_dynamics
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.vector import Scalar
+from ada_dynamics.spatial.motion import Motion
+from ada_dynamics.spatial.vector import Scalar, Vec3
 
 Order = Nesting | str | None  # of assembly: "chain", "balanced", "few_handles", or links in nested brackets
 # Algorithms that take an order of assembly.
@@ -102,3 +105,33 @@ def gravity(tree: Tree) -> Quantity:
     """Efforts that hold the tree at rest: bias without velocities."""
     short = for_efforts(tree)
     return quantity("gravity", tree, ("q",), {"g": (tree.nv,)}, lambda q: {"g": rnea.gravity_efforts(short, q)})
+
+
+def inverse_mass_matrix(tree: Tree) -> Quantity:
+    """Inverse of the joint-space mass matrix, by its sparse factors."""
+    short = for_efforts(tree)
+
+    def body(q: Sequence[Scalar]) -> Outputs:
+        factors = factorise(crba.mass_matrix(short, q))
+        columns = [solve_factorised(factors, [float(i == j) for i in range(tree.nv)]) for j in range(tree.nv)]
+        return {"M_inv": [[columns[max(i, j)][min(i, j)] for j in range(tree.nv)] for i in range(tree.nv)]}
+
+    return quantity("inverse_mass_matrix", tree, ("q",), {"M_inv": (tree.nv, tree.nv)}, body, solves=True)
+
+
+def coriolis_matrix(tree: Tree) -> Quantity:
+    """Coriolis matrix."""
+
+    def body(q: Sequence[Scalar], v: Sequence[Scalar]) -> Outputs:
+        rates = dict(zip(q, position_rates(tree, q, v), strict=True))
+        changes = [
+            [
+                Motion(Vec3(*x[:3]), Vec3(*x[3:]))
+                for s in body.joint.subspace(body.positions(q))
+                for x in [directional((*s.angular, *s.linear), rates)]
+            ]
+            for body in tree.bodies
+        ]
+        return {"C": coriolis.coriolis_matrix(tree, q, v, changes)}
+
+    return quantity("coriolis_matrix", tree, ("q", "v"), {"C": (tree.nv, tree.nv)}, body)

@@ -100,6 +100,27 @@ def com(tree: Tree) -> Quantity:
     return quantity("com", tree, ("q",), {"c": (3,)}, lambda q: {"c": centroidal.com(tree, q)})
 
 
+def com_velocity(tree: Tree) -> Quantity:
+    """Velocity of the centre of mass."""
+
+    def body(q: Sequence[Scalar], v: Sequence[Scalar]) -> Outputs:
+        k = 1.0 / centroidal.moving_mass(tree)
+        return {"c_rate": k * centroidal.momentum(tree, q, v).force}
+
+    return quantity("com_velocity", tree, ("q", "v"), {"c_rate": (3,)}, body)
+
+
+def com_acceleration(tree: Tree) -> Quantity:
+    """Acceleration of the centre of mass."""
+    return quantity(
+        "com_acceleration",
+        tree,
+        ("q", "v", "a"),
+        {"c_acceleration": (3,)},
+        lambda q, v, a: {"c_acceleration": centroidal.com_acceleration(tree, q, v, a)},
+    )
+
+
 def com_jacobian(tree: Tree) -> Quantity:
     """Jacobian of the centre of mass."""
 
