@@ -95,7 +95,7 @@ def test_motions_at_rest_and_near_turning_points_gain_nothing() -> None:
 
 
 def test_a_run_that_cannot_go_on_has_time_joint_and_the_log_up_to_then() -> None:
-    sim = Simulation(ada.load("five_bar"), integrator="semi_implicit", step=0.1)
+    sim = Simulation(ada.load("five_bar"), integrator="rk4", step=0.1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with pytest.raises(MotionError) as caught:
