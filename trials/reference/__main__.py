@@ -104,15 +104,18 @@ def states(model: ada.Model, seed: int) -> dict[str, dict[str, Array]]:
     if model.loops:
         q, v = first(dynamics, "project_to_constraints|project")(q, v)
         found = {"regular": (q, v), "off the loops": (model.integrate(q, 1e-2 * rng.normal(size=model.nv)), v)}
-        T = np.linalg.svd(first(dynamics, "constraint_jacobian|loop_conditions")(q))[2]
-        if len(first(dynamics, "velocity_indices")()) == 1:
+        T = np.linalg.svd(first(dynamics, "constraint_jacobian|loop_conditions|constraints.jacobian")(q))[2]
+        if len(first(dynamics, "velocity_indices|constraints.indices")()) == 1:
             found["singular"] = most_singular(model, dynamics, q, T[-1]), v
     return {name: {"q": q, "v": v, "W": wrench, **others} for name, (q, v) in found.items()}
 
 
 def most_singular(model: ada.Model, dynamics: ada.Dynamics, q: Array, direction: Array) -> Array:
     """The closed configuration of least smallest singular value of the constraint Jacobian, near a line from q."""
-    close, jacobian = first(ada, "close_loops|assemble"), first(dynamics, "constraint_jacobian|loop_conditions")
+    close, jacobian = (
+        first(ada, "close_loops|assemble"),
+        first(dynamics, "constraint_jacobian|loop_conditions|constraints.jacobian"),
+    )
 
     def at(step: float) -> tuple[float, Array]:
         closed = np.asarray(close(model, model.integrate(q, step * direction)))
@@ -153,7 +156,7 @@ def calls(dynamics: ada.Dynamics, state: Arrays) -> Iterator[tuple[str, Call]]:
     link, parameters = model.link_names[-1], list(first(dynamics, "geometry|parameters.geometry"))[:12]
     values: dict[str, Any] = {**state, "L": link, "W": {link: state["W"]}, "P": parameters, "Y": state["y"]}
     with suppress(ada.AdaError):
-        values["Y"] = state["y"][: len(first(dynamics, "velocity_indices")("actuated"))]
+        values["Y"] = state["y"][: len(first(dynamics, "velocity_indices|constraints.indices")("actuated"))]
     for size, lines in TABLE["quantities"].items():
         for names, *words in map(str.split, lines.split(",")) if model.nv <= UP_TO[size] else ():
             method, given = first(dynamics, names), [values.get(word, word) for word in words]
@@ -211,12 +214,13 @@ def computed(name: str, make: Call, recorded: Arrays | None) -> Iterator[tuple[s
 
 
 def deviation(key: str, x: Array, recorded: Arrays) -> float:
-    """Deviation of a result, infinite where shape, nan, warnings or errors differ."""
+    """Deviation of a result, infinite where size, nan, warnings or errors differ."""
     y = recorded.get(key)
-    if y is None or x.dtype.kind != y.dtype.kind or x.shape != y.shape:
+    if y is None or x.dtype.kind != y.dtype.kind or x.size != y.size:
         return np.inf
     if x.dtype.kind == "U":
         return 0.0 if str(x).split() == sorted(str(y).split()) else np.inf
+    x, y = x.ravel(), y.ravel()
     if not np.array_equal(np.isfinite(x), np.isfinite(y)):
         return np.inf
     scale = float(recorded.get(f"{key}|scale", np.nanmax(np.abs(y), initial=0.0)))
