@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MuJoCo's MJCF into a description: bodies, joints, masses, defaults, equalities as loops and mimicking joints.
+"""Reader of MuJoCo's MJCF: bodies, joints, masses, defaults, and equality constraints as loop joints and mimic joints.
 
-A body is a link with the body's own frame; a joint elsewhere in the body, and each of several joints, gets a link
-without mass at its anchor. q is MuJoCo's qpos, with quaternions as x, y, z, w. Included files stand where they are
-included. Actuators tell which joints have motors and add their rotor inertia; what they do is left to the caller. All
-else that is left out is noted with its count; misspelt elements and attributes are refused. What would change the
-motion and has no counterpart here (forces of tendons, fluids, gravity compensation) is refused.
+A body is a link with the body's frame; a joint at another point of the body, and each of several joints, gets a
+massless link at its anchor. q is MuJoCo's qpos with quaternions in the order x, y, z, w. Actuators define which joints
+have motors, and add rotor inertia. Elements that are left out are counted in notes; misspelt ones are refused, and so
+are elements that change the motion and have no counterpart (forces of tendons, fluids, gravity compensation).
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from ada_dynamics.robots.readers.xml import Element
 
 
 def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
-    """Links, joints and loops of an MJCF document."""
+    """Read links, joints and loops of an MJCF document."""
     robot = Description(root.attributes.get("model", "").strip() or "MuJoCo Model", file, root, holds_itself=True)
     Includes(file, sink).expand(root)
     check_spelling(root, robot, sink)
     for element in (flex for section in root.all("deformable") for flex in section.children if flex.tag != "skin"):
-        message = f"<{element.tag}> is not read."
-        fix = "Only rigid bodies are read."
+        message = f"<{element.tag}> is not supported."
+        fix = "Remove it; only rigid bodies are supported."
         sink(Problem("not-modelled", element.line, "<deformable>", message, fix, element.file))
     settings = read_settings(root, robot, sink)
     read_colours(root, settings)
@@ -67,7 +66,7 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
 
 
 def _merged(sections: list[Element]) -> Element:
-    """Several <worldbody> sections as one."""
+    """Merge several <worldbody> sections."""
     if len(sections) == 1:
         return sections[0]
     merged = Element("worldbody", {}, sections[0].line)

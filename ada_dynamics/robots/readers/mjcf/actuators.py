@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rest of an MJCF file: motors by joint, the keyframe in which it starts, and a note for all that is left out."""
+"""Actuators and keyframes of MJCF, and notes on elements that are left out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SIZES = {"free": 7, "ball": 4}  # numbers in qpos
 
 
 def note_the_rest(root: Element, robot: Description) -> None:
-    """A note with counts for each kind of thing that is no part of the motion of bodies and joints."""
+    """Add notes with the numbers of elements that have no effect on the motion."""
     for tag, what in _SECTIONS.items():
         found = Counter(child.tag for section in root.all(tag) for child in section.children)
         if found:
@@ -42,7 +42,7 @@ def note_the_rest(root: Element, robot: Description) -> None:
 def read_keyframe(
     root: Element, worldbody: Element, robot: Description, world: MjcfWorld, settings: MjcfSettings
 ) -> None:
-    """Let joints start in the keyframe that is named home, else in the first."""
+    """Set the start positions of joints from the keyframe named home, or else from the first one."""
     keys = [key for section in root.all("keyframe") for key in section.all("key")]
     if not keys:
         return
@@ -58,12 +58,12 @@ def read_keyframe(
         robot.notes.append(f"the robot does not start in a keyframe: {problems[0].text(robot.file)}")
         return
     robot.notes.append(f"the robot starts in the keyframe {name!r} (line {chosen.line}){others}.")
-    if qpos is None:  # then it is where the file places its bodies
+    if qpos is None:  # the start is the configuration of the file
         return
     records = {joint.name: joint for joint in robot.joints}
     for joint, size in zip(joints, sizes, strict=True):
         own, qpos = qpos[:size], qpos[size:]
-        if size > 1:  # MuJoCo's quaternions are w, x, y, z, of any length
+        if size > 1:  # MuJoCo's quaternions have the order w, x, y, z and any length
             length = math.hypot(*own[-4:])
             w, *vector = (x / length for x in own[-4:]) if length > 0.0 else (1.0, 0.0, 0.0, 0.0)
             own[-4:] = [*vector, w]
@@ -71,7 +71,7 @@ def read_keyframe(
 
 
 def _in_order(worldbody: Element, world: MjcfWorld) -> list[MjcfJoint]:
-    """Joints in the order of qpos: those of a body, then those of each body in it."""
+    """Joints in the order of qpos: depth first."""
     found: list[MjcfJoint] = []
     of = {id(joint.element): joint for joint in world.joints.values()}
     pending = [worldbody]
@@ -83,7 +83,7 @@ def _in_order(worldbody: Element, world: MjcfWorld) -> list[MjcfJoint]:
 
 
 def _inside(body: Element, tags: Collection[str]) -> Iterator[Element]:
-    """Elements of a body, also those in its frames."""
+    """Elements of a body and of its frames."""
     for child in body.children:
         if child.tag in tags:
             yield child
@@ -92,17 +92,17 @@ def _inside(body: Element, tags: Collection[str]) -> Iterator[Element]:
 
 
 def counted(found: Counter[str]) -> str:
-    """Such as "12 motor, 2 muscle"."""
+    """Format counts, such as "12 motor, 2 muscle"."""
     return ", ".join(f"{count} {kind}" for kind, count in sorted(found.items()))
 
 
 def read_actuators(
     root: Element, robot: Description, world: MjcfWorld, tendons: Tendons, settings: MjcfSettings, sink: Sink
 ) -> dict[str, Element] | None:
-    """Joints with motors, and the actuator of each; None where the file has no <actuator> at all.
+    """Return the actuator of each actuated joint, or None without an <actuator> section.
 
-    Rotor inertias and dampings of actuators are added to those of their joints. Ranges of their forces and, where force
-    is proportional to control, of their controls are effort limits of the joints.
+    Armature and damping of actuators are added to their joints. Ranges of their forces and, if the force is
+    proportional to the control, of their controls become effort limits of the joints.
     """
     sections = root.all("actuator")
     if not sections:
@@ -119,7 +119,7 @@ def read_actuators(
         force = _largest_force(values, settings)
         for joint, coefficient in joints:
             if joint not in world.joints:
-                values.problem("unknown-joint", f"names the joint {joint!r}, which is not there.", "Name a joint.")
+                values.problem("unknown-joint", f"names the unknown joint {joint!r}.", "Name a joint of the model.")
             else:
                 moved.setdefault(joint, element)
                 efforts[joint] = efforts.get(joint, 0.0) + abs(coefficient) * force
@@ -130,14 +130,14 @@ def read_actuators(
         if efforts.get(record.name, math.inf) < record.limits.effort:
             record.limits = replace(record.limits, effort=efforts[record.name])
     if kinds:
-        robot.notes.append(f"{counted(kinds)}: actuators are left out, what they do is given as tau.")
+        robot.notes.append(f"{counted(kinds)}: actuators are left out; give their efforts as tau.")
     if elsewhere:
-        robot.notes.append(f"{counted(elsewhere)} among them act on no joint: they make none count as actuated.")
+        robot.notes.append(f"{counted(elsewhere)} among them act on no joint and actuate none.")
     return moved
 
 
 def _add_to_joint(values: MjcfValues, robot: Description, world: MjcfWorld, settings: MjcfSettings) -> None:
-    """What an actuator's armature and damping are on its joint: gear² times as much."""
+    """Add gear² times the armature and damping of an actuator to its joint."""
     armature = values.number("armature", 0.0)
     damping = 0.0 if "damper" in settings.off else first_of_polynomial(values, "damping")
     if not armature and not damping:
@@ -150,11 +150,11 @@ def _add_to_joint(values: MjcfValues, robot: Description, world: MjcfWorld, sett
         record.damping += gear * gear * damping
         return
     for attribute in ("armature", "damping"):
-        values.refuse(attribute, "Only an actuator of a hinge or slide joint can have it.")
+        values.refuse(attribute, "Remove it; only actuators of hinge and slide joints can have it.")
 
 
 def actuated_of(robot: Description, moved: Mapping[str, Element]) -> list[NamedPlace]:
-    """Joints with motors that do not mimic others."""
+    """Actuated joints that are no mimic joints."""
     return [
         NamedPlace(joint.name, robot.file, moved[joint.name].line)
         for joint in robot.joints
@@ -163,7 +163,7 @@ def actuated_of(robot: Description, moved: Mapping[str, Element]) -> list[NamedP
 
 
 def _moved_by(values: MjcfValues, tendons: Tendons) -> list[tuple[str, float]]:
-    """Joints that an actuator acts on, and the effort there per force of the actuator."""
+    """Joints on which an actuator acts, with their effort per actuator force."""
     joint = values.text("joint") or values.text("jointinparent")
     tendon = tendons.fixed(values.text("tendon"))
     terms = ((joint, 1.0),) if joint else tendon.terms if tendon else ()
@@ -175,7 +175,7 @@ def _gear(values: MjcfValues) -> float:
 
 
 def _largest_force(values: MjcfValues, settings: MjcfSettings) -> float:
-    """Bound of the magnitude of an actuator's force; infinite where it has none."""
+    """Largest magnitude of an actuator's force; infinite without limits."""
     low, high = range_of(values, settings, "forcerange", "forcelimited") or (-math.inf, math.inf)
     controls = range_of(values, settings, "ctrlrange", "ctrllimited")
     if controls is not None and _is_proportional(values):
@@ -186,7 +186,7 @@ def _largest_force(values: MjcfValues, settings: MjcfSettings) -> float:
 
 
 def _is_proportional(values: MjcfValues) -> bool:
-    """True if the force is the control times a constant."""
+    """True if the force is proportional to the control."""
     if values.element.tag != "general":
         return values.element.tag == "motor"
     kinds = {"gaintype": "fixed", "biastype": "none", "dyntype": "none"}

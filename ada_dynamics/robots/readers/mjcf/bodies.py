@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MJCF's kinematic tree: nested bodies, the joints in them, and the sites and frames that loops refer to."""
+"""Kinematic tree of MJCF: nested bodies with joints, sites, frames and geoms."""
 
 from __future__ import annotations
 
@@ -32,24 +32,30 @@ _UNREAD = ("attach", "composite", "flexcomp", "plugin")
 
 @dataclass
 class MjcfWorld:
-    """Contents of the tree of bodies, for the sections that refer to it."""
+    """Content of the tree of bodies, to which other sections refer.
 
-    bodies: dict[str, Pose] = field(default_factory=dict)  # pose in the world as the file defines the model
-    sites: dict[str, tuple[str, Pose]] = field(default_factory=dict)  # body, and pose in it
+    Attributes:
+        bodies: pose in the world by body, in the configuration of the file.
+        sites: body and pose in it by site.
+        joints: joints by name.
+    """
+
+    bodies: dict[str, Pose] = field(default_factory=dict)
+    sites: dict[str, tuple[str, Pose]] = field(default_factory=dict)
     joints: dict[str, MjcfJoint] = field(default_factory=dict)
 
 
 @dataclass
 class _Place:
-    """Where the walk through the tree is."""
+    """Context of an element: its body, the pose of its <frame>s in the body, and its default class."""
 
     body: str
-    frame: Pose  # of the <frame>s around, in the body
+    frame: Pose
     in_class: str
 
 
 class BodyTreeReader:
-    """One pass over <worldbody>."""
+    """Reader of the tree of bodies in <worldbody>."""
 
     def __init__(self, robot: Description, settings: MjcfSettings, meshes: Meshes, sink: Sink) -> None:
         self.world = MjcfWorld()
@@ -59,7 +65,7 @@ class BodyTreeReader:
         self._count = 0
 
     def run(self, worldbody: Element) -> MjcfWorld:
-        """Add all bodies and joints to the robot."""
+        """Add all bodies and joints to the description."""
         self._builder.add_link(Link(WORLD, element=worldbody, has_inertial=False))
         self.world.bodies[WORLD] = NO_MOVE
         pending = [(worldbody, _Place(WORLD, NO_MOVE, MAIN))]
@@ -72,7 +78,7 @@ class BodyTreeReader:
         return MjcfValues(element, where, self._sink, self._settings, in_class)
 
     def _content(self, element: Element, place: _Place) -> list[tuple[Element, _Place]]:
-        """Read the direct content of a body or frame; the bodies in it come later, in their order."""
+        """Read the content of a body or frame, and return the nested bodies in their order."""
         found: list[tuple[Element, _Place]] = []
         for child in element.children:
             if child.tag == "frame":
@@ -84,15 +90,15 @@ class BodyTreeReader:
             elif child.tag == "site":
                 self._site(child, place)
             elif child.tag in _UNREAD:
-                message = f"<{child.tag}> is not read."
-                fix = "Write out what it stands for: MuJoCo does so by mj_saveLastXML."
+                message = f"<{child.tag}> is not supported."
+                fix = "Expand it with MuJoCo's mj_saveLastXML."
                 self._sink(Problem("not-modelled", child.line, f"body {place.body!r}", message, fix, child.file))
         return found
 
     def _frame(self, element: Element, place: _Place) -> _Place:
         values = self._values(element, f"a frame in body {place.body!r}", MAIN)
         for name in ("scale", "massscale"):
-            values.refuse(name, "Write out the sizes that are meant.")
+            values.refuse(name, "Write the scaled sizes.")
         return _Place(place.body, compose(place.frame, values.pose()), values.text("childclass", place.in_class))
 
     def _site(self, element: Element, place: _Place) -> None:
@@ -107,7 +113,7 @@ class BodyTreeReader:
         self.world.sites[name] = (place.body, pose)
 
     def _twice(self, what: str, name: str, element: Element) -> None:
-        message = f"two of them have this name (the second in line {element.line})."
+        message = f"its name is used twice (again in line {element.line})."
         where = f"{what} {name!r}"
         self._sink(Problem(f"duplicate-{what}", element.line, where, message, "Rename one.", element.file))
 
@@ -122,9 +128,9 @@ class BodyTreeReader:
         inner = _Place(name, NO_MOVE, values.text("childclass", place.in_class))
         if values.flag("mocap"):
             self._robot.notes.append(
-                f"body {name!r} is moved by motion capture (mocap): it stays where the file has it."
+                f"body {name!r} is moved by motion capture (mocap); it is fixed at its pose in the file."
             )
-        values.refuse("gravcomp", "Gravity acts on all links here: give the compensation as tau.")
+        values.refuse("gravcomp", "Remove it and give the compensation as tau; gravity acts on all links.")
         pose = compose(place.frame, values.pose())
         link = Link(name, element=element, has_inertial=False, visuals_collide=False)
         self.world.bodies[name] = compose(self.world.bodies[place.body], pose)
@@ -154,7 +160,9 @@ class BodyTreeReader:
 
     def _warn_of_free_friction(self, joint: MjcfJoint) -> None:
         if joint.type == "free" and joint.friction:
-            message = "is free and has frictionloss: it acts along the axes of the body, in MuJoCo along the world's."
+            message = (
+                "is free and has frictionloss, which acts along the body's axes here, along the world's in MuJoCo."
+            )
             fix = "Remove it, or use <freejoint>, which has no defaults."
             where, element = f"joint {joint.name!r}", joint.element
             self._robot.left_out.append(Problem("free-friction", element.line, where, message, fix, element.file))
@@ -192,7 +200,7 @@ class BodyTreeReader:
         return parts
 
     def _add_shapes(self, link: Link, element: Element, place: _Place) -> None:
-        """Shapes of the geoms in a body; one that cannot be read is left out, unless it gives the mass."""
+        """Add the shapes of the geoms in a body; invalid ones are left out."""
         for child in element.children:
             if child.tag == "geom":
                 problems: list[Problem] = []
@@ -212,7 +220,7 @@ def _of_line(values: MjcfValues, frame: Pose) -> Pose:
 
 
 def scale_masses(robot: Description, total: float) -> None:
-    """Make all masses together what <compiler settotalmass> says; inertias go with them."""
+    """Scale masses and inertias to the total mass of <compiler settotalmass>."""
     now = sum(link.mass for link in robot.links)
     if total <= 0.0 or now <= 0.0:
         return

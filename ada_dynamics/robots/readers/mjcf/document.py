@@ -18,11 +18,11 @@ from ada_dynamics.robots.readers.xml import Element, parse_xml
 from ada_dynamics.structured_text.files import read_file
 from ada_dynamics.structured_text.lexical import slip
 
-MAX_INCLUDE_DEPTH = 50  # files that include one another in a row
+MAX_INCLUDE_DEPTH = 50  # depth of nested includes
 
 
 def folder_of(file: str) -> Path | None:
-    """Where relative names of a document start; None for a text that is no file."""
+    """Folder of a document for relative names; None for a text without file."""
     try:
         return Path(file).absolute().parent if Path(file).is_file() else None
     except (OSError, ValueError):
@@ -30,17 +30,21 @@ def folder_of(file: str) -> Path | None:
 
 
 class Includes:
-    """Puts included files in place; elements of them know their file."""
+    """Replaces <include> by the children of the included file's root; each file can be included once.
+
+    As in MuJoCo, a name is relative to the folder of the main file or else of the including file. For security it must
+    be in the parent of the main file's folder or below it. A text without file includes nothing.
+    """
 
     def __init__(self, file: str, sink: Sink) -> None:
-        """Args: name of the main document, and where problems go."""
+        """Args: name of the main document, and the callback for problems."""
         self._file, self._sink = file, sink
         self._folder = folder_of(file)
         self._chain = [Path(file).resolve()] if self._folder else []
         self._met = set(self._chain)
 
     def expand(self, root: Element) -> None:
-        """All includes below an element, at any depth."""
+        """Expand all includes below an element."""
         pending = [root]
         while pending:
             element = pending.pop()
@@ -49,7 +53,7 @@ class Includes:
             pending.extend(element.children)
 
     def _of(self, element: Element) -> list[Element]:
-        """The element itself, or the content of the file that it includes."""
+        """Return the element, or the content of the file that it includes."""
         if element.tag != "include":
             return [element]
         name = element.attributes.get("file", "").strip()
@@ -60,11 +64,12 @@ class Includes:
             return []
         if path in self._chain:
             way = " -> ".join(one.name for one in [*self._chain[self._chain.index(path) :], path])
-            return self._refuse(element, f"includes {name!r}, which includes itself: {way}.", "Remove one of them.")
+            return self._refuse(element, f"includes {name!r} in a cycle: {way}.", "Remove one of them.")
         if len(self._chain) > MAX_INCLUDE_DEPTH:
-            return self._refuse(element, f"stands more than {MAX_INCLUDE_DEPTH} files deep.", "Include fewer in a row.")
+            fix = f"At most {MAX_INCLUDE_DEPTH} levels are allowed."
+            return self._refuse(element, "is nested too deeply.", fix)
         if path in self._met:
-            return self._refuse(element, f"includes {name!r}, which is included already.", "MuJoCo takes a file once.")
+            return self._refuse(element, f"includes {name!r} again.", "Include each file once, as in MuJoCo.")
         return self._content(element, path)
 
     def _content(self, element: Element, path: Path) -> list[Element]:
@@ -86,24 +91,24 @@ class Includes:
 
     def _find(self, element: Element, name: str) -> Path | None:
         if self._folder is None:
-            fix = "A text has no folder to look in: load the file by its path."
+            fix = "A text has no folder: load the file by its path."
             self._refuse(element, f"includes {name[:80]!r}.", fix)
             return None
         own = self._folder if element.file is None else Path(element.file).parent
-        # as written, so that folders made of links, as colcon makes them, stay whole
+        # without resolving symbolic links, which colcon uses in its folders
         places = [Path(os.path.normpath(folder / name)) for folder in (self._folder, own)]
         above = self._folder.parent
-        around = above if above != above.parent else self._folder  # never all of the file system
+        around = above if above != above.parent else self._folder  # not the whole file system
         inside = [place for place in places if place.is_relative_to(around)]
         if not inside:
-            fix = "Put it into the folder of the main file, or the one above that."
+            fix = "Move it to the folder of the main file or its parent."
             self._refuse(element, f"includes {name[:80]!r}, which is outside of {around}.", fix)
             return None
         for place in inside:
             if place.is_file():
                 return place.resolve()
         looked = ", ".join(dict.fromkeys(map(str, inside)))
-        self._refuse(element, f"includes {name[:80]!r}, which is not there.", f"Looked for: {looked}.")
+        self._refuse(element, f"includes {name[:80]!r}, which does not exist.", f"Searched: {looked}.")
         return None
 
     def _refuse(self, element: Element, message: str, fix: str) -> list[Element]:
@@ -111,12 +116,15 @@ class Includes:
         return []
 
 
-MOST_COPIES = 10_000  # copies of one element
-MOST_ELEMENTS = 100_000  # in all copies of a document: copies of copies are many with few words
+MOST_COPIES = 10_000  # of one <replicate>
+MOST_ELEMENTS = 100_000  # of all copies in a document, as nested replicates grow exponentially
 
 
 def expand_replicates(root: Element, settings: MjcfSettings, sink: Sink) -> None:
-    """Write out all replicates below an element; those inside come first, so that outer numbers stand last."""
+    """Expand all <replicate>s below an element, inner ones first.
+
+    Each copy is in a frame of its own, and a number is appended to its names.
+    """
     left = MOST_ELEMENTS
     for element in reversed(list(root.walk())):
         if not any(child.tag == "replicate" for child in element.children):
@@ -143,7 +151,7 @@ def _copies(element: Element, settings: MjcfSettings, sink: Sink, most: int) -> 
     digits, separator = len(str(count)), values.text("sep")
     result, place = [], NO_MOVE
     for i in range(count):
-        # a copy is turned by i times the angles, and moved by i moves of which each turns the next
+        # copy i is rotated by i times the angles, and translated by i offsets, each in the frame of the previous copy
         frame = _copy_frame(element, values.turned_by(i * turns), place[1])
         frame.children = [_renamed(child, f"{separator}{i:0{digits}d}") for child in element.children]
         result.append(frame)
@@ -257,7 +265,7 @@ _UNREAD = {"plugin", "composite", "flexcomp", "attach", "config"}
 
 
 def check_spelling(root: Element, robot: Description, sink: Sink) -> None:
-    """Report slips to the sink, and add other unknown words to what the robot leaves out."""
+    """Report misspelt elements and attributes, and list other unknown ones (of a newer MuJoCo) as left out."""
     pending = [(root, "mujoco")]
     while pending:
         element, key = pending.pop()
@@ -276,13 +284,13 @@ def check_spelling(root: Element, robot: Description, sink: Sink) -> None:
 def _check(
     name: str, known: list[str], what: str, at: Element, inside: Element, robot: Description, sink: Sink
 ) -> None:
-    """An element at its place in another one, or an attribute of it."""
+    """Check an element in another one, or an attribute."""
     if name in known or ":" in name:
         return
     where = f"<{inside.tag}>" + (f" {inside.attributes['name']!r}" if inside.attributes.get("name") else "")
     meant = slip(name, known)
     said = f"<{name[:40]}>" if what == "element" else repr(name[:40])
-    message = f"has an {what} {said}, which MJCF does not know."
+    message = f"has an unknown {what} {said}."
     if meant is not None:
         sink(Problem(f"unknown-{what}", at.line, where, message, f"Did you mean {meant!r}?", at.file))
     else:

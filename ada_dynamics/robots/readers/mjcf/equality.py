@@ -28,24 +28,24 @@ _FORCES = ("stiffness", "damping", "frictionloss", "armature")
 
 @dataclass(frozen=True)
 class FixedTendon:
-    """Its length is the sum of coefficients times joints."""
+    """A tendon whose length is a linear combination of joint positions."""
 
     name: str
     terms: tuple[tuple[str, float], ...]  # joint and coefficient
 
 
 class Tendons:
-    """The tendons of a document."""
+    """The tendons of a document; those with forces are refused."""
 
     def __init__(self, root: Element, settings: MjcfSettings, sink: Sink) -> None:
-        """Args: the document with all its includes, its settings, and where problems go."""
+        """Args: the expanded document, its settings, and the callback for problems."""
         self.kinds: Counter[str] = Counter()
         self._fixed: dict[str, FixedTendon] = {}
         for element in (child for section in root.all("tendon") for child in section.children):
             name = element.attributes.get("name", "").strip()
             values = MjcfValues(element, f"tendon {name!r}", sink, settings, MAIN, "tendon")
             for attribute in _FORCES:
-                values.refuse(attribute, "Forces of tendons are not modelled: set it to zero and give them as tau.")
+                values.refuse(attribute, "Set it to zero and give forces of tendons as tau.")
             self.kinds[element.tag] += 1
             if element.tag == "fixed":
                 terms = [MjcfValues(joint, values.where, sink, settings, MAIN) for joint in element.all("joint")]
@@ -54,7 +54,7 @@ class Tendons:
                 )
 
     def fixed(self, name: str) -> FixedTendon | None:
-        """A tendon that is a sum over joints."""
+        """Return the fixed tendon of a name, or None."""
         return self._fixed.get(name)
 
 
@@ -65,12 +65,12 @@ _Ends = tuple[tuple[str, Pose], tuple[str, Pose]]
 
 
 class Equalities:
-    """Reads one <equality> section after the other; `finish` hands the loops to the robot."""
+    """Reader of <equality> sections; `finish` adds the loops to the description."""
 
     def __init__(
         self, robot: Description, world: MjcfWorld, tendons: Tendons, settings: MjcfSettings, sink: Sink
     ) -> None:
-        """Args: the robot so far, what its bodies hold, its tendons, its settings, and where problems go."""
+        """Args: the description, its bodies and joints, its tendons, the settings, and the callback for problems."""
         self._robot, self._world, self._settings, self._sink = robot, world, settings, sink
         self._tendons = tendons
         self._loops: list[LoopJoint] = []
@@ -78,13 +78,13 @@ class Equalities:
         self._count = 0
 
     def read(self, section: Element) -> None:
-        """All constraints of a section."""
+        """Read all constraints of a section."""
         for element in section.children:
             self._count += 1
             name = element.attributes.get("name", "").strip() or f"{element.tag}_{self._count}"
             values = MjcfValues(element, f"equality {name!r}", self._sink, self._settings, MAIN, "equality")
             if not values.flag("active", True):
-                self._robot.notes.append(f"equality {name!r} (line {element.line}) is not active: it is left out.")
+                self._robot.notes.append(f"equality {name!r} (line {element.line}) is not active and left out.")
             elif element.tag == "joint":
                 self._read_joint(values)
             elif element.tag == "tendon":
@@ -92,8 +92,8 @@ class Equalities:
             elif element.tag in ("connect", "weld"):
                 self._read_loop(name, values, element.tag)
             else:
-                message = f"is not read: nothing here corresponds to an equality of type {element.tag[:40]!r}."
-                values.problem("not-modelled", message, "Remove it, or tie joints and bodies instead.")
+                message = f"has the unsupported type {element.tag[:40]!r}."
+                values.problem("not-modelled", message, "Remove it, or use connect, weld, joint or tendon.")
 
     # --- joints -------------------------------------------------------------------------------------------------
     def _read_joint(self, values: MjcfValues) -> None:
@@ -101,12 +101,10 @@ class Equalities:
         names = [values.text("joint1"), values.text("joint2")]
         for name in names:
             if name and name not in joints:
-                values.problem(
-                    "unknown-joint", f"names a joint that is not there: {unknown_name('joint', name, joints)}"
-                )
+                values.problem("unknown-joint", f"names an unknown joint: {unknown_name('joint', name, joints)}")
                 return
         if not all(names):
-            message = "holds a joint at a constant." if names[0] else "has no joint1."
+            message = "fixes a joint at a constant position." if names[0] else "has no joint1."
             values.problem("equality-joint", message, "Remove the joint from its body, or name joint1 and joint2.")
             return
         coefficients = np.array([0.0, 1.0, 0.0, 0.0, 0.0])
@@ -116,29 +114,29 @@ class Equalities:
         a0, a1 = float(coefficients[0]), float(coefficients[1])
         if coefficients[2:].any():
             message = f"has polycoef={values.text('polycoef')!r}, which is not linear."
-            values.problem("equality-joint", message, "A joint mimics another one linearly: by two numbers.")
+            values.problem("equality-joint", message, "Give two numbers; mimic joints are linear.")
             return
         self._tie(values, joints[names[0]], joints[names[1]], a1, a0)
 
     def _tie(self, values: MjcfValues, follower: MjcfJoint, leader: MjcfJoint, factor: float, shift: float) -> None:
-        """y - y0 = shift + factor (x - x0), with the references x0 and y0."""
+        """Couple two joints: y - y0 = shift + factor (x - x0), with the reference positions x0 and y0."""
         if {follower.type, leader.type} - {"hinge", "slide"}:
-            values.problem("equality-joint", "ties a ball or free joint.", "Only hinges and slides can mimic.")
+            values.problem("equality-joint", "couples a ball or free joint.", "Use hinge or slide joints.")
             return
         record = next(joint for joint in self._robot.joints if joint.name == follower.name)
         if record.mimic is not None:
-            values.problem("equality-joint", f"ties {follower.name!r}, which mimics {record.mimic.joint!r} already.")
+            values.problem("equality-joint", f"couples {follower.name!r}, which already mimics {record.mimic.joint!r}.")
             return
         record.mimic = Mimic(leader.name, factor, follower.reference + shift - factor * leader.reference)
 
     def _read_tendon(self, values: MjcfValues) -> None:
-        """Two joints tied by the length of a tendon over both: c1 (x1 - r1) + c2 (x2 - r2) = a0."""
+        """Couple two joints by the length of a tendon over both: c1 (x1 - r1) + c2 (x2 - r2) = a0."""
         tendon = self._tendons.fixed(values.text("tendon1"))
         terms = [] if tendon is None else [(joint, c) for joint, c in tendon.terms if c != 0.0]
         joints = self._world.joints
         if values.text("tendon2") or len(terms) != 2 or any(joint not in joints for joint, _ in terms):
-            message = "is a condition that ties other than two joints: only a fixed tendon over two joints is read."
-            values.problem("equality-tendon", message, "Tie the joints by equalities of type joint, or remove it.")
+            message = "is no constraint of a fixed tendon over two joints, the only supported one."
+            values.problem("equality-tendon", message, "Couple the joints by equalities of type joint, or remove it.")
             return
         (leader, c1), (follower, c2) = terms
         given = values.numbers("polycoef", 1, 5) if values.has("polycoef") else np.zeros(1)
@@ -178,16 +176,16 @@ class Equalities:
             return None
         anchor = (UNIT, values.vector("anchor", (0.0, 0.0, 0.0)))
         second_in_first = compose(inverse(self._world.bodies[first]), self._world.bodies[second])
-        if tag == "connect":  # the anchor is in body1; where the file places the bodies, the loop is closed
+        if tag == "connect":  # the anchor is in body1; the loop is closed in the configuration of the file
             return (first, anchor), (second, compose(inverse(second_in_first), anchor))
         given = values.numbers("relpose", 7, 7) if values.has("relpose") else np.zeros(7)
-        if given[3:].any():  # where body2's anchor is in body1, and how body2 is turned there
+        if given[3:].any():  # position of body2's anchor and orientation of body2, in body1
             return (first, (rotation_of(given[3:]), given[:3])), (second, anchor)
         return (first, compose(second_in_first, anchor)), (second, anchor)
 
     # --- hinges -------------------------------------------------------------------------------------------------
     def finish(self) -> None:
-        """Recognise hinges, and hand all loops to the robot."""
+        """Merge pairs of connects to hinges, and add all loops to the description."""
         gone: set[int] = set()
         for i, one in enumerate(self._connects):
             for other in self._connects[i + 1 :]:
@@ -197,7 +195,7 @@ class Equalities:
         self._robot.loops.extend(loop for loop in self._loops if id(loop) not in gone)
 
     def _make_hinge(self, one: LoopJoint, other: LoopJoint) -> bool:
-        """Turn the first of two points on one axis into a revolute joint."""
+        """Convert the first of two point constraints on an axis to a revolute joint."""
         second = (other.parent_xyz, other.child_xyz)
         if (one.parent, one.child) == (other.child, other.parent):
             second = second[::-1]
@@ -209,7 +207,7 @@ class Equalities:
         if min(lengths) == 0.0 or abs(lengths[0] - lengths[1]) > _SAME_LENGTH * max(lengths):
             self._robot.notes.append(
                 f"{names} join the same bodies at points {lengths[0]:.6g} m apart in one and {lengths[1]:.6g} m in the "
-                "other: they are no hinge and stay two points."
+                "other body; they are no hinge and remain two point constraints."
             )
             return False
         one.kind = "revolute"
@@ -217,7 +215,7 @@ class Equalities:
         seen = turned(one.child_rotation.T, along[1]) / lengths[1]
         if not _are_same(one.axis, seen):
             one.child_rotation = product(one.child_rotation, shortest_turn(one.axis, seen))
-        self._robot.notes.append(f"{names} are two points on one axis: the revolute joint {one.name!r}.")
+        self._robot.notes.append(f"{names} are two points on an axis and form the revolute joint {one.name!r}.")
         return True
 
 

@@ -18,13 +18,13 @@ from ada_dynamics.robots.readers.xml import Element
 
 SHAPES = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 
-_LINES = ("capsule", "ellipsoid", "cylinder", "box")  # that may be given by their ends
+_LINES = ("capsule", "ellipsoid", "cylinder", "box")  # shapes that allow fromto
 _SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
 
 
 @dataclass(frozen=True, eq=False)
 class MassProperties:
-    """A mass, its centre, and its inertia about that in the axes of the body."""
+    """Mass, centre of mass, and inertia about it in the axes of the body."""
 
     mass: float
     com: Array
@@ -32,7 +32,7 @@ class MassProperties:
 
 
 def read_inertial(values: MjcfValues) -> MassProperties:
-    """An <inertial> element."""
+    """Read an <inertial> element."""
     for name in ("pos", "mass"):
         if not values.has(name):
             values.problem("missing-attribute", f"has no {name}.", f'Add {name}="...".')
@@ -52,7 +52,7 @@ def read_inertial(values: MjcfValues) -> MassProperties:
 
 
 def together(parts: list[MassProperties]) -> MassProperties:
-    """Several masses as one."""
+    """Combine the mass properties of several parts."""
     total = float(sum(part.mass for part in parts))
     if total == 0.0:
         return MassProperties(0.0, np.zeros(3), np.zeros((3, 3)))
@@ -64,13 +64,13 @@ def together(parts: list[MassProperties]) -> MassProperties:
 
 
 def read_geom(values: MjcfValues, settings: MjcfSettings, meshes: Meshes, around: Pose) -> MassProperties | None:
-    """Mass of a geom; None where it has none or does not count.
+    """Read the mass properties of a geom of uniform density, or None if it has no mass or another group.
 
     Args:
-        values: of the geom.
-        settings: of the document.
-        meshes: of the document.
-        around: pose of the <frame>s that it stands in.
+        values: attributes of the geom.
+        settings: settings of the document.
+        meshes: meshes of the document.
+        around: pose of the enclosing <frame>s.
     """
     low, high = settings.inertia_groups
     if not low <= values.number("group", 0.0) <= high:
@@ -80,7 +80,9 @@ def read_geom(values: MjcfValues, settings: MjcfSettings, meshes: Meshes, around
     if shape in ("plane", "hfield") or mass == 0.0 or (mass is None and values.number("density", 1000.0) == 0.0):
         return None
     if values.flag("shellinertia"):
-        values.problem("not-modelled", "has shellinertia.", 'Give its mesh inertia="shell", or the body an <inertial>.')
+        values.problem(
+            "not-modelled", "has shellinertia.", 'Set inertia="shell" of its mesh, or give the body an <inertial>.'
+        )
     if values.has("mesh") or shape in ("mesh", "sdf"):
         return _of_mesh(values, shape, mass, meshes, around)
     size, pose = size_and_pose(values, shape)
@@ -96,7 +98,7 @@ def read_geom(values: MjcfValues, settings: MjcfSettings, meshes: Meshes, around
 def _of_mesh(values: MjcfValues, shape: str, mass: float | None, meshes: Meshes, around: Pose) -> MassProperties | None:
     if shape != "mesh" or not values.has("mesh"):
         fix = "Give the body an <inertial>; MuJoCo writes it by mj_saveLastXML with saveinertial."
-        values.problem("mesh-inertia", f"gives the body's inertia by a {shape} that is fitted to a mesh.", fix)
+        values.problem("mesh-inertia", f"defines the body's inertia by a {shape} fitted to a mesh.", fix)
         return None
     found = meshes.bulk(values.text("mesh"), values)
     if found is None:
@@ -107,7 +109,7 @@ def _of_mesh(values: MjcfValues, shape: str, mass: float | None, meshes: Meshes,
 
 
 def bounded(mass: MassProperties, settings: MjcfSettings) -> MassProperties:
-    """A mass with <compiler>'s least values, and with moments that a body can have where that is asked for."""
+    """Apply boundmass, boundinertia and balanceinertia of <compiler> to mass properties."""
     if not settings.least_mass and not settings.least_inertia and not settings.balances:
         return mass
     moments, axes = np.linalg.eigh(mass.inertia)
@@ -119,16 +121,16 @@ def bounded(mass: MassProperties, settings: MjcfSettings) -> MassProperties:
 
 
 def size_and_pose(values: MjcfValues, shape: str) -> tuple[Array, Pose]:
-    """Sizes as without fromto, and the geom's pose in its frame."""
+    """Read sizes and pose of a geom, with fromto converted to them."""
     wanted = _SIZES[shape]
     if not values.has("fromto"):
         size = values.numbers("size", wanted, 3)[:wanted] if values.has("size") else np.zeros(wanted)
         return size, values.pose()
     ends = values.numbers("fromto", 6, 6)
     if shape not in _LINES:
-        values.problem("keyword", f"is a {shape} with fromto.", f"Only {', '.join(_LINES)} may have it.")
+        values.problem("keyword", f"is a {shape} with fromto.", f"Allowed for: {', '.join(_LINES)}.")
         return np.ones(wanted), values.pose()
-    along = ends[:3] - ends[3:]  # MuJoCo's own choice: z points back, which no inertia can tell
+    along = ends[:3] - ends[3:]  # z points to the first end, as in MuJoCo
     half = 0.5 * float(np.linalg.norm(along))
     radius = float(values.numbers("size", 1, 3)[0]) if values.has("size") else 0.0
     size = np.array([radius, half] if wanted == 2 else [radius, radius, half])
@@ -138,7 +140,7 @@ def size_and_pose(values: MjcfValues, shape: str) -> tuple[Array, Pose]:
 
 
 def _of_uniform_density(shape: str, size: Array) -> tuple[float, Array]:
-    """Volume, and moments of inertia per mass about the centre."""
+    """Return volume, and moments of inertia per mass about the centre."""
     if shape == "sphere":
         r = float(size[0])
         return 4.0 / 3.0 * np.pi * r**3, np.full(3, 0.4 * r * r)
@@ -153,7 +155,7 @@ def _of_uniform_density(shape: str, size: Array) -> tuple[float, Array]:
     across, along = r * r / 4.0 + half * half / 3.0, r * r / 2.0
     if shape == "cylinder":
         return tube, np.array([across, across, along])
-    # Two half balls on the ends: each has its centre 3r/8 beyond the end and 83/320 r² about it, across.
+    # Hemispheres on both ends: centre 3r/8 beyond the end, moment 83/320 m r² about it, perpendicular to the axis.
     ball = 4.0 / 3.0 * np.pi * r**3
     whole = tube + ball
     across = (tube * across + ball * (83.0 / 320.0 * r * r + (half + 0.375 * r) ** 2)) / whole
@@ -167,7 +169,7 @@ _FIRST_HIDDEN = 3  # group of geoms that MuJoCo's viewer does not show
 
 
 def read_colours(root: Element, settings: MjcfSettings) -> None:
-    """Put the colours of a document's materials into its settings; those that cannot be read are left out."""
+    """Read the colours of materials into the settings; invalid ones are left out."""
     for material in (m for assets in root.all("asset") for m in assets.all("material")):
         problems: list[Problem] = []
         values = MjcfValues(material, "a material", problems.append, settings)
@@ -177,7 +179,7 @@ def read_colours(root: Element, settings: MjcfSettings) -> None:
 
 
 def read_ground(worldbody: Element, settings: MjcfSettings) -> None:
-    """Put friction and margin of the first plane or height field in the world into the settings."""
+    """Read friction and margin of the first plane or height field in the world into the settings."""
     for child in worldbody.all("geom"):
         problems: list[Problem] = []
         values = MjcfValues(child, "the ground", problems.append, settings)
@@ -194,13 +196,16 @@ def _friction(values: MjcfValues) -> float:
 def read_shape(
     values: MjcfValues, settings: MjcfSettings, meshes: Meshes, around: Pose
 ) -> tuple[Shape | None, bool, bool]:
-    """A geom as a shape (or None), whether it is seen and whether it touches others.
+    """Read a geom as a shape.
 
     Args:
-        values: of the geom; problems may not raise.
-        settings: of the document.
-        meshes: of the document.
-        around: pose of the <frame>s that it stands in.
+        values: attributes of the geom, whose callback for problems must not raise.
+        settings: settings of the document.
+        meshes: meshes of the document.
+        around: pose of the enclosing <frame>s.
+
+    Returns:
+        The shape or None, True if it is visible, and True if it has contacts.
     """
     kind = values.word("type", "mesh" if values.has("mesh") and not values.has("type") else "sphere", SHAPES)
     address = None
@@ -212,7 +217,7 @@ def read_shape(
     elif kind not in _KINDS or values.has("mesh"):
         if kind not in _GROUNDS:
             fitted = " that is fitted to a mesh" if values.has("mesh") else ""
-            values.problem("not-drawn", f"is of type {kind}{fitted}: it is not drawn and touches nothing.")
+            values.problem("not-drawn", f"is of type {kind}{fitted}, which has no shape and no contacts.")
         return None, False, False
     else:
         size, pose = size_and_pose(values, kind)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints of MJCF: any number in a body, each anywhere in it; one after the other moves the body.
+"""Joints of MJCF: a body has any number of them in series, at any points.
 
-Each becomes a joint with a link at its anchor; the last of them carries the body's own frame.
+Each becomes a joint with a link at its anchor; the last one carries the body's frame.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ada_dynamics.robots.readers.values import JointKindTable, Refused
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.spatial.orientation import to_quaternion
 
-# Universal and cylindrical joints are two of MuJoCo's, one after the other, with the same coordinates.
+# Universal and cylindrical joints are two joints of MuJoCo in series, with the same coordinates.
 KINDS = JointKindTable[tuple[str, ...]](
     "MJCF",
     {
@@ -48,37 +48,37 @@ TYPES = ("free", "ball", "slide", "hinge")
 
 @dataclass(eq=False)
 class MjcfJoint:
-    """A joint as read, in the frame of its body."""
+    """A joint of the file, in the frame of its body."""
 
     name: str
     element: Element
     type: str
     anchor: Array = field(default_factory=lambda: np.zeros(3))
     axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
-    reference: float = 0.0  # its value where the body is as the file places it
+    reference: float = 0.0  # position in the configuration of the file
     limits: Limits = field(default_factory=Limits)
     damping: float = 0.0
     friction: float = 0.0
     armature: float = 0.0
     stiffness: float = 0.0
     rest: float = 0.0
-    spring_damper: tuple[float, float] | None = None  # time constant [s] and damping ratio, instead of the two
+    spring_damper: tuple[float, float] | None = None  # time constant [s] and damping ratio, replace both of them
 
     @property
     def kind(self) -> str:
-        """Our name of the type."""
+        """Joint type of this library."""
         is_endless = self.limits.lower == -math.inf and self.limits.upper == math.inf
         return "continuous" if self.type == "hinge" and is_endless else _KIND_OF[self.type,]
 
 
 def read_joint(name: str, values: MjcfValues, settings: MjcfSettings, frame: Pose) -> MjcfJoint:
-    """A <joint> or <freejoint>.
+    """Read a <joint> or <freejoint>.
 
     Args:
-        name: its name.
-        values: its attributes.
-        settings: of the document.
-        frame: pose of the <frame>s around it in the body.
+        name: name of the joint.
+        values: attributes of the joint.
+        settings: settings of the document.
+        frame: pose of the enclosing <frame>s in the body.
     """
     if values.element.tag == "freejoint":
         if values.text("align", "auto") == "true":
@@ -89,7 +89,7 @@ def read_joint(name: str, values: MjcfValues, settings: MjcfSettings, frame: Pos
     joint.damping = 0.0 if "damper" in settings.off else first_of_polynomial(values, "damping")
     joint.friction = 0.0 if "frictionloss" in settings.off else values.number("frictionloss", 0.0)
     joint.armature = values.number("armature", 0.0)
-    values.refuse("springyield", "Springs are linear here: remove it.")
+    values.refuse("springyield", "Remove it; springs are linear.")
     if values.has("springdamper"):
         constant, ratio = values.numbers("springdamper", 2, 2).tolist()
         joint.spring_damper = (constant, ratio) if constant > 0.0 and ratio > 0.0 else None
@@ -99,9 +99,9 @@ def read_joint(name: str, values: MjcfValues, settings: MjcfSettings, frame: Pos
             values.problem("negative", f"has {what}={value:g}.", "It must not be negative.")
     if joint.type == "free":
         if joint.stiffness or joint.spring_damper:
-            values.problem("not-modelled", "is free and has a spring to where it starts.", "Give its force as tau.")
+            values.problem("not-modelled", "is free and has a spring.", "Give its force as tau.")
         return joint
-    if joint.type != "slide":  # a slide's place makes no difference
+    if joint.type != "slide":  # the anchor of a slide has no effect
         joint.anchor = compose(frame, (UNIT, values.vector("pos", (0.0, 0.0, 0.0))))[1]
     if joint.type == "ball":
         joint.limits = _limits(values, settings, turns=True)
@@ -120,12 +120,12 @@ def read_joint(name: str, values: MjcfValues, settings: MjcfSettings, frame: Pos
 
 
 def first_of_polynomial(values: MjcfValues, name: str) -> float:
-    """The linear coefficient; newer MuJoCo has two more."""
+    """Read the linear coefficient; newer versions of MuJoCo have two more."""
     if not values.has(name):
         return 0.0
     coefficients = values.numbers(name, 1, 3)
     if coefficients[1:].any():
-        values.problem("not-modelled", f"has {name} that is not linear.", "Keep its first number.")
+        values.problem("not-modelled", f"has a nonlinear {name}.", "Keep its first number.")
     return float(coefficients[0])
 
 
@@ -141,13 +141,13 @@ def _limits(values: MjcfValues, settings: MjcfSettings, turns: bool) -> Limits:
 
 
 def range_of(values: MjcfValues, settings: MjcfSettings, name: str, switch: str) -> tuple[float, float] | None:
-    """A range, if it is on; by itself one of width zero is off, as in MuJoCo."""
+    """Read a range, or return None if it is disabled; ranges of width zero are disabled, as in MuJoCo."""
     choice = values.word(switch, "auto", ("auto", "true", "false"))
     if choice == "false" or (choice == "auto" and not values.has(name)):
         return None
     lower, upper = values.numbers(name, 2, 2).tolist() if values.has(name) else (0.0, 0.0)
     if lower > upper:
-        values.problem("limits-inverted", f"has {name} {lower:g} above {upper:g}.", "Exchange them.")
+        values.problem("limits-inverted", f"has {name} {lower:g} {upper:g} with lower above upper.", "Exchange them.")
         lower, upper = upper, lower
     if choice == "true":
         if lower == upper and values.text("type") != "ball":
@@ -157,7 +157,7 @@ def range_of(values: MjcfValues, settings: MjcfSettings, name: str, switch: str)
         return None
     if not settings.autolimits:
         message = f"has {name}, but neither {switch} nor <compiler> with autolimits."
-        values.problem("limits-unsaid", message, f'Add {switch}="true", or "false" to have no limit.')
+        values.problem("limits-unsaid", message, f'Add {switch}="true", or "false" for no limit.')
         return None
     return lower, upper
 
@@ -166,7 +166,7 @@ def range_of(values: MjcfValues, settings: MjcfSettings, name: str, switch: str)
 def connect_body(
     builder: DescriptionBuilder, link: Link, parent: str, pose: Pose, joints: list[MjcfJoint], sink: Sink
 ) -> None:
-    """Hang a body on its parent by its joints, or rigidly where it has none."""
+    """Add a body with its joints to its parent, or a fixed joint without any."""
     builder.add_link(link)
     if not joints:
         builder.fix(parent, link.name, pose, link.element)
@@ -175,7 +175,7 @@ def connect_body(
         _connect_free(builder, link, parent, pose, joints, sink)
         return
     _check_order(link, joints, sink)
-    at, offset = parent, pose  # pose of the body's frame, as it would be at zero, in the link before
+    at, offset = parent, pose  # pose of the body's frame at zero in the previous link
     for joint in joints[:-1]:
         frame = compose(offset, _zero(joint))
         between = builder.add_massless(f"{link.name}_at_{joint.name}", joint.element)
@@ -186,17 +186,17 @@ def connect_body(
 
 
 def _check_order(link: Link, joints: list[MjcfJoint], sink: Sink) -> None:
-    """Refuse a rotation after a ball, as MuJoCo does."""
+    """Refuse rotations after a ball joint, as MuJoCo does."""
     for i, ball in enumerate(joints):
         after = [joint for joint in joints[i + 1 :] if joint.type != "slide"]
         if ball.type == "ball" and after:
             message = f"its ball joint {ball.name!r} is followed by the rotation {after[0].name!r}."
-            fix = "Put one of them into a body of its own."
+            fix = "Move one of them to another body."
             sink(Problem("ball-followed", after[0].element.line, link.where, message, fix, after[0].element.file))
 
 
 def _zero(joint: MjcfJoint) -> Pose:
-    """Pose of the joint's frame at zero: MuJoCo places bodies at the joints' references."""
+    """Pose of the joint's frame at zero, as bodies of the file are at the joints' references."""
     if joint.type == "hinge":
         return about(joint.axis, -joint.reference), joint.anchor
     if joint.type == "slide":
@@ -217,10 +217,10 @@ def _connect_free(
 ) -> None:
     joint = joints[0]
     if len(joints) > 1 or parent != "world":
-        message = "it has a free joint, and other joints or another body around it."
-        fix = "A free body stands in <worldbody> and has no other joint."
+        message = "it has a free joint, and other joints or a parent body."
+        fix = "Move it to <worldbody>, without other joints."
         sink(Problem("free-joint", link.line, link.where, message, fix, link.element.file))
-    # The joint's coordinates are the body's pose in the world; where the file places it, it starts.
+    # The joint's coordinates are the body's pose in the world; it starts at the pose of the file.
     record = _record(joint, "world", link.name)
     w, x, y, z = to_quaternion(pose[0])
     record.home = (*pose[1].tolist(), x, y, z, w)
@@ -231,7 +231,11 @@ _LEAST = 1e-15  # MuJoCo's, for what it divides by
 
 
 def set_springs_and_dampers(robot: Description, joints: Mapping[str, MjcfJoint]) -> None:
-    """Stiffness and damping of all joints that have a springdamper; masses must be final, and mimics not yet set."""
+    """Set stiffness and damping of joints with springdamper from their time constant and damping ratio.
+
+    As in MuJoCo, the inertia of a joint is one over the mean of its diagonal entries of M⁻¹, with all joints at their
+    references and without mimic joints and loops. Masses must be final.
+    """
     wanted = {name: joint.spring_damper for name, joint in joints.items() if joint.spring_damper is not None}
     if not wanted:
         return

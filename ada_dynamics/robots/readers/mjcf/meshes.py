@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MJCF's meshes: where they are drawn, and volume, centre and inertia as MuJoCo has them.
+"""Meshes of MJCF: files, shapes, and volume, centre and inertia as computed by MuJoCo.
 
-Volumes (legacy, exact, convex, shell) are sums over pyramids from a point to the triangles. "legacy" takes every
-pyramid's volume as positive, so that a mesh that is not closed, or not convex, weighs too much: it is MuJoCo's default,
-and masses are to be MuJoCo's.
+Volumes (legacy, exact, convex, shell) are sums over pyramids from a point to the triangles. "legacy", MuJoCo's default,
+takes every pyramid's volume as positive, which overestimates the mass of meshes that are not closed or not convex.
 """
 
 from __future__ import annotations
@@ -32,30 +31,33 @@ Faces = NDArray[np.int64]
 
 
 def read_mesh(path: Path) -> tuple[Array, Faces]:
-    """Vertices (n, 3) and the three corners of each face (m, 3).
+    """Read a binary STL, OBJ or MSH file in single precision, as MuJoCo does.
+
+    Returns:
+        Vertices (n, 3), and the indices of the corners of each face (m, 3).
 
     Raises:
-        ModelError: the file cannot be read, or is of another kind.
+        ModelError: the file cannot be read or has another format.
     """
     readers = {".stl": _stl, ".obj": _obj, ".msh": _msh}
     reader = readers.get(path.suffix.lower())
     if reader is None:
-        raise ModelError(f"{path}: meshes of this kind are not read; MuJoCo has {', '.join(readers)}.")
+        raise ModelError(f"{path}: this mesh format is not supported; allowed: {', '.join(readers)}.")
     data = read_file(path)
     try:
         vertices, faces = reader(data)
     except (ValueError, IndexError, struct.error):
-        raise ModelError(f"{path}: it is no {path.suffix[1:].upper()} file as MuJoCo reads it.") from None
+        raise ModelError(f"{path}: it is no valid {path.suffix[1:].upper()} file for MuJoCo.") from None
     inside = len(faces) > 0 and faces.min() >= 0 and faces.max() < len(vertices)
     if not inside or not np.isfinite(vertices).all():
-        raise ModelError(f"{path}: it has no faces, or faces and vertices that cannot be.")
+        raise ModelError(f"{path}: it has no faces, or invalid faces or vertices.")
     return vertices.astype(np.float32).astype(np.float64), faces
 
 
 def _stl(data: bytes) -> tuple[Array, Faces]:
     (count,) = struct.unpack("<I", data[80:_STL_HEADER])
     if len(data) != _STL_HEADER + _STL_FACE * count:
-        raise ValueError("another size")  # such as the text form, which MuJoCo does not read
+        raise ValueError("another size")  # such as text STL, which MuJoCo does not read
     rows = np.frombuffer(data, dtype=np.uint8, offset=_STL_HEADER).reshape(count, _STL_FACE)
     corners = np.ascontiguousarray(rows[:, 12:48]).view("<f4").reshape(-1, 3)
     return corners.astype(np.float64), np.arange(3 * count).reshape(-1, 3)
@@ -88,7 +90,7 @@ def _obj(data: bytes) -> tuple[Array, Faces]:
 
 
 def _triangles(vertices: Array, polygon: list[int]) -> list[list[int]]:
-    """A quadrilateral is cut along its shorter diagonal, other polygons from their first corner."""
+    """Split a quadrilateral along its shorter diagonal, and other polygons from their first corner."""
     if len(polygon) == 4:
         a, b, c, d = polygon
         if np.linalg.norm(vertices[c] - vertices[a]) >= np.linalg.norm(vertices[d] - vertices[b]):
@@ -104,7 +106,7 @@ _LEAST = 1e-15  # MuJoCo's least volume [m³] and area [m²]
 
 @dataclass(frozen=True, eq=False)
 class MeshInertia:
-    """A volume (of a shell: an area), its centre, and the inertia about that per density."""
+    """Volume (area of a shell), centre, and inertia about it per density."""
 
     size: float
     centre: Array
@@ -112,7 +114,7 @@ class MeshInertia:
 
 
 class MeshShape(NamedTuple):
-    """A mesh as a shape: its scale, the pose of its file's frame in the geom's, and its address."""
+    """A mesh as a shape: scale, pose of its file's frame in the geom's, and address."""
 
     scale: Array
     pose: Pose
@@ -120,10 +122,10 @@ class MeshShape(NamedTuple):
 
 
 class Meshes:
-    """The meshes of a document; a file is read when a body's mass depends on it."""
+    """The meshes of a document; files are read if a body's mass depends on them."""
 
     def __init__(self, root: Element, file: str, settings: MjcfSettings, sink: Sink) -> None:
-        """Args: the document with all its includes, its name, its settings, and where problems go."""
+        """Args: the expanded document, its name, its settings, and the callback for problems."""
         self._settings, self._sink = settings, sink
         self._folder = folder_of(file)
         self._elements: dict[str, Element] = {}
@@ -133,7 +135,7 @@ class Meshes:
         self._found: dict[str, MeshInertia] = {}
 
     def bulk(self, name: str, user: MjcfValues) -> MeshInertia | None:
-        """Of a mesh that a geom names; None after a report."""
+        """Return volume and inertia of a geom's mesh, or None after reporting a problem."""
         if name not in self._found:
             element = self._elements.get(name)
             if element is None:
@@ -143,7 +145,7 @@ class Meshes:
             try:
                 found = self._read(values)
             except ModelError as problem:
-                user.problem("mesh-inertia", f"gives the body's inertia by a mesh: {problem}", "")
+                user.problem("mesh-inertia", f"defines the body's inertia by a mesh: {problem}", "")
                 return None
             if found is None:
                 return None
@@ -151,7 +153,7 @@ class Meshes:
         return self._found[name]
 
     def look(self, name: str, user: MjcfValues) -> MeshShape | None:
-        """A mesh that a geom names, to be drawn; None after a report."""
+        """Return the shape of a geom's mesh, or None after reporting a problem."""
         element = self._elements.get(name)
         if element is None:
             user.problem("unknown-mesh", f"names the mesh {name!r}, which is not there.", "Add it to <asset>.")
@@ -160,20 +162,22 @@ class Meshes:
         values = MjcfValues(element, f"mesh {name!r}", problems.append, self._settings)
         scale, shift = values.vector("scale", (1.0, 1.0, 1.0)), values.vector("refpos", (0.0, 0.0, 0.0))
         R = rotation_of(values.vector("refquat", (1.0, 0.0, 0.0, 0.0)))
-        along: Array = R @ np.diag(scale) @ R.T  # the scale comes after the turn: it must be one of the file's axes
+        along: Array = (
+            R @ np.diag(scale) @ R.T
+        )  # the scale applies after the rotation and must be along the file's axes
         file = Path(values.text("file"))
         reason = str(problems[0].message) if problems else ""
         if file.suffix.lower() not in _DRAWN:
-            reason = f"is no file of the kinds {', '.join(_DRAWN)}"
+            reason = f"has another format than {', '.join(_DRAWN)}"
         elif float(np.max(np.abs(along - np.diag(np.diag(along))))) > _SKEW * float(np.max(np.abs(scale))):
-            reason = "is scaled along axes that are not those of its file"
+            reason = "is scaled along axes other than those of its file"
         if reason:
-            user.problem("mesh-not-drawn", f"is left out of drawings and contact: its mesh {name!r} {reason}.")
+            user.problem("mesh-not-drawn", f"has no shape for drawing and contact: its mesh {name!r} {reason}.")
             return None
         return MeshShape(np.diag(along).copy(), (R.T, -scale * (R.T @ shift)), self._address(values))
 
     def _address(self, values: MjcfValues) -> str:
-        """As seen from the main file."""
+        """Address relative to the main file."""
         if self._folder is None:
             return (Path(self._settings.mesh_folder) / self._name(values)).as_posix()
         path = self._path(values)
@@ -184,7 +188,7 @@ class Meshes:
         for what in ("builtin", "maxhullvert"):
             if values.has(what):
                 fix = "Give the body an <inertial>: MuJoCo writes it by mj_saveLastXML with saveinertial."
-                values.problem("not-modelled", f"has {what}, which is not read.", fix)
+                values.problem("not-modelled", f"has {what}, which is not supported.", fix)
                 return None
         kind = values.word("inertia", "legacy", KINDS)
         vertices, faces = self._triangles(values)
@@ -192,13 +196,13 @@ class Meshes:
         scale = values.vector("scale", (1.0, 1.0, 1.0))
         placed: Array = (vertices - values.vector("refpos", (0.0, 0.0, 0.0))) @ R * scale
         if float(np.prod(scale)) < 0.0:
-            faces = faces[:, ::-1]  # mirrored: what was outside stays so
+            faces = faces[:, ::-1]  # keep the orientation of mirrored faces
         if kind == "convex" or not len(faces):
             faces = _hull(placed)
         found = bulk_of(placed[faces], kind)
         if not found.size > _LEAST:
-            message = f"has the volume {found.size:.3g} m³ by inertia={kind!r}: its triangles may look inwards."
-            values.problem("mesh-inertia", message, 'Give it inertia="shell", or the body an <inertial>.')
+            message = f"has the volume {found.size:.3g} m³ by inertia={kind!r}; its triangles may be inverted."
+            values.problem("mesh-inertia", message, 'Set inertia="shell", or give the body an <inertial>.')
             return None
         return found
 
@@ -206,7 +210,7 @@ class Meshes:
         if not values.has("file"):
             vertices = values.numbers("vertex", 12, 10**7).reshape(-1, 3)
             faces = values.numbers("face", 3, 10**7) if values.has("face") else np.zeros(0)
-            vertices = vertices.astype(np.float32).astype(np.float64)  # as MuJoCo keeps them
+            vertices = vertices.astype(np.float32).astype(np.float64)  # single precision, as in MuJoCo
             return vertices, faces.astype(np.int64).reshape(-1, 3)
         return read_mesh(self._path(values))
 
@@ -218,14 +222,14 @@ class Meshes:
         name = self._name(values)
         inside = Path(self._settings.mesh_folder) / name
         if self._folder is None and not inside.is_absolute():
-            raise ModelError(f"{name}: a text has no folder to look in; load the file by its path.")
+            raise ModelError(f"{name}: a text has no folder; load the file by its path.")
         beside = [] if values.element.file is None else [Path(values.element.file).parent / inside]
         places = [inside if self._folder is None else self._folder / inside, *beside]
         return next((place for place in places if place.is_file()), places[0])
 
 
 def bulk_of(triangles: Array, kind: str) -> MeshInertia:
-    """Of triangles (m, 3, 3) with their outsides to where their corners turn counter-clockwise."""
+    """Compute volume, centre and inertia of triangles (m, 3, 3) with counter-clockwise corners seen from outside."""
     edges = triangles[:, 1:] - triangles[:, :1]
     normals = 0.5 * np.cross(edges[:, 0], edges[:, 1])
     areas = np.linalg.norm(normals, axis=1)
@@ -253,7 +257,7 @@ def _volumes(triangles: Array, normals: Array, kind: str) -> Array:
 
 
 def _hull(vertices: Array) -> Faces:
-    """Triangles of the convex hull, outsides out."""
+    """Triangles of the convex hull, oriented outwards."""
     try:
         from scipy.spatial import ConvexHull, QhullError
     except ImportError:
@@ -261,7 +265,7 @@ def _hull(vertices: Array) -> Faces:
     try:
         hull = ConvexHull(vertices)
     except (QhullError, ValueError):
-        raise ModelError("its vertices have no convex hull with a volume") from None
+        raise ModelError("the convex hull of its vertices has no volume") from None
     faces: Faces = hull.simplices.astype(np.int64)
     corners = vertices[faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])

@@ -16,14 +16,14 @@ from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_dynamics.structured_text.lexical import BadNumber, near, to_float
 
-MAIN = "main"  # the class of what names none
+MAIN = "main"  # default class of elements without class
 
-_SHORTEST = 1e-14  # MuJoCo's own bound for directions
+_SHORTEST = 1e-14  # MuJoCo's bound for directions
 
 
 @dataclass
 class MjcfSettings:
-    """Settings of a whole document: units of angles, Euler sequence, defaults."""
+    """Settings of a document: units of angles, Euler sequence, default classes."""
 
     degrees: bool = True
     sequence: str = "xyz"
@@ -33,22 +33,22 @@ class MjcfSettings:
     total_mass: float = -1.0
     least_mass: float = 0.0  # of every body [kg]
     least_inertia: float = 0.0  # principal moments of every body [kg m²]
-    balances: bool = False  # whether moments that no body has are made equal
+    balances: bool = False  # balanceinertia: make impossible moments equal
     off: set[str] = field(default_factory=set)  # what <flag> disables
     mesh_folder: str = ""
-    strips_paths: bool = False  # whether meshes are looked up by their files' names alone
+    strips_paths: bool = False  # strippath: use file names of meshes without folders
     defaults: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)  # class -> element -> attributes
     colours: dict[str, tuple[float, ...]] = field(default_factory=dict)  # of materials
     ground_friction: float = 1.0  # MuJoCo's default
     ground_margin: float = 0.0  # [m]
 
     def angle(self, value: float) -> float:
-        """An angle of the file in radians."""
+        """Convert an angle of the file to radians."""
         return float(np.radians(value)) if self.degrees else value
 
 
 class MjcfValues:
-    """Reads the attributes of one element, with the defaults of its class, and reports what it cannot read."""
+    """Reads the attributes of an element with the defaults of its class, and reports problems."""
 
     def __init__(
         self,
@@ -59,15 +59,15 @@ class MjcfValues:
         in_class: str = MAIN,
         family: str | None = None,
     ) -> None:
-        """An element.
+        """Initialize with an element.
 
         Args:
             element: the element.
-            where: what it describes, for messages.
-            sink: where problems go.
-            settings: of the document.
-            in_class: the class of defaults around it.
-            family: the tag under which its defaults stand, if that is another one.
+            where: body, joint or geom, for messages.
+            sink: callback for problems.
+            settings: settings of the document.
+            in_class: default class of the enclosing elements.
+            family: tag of its defaults, if it differs from the element's tag.
         """
         self.element, self.where, self._sink, self._settings = element, where, sink, settings
         name = element.attributes.get("class", in_class)
@@ -77,7 +77,7 @@ class MjcfValues:
             name = MAIN
         defaults: Mapping[str, str] = settings.defaults.get(name, {}).get(family or element.tag, {})
         self._own = {**defaults, **element.attributes}
-        # An orientation of its own stands for that of the class, in whatever notation.
+        # An orientation of the element replaces that of the class, in any notation.
         if any(key in element.attributes for key in _ORIENTATIONS):
             for key in _ORIENTATIONS:
                 if key not in element.attributes:
@@ -89,20 +89,20 @@ class MjcfValues:
         self._sink(Problem(code, self.element.line, self.where, message, fix, self.element.file))
 
     def refuse(self, name: str, fix: str) -> None:
-        """Report an attribute that is not zero and that has no counterpart here."""
+        """Report a nonzero attribute that has no counterpart in models."""
         if self.has(name) and any(value != 0.0 for value in self.numbers(name)):
             self.problem("not-modelled", f"has {name}={self._own[name][:40]!r}, which is not modelled.", fix)
 
     def has(self, name: str) -> bool:
-        """True if the attribute is there, on the element or by default."""
+        """True if the element or its default class has the attribute."""
         return name in self._own
 
     def text(self, name: str, default: str = "") -> str:
-        """An attribute as it is written."""
+        """Return the text of an attribute."""
         return self._own.get(name, default).strip()
 
     def word(self, name: str, default: str, allowed: Sequence[str]) -> str:
-        """One of several words."""
+        """Return one of several keywords."""
         value = self.text(name, default)
         if value in allowed:
             return value
@@ -110,11 +110,11 @@ class MjcfValues:
         return default
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """true or false."""
+        """Return a Boolean attribute."""
         return self.word(name, "true" if default else "false", ("true", "false")) == "true"
 
     def numbers(self, name: str, least: int = 1, most: int = 100) -> Array:
-        """Numbers separated by spaces; as many zeros as are needed after a report."""
+        """Return numbers separated by spaces, or `least` zeros after reporting a problem."""
         text = self._own.get(name, "")
         try:
             values = [to_float(part) for part in text.split()]
@@ -127,15 +127,15 @@ class MjcfValues:
             return np.zeros(least)
 
     def vector(self, name: str, default: Sequence[float]) -> Array:
-        """A vector, or the default."""
+        """Return a vector or the default."""
         return self.numbers(name, len(default), len(default)) if self.has(name) else np.array(default, dtype=float)
 
     def number(self, name: str, default: float) -> float:
-        """A number, or the default."""
+        """Return a number or the default."""
         return float(self.numbers(name, 1, 1)[0]) if self.has(name) else default
 
     def direction(self, name: str, default: Sequence[float]) -> Array:
-        """A vector that is not zero."""
+        """Return a nonzero vector."""
         value = self.vector(name, default)
         if float(np.linalg.norm(value)) < _SHORTEST:
             self.problem("zero-axis", f"has {name} of length zero.", "Give a direction such as 0 0 1.")
@@ -144,11 +144,11 @@ class MjcfValues:
 
     # --- poses --------------------------------------------------------------------------------------------------
     def pose(self) -> Pose:
-        """Position and orientation."""
+        """Read position and orientation."""
         return self.rotation(), self.vector("pos", (0.0, 0.0, 0.0))
 
     def rotation(self) -> Array:
-        """The orientation, in whichever notation it is given."""
+        """Read the orientation in any notation."""
         given = [name for name in _ORIENTATIONS if self.has(name)]
         if len(given) > 1:
             self.problem("two-orientations", f"has both {given[0]!r} and {given[1]!r}.", "Keep one of them.")
@@ -172,7 +172,7 @@ class MjcfValues:
         R: Array = UNIT
         for letter, angle in zip(self._settings.sequence, angles, strict=True):
             turn = about(np.eye(3)["xyz".index(letter.lower())], self._settings.angle(float(angle)))
-            # Small letters turn about the axes that turned before, capital letters about those that stay.
+            # Small letters are rotations about moving axes, capital letters about fixed axes.
             R = product(R, turn) if letter.islower() else product(turn, R)
         return clean_rotation(R)
 
@@ -181,7 +181,7 @@ class MjcfValues:
         x = values[:3] / max(length(values[:3]), _SHORTEST)
         y = values[3:] - x * dot(x, values[3:])
         if length(values[:3]) < _SHORTEST or length(y) < _SHORTEST:
-            self.problem("zero-axis", "has xyaxes that span no plane.", "Give two directions across each other.")
+            self.problem("zero-axis", "has xyaxes that span no plane.", "Give two directions that are not parallel.")
             return UNIT
         y = y / length(y)
         return clean_rotation(np.column_stack([x, y, np.cross(x, y)]))
@@ -191,7 +191,7 @@ class MjcfValues:
 
 
 def rotation_of(quaternion: Array) -> Array:
-    """Rotation of a quaternion w, x, y, z of any length."""
+    """Rotation matrix of a quaternion w, x, y, z of any length."""
     w, x, y, z = quaternion.tolist()
     return UNIT if x == y == z == 0.0 else clean_rotation(np.array(from_quaternion(x, y, z, w)))
 
@@ -202,7 +202,7 @@ _ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
 _LETTERS = set("xyzXYZ")
 _CONSTRAINTS = ("equality", "frictionloss", "limit")
 _PASSIVE = ("spring", "damper")
-ACTUATOR = "actuator"  # family of defaults: those of <general> are those of <motor>, <position>, ... of the class
+ACTUATOR = "actuator"  # <general>, <motor>, <position>, ... of a class share their defaults
 _FAMILIES = dict.fromkeys(
     (
         *("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "pid"),
@@ -214,7 +214,7 @@ _FLAGS = {"constraint": _CONSTRAINTS, "passive": _PASSIVE, **{name: (name,) for 
 
 
 def read_settings(root: Element, robot: Description, sink: Sink) -> MjcfSettings:
-    """Settings of a document; gravity goes to the robot."""
+    """Read the settings of a document; gravity is stored in the description."""
     settings = MjcfSettings()
     settings.defaults[MAIN] = {}
     for element in root.all("compiler"):
@@ -250,7 +250,7 @@ def _read_compiler(values: MjcfValues, settings: MjcfSettings) -> None:
     if values.flag("alignfree"):
         values.problem("not-modelled", "has alignfree, which moves the frames of free bodies.", "Set it to false.")
     if values.text("coordinate", "local") != "local":
-        values.problem("not-modelled", "has global coordinates.", "Save the model anew with a newer MuJoCo.")
+        values.problem("not-modelled", "has global coordinates.", "Convert the model with a newer MuJoCo.")
 
 
 def _read_option(values: MjcfValues, settings: MjcfSettings, robot: Description) -> None:
@@ -258,24 +258,22 @@ def _read_option(values: MjcfValues, settings: MjcfSettings, robot: Description)
         x, y, z = values.vector("gravity", (0.0, 0.0, -9.81)).tolist()
         robot.gravity = (x, y, z)
     for name in ("density", "viscosity", "wind"):
-        values.refuse(name, "There is no fluid here: set it to zero.")
+        values.refuse(name, "Set it to zero; fluids are not modelled.")
     for flag in values.element.all("flag"):
         off = {name for name, value in flag.attributes.items() if value.strip() == "disable"}
         settings.off |= {one for name in off for one in _FLAGS.get(name, ())}
         if "gravity" in off:
             robot.gravity = (0.0, 0.0, 0.0)
     if settings.off:
-        robot.notes.append(
-            f"<flag> disables {', '.join(sorted(settings.off))}: what the file has of these is left out."
-        )
+        robot.notes.append(f"<flag> disables {', '.join(sorted(settings.off))}, which are left out.")
 
 
 def _read_default(element: Element, parent: str, settings: MjcfSettings, sink: Sink, is_top: bool = False) -> None:
-    """A class has what its parent has, but for what it says itself."""
+    """Read a default class, which inherits from its parent class."""
     name = element.attributes.get("class", MAIN if is_top else "").strip()
     if not name or (name in settings.defaults and not is_top):
         message = f"its class {name!r} is defined twice." if name else "it has no class."
-        sink(Problem("class", element.line, "<default>", message, 'Give each its own class="...".', element.file))
+        sink(Problem("class", element.line, "<default>", message, 'Give each a unique class="...".', element.file))
         return
     inherited = settings.defaults.get(parent, {})
     own = settings.defaults.setdefault(name, {tag: dict(values) for tag, values in inherited.items()})
