@@ -113,7 +113,7 @@ def _of_loops(dynamics: Dynamics, quantity: str, coordinates: Coordinates) -> Qu
         text = f"model {dynamics.model.name!r} has no loops and no {quantity}."
         raise InputError(text, field=quantity, value=dynamics.model.name, allowed="a model with loops")
     if quantity == "tangent_map":
-        found = tangent_map_quantity(dynamics, coordinates)
+        found = tangent_map_quantity(dynamics.constraints, coordinates)
         if found is None:
             text = f"the tangent map of model {dynamics.model.name!r} is only available numerically."
             raise InputError(text, field="tangent_map", value=dynamics.model.name)

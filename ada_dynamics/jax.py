@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.ambient import ambient_of
+from ada_dynamics.dynamics.computation import ambient_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.extras import how_to_install
 

@@ -7,16 +7,11 @@ length of quaternions. A change dq corresponds to the velocity (NᵀN)⁻¹ Nᵀ
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.kernels import Kernels
-
-if TYPE_CHECKING:
-    from ada_dynamics.dynamics.computation import Computation
 
 
 class Ambient:
@@ -53,10 +48,3 @@ class Ambient:
         kernel = self._kernels.get("position map", lambda: quantities.position_map(self._kernels.model.tree))
         run = kernel.single if q.ndim == 1 else kernel.batch
         return np.asarray(run(np.ascontiguousarray(q)))
-
-
-def ambient_of(dynamics: Computation) -> Ambient:
-    """The conversion for a model, created once."""
-    if dynamics._ambient is None:
-        dynamics._ambient = Ambient(dynamics._kernels)
-    return dynamics._ambient

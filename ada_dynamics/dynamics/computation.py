@@ -261,6 +261,13 @@ def kernels_of(dynamics: Computation) -> Kernels:
     return dynamics._kernels
 
 
+def ambient_of(dynamics: Computation) -> Ambient:
+    """Conversion between velocities and changes of q, created once."""
+    if dynamics._ambient is None:
+        dynamics._ambient = Ambient(dynamics._kernels)
+    return dynamics._ambient
+
+
 def options_of(dynamics: Computation) -> dict[str, object]:
     """The arguments that a `Dynamics` was created with."""
     return dict(dynamics._options)

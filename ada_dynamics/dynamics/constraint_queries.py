@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,9 +19,6 @@ from ada_dynamics.dynamics.arguments import as_array, common_batch
 from ada_dynamics.dynamics.computation import QueryGroup
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.errors import InputError
-
-if TYPE_CHECKING:
-    from ada_dynamics.dynamics.motion_queries import MotionQueries
 
 _CHUNK = 1024  # states whose matrices are in memory at the same time
 
@@ -296,14 +293,14 @@ def _in_parts(inputs: Sequence[Array], is_batch: bool, compute: Callable[..., tu
 
 
 def state_map_and_nearness(
-    dynamics: MotionQueries, q: ArrayLike, v: ArrayLike, coordinates: Coordinates = INDEPENDENT
+    constraints: ConstraintQueries, q: ArrayLike, v: ArrayLike, coordinates: Coordinates = INDEPENDENT
 ) -> tuple[Array, NDArray[np.bool_]]:
     """`ConstraintQueries.state_map`, and the states near a singular configuration, whose derivatives may be inexact."""
-    return dynamics.constraints._state_map_and_nearness(q, v, coordinates)
+    return constraints._state_map_and_nearness(q, v, coordinates)
 
 
 def warn_if_digits_are_lost(
-    dynamics: MotionQueries,
+    constraints: ConstraintQueries,
     what: str,
     q: Array,
     is_near: NDArray[np.bool_],
@@ -312,15 +309,17 @@ def warn_if_digits_are_lost(
     """Warn of results next to a singular configuration, see `lost_digits`.
 
     Args:
-        dynamics: of the model.
+        constraints: of the model.
         what: name of the result.
         q: configurations, one or a batch.
         is_near: those that are checked.
         result: of one state, by its index, in a configuration that may be another one.
     """
-    dynamics.constraints._warn_if_digits_are_lost(what, q, is_near, result)
+    constraints._warn_if_digits_are_lost(what, q, is_near, result)
 
 
-def tangent_map_quantity(dynamics: MotionQueries, coordinates: Coordinates = INDEPENDENT) -> quantities.Quantity | None:
+def tangent_map_quantity(
+    constraints: ConstraintQueries, coordinates: Coordinates = INDEPENDENT
+) -> quantities.Quantity | None:
     """The quantity behind `tangent_map`; None if it has no compiled form."""
-    return dynamics.constraints._map_quantity(dynamics.constraints.indices(coordinates))
+    return constraints._map_quantity(constraints.indices(coordinates))

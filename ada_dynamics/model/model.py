@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import count
 from typing import NoReturn
 
 import numpy as np
@@ -19,6 +20,7 @@ from ada_dynamics.model.elements import Joint, Link, LoopJoint, read_only
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.model.tree_builder import build_tree
+from ada_dynamics.spatial.orientation import pose_of
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s²]
 
@@ -279,9 +281,21 @@ class Model(NotebookDisplay):
         Raises:
             InputError: a link has that name already, or the link is unknown.
         """
-        from ada_dynamics.model.edit.small import with_frame
-
-        return with_frame(self, name, link, xyz, rpy)
+        if link not in self.links:
+            raise unknown_name("link", link, self.links)
+        if name in self.links:
+            message = f"model {self.name!r} has a link {name!r} already; use another name."
+            raise InputError(message, field="name", value=name)
+        pose = pose_of(xyz, rpy)
+        if not np.isfinite(pose).all():
+            raise InputError(f"frame {name!r}: xyz and rpy must be finite.", field="xyz", allowed="finite")
+        joints = list(self.joints.values())
+        place = next((k for k, joint in enumerate(joints, 1) if joint.child == link), 0)
+        own = next(n for n in (f"{name}{'_' * k}joint" for k in count(1)) if n not in self.joints)
+        xyz, rotation = read_only(pose[:3, 3]), read_only(pose[:3, :3])
+        joints.insert(place, Joint(own, "fixed", link, name, xyz, rotation).sealed())
+        links = [*self.links.values(), Link(name, has_inertial=False).sealed()]
+        return Model(self.name, self.root, links, joints, self.gravity, None, [*self.loops.values()], self.actuated)
 
     def as_positions(self, q: ArrayLike, name: str = "q") -> Array:
         """Convert an argument to a configuration (nq,); InputError names the argument if it is invalid."""

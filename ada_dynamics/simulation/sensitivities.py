@@ -169,13 +169,13 @@ class Steps:
             return found
         dynamics, nq, kept = self.system.dynamics, self.model.nq, self.kept(coordinates)
         q, v = map(np.ascontiguousarray, np.split(X, [nq], axis=1))
-        changes, is_near = state_map_and_nearness(dynamics, q, v, coordinates)
+        changes, is_near = state_map_and_nearness(dynamics.constraints, q, v, coordinates)
 
         def result(i: int, q: Array) -> tuple[Array]:
             return (found.A[i][kept] @ dynamics.constraints.state_map(q, v[i], coordinates),)
 
         if is_near.any():
-            warn_if_digits_are_lost(dynamics, "derivatives of steps", q, is_near, result)
+            warn_if_digits_are_lost(dynamics.constraints, "derivatives of steps", q, is_near, result)
         return Linear(found.after, found.A[:, kept] @ changes, found.B[:, kept], found.P[:, kept])
 
     def kept(self, coordinates: Coordinates) -> list[int]:

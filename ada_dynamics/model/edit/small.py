@@ -5,13 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from numpy.typing import ArrayLike
-
-from ada_dynamics.errors import InputError, WrongTypeError, unknown_name
+from ada_dynamics.errors import WrongTypeError, unknown_name
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.elements import Joint, Link, LoopJoint
 from ada_dynamics.model.model import Model
-from ada_dynamics.spatial.orientation import pose_of
 
 
 def with_gravity(model: Model, gravity: Sequence[float]) -> Model:
@@ -48,23 +45,6 @@ def with_parts(model: Model, *changed: Link | Joint | LoopJoint) -> Model:
             raise WrongTypeError(
                 f"part is {part!r:.100}; it must be a Link, Joint or LoopJoint, such as model.links has."
             )
-    return parts.build()
-
-
-def with_frame(model: Model, name: str, link: str, xyz: ArrayLike, rpy: ArrayLike) -> Model:
-    """Return the model with a named frame: a link without mass on a fixed joint. See `Model.add_frame`."""
-    parts = Parts.of(model)
-    if link not in parts.links:
-        raise unknown_name("link", link, parts.links)
-    if name in parts.links:
-        raise InputError(
-            f"model {model.name!r} has a link {name!r} already; use another name.", field="name", value=name
-        )
-    pose = pose_of(xyz, rpy)
-    parts.name_actuated(model.actuated)
-    joint = parts.unused(f"{name}_joint")
-    parts.links[name] = Link(name, has_inertial=False)
-    parts.joints[joint] = Joint(joint, "fixed", link, name, xyz=pose[:3, 3], rotation=pose[:3, :3])
     return parts.build()
 
 

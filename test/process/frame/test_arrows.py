@@ -22,7 +22,7 @@ LAZY = "ada_dynamics.gpu"
 CIRCLES = {
     *("ada_dynamics.model.bounds", "ada_dynamics.model.model"),
     *(f"ada_dynamics.dynamics.{name}" for name in ("closed", "closed_efforts", "kernels", "loop_wrenches")),
-    *(f"ada_dynamics.dynamics.{name}" for name in ("compiled_method", "computation", "geometry", "parameter_queries")),
+    *(f"ada_dynamics.dynamics.{name}" for name in ("compiled_method", "computation")),
     "ada_dynamics.simulation.log",
     *(f"ada_dynamics.simulation.record.{name}" for name in ("content", "csv_table", "mcap_reading", "npz", "reading")),
     *(f"ada_dynamics.simulation.record.{name}" for name in ("recorder", "viewer_topics")),

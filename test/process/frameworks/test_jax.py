@@ -10,7 +10,7 @@ from random_trees import sprung_chain
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics.ambient import ambient_of
+from ada_dynamics.dynamics.computation import ambient_of
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 jax.config.update("jax_enable_x64", True)

@@ -9,7 +9,7 @@ from framework_states import states
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics.ambient import ambient_of
+from ada_dynamics.dynamics.computation import ambient_of
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 import ada_dynamics.torch as adapter  # noqa: E402

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics.ambient import ambient_of
+from ada_dynamics.dynamics.computation import ambient_of
 
 Array = Any
 H = 1e-6  # of central differences: 1e-12 of truncation, 1e-10 of rounding

@@ -139,7 +139,7 @@ def test_a_model_without_loops_has_nothing_to_report_of_them() -> None:
     )
     assert dynamics.constraints.jacobian(q[0]).shape == (0, 3) and dynamics.constraints.branch_directions(q[0]) == []
     np.testing.assert_array_equal(dynamics.project_to_constraints(q, v)[1], v)
-    assert tangent_map_quantity(ada.Dynamics(model)) is None
+    assert tangent_map_quantity(ada.Dynamics(model).constraints) is None
 
 
 def test_wrenches_of_tree_joints_are_made_of_multipliers_and_efforts() -> None:
