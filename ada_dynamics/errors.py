@@ -225,7 +225,7 @@ class LostDigitsWarning(LoopWarning):
         self.error = error
 
 
-class UnexplainedMotionWarning(UserWarning):
+class IntegrationAccuracyWarning(UserWarning):
     """Simulated motion that is inconsistent with its accelerations; the message names the step and the joint."""
 
 

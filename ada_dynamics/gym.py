@@ -64,7 +64,7 @@ class MechanismVectorEnv(VectorEnv, ABC):  # type: ignore[misc]
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self._rngs = [np.random.default_rng(i) for i in range(num_envs)]
-        self.motions = self.sim.motions(np.tile(self.home, (num_envs, 1)))
+        self.batch = self.sim.batch(np.tile(self.home, (num_envs, 1)))
         self._episode_steps, self._ended = np.zeros(num_envs, dtype=int), np.zeros(num_envs, dtype=bool)
         self._tau = np.zeros((num_envs, self.model.nv))
         self.setup()
@@ -111,11 +111,11 @@ class MechanismVectorEnv(VectorEnv, ABC):  # type: ignore[misc]
         given = np.minimum(np.maximum(given, -1.0), 1.0)  # np.clip takes three times as long
         begun = self._ended.nonzero()[0]
         self._tau[:, self.motors] = self.bias_effort + self.effort_limit * given
-        self.motions.run(self.steps, self._tau)
+        self.batch.run(self.steps, self._tau)
         self._episode_steps += 1
-        lost = self.motions.is_lost.nonzero()[0]
+        lost = self.batch.has_failed.nonzero()[0]
         if len(lost):
-            self.motions.place(lost, np.tile(self.home, (len(lost), 1)))
+            self.batch.reset(lost, np.tile(self.home, (len(lost), 1)))
         self.update()
         rewards, failed = self.evaluate(given)
         rewards[lost], failed[lost] = -1.0, True
@@ -127,7 +127,7 @@ class MechanismVectorEnv(VectorEnv, ABC):  # type: ignore[misc]
         return self.observe(), rewards, failed, truncated, {}
 
     def _restart(self, which: NDArray[np.intp]) -> None:
-        self.motions.place(which, np.array([self.initial_configuration(int(i), self._rngs[i]) for i in which]))
+        self.batch.reset(which, np.array([self.initial_configuration(int(i), self._rngs[i]) for i in which]))
         self._episode_steps[which], self._ended[which] = 0, False
         self.update()
 
@@ -155,7 +155,7 @@ class FiveBarReach(MechanismVectorEnv):
 
     def tips(self) -> Array:
         """Positions of the tips, x and z, (N, 2) [m]."""
-        rods = stacked_poses(self.dynamics, self.motions.q)[:, self.rod, ::2]
+        rods = self.dynamics.stacked_poses(self.batch.q)[:, self.rod, ::2]
         return np.asarray(rods[..., 3] + self._length * rods[..., 2])
 
     def update(self) -> None:
@@ -165,8 +165,8 @@ class FiveBarReach(MechanismVectorEnv):
 
     def observe(self) -> Array:
         """Angles and velocities of the motors, position of the tip, and vector to the goal."""
-        motions, motors = self.motions, self.motors
-        return np.concatenate([motions.q[:, motors], 0.1 * motions.v[:, motors], self._tips, self._error], axis=1)
+        batch, motors = self.batch, self.motors
+        return np.concatenate([batch.q[:, motors], 0.1 * batch.v[:, motors], self._tips, self._error], axis=1)
 
     def evaluate(self, action: Array) -> tuple[Array, Flags]:
         """Negative distance [m] minus an effort penalty; no failures."""
@@ -209,13 +209,13 @@ class StewartBalance(MechanismVectorEnv):
 
     def observe(self) -> Array:
         """Lengths relative to home and velocities of the legs, tilt of the pole and its rate."""
-        q, v = self.motions.q, self.motions.v
+        q, v = self.batch.q, self.batch.v
         lengths = 10.0 * (q[:, self._legs] - self.home[self._legs])
         return np.concatenate([lengths, v[:, self.motors], q[:, self._pole], v[:, self._pole_speed]], axis=1)
 
     def evaluate(self, action: Array) -> tuple[Array, Flags]:
         """1 per action with an upright pole, minus an effort penalty; a large tilt is a failure."""
-        fallen = np.abs(self.motions.q[:, self._pole]).max(axis=1) > self.max_tilt
+        fallen = np.abs(self.batch.q[:, self._pole]).max(axis=1) > self.max_tilt
         return 1.0 - 1e-3 * (action * action).sum(axis=1) - fallen, fallen
 
 

@@ -28,7 +28,10 @@ from ada_dynamics.model.joints import Spherical, SphericalEuler
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.turns import Turns
 from ada_dynamics.simulation import Simulation
-from ada_dynamics.simulation.consistent import ConsistentMotion, march
+from ada_dynamics.simulation.singularity_consistent import (
+    SingularityConsistentTrajectory,
+    integrate_singularity_consistent,
+)
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 
@@ -122,9 +125,9 @@ def by_consistent(rig: Rig, steps: int) -> End:
     return End(motion.twin_positions()[-1], motion.w[-1], len(motion.t) - 1)
 
 
-def consistent_motion(rig: Rig, step: float) -> ConsistentMotion:
+def consistent_motion(rig: Rig, step: float) -> SingularityConsistentTrajectory:
     """The whole motion by the method."""
-    return march(rig.euler, _ZYZ.read(rig.q), rig.w, DURATION, step)
+    return integrate_singularity_consistent(rig.euler, _ZYZ.read(rig.q), rig.w, DURATION, step)
 
 
 def by_damped(rig: Rig, steps: int) -> End:
@@ -240,11 +243,11 @@ def spherical_joints(scenario: Scenario, output: Path, progress: Progress) -> Ou
     return outcome
 
 
-def _head_on() -> ConsistentMotion:
+def _head_on() -> SingularityConsistentTrajectory:
     """A turn about the second axis alone, straight into the lock: in 0.5 s, if time went on."""
     model = Builder("top").link("base").link("top", 1.0, inertia=(0.1, 0.1, 0.1))
     built = model.joint("ball", SphericalEuler.kind, "base", "top").build(gravity=(0.0, 0.0, 0.0))
-    return march(built, [0.3, 0.5, 0.0], [0.0, -1.0, 0.0], DURATION, 0.05, most_steps=1000)
+    return integrate_singularity_consistent(built, [0.3, 0.5, 0.0], [0.0, -1.0, 0.0], DURATION, 0.05, most_steps=1000)
 
 
 class LimitsFound(NamedTuple):
@@ -289,7 +292,11 @@ def _table(needed: dict[str, list[float]], off: dict[str, list[float]], energy: 
 
 
 def _figure(
-    rig: Rig, motion: ConsistentMotion, needed: dict[str, list[float]], off: dict[str, list[float]], path: Path
+    rig: Rig,
+    motion: SingularityConsistentTrajectory,
+    needed: dict[str, list[float]],
+    off: dict[str, list[float]],
+    path: Path,
 ) -> Path:
     from ada_dynamics.drawing.panels import Panel
     from ada_dynamics.drawing.plots import figure_of

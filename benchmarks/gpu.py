@@ -169,7 +169,7 @@ def steps(report: Report, device: str, states: int, seconds: float, robots: Sequ
     for robot in robots:
         sim = gpu_code.simulation(robot)
         q, v, _ = states_of(robot, states)
-        motions = DeviceRollout(sim.motion, np.concatenate([q, v], axis=1), np.zeros(sim.model.nv), device)
+        motions = DeviceRollout(sim.context, np.concatenate([q, v], axis=1), np.zeros(sim.model.nv), device)
         rate = states_per_second(lambda: motions.run(1), lambda: motions.device.wait(0), states, seconds)  # noqa: B023
         rows.append([robot, rate / 1e9, motions.cpu_steps])
         if robot == "pa10" and isinstance(motions.device, Gpu):
@@ -237,7 +237,7 @@ def peers(report: Report, device: str, states: int, seconds: float, robots: Sequ
     for robot in robots:
         sim = gpu_code.simulation(robot)
         q, v, tau = (0.0 * x if i else x for i, x in enumerate(states_of(robot, states)))
-        motions = DeviceRollout(sim.motion, np.concatenate([q, v], axis=1), tau[0], device)
+        motions = DeviceRollout(sim.context, np.concatenate([q, v], axis=1), tau[0], device)
         motions.run(PEER_STEPS)
         expected = motions.x.numpy()[:fewer, : sim.model.nq]
         ours = states_per_second(lambda: motions.run(1), lambda: motions.device.wait(0), states, seconds)  # noqa: B023

@@ -106,7 +106,7 @@ def dynamics(robot: str) -> DeviceDynamics:
 def kernel(robot: str, quantity: str, bits: int) -> ThreadKernel:
     """A kernel of the table."""
     if quantity == STEP:
-        return step_kernel(simulation(robot).motion, dynamics(robot).device)
+        return step_kernel(simulation(robot).context, dynamics(robot).device)
     if quantity == ROBUST:
         found = dynamics(robot).thread_kernel("forward", bits=bits).robust
         assert found is not None

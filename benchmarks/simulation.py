@@ -82,7 +82,7 @@ def _rows(label: str) -> str:
 
 def _ours(sim: Simulation, steps: int) -> list[Contender]:
     """The compiled loop by itself, and `run`."""
-    stepper = sim.motion.stepper
+    stepper = sim.context.integrator
     names = {"s": stepper, "x": stepper.x, "h": STEP, "n": steps, "sim": sim, "T": steps * STEP}
     label = _label(sim.method.name)
     return [

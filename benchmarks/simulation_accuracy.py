@@ -52,7 +52,7 @@ def run(report: Report, plan: Plan, quick: bool) -> None:
         if found is not None:
             tolerance, error = found
             sim = _ours(model, q, tolerance)
-            evaluations = 12 * (sim.motion.stepper.counts.steps + sim.motion.stepper.counts.refused)
+            evaluations = 12 * (sim.context.integrator.counts.steps + sim.context.integrator.counts.refused)
             rows.append([OURS, tolerance, error, evaluations])
             contenders.append(Contender(OURS, "sim.reset(); sim.step()", {"sim": sim}))
         for method in SCIPY[:1] if quick else SCIPY:

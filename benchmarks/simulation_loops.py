@@ -115,7 +115,7 @@ def _ours(model: ada.Model, q: Array, integrator: IntegratorName, steps: int) ->
     setting = f"1e-13, a row every {rows} ms" if adaptive else ""
     row = _judged(_label(integrator), setting, model, np.hstack([log.q, log.v])[1:], q)
     sim.reset()
-    names = {"s": sim.motion.stepper, "x": sim.motion.stepper.x, "h": STEP, "n": TIMED}
+    names = {"s": sim.context.integrator, "x": sim.context.integrator.x, "h": STEP, "n": TIMED}
     if adaptive:
         call = f"s.restart(x); s.march_adaptively(0.0, 0, n // {rows}, {rows} * h)"
     else:

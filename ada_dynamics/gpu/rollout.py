@@ -19,14 +19,14 @@ from ada_dynamics.gpu.batch_dynamics import applied, device_of
 from ada_dynamics.gpu.kernels import ThreadKernel, launch, put_rows, rows_of
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.jit.integrator import IntegratorState
+from ada_dynamics.simulation.context import SimulationContext
+from ada_dynamics.simulation.executors import NumpyExecutor
+from ada_dynamics.simulation.integrator import FAILURES, Integrator
 from ada_dynamics.simulation.methods import Method
-from ada_dynamics.simulation.motion import Motion
-from ada_dynamics.simulation.number_march import NumberMarch
-from ada_dynamics.simulation.stepper import LOST, Stepper
 from ada_dynamics.simulation.system import System
 
 Vector = Sequence[Any]
-_KERNELS: WeakKeyDictionary[Motion, dict[str, ThreadKernel]] = WeakKeyDictionary()  # by device name
+_KERNELS: WeakKeyDictionary[SimulationContext, dict[str, ThreadKernel]] = WeakKeyDictionary()  # by device name
 
 
 def step_quantity(system: System, method: Method, h: float) -> Quantity:
@@ -49,28 +49,28 @@ def step_quantity(system: System, method: Method, h: float) -> Quantity:
             return Traced({"next": list(run(system.step, x=x, u=u, t=[0.0]))}, guards)
         s = IntegratorState(n=size, used=size, stages=method.stages, every=1, h=h)
         rate: Callable[..., Any] = lambda state, t: run(system.rate, x=list(state), u=u, t=[t])  # noqa: E731
-        march = NumberMarch(s, _objects(x), method.table(), rate, None if settle is None else settled)
-        march.step()
-        return Traced({"next": list(march.x)}, guards)
+        executor = NumpyExecutor(s, _objects(x), method.table(), rate, None if settle is None else settled)
+        executor.step()
+        return Traced({"next": list(executor.x)}, guards)
 
     name = f"step_{method.name}"
     inputs = {"x": size, "u": system.equations.input_size}
     return Quantity(name, inputs, {"next": (size,)}, lambda: trace(name, inputs, body, ("next",)))
 
 
-def step_kernel(motion: Motion, device: Device) -> ThreadKernel:
+def step_kernel(context: SimulationContext, device: Device) -> ThreadKernel:
     """Kernel of the time step of a simulation; cached."""
-    kept = _KERNELS.setdefault(motion, {})
+    kept = _KERNELS.setdefault(context, {})
     if device.name not in kept:
-        kept[device.name] = _step_kernel(motion, device)
+        kept[device.name] = _step_kernel(context, device)
     return kept[device.name]
 
 
-def _step_kernel(motion: Motion, device: Device) -> ThreadKernel:
-    system, method = motion.system, motion.method
+def _step_kernel(context: SimulationContext, device: Device) -> ThreadKernel:
+    system, method = context.system, context.method
     robust = system.robust()
-    after = None if robust is None else _kernel_of(robust, method, motion.step, device, over=64)
-    return _kernel_of(system, method, motion.step, device, robust=after)
+    after = None if robust is None else _kernel_of(robust, method, context.step, device, over=64)
+    return _kernel_of(system, method, context.step, device, robust=after)
 
 
 def _kernel_of(system: System, method: Method, h: float, device: Device, **more: Any) -> ThreadKernel:
@@ -101,31 +101,31 @@ class DeviceRollout:
         cpu_steps: number of time steps of single states that were computed on the CPU.
     """
 
-    def __init__(self, motion: Motion, starts: Array, efforts: ArrayLike, device: str) -> None:
+    def __init__(self, context: SimulationContext, starts: Array, efforts: ArrayLike, device: str) -> None:
         """Initialize the states.
 
         Args:
-            motion: motion of a simulation.
+            context: context of a simulation.
             starts: initial states (N, nq + nv) that satisfy the loop constraints.
             efforts: constant joint torques, (nv,) or (N, nv).
             device: name of the device.
         """
-        system, method = motion.system, motion.method
-        _refuse(motion)
+        system, method = context.system, context.method
+        _refuse(context)
         self.device = device_of(device)
-        self.cpu_steps, self._motion = 0, motion
-        self._stepper = Stepper(system, method, motion.stepper.tolerance)
-        self.kernel = step_kernel(motion, self.device)
+        self.cpu_steps, self._context = 0, context
+        self._integrator = Integrator(system, method, context.integrator.tolerance)
+        self.kernel = step_kernel(context, self.device)
         tau = np.atleast_2d(np.asarray(efforts, dtype=np.float64))
         tau = tau if tau.strides[0] else tau[:1]  # a broadcast row
-        inputs = np.array([system.inputs(row, h=motion.step) for row in tau])
+        inputs = np.array([system.inputs(row, h=context.step) for row in tau])
         inputs = np.array(np.broadcast_to(inputs, (len(starts), inputs.shape[1])))
         chosen = system.chosen(starts)
         if chosen is not None:
             inputs[:, system.equations.chosen] = chosen
         self._u = self._placed(inputs)
         self.x, self._next = self._placed(starts), self._placed(starts)
-        self._is_lost = np.zeros(len(starts), dtype=bool)
+        self._has_failed = np.zeros(len(starts), dtype=bool)
 
     def _placed(self, rows: Array) -> DeviceArray:
         found = DeviceArray.empty(self.device, rows.shape, np.dtype(np.float64), True, 0)
@@ -140,7 +140,7 @@ class DeviceRollout:
             arrays = {"x": self.x.view("x"), "u": self._u.view("u")}
             _, rejected = launch(self.kernel, arrays, [self._next.view("next")], 0)
             rows = rejected.rows()
-            rows = rows[~self._is_lost[rows]]  # lost states are NaN and always rejected
+            rows = rows[~self._has_failed[rows]]  # lost states are NaN and always rejected
             if len(rows):
                 self._step_on_cpu(rows)
             self.x, self._next = self._next, self.x
@@ -150,21 +150,21 @@ class DeviceRollout:
         states: Array = np.asarray(rows_of(self.device, self.x.view("x"), rows, 0), dtype=np.float64)
         inputs: Array = np.asarray(rows_of(self.device, self._u.view("u"), rows, 0), dtype=np.float64)
         for row, state, u in zip(rows, states, inputs, strict=True):
-            self._stepper.restart(state, u)
+            self._integrator.restart(state, u)
             try:
-                self._stepper.march(0.0, 0, 1, self._motion.step, 0)
-                state[:], u[:] = self._stepper.x, self._stepper.u
-            except LOST:
-                state[:], self._is_lost[row] = np.nan, True
+                self._integrator.advance(0.0, 0, 1, self._context.step, 0)
+                state[:], u[:] = self._integrator.x, self._integrator.u
+            except FAILURES:
+                state[:], self._has_failed[row] = np.nan, True
         put_rows(self.device, self._next, rows, states, 0)
-        if self._motion.system.equations.following:
+        if self._context.system.equations.following:
             put_rows(self.device, self._u, rows, inputs, 0)
         self.cpu_steps += len(rows)
 
 
-def _refuse(motion: Motion) -> None:
+def _refuse(context: SimulationContext) -> None:
     """Raise InputError unless a time step is a function of the state and constant torques."""
-    system, method = motion.system, motion.method
+    system, method = context.system, context.method
     why = ""
     if method.is_adaptive:
         why = f"integrator {method.name!r} has adaptive steps; use rk4, rkf45 or semi_implicit"

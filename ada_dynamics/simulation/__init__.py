@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from ada_dynamics.contact.material import Material
     from ada_dynamics.contact.stops import JointStops
     from ada_dynamics.simulation.control import CompiledController, ControllerError
-    from ada_dynamics.simulation.defaults import Scene, scene_for
     from ada_dynamics.simulation.events import Event, at_limits
+    from ada_dynamics.simulation.executors import IntegrationError
     from ada_dynamics.simulation.log import EventRecord, Log
-    from ada_dynamics.simulation.number_march import MotionError
     from ada_dynamics.simulation.profiles import WrenchProfile, constant, half_sine, rectangle, table
+    from ada_dynamics.simulation.scene import Scene, scene_for
     from ada_dynamics.simulation.servos import JointServos
     from ada_dynamics.simulation.simulation import Simulation
 
@@ -33,15 +33,15 @@ _HOMES = {
     "JointStops": "ada_dynamics.contact.stops",
     "Log": "ada_dynamics.simulation.log",
     "Material": "ada_dynamics.contact.material",
-    "MotionError": "ada_dynamics.simulation.number_march",
-    "Scene": "ada_dynamics.simulation.defaults",
+    "IntegrationError": "ada_dynamics.simulation.executors",
+    "Scene": "ada_dynamics.simulation.scene",
     "Simulation": "ada_dynamics.simulation.simulation",
     "WrenchProfile": "ada_dynamics.simulation.profiles",
     "at_limits": "ada_dynamics.simulation.events",
     "constant": "ada_dynamics.simulation.profiles",
     "half_sine": "ada_dynamics.simulation.profiles",
     "rectangle": "ada_dynamics.simulation.profiles",
-    "scene_for": "ada_dynamics.simulation.defaults",
+    "scene_for": "ada_dynamics.simulation.scene",
     "table": "ada_dynamics.simulation.profiles",
 }
 
@@ -55,11 +55,11 @@ __all__ = [
     "Event",
     "EventRecord",
     "Ground",
+    "IntegrationError",
     "JointServos",
     "JointStops",
     "Log",
     "Material",
-    "MotionError",
     "Scene",
     "Simulation",
     "WrenchProfile",

@@ -17,14 +17,13 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
-from ada_dynamics.simulation.number_march import MotionError
-from ada_dynamics.simulation.sensitivities import Linear, Steps
+from ada_dynamics.simulation.executors import IntegrationError, KernelExecutor, StepKernels
+from ada_dynamics.simulation.linearization import LinearizedSteps, LinearMap
 
 KEPT = 64  # steps between two checkpoints at least
 
 
-class MotionGradient(NamedTuple):
+class TrajectoryGradient(NamedTuple):
     """Gradient of a number that depends on a motion: by its start, by the efforts, and by parameters."""
 
     dq: Array  # (nv,), per velocity
@@ -33,10 +32,10 @@ class MotionGradient(NamedTuple):
     dp: Array  # (parameters,)
 
 
-class RecordedMotion:
+class RecordedTrajectory:
     """A motion by rows: the states where efforts begin to act, and the last one."""
 
-    def __init__(self, steps: Steps, start: Array, tau: Array, hold: int, t: float) -> None:
+    def __init__(self, steps: LinearizedSteps, start: Array, tau: Array, hold: int, t: float) -> None:
         """March.
 
         Args:
@@ -54,38 +53,38 @@ class RecordedMotion:
         self._u = steps.inputs(start[None], tau[:1]).repeat(len(tau) * self._rows_each, axis=0)
         self._u[:, : steps.model.nv] = tau.repeat(self._rows_each, axis=0)
         self._apart = max(KEPT, isqrt(len(self._u) * self._hold))
-        self._rows, self._checkpoints = self._march(start)
+        self._rows, self._checkpoints = self._advance(start)
 
     @property
     def states(self) -> Array:
         """Where each row of efforts begins to act, and at the end."""
         return self._rows[:: self._rows_each, : self._steps.system.size]
 
-    def linear(self) -> Linear:
+    def linear(self) -> LinearMap:
         """How each state changes with the one before and with the efforts between."""
         own, each = self._steps, self._rows_each
         found = own.derivatives(self._rows[:-1, : own.system.size], self._u, self._hold, self._origin, self._hold)
-        parts = [Linear(*(x[i::each] for x in found)) for i in range(each)]
-        return reduce(Linear.then, parts)
+        parts = [LinearMap(*(x[i::each] for x in found)) for i in range(each)]
+        return reduce(LinearMap.then, parts)
 
-    def gradient(self, by_q: ArrayLike | None = None, by_v: ArrayLike | None = None) -> MotionGradient:
+    def gradient(self, by_q: ArrayLike | None = None, by_v: ArrayLike | None = None) -> TrajectoryGradient:
         """See `DerivativesOfMotion.rollout_vjp`."""
         own, nv = self._steps, self._steps.model.nv
         weights = self._weights(by_q, by_v)
-        march, by_x = self._marching(own.backward, self._u), weights[-1].copy()
-        by_u = np.zeros((len(self._u), march.inputs))
+        executor, by_x = self._executor(own.backward, self._u), weights[-1].copy()
+        by_u = np.zeros((len(self._u), executor.inputs))
         end = len(self._u) * self._hold
         for first, state in reversed(self._checkpoints):
-            march.x = state
+            executor.x = state
             added = np.zeros((end - first, *by_x.shape))
             here = range(-(-first // self._hold), -(-end // self._hold))
             added[[row * self._hold - first for row in here]] = weights[here.start : here.stop]
-            if not march.backwards(first, end - first, by_x, by_u, added):
-                raise MotionError(f"the gradient of the motion of model {own.model.name!r} is not finite.")
+            if not executor.adjoint(first, end - first, by_x, by_u, added):
+                raise IntegrationError(f"the gradient of the motion of model {own.model.name!r} is not finite.")
             end = first
         dq, dv = np.split(own.tangents.basis(self.states[:1])[0].T @ by_x[: own.system.size], 2)
         du = by_u[:, :nv].reshape(-1, self._rows_each, nv).sum(axis=1)
-        return MotionGradient(dq, dv, du, by_u[:, own.system.equations.input_size : self._u.shape[1]].sum(axis=0))
+        return TrajectoryGradient(dq, dv, du, by_u[:, own.system.equations.input_size : self._u.shape[1]].sum(axis=0))
 
     def _weights(self, by_q: ArrayLike | None, by_v: ArrayLike | None) -> Array:
         """Gradient by the numbers of each state, a row each as the march has them."""
@@ -108,11 +107,11 @@ class RecordedMotion:
         return found
 
     # --- forwards -----------------------------------------------------------------------------------------------
-    def _march(self, start: Array) -> tuple[Array, list[tuple[int, Array]]]:
+    def _advance(self, start: Array) -> tuple[Array, list[tuple[int, Array]]]:
         """Rows, and checkpoints by the number of steps before them."""
-        march, hold = self._marching(self._steps.forward, self._steps.of_forward(self._u)), self._hold
-        march.x = start
-        rows = march.rows(len(self._u) + 1)
+        executor, hold = self._executor(self._steps.forward, self._steps.of_forward(self._u)), self._hold
+        executor.x = start
+        rows = executor.rows(len(self._u) + 1)
         rows[0, : len(start)] = start
         size, together = len(start), max(1, self._apart // hold)  # rows from one checkpoint to the next
         checkpoints = []
@@ -120,30 +119,30 @@ class RecordedMotion:
             until = min(row + together, len(self._u))
             checkpoints.append((row * hold, rows[row, :size]))
             if hold <= self._apart:
-                self._rows_forwards(march, row * hold, until * hold, rows[row + 1 :], hold)
+                self._advance_rows(executor, row * hold, until * hold, rows[row + 1 :], hold)
                 continue
-            between = march.rows(hold // self._apart)
-            self._rows_forwards(march, row * hold, until * hold, between, self._apart)
+            between = executor.rows(hold // self._apart)
+            self._advance_rows(executor, row * hold, until * hold, between, self._apart)
             firsts = range(row * hold + self._apart, until * hold, self._apart)
             checkpoints += [(first, state[:size]) for first, state in zip(firsts, between, strict=False)]
-            rows[until, :size] = march.x
+            rows[until, :size] = executor.x
         return rows, checkpoints
 
-    def _rows_forwards(self, march: KernelMarch, first: int, until: int, rows: Array, every: int) -> None:
+    def _advance_rows(self, executor: KernelExecutor, first: int, until: int, rows: Array, every: int) -> None:
         """To some step; where kernels stop with other combinations, or refused where these are not the reason."""
         done = first
         while True:
-            done += march.forwards(done, until - done, rows[(done - first) // every :], every)
+            done += executor.advance(done, until - done, rows[(done - first) // every :], every)
             if done == until:
                 return
             own, row = self._steps, done // self._hold
-            x, now = march.x, self._u[row]
+            x, now = executor.x, self._u[row]
             better = own.inputs(x[None], now[None, : own.model.nv])[0, self._chosen]
             if np.array_equal(better, now[self._chosen], equal_nan=True):
                 own.refuse_state(x[None], now[None], 1, self._origin, done)
             self._u[row:, self._chosen] = better
-            march.take_inputs(own.of_forward(self._u))
+            executor.take_inputs(own.of_forward(self._u))
 
-    def _marching(self, kernels: MarchKernels, u: Array) -> KernelMarch:
+    def _executor(self, kernels: StepKernels, u: Array) -> KernelExecutor:
         own = self._steps
-        return KernelMarch(kernels, own.method, np.zeros(own.system.size), u, own.h, self._hold, self._origin)
+        return KernelExecutor(kernels, own.method, np.zeros(own.system.size), u, own.h, self._hold, self._origin)

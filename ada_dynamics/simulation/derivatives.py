@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import TREE, Coordinates
 from ada_dynamics.errors import EventError, InputError, SingularConfigurationError, unknown_name
-from ada_dynamics.simulation.adjoint import MotionGradient, RecordedMotion
-from ada_dynamics.simulation.checks import whole_steps
+from ada_dynamics.simulation.adjoint import RecordedTrajectory, TrajectoryGradient
+from ada_dynamics.simulation.context import SimulationContext
 from ada_dynamics.simulation.events import Event
-from ada_dynamics.simulation.motion import Motion
+from ada_dynamics.simulation.linearization import LinearizedSteps, LinearMap
+from ada_dynamics.simulation.options import whole_steps
 from ada_dynamics.simulation.saltation import Reset, Saltation, saltation
-from ada_dynamics.simulation.sensitivities import Linear, Steps
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ class StepDerivatives(NamedTuple):
     P: Array  # (2 nv, parameters)
 
 
-class Path(NamedTuple):
+class Trajectory(NamedTuple):
     """A motion, R + 1 rows."""
 
     t: Array  # [s]
@@ -45,15 +45,15 @@ class Path(NamedTuple):
     v: Array
 
 
-class Chain(NamedTuple):
+class TreeDerivatives(NamedTuple):
     """The rows of a motion by all coordinates of the tree; those that are kept at the start determine the others."""
 
-    rows: Linear
+    rows: LinearMap
     start: Array  # changes of all coordinates with those kept, at the start
     kept: list[int]
 
 
-class LinearMotion(NamedTuple):
+class LinearizedTrajectory(NamedTuple):
     """A motion, and how each row changes with the one before, efforts and parameters: d⁺ = A d + B dτ + P dp.
 
     Products over many rows are formed in coordinates of the tree and reduced at their ends, so that a row next to a
@@ -66,7 +66,7 @@ class LinearMotion(NamedTuple):
     A: Array  # (R, 2 nv, 2 nv)
     B: Array  # (R, 2 nv, nv)
     P: Array  # (R, 2 nv, parameters)
-    chain: Chain
+    chain: TreeDerivatives
 
     def by_start(self) -> Array:
         """Derivatives of all rows by the first one, (R + 1, 2 nv, 2 nv)."""
@@ -93,10 +93,10 @@ class LinearMotion(NamedTuple):
         return np.array(found)[:, self.chain.kept]
 
 
-class DerivativesOfMotion:
+class SimulationDerivatives:
     """Derivatives of the motion of a simulation; the simulation itself stays as it is."""
 
-    motion: Motion
+    context: SimulationContext
 
     def step_derivatives(
         self,
@@ -126,9 +126,9 @@ class DerivativesOfMotion:
             InputError: the simulation's steps have no derivatives, or the start leaves loops open.
             SingularConfigurationError: a step goes through a singular pose.
         """
-        count, start = whole_steps("steps", steps), self.motion.time(t)
+        count, start = whole_steps("steps", steps), self.context.time(t)
 
-        def ask(own: Steps) -> StepDerivatives:
+        def ask(own: LinearizedSteps) -> StepDerivatives:
             X, efforts, is_batch = own.states(q, v, tau)
             found = own.by_coordinates(X, own.derivatives(X, own.inputs(X, efforts), count, start), coordinates)
             after, *linear = found if is_batch else (x[0] for x in found)
@@ -147,7 +147,7 @@ class DerivativesOfMotion:
         coordinates: Coordinates = TREE,
         parameters: Sequence[str] = (),
         t: float | None = None,
-    ) -> LinearMotion:
+    ) -> LinearizedTrajectory:
         """A motion under given efforts, linearised row by row.
 
         Args:
@@ -160,12 +160,12 @@ class DerivativesOfMotion:
             t: time of the start; the present one by default [s].
         """
 
-        def ask(own: Steps) -> LinearMotion:
+        def ask(own: LinearizedSteps) -> LinearizedTrajectory:
             recorded = self._recorded(own, q, v, tau, hold, t)
             rows = recorded.linear()
             _, A, B, P = own.by_coordinates(recorded.states[:-1], rows, coordinates)
-            chain = Chain(rows, own.changes(recorded.states[:1], coordinates)[0], own.kept(coordinates))
-            return LinearMotion(*self._path(recorded), A, B, P, chain)
+            chain = TreeDerivatives(rows, own.changes(recorded.states[:1], coordinates)[0], own.kept(coordinates))
+            return LinearizedTrajectory(*self._path(recorded), A, B, P, chain)
 
         return self._first_that_can(ask, parameters)
 
@@ -178,7 +178,7 @@ class DerivativesOfMotion:
         hold: int = 1,
         parameters: Sequence[str] = (),
         t: float | None = None,
-    ) -> tuple[Path, Callable[..., MotionGradient]]:
+    ) -> tuple[Trajectory, Callable[..., TrajectoryGradient]]:
         """A motion under given efforts, and its gradients: the discrete adjoint.
 
         Example::
@@ -232,12 +232,12 @@ class DerivativesOfMotion:
         Raises:
             EventError: the event cannot be differentiated, or is touched rather than crossed.
         """
-        known = {one.name: one for one in self.motion.events}
+        known = {one.name: one for one in self.context.events}
         if isinstance(event, str) and event not in known:
             raise unknown_name("event", event, known)
-        this, time = known[event] if isinstance(event, str) else event, self.motion.time(t)
+        this, time = known[event] if isinstance(event, str) else event, self.context.time(t)
 
-        def ask(own: Steps) -> Saltation:
+        def ask(own: LinearizedSteps) -> Saltation:
             (x, *more), efforts, _ = own.states(q, v, tau)
             if more:
                 raise InputError("q or v has rows; an event happens in one state.")
@@ -246,9 +246,9 @@ class DerivativesOfMotion:
 
         return self._first_that_can(ask, ())
 
-    def _refuse_events(self, path: Path) -> None:
+    def _refuse_events(self, path: Trajectory) -> None:
         """Events that end a motion end its derivatives; they are looked for between the rows."""
-        for event in (one for one in self.motion.events if one.terminal):
+        for event in (one for one in self.context.events if one.terminal):
             values = [event.value(*row) for row in zip(path.t.tolist(), path.q, path.v, strict=True)]
             for t, before, after in zip(path.t, values[:-1], values[1:], strict=False):
                 if event.happens(before, after):
@@ -258,9 +258,9 @@ class DerivativesOfMotion:
                     )
 
     def _recorded(
-        self, steps: Steps, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, hold: int, t: float | None
-    ) -> RecordedMotion:
-        model = self.motion.system.model
+        self, steps: LinearizedSteps, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike, hold: int, t: float | None
+    ) -> RecordedTrajectory:
+        model = self.context.system.model
         start, _, is_batch = steps.states(q, v, None)
         if is_batch:
             raise InputError(f"q or v has rows; a motion starts from one state: ({model.nq},) and ({model.nv},).")
@@ -268,15 +268,15 @@ class DerivativesOfMotion:
         if rows.ndim != 2 or not len(rows) or rows.shape[1] != model.nv:
             raise InputError(f"tau has shape {rows.shape}; it must be (R, {model.nv}), a row for every `hold` steps.")
         efforts = steps.finite_efforts(rows)
-        return RecordedMotion(steps, start[0], efforts, whole_steps("hold", hold), self.motion.time(t))
+        return RecordedTrajectory(steps, start[0], efforts, whole_steps("hold", hold), self.context.time(t))
 
-    def _path(self, recorded: RecordedMotion) -> Path:
-        nq, states = self.motion.system.model.nq, recorded.states
-        path = Path(recorded.t, states[:, :nq].copy(), states[:, nq:].copy())
+    def _path(self, recorded: RecordedTrajectory) -> Trajectory:
+        nq, states = self.context.system.model.nq, recorded.states
+        path = Trajectory(recorded.t, states[:, :nq].copy(), states[:, nq:].copy())
         self._refuse_events(path)
         return path
 
-    def _first_that_can(self, ask: Callable[[Steps], T], parameters: Sequence[str]) -> T:
+    def _first_that_can(self, ask: Callable[[LinearizedSteps], T], parameters: Sequence[str]) -> T:
         """An answer by the fastest kernels, or by those that only singular poses stop."""
         own = self._steps(parameters)
         try:
@@ -286,12 +286,12 @@ class DerivativesOfMotion:
                 raise
             return ask(own.robust)
 
-    def _steps(self, parameters: Sequence[str]) -> Steps:
+    def _steps(self, parameters: Sequence[str]) -> LinearizedSteps:
         names = tuple(parameters)
         if names not in self._known_steps:
-            self._known_steps[names] = Steps(self.motion, names)
+            self._known_steps[names] = LinearizedSteps(self.context, names)
         return self._known_steps[names]
 
     @cached_property
-    def _known_steps(self) -> dict[tuple[str, ...], Steps]:
+    def _known_steps(self) -> dict[tuple[str, ...], LinearizedSteps]:
         return {}

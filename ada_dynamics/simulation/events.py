@@ -14,7 +14,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.bounds import Bound, bounds_of
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.turns import TurnAngle
-from ada_dynamics.simulation.checks import listed
+from ada_dynamics.simulation.options import as_tuple
 
 RELATIVE = 4e-16  # of the step within which a zero is sought
 _MOST_TRIALS = 100
@@ -67,7 +67,7 @@ class Event:
 def checked_events(events: object) -> tuple[Event, ...]:
     """Events as a user gives them; what is none is refused by its place."""
     found = []
-    for i, event in enumerate(listed("events", events)):
+    for i, event in enumerate(as_tuple("events", events)):
         if not isinstance(event, Event):
             raise InputError(f"events[{i}] is {event!r:.80}; it must be an Event(name, function).")
         found.append(event)

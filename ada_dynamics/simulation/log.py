@@ -17,7 +17,6 @@ from ada_dynamics.contact.wrenches import ContactFrame
 from ada_dynamics.display import NotebookDisplay
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.growing_rows import GrowingRows
 from ada_dynamics.simulation.log_quantities import LogQuantities
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from ada_dynamics.drawing.panels import Panel
     from ada_dynamics.drawing.robot_drawing import Plane
     from ada_dynamics.dynamics import Dynamics
+
 
 PathLike = str | os.PathLike[str]
 Wrenches = Mapping[str, ArrayLike]
@@ -247,7 +247,7 @@ class Log(NotebookDisplay, LogQuantities):
         Raises:
             RecordingError: the file is no such file, or is damaged.
         """
-        from ada_dynamics.simulation.record.reading import read_log
+        from ada_dynamics.simulation.record.log_reading import read_log
 
         return read_log(Path(path))
 
@@ -313,7 +313,7 @@ class Recorder(Protocol):
     def event(self, event: EventRecord) -> None:
         """Take an event."""
 
-    def passed_singular(self, t: float) -> None:
+    def singular_configuration(self, t: float) -> None:
         """Take the time at which a singular pose was passed."""
 
     def close(self, info: Mapping[str, Any] | None = None) -> None:
@@ -359,10 +359,10 @@ class LogBuffer:
         self.dynamics = dynamics
         self.events: list[EventRecord] = []
         self.singular: list[float] = []
-        self._t = GrowingRows(1)
-        self._own = {"q": GrowingRows(model.nq), **{name: GrowingRows(model.nv) for name in ("v", "a", "tau")}}
-        self._external: dict[str, GrowingRows] = {}
-        self._contact: dict[str, GrowingRows] = {}
+        self._t = GrowableTable(1)
+        self._own = {"q": GrowableTable(model.nq), **{name: GrowableTable(model.nv) for name in ("v", "a", "tau")}}
+        self._external: dict[str, GrowableTable] = {}
+        self._contact: dict[str, GrowableTable] = {}
         self._rows = 0
 
     def __len__(self) -> int:
@@ -401,7 +401,7 @@ class LogBuffer:
         before = len(self._t)
         for kept, given in ((self._external, forces), (self._contact, touches)):
             for name in given:
-                kept.setdefault(name, GrowingRows(6, before))
+                kept.setdefault(name, GrowableTable(6, before))
             tables += [(table, given.get(name, np.zeros((len(times), 6)))) for name, table in kept.items()]
         for table, rows in tables:
             if not self.keep and len(table):  # the first row and the last
@@ -419,11 +419,11 @@ class LogBuffer:
         for recorder in self.recorders:
             recorder.event(event)
 
-    def passed_singular(self, t: float) -> None:
+    def singular_configuration(self, t: float) -> None:
         """Add the time at which a singular pose was passed [s]."""
         self.singular.append(float(t))
         for recorder in self.recorders:
-            recorder.passed_singular(t)
+            recorder.singular_configuration(t)
 
     def log(self, **info: Any) -> Log:
         """The log of all rows until now, with more to say about how it was made."""
@@ -444,3 +444,35 @@ class LogBuffer:
 def _as_rows(x: ArrayLike) -> Array:
     rows = np.asarray(x, dtype=np.float64)
     return rows[None, :] if rows.ndim == 1 else rows
+
+
+class GrowableTable:
+    """A 2-D array that grows by a factor when it is full, so that a row costs the same however many there are."""
+
+    def __init__(self, width: int, zeros: int = 0) -> None:
+        """Args: columns, and how many rows of zeros to begin with."""
+        self._array = np.zeros((max(zeros, 16), width))
+        self._count = zeros
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, rows: Array) -> None:
+        """Copy rows to the end."""
+        count = self._count + len(rows)
+        if count > len(self._array):
+            # Rows handed out stay as they are: views of the old array.
+            larger = np.empty((max(count, len(self._array) * 3 // 2), self._array.shape[1]))
+            larger[: self._count] = self._array[: self._count]
+            self._array = larger
+        self._array[self._count : count] = rows
+        self._count = count
+
+    def cut(self, count: int) -> None:
+        """Forget all rows but the first ones; what was handed out stays as it is."""
+        self._array = self._array[:count].copy() if count < self._count else self._array
+        self._count = min(count, self._count)
+
+    def rows(self) -> Array:
+        """All rows, without a copy."""
+        return self._array[: self._count]

@@ -133,26 +133,26 @@ class LogQuantities:
         found: dict[str, Array] = {}
         flags: UniqueComponents = {}
         for rows in self._parts():
-            acting = {link: wrench[rows] for link, wrench in applied.items()} or None
+            wrenches = {link: wrench[rows] for link, wrench in applied.items()} or None
             with warnings.catch_warnings():  # `singular` has the times; `wrenches_unique` what is lost by it
                 warnings.simplefilter("ignore", SingularConfigurationWarning)
-                efforts = self._all_efforts(rows, acting)
-                part = self.dynamics.joint_wrenches(self.q[rows], self.v[rows], efforts, acting)
+                efforts = self._all_efforts(rows, wrenches)
+                part = self.dynamics.joint_wrenches(self.q[rows], self.v[rows], efforts, wrenches)
             for joint, wrench in part.items():
                 found.setdefault(joint, np.empty((len(self.t), 6)))[rows] = wrench
                 flags[joint] = flags.get(joint, np.ones(6, dtype=bool)) & np.asarray(part.unique[joint])
         return found, flags
 
-    def _all_efforts(self, rows: slice, acting: dict[str, Array] | None) -> Array:
+    def _all_efforts(self, rows: slice, wrenches: dict[str, Array] | None) -> Array:
         """Efforts that give the accelerations of the log: those of the motors, and of stops, friction and the like."""
         q, v, a, tau = self.q[rows], self.v[rows], self.a[rows], self.tau[rows]
         has_accelerations = bool(np.isfinite(a).all())
         if has_accelerations and not self.model.loops:
-            return self.dynamics.inverse(q, v, a, acting)
+            return self.dynamics.inverse(q, v, a, wrenches)
         if not np.isfinite(tau).all():
             raise InputError("the log has no joint efforts (tau) in some rows; wrenches at joints need them.")
         if has_accelerations:
-            off = np.max(np.abs(self.dynamics.forward(q, v, tau, acting) - a), axis=1, initial=0.0)
+            off = np.max(np.abs(self.dynamics.forward(q, v, tau, wrenches) - a), axis=1, initial=0.0)
             wrong = np.flatnonzero(off > SAME_MOTION * (1.0 + np.max(np.abs(a), axis=1, initial=0.0)))
             if len(wrong):
                 raise InputError(

@@ -21,7 +21,7 @@ from ada_dynamics.dynamics.quantities.base import substitute
 from ada_dynamics.errors import EventError
 from ada_dynamics.expr import Function, directional, gradient, trace
 from ada_dynamics.simulation.events import Event
-from ada_dynamics.simulation.tangents import Tangents
+from ada_dynamics.simulation.linearization import StateTangents
 from ada_dynamics.spatial.vector import Scalar
 
 Vector = Sequence[Scalar]
@@ -42,7 +42,7 @@ class Saltation(NamedTuple):
 
 
 def saltation(
-    event: Event, t: float, x: Array, nq: int, rate: Rate, tangents: Tangents, reset: Reset | None = None
+    event: Event, t: float, x: Array, nq: int, rate: Rate, tangents: StateTangents, reset: Reset | None = None
 ) -> Saltation:
     """See above.
 

@@ -22,32 +22,30 @@ from ada_dynamics.dynamics.computation import Algorithm, options_of
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.acting import Acting
-from ada_dynamics.simulation.checks import Uncopied, is_positive, whole_steps
-from ada_dynamics.simulation.control import CompiledController, Control, Controller
-from ada_dynamics.simulation.derivatives import DerivativesOfMotion
-from ada_dynamics.simulation.energy_gain import EVERY, EnergyGain, warn_if_gained
+from ada_dynamics.simulation.accuracy_checks import EVERY, EnergyMonitor, warn_if_energy_rises, warn_if_inconsistent
+from ada_dynamics.simulation.context import SimulationContext
+from ada_dynamics.simulation.control import CompiledController, Controller, ControlOptions
+from ada_dynamics.simulation.derivatives import SimulationDerivatives
 from ada_dynamics.simulation.events import Event, checked_events
+from ada_dynamics.simulation.forces import Forces
 from ada_dynamics.simulation.inputs import Inputs
-from ada_dynamics.simulation.integration import Integration
+from ada_dynamics.simulation.integrator import Integrator
 from ada_dynamics.simulation.log import Log, LogBuffer, Recorder
 from ada_dynamics.simulation.methods import IntegratorName, Method
-from ada_dynamics.simulation.motion import Motion
+from ada_dynamics.simulation.options import IntegrationOptions, NotCopyable, is_positive, whole_steps
 from ada_dynamics.simulation.profiles import Axes, WrenchProfile
 from ada_dynamics.simulation.progress import reporting
-from ada_dynamics.simulation.rollout import Motions, Rollout, rollout
-from ada_dynamics.simulation.run import Run
+from ada_dynamics.simulation.rollout import Rollout, SimulationBatch, rollout
+from ada_dynamics.simulation.run_loop import RunLoop
+from ada_dynamics.simulation.scene import checked_dynamics, checked_start, closed_start, require_determinate
 from ada_dynamics.simulation.servos import JointServos, ServoBank
-from ada_dynamics.simulation.start import checked_dynamics, on_loops, refuse_undetermined, start_state
-from ada_dynamics.simulation.stepper import Stepper
 from ada_dynamics.simulation.system import System, dynamics_for, frictionless, tree_of
-from ada_dynamics.simulation.unexplained import warn_if_unexplained
 
 PathLike = str | os.PathLike[str]
 _NOTHING = np.zeros(0)
 
 
-class Simulation(Uncopied, DerivativesOfMotion):
+class Simulation(NotCopyable, SimulationDerivatives):
     """A robot in motion.
 
     Example::
@@ -70,8 +68,8 @@ class Simulation(Uncopied, DerivativesOfMotion):
         step_length: [s].
     """
 
-    _instead = (
-        "make another Simulation of the same model, take motions(q, v) for many that go on side by side, or go back by "
+    _alternative = (
+        "make another Simulation of the same model, take batch(q, v) for many that go on side by side, or go back by "
         "reset(q, v, t)"
     )
 
@@ -135,72 +133,72 @@ class Simulation(Uncopied, DerivativesOfMotion):
         if not isinstance(model, Model):
             raise InputError(f"model is {model!r:.100}; Simulation needs a Model, such as ada.load('pa10') returns.")
         self.model = model if gravity is None else with_gravity(model, gravity)
-        integration = Integration(integrator, step, tolerance, log_every)
-        control = Control(controller, control_period)
-        self.acting = Acting(contact, stops, friction_speed, external, servos, pushable)
+        options = IntegrationOptions(integrator, step, tolerance, log_every)
+        control = ControlOptions(controller, control_period)
+        self.forces = Forces(contact, stops, friction_speed, external, servos, pushable)
         watched = checked_events(events)
-        q0, v0 = start_state(self.model, q, v)
+        q0, v0 = checked_start(self.model, q, v)
         if dynamics is None:
             self.dynamics = dynamics_for(frictionless(self.model), algorithm, q0)
         else:
             self.dynamics = checked_dynamics(dynamics, self.model)
-        q0, v0 = on_loops(self.model, self.dynamics, q0, v0)
+        q0, v0 = closed_start(self.model, self.dynamics, q0, v0)
         self.step_length = float(step)
         self._servos = None if servos is None else ServoBank(self.dynamics, servos, q0)
-        stiff = self.acting.stiffest(self.model, q0, self._servos)
-        self.method, self.why_integrator = integration.chosen(stiff, contact is not None)
+        stiff = self.forces.stiffest(self.model, q0, self._servos)
+        self.method, self.integrator_reason = options.chosen(stiff, contact is not None)
         law, tree = control.law, tree_of(self.dynamics)
-        system = System(self.model, self.dynamics, self.acting.loads(self.model, tree, self._servos, law))
-        self.motion = Motion(
+        system = System(self.model, self.dynamics, self.forces.loads(self.model, tree, self._servos, law))
+        self.context = SimulationContext(
             system,
-            Stepper(system, self.method, tolerance),
-            Inputs(system, self.acting.external, control.sampler(self.model, self.step_length), tau, self._servos),
+            Integrator(system, self.method, tolerance),
+            Inputs(system, self.forces.external, control.sampler(self.model, self.step_length), tau, self._servos),
             self.step_length,
             int(log_every),
             contact,
             watched,
             None if law is None else law.kernel(self.model),
         )
-        integration.warn_if_too_stiff(self.model, self.method, stiff)
+        options.warn_if_too_stiff(self.model, self.method, stiff)
         self._start = q0, v0
         self._steady_input: Array | None = None
         self.reset()
 
     def __repr__(self) -> str:
-        given = str(self.acting)
+        given = str(self.forces)
         how = f"{self.method.name}, step {self.step_length:g} s" + (f", with {given}" if given else "")
         return f"<Simulation of {self.model.name!r} at t = {self.t:g} s: {how}>"
 
     @property
     def contact(self) -> Contact | None:
         """With the ground and between links."""
-        return self.acting.contact
+        return self.forces.contact
 
     @property
     def stops(self) -> JointStops | None:
         """Of the joints."""
-        return self.acting.stops
+        return self.forces.stops
 
     # --- state --------------------------------------------------------------------------------------------------
     @property
     def t(self) -> float:
         """Present time [s]."""
-        return self.motion.t
+        return self.context.t
 
     @property
     def q(self) -> Array:
         """Present positions."""
-        return self.motion.q
+        return self.context.q
 
     @property
     def v(self) -> Array:
         """Present velocities."""
-        return self.motion.v
+        return self.context.v
 
     @property
     def tau(self) -> Array:
         """Present efforts of the motors."""
-        return self.motion.tau
+        return self.context.tau
 
     @property
     def servos(self) -> ServoBank:
@@ -215,7 +213,7 @@ class Simulation(Uncopied, DerivativesOfMotion):
 
     def contact_wrenches(self) -> dict[str, Array]:
         """By contact, the wrench [f, n] on its body, in the world's axes, at the contact's place."""
-        contacts = self.motion.system.contacts
+        contacts = self.context.system.contacts
         if self.contact is None or contacts is None:
             return {}
         found = np.reshape(contacts.single(self.q, self.v), (-1, 6))
@@ -223,11 +221,11 @@ class Simulation(Uncopied, DerivativesOfMotion):
 
     def external_wrenches(self) -> dict[str, Array]:
         """By link, the wrench [f, n] of profiles and pushes, at its origin in its axes."""
-        if not self.motion.inputs.has_wrenches:
+        if not self.context.inputs.has_wrenches:
             return {}
         q, v = self.q, self.v
-        u = self.motion.inputs.at(self.t, q, v)
-        found = self.motion.inputs.external(np.array([self.t]), q[None, :], u[None, :])
+        u = self.context.inputs.at(self.t, q, v)
+        found = self.context.inputs.external(np.array([self.t]), q[None, :], u[None, :])
         return {link: rows[0] for link, rows in found.items()}
 
     def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None, t: float = 0.0) -> None:
@@ -240,9 +238,9 @@ class Simulation(Uncopied, DerivativesOfMotion):
         """
         q0, v0 = self._start
         if q is not None or v is not None:
-            q0, v0 = on_loops(self.model, self.dynamics, *start_state(self.model, q0 if q is None else q, v))
-        self.motion.restart(q0, v0, t)
-        self._gain: EnergyGain | None = None
+            q0, v0 = closed_start(self.model, self.dynamics, *checked_start(self.model, q0 if q is None else q, v))
+        self.context.restart(q0, v0, t)
+        self._gain: EnergyMonitor | None = None
 
     # --- motion -------------------------------------------------------------------------------------------------
     def run(
@@ -268,7 +266,7 @@ class Simulation(Uncopied, DerivativesOfMotion):
         """
         if not is_positive(duration):
             raise InputError(f"duration is {duration!r}; it must be a positive number of seconds.")
-        refuse_undetermined(self.model, self.dynamics, self.q, self.v)
+        require_determinate(self.model, self.dynamics, self.q, self.v)
         began = time.perf_counter()
         recorders = [] if record is None else [self._recorder(record)]
         buffer = LogBuffer(
@@ -279,7 +277,7 @@ class Simulation(Uncopied, DerivativesOfMotion):
             info=self.info(),
             dynamics=self.dynamics if self.dynamics.model is self.model else None,
         )
-        run = Run(self.motion, buffer)
+        run = RunLoop(self.context, buffer)
         try:
             with reporting(progress, f"simulating {self.model.name}", duration, "s") as run.progress:
                 run.until(self.t + duration)
@@ -295,45 +293,45 @@ class Simulation(Uncopied, DerivativesOfMotion):
         log = buffer.log(**run.figures(began))
         # A direct method's accelerations are what it did, by definition; commands of servos jump between the rows.
         if not self.method.is_direct and self._servos is None:
-            warn_if_unexplained(log)
+            warn_if_inconsistent(log)
         if keep:
-            warn_if_gained(self.motion, log)
+            warn_if_energy_rises(self.context, log)
         return log
 
     def step(self, n: int = 1) -> None:
         """Take n steps; nothing is logged."""
         n = whole_steps("n", n)
-        before = self.motion.done
+        before = self.context.done
         self._take(n)
-        if before // EVERY != self.motion.done // EVERY:
+        if before // EVERY != self.context.done // EVERY:
             self._look_at_energy()
 
     def _look_at_energy(self) -> None:
         """Of steps without efforts of motors."""
-        x = self.motion.stepper.x[None]
-        if self.motion.inputs.tau.any():
+        x = self.context.integrator.x[None]
+        if self.context.inputs.tau.any():
             self._gain = None
         elif self._gain is None:
-            self._gain = EnergyGain(self.motion, x)
+            self._gain = EnergyMonitor(self.context, x)
         else:
             self._gain.look(x)
 
     def _take(self, n: int) -> None:
         """n steps."""
-        if self.motion.inputs.is_steady and not self.motion.events and not self.method.is_adaptive:
+        if self.context.inputs.is_steady and not self.context.events and not self.method.is_adaptive:
             self._steady_steps(n)
             return
-        Run(self.motion).until(self.t + n * self.step_length)
+        RunLoop(self.context).until(self.t + n * self.step_length)
 
     def _steady_steps(self, n: int) -> None:
         """Like `Run`, where nothing can come between the steps, in a fraction of its time."""
-        motion = self.motion
-        u = motion.inputs.at(self.t, _NOTHING, _NOTHING)
+        context = self.context
+        u = context.inputs.at(self.t, _NOTHING, _NOTHING)
         if u is not self._steady_input:
-            motion.stepper.u = u
+            context.integrator.u = u
             self._steady_input = u
-        motion.stepper.march(motion.origin, motion.done, n, motion.step, 0)
-        motion.done += n
+        context.integrator.advance(context.origin, context.done, n, context.step, 0)
+        context.done += n
 
     def rollout(
         self,
@@ -360,20 +358,20 @@ class Simulation(Uncopied, DerivativesOfMotion):
             threads: of this processor that work at the same time; the numbers are the same whatever their number.
             t: time of all starts, for a law that depends on it; the present one by default [s].
         """
-        return rollout(self.motion, q, v, duration, tau, rows_every, device, threads, t)
+        return rollout(self.context, q, v, duration, tau, rows_every, device, threads, t)
 
-    def motions(self, q: ArrayLike, v: ArrayLike | None = None, *, t: float | None = None) -> Motions:
+    def batch(self, q: ArrayLike, v: ArrayLike | None = None, *, t: float | None = None) -> SimulationBatch:
         """Motions from many starts, (N, nq) and (N, nv), that go on step by step: for learning, and for search.
 
         They begin at the present time, or at t. Events are as with `rollout`.
 
         Example::
 
-            many = sim.motions(q, v)
+            many = sim.batch(q, v)
             many.run(10, tau)  # (N, nv)
             many.t, many.q, many.v
         """
-        return Motions(self.motion, q, v, t)
+        return SimulationBatch(self.context, q, v, t)
 
     def push(
         self,
@@ -392,7 +390,7 @@ class Simulation(Uncopied, DerivativesOfMotion):
             frame: of the wrench's axes, "world" or "link".
             replaces: whether earlier pushes of this link end; else it comes on top of them.
         """
-        self.motion.inputs.push(link, wrench, self.t, self.t + duration, frame, replaces)
+        self.context.inputs.push(link, wrench, self.t, self.t + duration, frame, replaces)
 
     def view(self, *, port: int = 8080, open_browser: bool = True, height: int = 480) -> View:
         """Run in real time in the browser, or inline in a notebook, while the program goes on.
@@ -422,13 +420,13 @@ class Simulation(Uncopied, DerivativesOfMotion):
         info: dict[str, object] = {
             "integrator": self.method.name,
             "step": self.step_length,
-            "algorithm": options_of(self.dynamics)["algorithm"],
-            "log_every": self.motion.log_every,
+            "algorithm": self.dynamics.options["algorithm"],
+            "log_every": self.context.log_every,
             "version": __version__,
         }
-        info |= self.acting.info(self.model) | self.motion.inputs.timing(self.t)
-        if self.motion.law is not None or self._servos is not None:  # which act between the rows, too
+        info |= self.forces.info(self.model) | self.context.inputs.timing(self.t)
+        if self.context.law is not None or self._servos is not None:  # which act between the rows, too
             info["efforts"] = "continuous"
         if self.method.is_adaptive:
-            info["tolerance"] = self.motion.stepper.tolerance
+            info["tolerance"] = self.context.integrator.tolerance
         return info

@@ -28,8 +28,8 @@ from ada_dynamics.jit import Kernel
 from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.simulation import rates
-from ada_dynamics.simulation.rates import Equations, Loads
+from ada_dynamics.simulation import state_equations
+from ada_dynamics.simulation.state_equations import Loads, StateEquations
 
 COMPILED_UP_TO = 256  # velocities up to which the rate of a large robot is compiled, in about 20 ms per joint
 MANY = 20_000  # rows for which code for batches is compiled
@@ -55,7 +55,7 @@ class System:
         closed = kernels_of(dynamics).closed
         plans = closed.plans.following if closed else {}
         following = next((plan.weights + 1 for plan in plans.values()), 0)
-        self.equations = Equations(_with_friction(tree_of(dynamics), model), loads, following)
+        self.equations = StateEquations(_with_friction(tree_of(dynamics), model), loads, following)
         self.size = model.nq + model.nv
 
     # --- kernels ------------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ class System:
 
     @cached_property
     def _rate(self) -> Quantity:
-        return rates.rate_quantity(self.equations, self._name(), self._forward)
+        return state_equations.rate_quantity(self.equations, self._name(), self._forward)
 
     @cached_property
     def step(self) -> Kernel:
@@ -92,7 +92,7 @@ class System:
     @cached_property
     def _step(self) -> Quantity:
         solver = None if self.kernels.closed is None else self.solver
-        return rates.step_quantity(self.equations, self._solver_name, solver)
+        return state_equations.step_quantity(self.equations, self._solver_name, solver)
 
     @cached_property
     def settle(self) -> Kernel | None:
@@ -106,27 +106,29 @@ class System:
         if closed is None:
             joints = [body.joint for body in self.equations.tree.bodies]
             unit = any(type(joint).nearest is not JointType.nearest for joint in joints)
-            return rates.settle_quantity(self.equations, "open", None) if unit else None
-        return rates.settle_quantity(self.equations, self._solver_name, self.solver)
+            return state_equations.settle_quantity(self.equations, "open", None) if unit else None
+        return state_equations.settle_quantity(self.equations, self._solver_name, self.solver)
 
-    def marched(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
+    def step_quantities(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
         """Functions that steps call: the rate and one that settles the state, if any; or a whole semi-implicit step."""
         return (self._step, None) if is_direct else (self._rate, self._settle)
 
     @cached_property
     def servo_efforts(self) -> Kernel | None:
         """Efforts of all servos of x and u; None without servos."""
-        return self.kernel_of(rates.servo_quantity(self.equations)) if self.equations.loads.servos else None
+        return self.kernel_of(state_equations.servo_quantity(self.equations)) if self.equations.loads.servos else None
 
     @cached_property
     def contacts(self) -> Kernel | None:
         """Wrenches of all contacts."""
-        return self.kernel_of(rates.contact_quantity(self.equations)) if self.equations.loads.contacts else None
+        return (
+            self.kernel_of(state_equations.contact_quantity(self.equations)) if self.equations.loads.contacts else None
+        )
 
     @cached_property
     def step_contacts(self) -> Kernel:
         """Wrenches of all contacts during a semi-implicit step, of q, v, the velocities after it, and its length."""
-        return self.kernel_of(rates.step_contact_quantity(self.equations))
+        return self.kernel_of(state_equations.step_contact_quantity(self.equations))
 
     def kernel_of(self, quantity: Quantity) -> Kernel:
         """Its kernel, kept with those of the dynamics."""
@@ -192,7 +194,7 @@ class System:
         return quantities.forward(tree, kernels.algorithm, self._wrenches, kernels.order).body
 
     # --- on numbers ---------------------------------------------------------------------------------------------
-    def rate_anywhere(self, x: Array, u: Array, t: float) -> tuple[Array, bool]:
+    def robust_rate(self, x: Array, u: Array, t: float) -> tuple[Array, bool]:
         """ẋ by whatever can tell it, and whether the pose was singular.
 
         The result is not finite where nothing can.
@@ -202,12 +204,12 @@ class System:
             if not status:
                 return found, False
         q, v = map(list, self.equations.split(x.tolist()))
-        acting = self.equations.acting(q, v, u.tolist(), t)
-        flat = np.array(acting.flat(self.equations.tree)) if self._wrenches else None
-        at = np.array(q), np.array(v), np.array(acting.tau, dtype=float)
+        applied = self.equations.applied_loads(q, v, u.tolist(), t)
+        flat = np.array(applied.flat(self.equations.tree)) if self._wrenches else None
+        at = np.array(q), np.array(v), np.array(applied.tau, dtype=float)
         closed = self.kernels.closed
         singular = False
-        if not all(map(np.isfinite, (*x, *acting.tau))):
+        if not all(map(np.isfinite, (*x, *applied.tau))):
             return np.full(self.size, np.nan), False
         if closed is None:
             try:
@@ -223,7 +225,7 @@ class System:
         moved = position_rates(self.equations.tree, x[: self.model.nq].tolist(), v)
         return np.array([*moved, *a], dtype=float), singular
 
-    def settled_anywhere(self, x: Array) -> Array:
+    def robust_projection(self, x: Array) -> Array:
         """The nearest allowed state, singular or not."""
         q = np.array(self.equations.nearest(x[: self.model.nq].tolist()), dtype=float)
         v = x[self.model.nq :]
@@ -235,10 +237,10 @@ class System:
         """The state after a step of h with accelerations a on the loops, with the energy of the work done."""
         tree, nq = without_friction(self.equations.tree), self.model.nq
         q, v = map(list, self.equations.split(x.tolist()))
-        acting = self.equations.acting(q, v, u.tolist(), t)
-        efforts = inverse_dynamics(tree, q, v, a.tolist(), acting.wrenches)
+        applied = self.equations.applied_loads(q, v, u.tolist(), t)
+        efforts = inverse_dynamics(tree, q, v, a.tolist(), applied.wrenches)
         v1 = after[nq:].tolist()
-        held = sum(((e - f) * s for e, f, s in zip(efforts, acting.tau, v1, strict=True)), 0.0)
+        held = sum(((e - f) * s for e, f, s in zip(efforts, applied.tau, v1, strict=True)), 0.0)
         scaled = scaled_velocities(tree, (q, v), a.tolist(), held, h, (after[:nq].tolist(), v1))
         return np.concatenate([after[:nq], np.array(scaled, dtype=float)])
 
@@ -258,7 +260,7 @@ class System:
             if len(T) > FEW:  # some row stops the kernel: the others need not wait for it
                 halves = slice(0, len(T) // 2), slice(len(T) // 2, None)
                 return np.concatenate([self.accelerations(X[half], U[half], T[half]) for half in halves])
-        rows = [self.rate_anywhere(x, u, t)[0][self.model.nq :] for x, u, t in zip(X, U, T.tolist(), strict=True)]
+        rows = [self.robust_rate(x, u, t)[0][self.model.nq :] for x, u, t in zip(X, U, T.tolist(), strict=True)]
         return np.array(rows)
 
     # --- inputs -------------------------------------------------------------------------------------------------

@@ -24,9 +24,9 @@ from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.control import CompiledController
+from ada_dynamics.simulation.integrator import Integrator
 from ada_dynamics.simulation.methods import METHODS
-from ada_dynamics.simulation.rates import Loads
-from ada_dynamics.simulation.stepper import Stepper
+from ada_dynamics.simulation.state_equations import Loads
 from ada_dynamics.simulation.system import System, tree_of
 from ada_dynamics.spatial.vector import Scalar, Vec3
 from ada_experiments.motion_simulation.frames import Motion, carried, cross
@@ -122,7 +122,7 @@ class FreeRobot:
             applied=(applied,), law=None if law is None else law.law, tag="" if law is None else law.tag(self.model)
         )
         self._system = System(self.model, self.dynamics, loads)
-        self._stepper = Stepper(self._system, METHODS[_METHOD])
+        self._integrator = Integrator(self._system, METHODS[_METHOD])
         self._tau = np.zeros(self.model.nv)
         self._profile = np.zeros(PARAMETERS)
         self.lost = 0.0
@@ -143,12 +143,12 @@ class FreeRobot:
     @property
     def q(self) -> Array:
         """Positions."""
-        return self._stepper.x[: self.model.nq]
+        return self._integrator.x[: self.model.nq]
 
     @property
     def v(self) -> Array:
         """Velocities."""
-        return self._stepper.x[self.model.nq :]
+        return self._integrator.x[self.model.nq :]
 
     @property
     def time(self) -> float:
@@ -161,24 +161,24 @@ class FreeRobot:
         if x.shape != (self.model.nq + self.model.nv,) or not np.isfinite(x).all():
             text = f"robot {self.model.name!r} needs {self.model.nq} positions and {self.model.nv} velocities."
             raise InputError(text, field="state", allowed=(self.model.nq, self.model.nv))
-        self._stepper.restart(x)
+        self._integrator.restart(x)
         self._done, self.lost = 0, 0.0
 
     # --- motion -------------------------------------------------------------------------------------------------
     def accelerations(self, wrench: Array = NOTHING) -> Array:
         """Accelerations in the present state under a wrench at its place, in the world's axes."""
-        rate, _ = self._system.rate_anywhere(self._stepper.x, self._input(wrench), self.time)
+        rate, _ = self._system.robust_rate(self._integrator.x, self._input(wrench), self.time)
         return np.asarray(rate[self.model.nq :])
 
     def step(self, wrench: Array = NOTHING) -> None:
         """Move on by one step under a wrench [f, n] at its place, in the world's axes.
 
         Raises:
-            MotionError: the motion cannot be computed any further.
+            IntegrationError: the motion cannot be computed any further.
         """
         before = self._damping_power()
-        self._stepper.u = self._input(wrench)
-        self._stepper.march(0.0, self._done, 1, self._step_length, 0)
+        self._integrator.u = self._input(wrench)
+        self._integrator.advance(0.0, self._done, 1, self._step_length, 0)
         self._done += 1
         self.lost += 0.5 * self._step_length * (before + self._damping_power())
 
@@ -188,7 +188,7 @@ class FreeRobot:
         Args:
             a: accelerations, from `accelerations`.
         """
-        x = self._stepper.x
+        x = self._integrator.x
         q, v = x[: self.model.nq], x[self.model.nq :]
         link, d = self.place.link, self.dynamics
         return carried(Motion(d.pose(link, q), d.velocity(link, q, v), d.acceleration(link, q, v, a)), self.place.frame)
@@ -206,7 +206,7 @@ class FreeRobot:
         """In the springs that hold its joints [J]; what their dampers lost since the start is `lost`."""
         if self.hold is None:
             return 0.0
-        q = self._stepper.x
+        q = self._integrator.x
         return 0.5 * self.hold.stiffness * float(sum((q[i] - self._home[i]) ** 2 for i, _ in self._joints))
 
     def momentum(self) -> Array:
@@ -218,7 +218,7 @@ class FreeRobot:
     def _damping_power(self) -> float:
         if self.hold is None:
             return 0.0
-        v = self._stepper.x[self.model.nq :]
+        v = self._integrator.x[self.model.nq :]
         return float(self.hold.damping * sum(v[j] ** 2 for _, j in self._joints))
 
 

@@ -23,8 +23,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.edit import with_parts
 from ada_dynamics.robots.load import load
+from ada_dynamics.simulation.executors import Rate, explicit_step
 from ada_dynamics.simulation.methods import METHODS
-from ada_dynamics.simulation.number_march import Rate, explicit_step
 
 _METHOD = METHODS["rk4"]
 STEP = 1e-3  # [s] at most, of the rigid bodies

@@ -12,8 +12,8 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import options_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model, motor_joints
-from ada_dynamics.simulation.defaults import Scene
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
+from ada_dynamics.simulation.scene import Scene
 from ada_dynamics.simulation.simulation import Simulation
 from ada_dynamics.simulation.system import frictionless
 from ada_robot.node.command_inputs import CommandInputs

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ada_dynamics.simulation.record.joint_states import JointStates
+from ada_dynamics.simulation.record.messages import JointStates
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback
 from ada_robot.messages.joint_state_layouts import JointStateLayouts

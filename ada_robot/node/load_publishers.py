@@ -20,7 +20,7 @@ from ada_dynamics.contact.wrenches import contact_frames
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.defaults import Scene
+from ada_dynamics.simulation.scene import Scene
 from ada_dynamics.simulation.system import frictionless
 from ada_robot.messages.markers import MarkerMessages
 from ada_robot.messages.marks import Marks

@@ -33,7 +33,6 @@ from numpy.typing import NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, RecordingError
 from ada_dynamics.simulation.record import cdr, messages
-from ada_dynamics.simulation.record.mcap_package import mcap_module
 from ada_dynamics.simulation.record.mcap_records import (
     CHANNEL,
     CHUNK,
@@ -41,6 +40,7 @@ from ada_dynamics.simulation.record.mcap_records import (
     MESSAGE,
     MESSAGE_HEADER,
     chunk_data,
+    mcap_module,
     parsed,
     read_records,
     records_in,

@@ -85,11 +85,11 @@ class SideBySide:
         return relative_residual(total - total[:, :1], *self.energy)
 
     def _why_energy_changes(self) -> str:
-        acting, motion = self._simulation.acting, self._simulation.motion
+        forces, context = self._simulation.forces, self._simulation.context
         reasons = {
-            "joints have stops (simulation: {stops: none})": acting.stops is not None,
-            "there is contact": acting.contact is not None,
-            "efforts or wrenches act": bool(motion.tau.any()) or bool(acting.external) or motion.law is not None,
+            "joints have stops (simulation: {stops: none})": forces.stops is not None,
+            "there is contact": forces.contact is not None,
+            "efforts or wrenches act": bool(context.tau.any()) or bool(forces.external) or context.law is not None,
             "joints have damping or friction": loses_energy(self.model),
         }
         return " and ".join(reason for reason, holds in reasons.items() if holds)

@@ -14,7 +14,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, DeviceError, InputError
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.start import refuse_undetermined
+from ada_dynamics.simulation.scene import require_determinate
 from ada_tools.scenario.fields import ScenarioError
 from ada_tools.scenario.registry import find_measure
 from ada_tools.scenario.run import checked_start, simulation_of
@@ -168,7 +168,7 @@ def _starts(group: _Group, members: Sequence[Member]) -> tuple[list[Row], list[t
         try:
             scenario = own.with_changes({key: value for key, value in changes.items() if key.startswith(START)})
             state = checked_start(scenario, simulation.model)
-            refuse_undetermined(simulation.model, simulation.dynamics, *state)
+            require_determinate(simulation.model, simulation.dynamics, *state)
         except AdaError as problem:
             failures.append(failed_row(run, changes, problem))
         else:

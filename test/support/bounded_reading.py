@@ -19,7 +19,7 @@ LONGEST = 4000  # characters of an error
 SECONDS = 20  # of the processor; each bomb takes a few, on a busy machine too
 
 _LOADED = (
-    "ada_dynamics.simulation.record.mcap_reading",
+    "ada_dynamics.simulation.record.log_reading",
     "ada_dynamics.simulation.record.npz",
     "ada_dynamics.drawing.mesh_files",
     "ada_hardware.kondo.motion_file",
@@ -114,7 +114,7 @@ def _angle_map(path: Path) -> None:
 
 
 def _log(path: Path) -> None:
-    from ada_dynamics.simulation.record.reading import read_log
+    from ada_dynamics.simulation.record.log_reading import read_log
 
     read_log(path)
 

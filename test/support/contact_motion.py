@@ -10,7 +10,7 @@ import numpy as np
 
 import ada_dynamics as ada
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.simulation.integration import StiffStepWarning
+from ada_dynamics.simulation.options import StiffStepWarning
 
 
 class Motion(NamedTuple):
@@ -26,7 +26,7 @@ def moved(model, q, v, h, steps, integrator="rk4", **options):
     """A row for each step; what an explicit step cannot follow is not warned of."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StiffStepWarning)
-        warnings.simplefilter("ignore", ada.UnexplainedMotionWarning)
+        warnings.simplefilter("ignore", ada.IntegrationAccuracyWarning)
         log = ada.Simulation(model, q, v, integrator=integrator, step=h, **options).run(h * steps)
     world = [*log.contact_wrenches.values()] or [np.zeros((0, 6))]
     return Motion(log.t, log.q, log.v, np.stack(world, axis=1))

@@ -37,9 +37,9 @@ class StepReference:
     """Steps of a simulation with given efforts."""
 
     def __init__(self, sim: ada.Simulation, system: System | None = None) -> None:
-        self.system, self.method, self.h = system or sim.motion.system, sim.method, sim.step_length
+        self.system, self.method, self.h = system or sim.context.system, sim.method, sim.step_length
         self.nq, self.nv = sim.model.nq, sim.model.nv
-        main, settle = self.system.marched(self.method.is_direct)
+        main, settle = self.system.step_quantities(self.method.is_direct)
         self._main, self._settle = main.body, None if settle is None else settle.body
 
     def step(self, x: Long, u: Long, t: float = 0.0) -> Long:

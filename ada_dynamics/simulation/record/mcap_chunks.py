@@ -16,8 +16,7 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Any
 
-from ada_dynamics.simulation.record.mcap_package import mcap_module
-from ada_dynamics.simulation.record.mcap_records import MCAP_MAGIC, MESSAGE, MESSAGE_HEADER, RECORD_HEADER
+from ada_dynamics.simulation.record.mcap_records import MCAP_MAGIC, MESSAGE, MESSAGE_HEADER, RECORD_HEADER, mcap_module
 
 INDEX_IN_MEMORY = 2**16  # [byte]; a longer one is in a file
 PART = 2**20  # [byte] of it that are copied at once

@@ -8,10 +8,11 @@ import os
 import struct
 import zlib
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any, BinaryIO
 
-from ada_dynamics.errors import AdaError
-from ada_dynamics.simulation.record.mcap_package import mcap_module
+from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.extras import how_to_install
 
 MCAP_MAGIC = b"\x89MCAP0\r\n"
 ENCODING = "ros2msg"  # of the definitions of types
@@ -127,3 +128,15 @@ def parsed(kind: str, data: bytes) -> Any:
     """A record as the package mcap has it: "Schema", "Channel", "Chunk" or "Metadata"."""
     stream = mcap_module("mcap.data_stream").ReadDataStream(io.BytesIO(data))
     return getattr(mcap_module("mcap.records"), kind).read(stream)
+
+
+def mcap_module(name: str) -> Any:
+    """A module of the package mcap.
+
+    Raises:
+        InputError: the package is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError:
+        raise InputError(f"recordings (.mcap) need the package mcap: {how_to_install('record')}") from None

@@ -179,7 +179,7 @@ class McapRecorder:
         self._require_open()
         self._texts.append((EVENTS, event.t, event_text(event)))
 
-    def passed_singular(self, t: float) -> None:
+    def singular_configuration(self, t: float) -> None:
         """Take the time at which a singular pose was passed [s]."""
         self._require_open()
         self._texts.append((EVENTS, t, to_json({"singular": True, "t": float(t)})))
@@ -269,6 +269,6 @@ def write_mcap(log: Log, path: Path, rate: float) -> Path:
         for event in log.events:
             recorder.event(event)
         for t in log.singular:
-            recorder.passed_singular(t)
+            recorder.singular_configuration(t)
         recorder.close({"complete": log.info.get("complete", True)})
     return path

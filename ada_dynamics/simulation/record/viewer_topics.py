@@ -18,7 +18,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_dynamics.simulation.record.content import Content
-from ada_dynamics.simulation.record.joint_states import JointStates
+from ada_dynamics.simulation.record.messages import JointStates
 from ada_dynamics.spatial.orientation import quaternions
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from ada_dynamics.errors import InputError, RecordingError
-from ada_dynamics.simulation.record.mcap_package import mcap_module
 from ada_dynamics.simulation.record.mcap_records import (
     CHANNEL,
     CHUNK,
@@ -26,6 +25,7 @@ from ada_dynamics.simulation.record.mcap_records import (
     CutShortError,
     Whole,
     chunk_data,
+    mcap_module,
     parsed,
     read_records,
     records_in,

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from ada_dynamics import RecordingError
-from ada_dynamics.simulation.record.reading import read_log
+from ada_dynamics.simulation.record.log_reading import read_log
 from trials.fuzz import targets
 from trials.fuzz.corpus import CORPUS, CRASHES, kept
 from trials.fuzz.fence import Escaped, fence

@@ -13,7 +13,7 @@ import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.model import Mimic
 from ada_dynamics.simulation.record import messages
-from ada_dynamics.simulation.record.joint_states import JointStates
+from ada_dynamics.simulation.record.messages import JointStates
 from ada_robot.messages.outgoing import StateMessages
 
 ROBOTS = ("pa10", "hoap2", "four_bar", "parallel_gripper", "mixed")

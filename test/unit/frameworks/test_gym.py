@@ -82,6 +82,6 @@ class Chain(adapter.MechanismVectorEnv):
 def test_an_environment_that_gains_energy_raises_a_warning(number):
     chains = Chain(number)
     chains.reset(seed=0)
-    with pytest.warns(ada.UnexplainedMotionWarning):
+    with pytest.warns(ada.IntegrationAccuracyWarning):
         for _ in range(200):
             chains.step(np.zeros(chains.action_space.shape))

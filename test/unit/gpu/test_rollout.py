@@ -54,7 +54,7 @@ def test_steps_near_singular_poses_are_taken_by_the_robust_order_and_those_from_
     v[4] = 3.0 * kernels_of(sim.dynamics).closed.tangents(q[4])[0]
     with pytest.warns(SingularConfigurationWarning):
         expected = sim.rollout(q, v, 1.0, rows_every=100)
-    motions = DeviceRollout(sim.motion, np.concatenate([q, v], axis=1), np.zeros(model.nv), device)
+    motions = DeviceRollout(sim.context, np.concatenate([q, v], axis=1), np.zeros(model.nv), device)
     motions.run(1000)
     assert 0 < motions.cpu_steps < 5
     x = motions.x.numpy()
@@ -79,7 +79,7 @@ def test_redundant_loops_go_on_with_combinations_chosen_anew_where_they_are_worn
     q, v = starts(sim)
     v = sim.dynamics.project_to_constraints(q, 20.0 * v)[1]  # some make a full turn
     expected = sim.rollout(q, v, 0.4, rows_every=200)
-    motions = DeviceRollout(sim.motion, np.concatenate([q, v], axis=1), np.zeros(model.nv), device)
+    motions = DeviceRollout(sim.context, np.concatenate([q, v], axis=1), np.zeros(model.nv), device)
     motions.run(200)
     assert 0 < motions.cpu_steps < 0.05 * 200 * STARTS
     assert np.allclose(motions.x.numpy()[:, :3], expected.q[:, -1], rtol=0, atol=1e-9)

@@ -13,9 +13,8 @@ from scipy.linalg import expm
 from ada_dynamics.jit import integrator
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.integrator import compiled_integrators
-from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
+from ada_dynamics.simulation.executors import KernelExecutor, StepKernels, integrator_state
 from ada_dynamics.simulation.methods import METHODS
-from ada_dynamics.simulation.stepper import march_state
 
 pytestmark = pytest.mark.skipif(reason_for_fallback() is not None, reason="nothing is compiled here")
 
@@ -34,7 +33,7 @@ class Kernels:
         self.problems: list[str] = []
         self.native: list[object] = []
         self.status = 0  # of a call
-        self.of = MarchKernels(
+        self.of = StepKernels(
             self._kernel("rate", (N, M, 1), N),
             self._kernel("settle", (N, M), N) if is_settled else None,
             self._kernel("pull", (2 * N, M, 1), N + M),
@@ -96,20 +95,20 @@ def test_steps_forwards_and_gradients_backwards(name, is_settled):
             states.append(one_step(method, states[-1], u[k // hold], k * h, h, is_settled))
         return np.array(states)
 
-    forwards = KernelMarch(kernels.of, method, x, u, h, hold)
+    forwards = KernelExecutor(kernels.of, method, x, u, h, hold)
     rows = forwards.rows(2)
-    assert forwards.forwards(1, 5, rows, every=2, phase=0) == 5
+    assert forwards.advance(1, 5, rows, every=2, phase=0) == 5
     expected = after(x, u)
     np.testing.assert_allclose(forwards.x, expected[5], rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(forwards.states(rows), expected[[2, 4]], rtol=1e-12, atol=1e-12)
 
-    backwards = KernelMarch(kernels.of, method, x, u, h, hold)
+    backwards = KernelExecutor(kernels.of, method, x, u, h, hold)
     w, own = RNG.normal(size=N), RNG.normal(size=(5, N))
     lanes = compiled_integrators().lanes
     by_x, by_u = np.zeros(-(-N // lanes) * lanes), np.zeros((3, backwards.inputs))
     added = np.zeros((5, len(by_x)))
     by_x[:N], added[:, :N] = w, own
-    assert backwards.backwards(1, 5, by_x, by_u, added)
+    assert backwards.adjoint(1, 5, by_x, by_u, added)
 
     def value(x, u):
         states = after(x, u)
@@ -139,7 +138,7 @@ def adaptive_state(name, kernels, until):
     x, u, t, table = np.zeros(padded), np.zeros(M), np.zeros(1), method.table()
     kernels.kept = u, t, table, np.zeros((method.stages + 3) * padded)
     x[:N] = start = RNG.normal(size=N)
-    state = march_state(method, table, 1e-9)
+    state = integrator_state(method, table, 1e-9)
     state.x, state.u, state.t, state.work = (array.ctypes.data for array in (x, u, t, kernels.kept[3]))
     state.n, state.used, state.states, state.steps, state.h, state.length = padded, N, 1, 1, until, until
     state.rate = kernels.of.rate.native_address("")

@@ -183,7 +183,7 @@ def test_a_buffer_that_keeps_nothing_has_the_first_row_and_the_last():
         def event(self, event):
             taken.append(event.name)
 
-        def passed_singular(self, t):
+        def singular_configuration(self, t):
             taken.append("singular")
 
     buffer = LogBuffer(log.model, recorders=[Counts()], keep=False)
@@ -192,7 +192,7 @@ def test_a_buffer_that_keeps_nothing_has_the_first_row_and_the_last():
             *(getattr(log, name)[i : i + 7] for name in ROWS), external={"link_2": np.ones((len(log.t[i : i + 7]), 6))}
         )
     buffer.event(EventRecord(1.0, "end", log.q[0], log.v[0]))
-    buffer.passed_singular(0.5)
+    buffer.singular_configuration(0.5)
     found = buffer.log()
     assert found.t.tolist() == [log.t[0], log.t[-1]]
     assert np.array_equal(found.q, log.q[[0, -1]])

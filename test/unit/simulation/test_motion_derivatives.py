@@ -49,8 +49,8 @@ def test_a_robust_elimination_serves_regular_poses_that_stop_the_fast_one(integr
     folded = np.array([np.pi / 2, -0.5, np.pi])
     sim = ada.Simulation(model, start, integrator=integrator, step=1e-3)
     _, v = sim.dynamics.project_to_constraints(folded, np.ones(3))
-    rate, robust = sim.motion.system.rate, sim.motion.system.robust()
-    x, u = np.concatenate([folded, v]), sim.motion.system.inputs(np.zeros(3))
+    rate, robust = sim.context.system.rate, sim.context.system.robust()
+    x, u = np.concatenate([folded, v]), sim.context.system.inputs(np.zeros(3))
     assert rate.single_status(x, u, np.zeros(1))[1] and not robust.rate.single_status(x, u, np.zeros(1))[1]
     tau, directions = np.array([0.3, -0.1, 0.2]), sim.dynamics.constraints.state_map(folded, v, coordinates=["joint_2"])
     found, reference = sim.step_derivatives(folded, v, tau), StepReference(sim, robust)

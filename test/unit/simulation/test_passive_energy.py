@@ -12,8 +12,8 @@ import pytest
 from tiers import nightly
 
 import ada_dynamics as ada
-from ada_dynamics.errors import UnexplainedMotionWarning
-from ada_dynamics.simulation import MotionError, Simulation
+from ada_dynamics.errors import IntegrationAccuracyWarning
+from ada_dynamics.simulation import IntegrationError, Simulation
 from ada_dynamics.simulation.methods import METHODS, Method
 
 MECHANISMS = [
@@ -64,7 +64,7 @@ def gaining(name: str) -> tuple[Method, float]:
 WAYS: dict[str, Callable[[Simulation], object]] = {
     "run": lambda sim: sim.run(2000 * sim.step_length),
     "step": lambda sim: [sim.step(500) for _ in range(4)],
-    "motions": lambda sim: sim.motions(sim.q[None]).run(2000),
+    "motions": lambda sim: sim.batch(sim.q[None]).run(2000),
     "rollout": lambda sim: sim.rollout(sim.q[None], None, 2000 * sim.step_length),
 }
 
@@ -74,22 +74,22 @@ WAYS: dict[str, Callable[[Simulation], object]] = {
 def test_a_motion_that_gains_energy_raises_a_warning(integrator: str, how: str) -> None:
     method, step = gaining(integrator)
     sim = Simulation(ada.load("planar_4r"), [1.0, 0.5, 0.3, 0.2], integrator=method, step=step)
-    with pytest.warns(UnexplainedMotionWarning):
+    with pytest.warns(IntegrationAccuracyWarning):
         WAYS[how](sim)
 
 
 @pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize("integrator", METHODS)
-@pytest.mark.filterwarnings("error::ada_dynamics.errors.UnexplainedMotionWarning")
+@pytest.mark.filterwarnings("error::ada_dynamics.errors.IntegrationAccuracyWarning")
 def test_a_motion_that_keeps_its_energy_raises_no_warning(integrator: str, how: str) -> None:
     WAYS[how](Simulation(ada.load("planar_4r"), [1.0, 0.5, 0.3, 0.2], integrator=integrator, step=1e-3))
 
 
-@pytest.mark.filterwarnings("error::ada_dynamics.errors.UnexplainedMotionWarning")
+@pytest.mark.filterwarnings("error::ada_dynamics.errors.IntegrationAccuracyWarning")
 def test_motions_at_rest_and_near_turning_points_gain_nothing() -> None:
     """Pendulums of all amplitudes, looked at in all phases: what there is beside the work is bounded."""
     sim = Simulation(ada.planar_chain(1), integrator="semi_implicit", step=2e-3)
-    many = sim.motions(np.linspace(0.0, np.pi, 200)[:, None])
+    many = sim.batch(np.linspace(0.0, np.pi, 200)[:, None])
     for _ in range(10):
         many.run(1000)
 
@@ -98,7 +98,7 @@ def test_a_run_that_cannot_go_on_has_time_joint_and_the_log_up_to_then() -> None
     sim = Simulation(ada.load("five_bar"), integrator="rk4", step=0.1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(MotionError) as caught:
+        with pytest.raises(IntegrationError) as caught:
             sim.run(60.0)
     problem = caught.value
     assert problem.joint in sim.model.joint_names

@@ -49,7 +49,7 @@ def test_a_law_that_depends_on_time_goes_on_from_call_to_call_and_begins_at_the_
     law = CompiledController(lambda t, q, v: [3.0 * t - q[0], 0.0, -t * v[2]])
     sim = Simulation(model, q[0], v[0], controller=law, integrator=integrator, step=2e-3)
     sim.reset(q[0], v[0], t=5.0)
-    here, there, whole = sim.motions(q, v), sim.motions(q, v, t=5.0), sim.rollout(q, v, 0.1, rows_every=50)
+    here, there, whole = sim.batch(q, v), sim.batch(q, v, t=5.0), sim.rollout(q, v, 0.1, rows_every=50)
     for _ in range(5):
         here.run(10)
     there.run(50)
@@ -125,11 +125,11 @@ def test_a_motion_that_runs_away_is_lost_alone_until_it_is_placed_anew(name):
     sim = ada.Simulation(model, q[0], integrator="semi_implicit", step=1e-3)
     tau = np.zeros((3, model.nv))
     tau[1, 0] = 1e200
-    many, others = sim.motions(q), sim.motions(q[[0, 2]])
+    many, others = sim.batch(q), sim.batch(q[[0, 2]])
     many.run(20, tau)
     others.run(20, tau[[0, 2]])
-    assert many.is_lost.tolist() == [False, True, False]
+    assert many.has_failed.tolist() == [False, True, False]
     assert np.array_equal(many.q[[0, 2]], others.q) and np.array_equal(many.v[[0, 2]], others.v)
-    many.place([1], q[[1]])
+    many.reset([1], q[[1]])
     many.run(20, np.zeros((3, model.nv)))
-    assert not many.is_lost.any()
+    assert not many.has_failed.any()

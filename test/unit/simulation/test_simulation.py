@@ -16,7 +16,7 @@ from ada_dynamics.simulation import (
     CompiledController,
     ControllerError,
     Event,
-    MotionError,
+    IntegrationError,
     Simulation,
     at_limits,
     half_sine,
@@ -229,7 +229,7 @@ def test_what_a_controller_may_not_give_is_refused_and_the_motion_until_then_kep
 
 
 def test_a_motion_that_blows_up_keeps_the_log(pendulum):
-    with pytest.raises(MotionError) as caught:
+    with pytest.raises(IntegrationError) as caught:
         Simulation(pendulum, [0.5], controller=lambda t, q, v: -1e5 * v).run(1.0)
     assert np.isfinite(caught.value.log.q).all()
 

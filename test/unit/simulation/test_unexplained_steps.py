@@ -10,8 +10,8 @@ import pytest
 import ada_dynamics as ada
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.simulation import JointStops, half_sine
+from ada_dynamics.simulation.accuracy_checks import acceleration_mismatch
 from ada_dynamics.simulation.methods import METHODS
-from ada_dynamics.simulation.unexplained import unexplained
 from benchmarks.linkages.families import FAMILIES
 from benchmarks.linkages.linkage import model_of
 
@@ -25,7 +25,7 @@ def test_an_integrator_with_one_wrong_coefficient_is_noticed_by_step_and_joint()
     right = METHODS["rkf45"]
     stages = right.A.copy()
     stages[3, 1] += 0.01  # the third stage is not where its time is
-    with pytest.warns(ada.UnexplainedMotionWarning):
+    with pytest.warns(ada.IntegrationAccuracyWarning):
         ill = ada.Simulation(model, q, v, integrator=replace(right, A=stages)).run(0.2)
     assert ill.energy_drift > 1e-6 > 100 * well.energy_drift
 
@@ -35,8 +35,8 @@ def test_an_impact_between_two_rows_is_not_laid_to_the_step() -> None:
     impact = half_sine(model.link_names[-1], [300.0, 0, 0, 0, 0, 0], 0.1043, 0.002)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter("default", ada.UnexplainedMotionWarning)
-        with pytest.warns(ada.UnexplainedMotionWarning):
+        warnings.simplefilter("default", ada.IntegrationAccuracyWarning)
+        with pytest.warns(ada.IntegrationAccuracyWarning):
             ada.Simulation(model, external=[impact], log_every=10).run(0.5)
 
 
@@ -88,7 +88,7 @@ def test_a_peak_between_two_rows_of_a_motion_that_keeps_its_energy_is_no_mistake
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         log = ada.Simulation(model, q, v, integrator="dop853", log_every=10).run(4.0)
-    assert log.energy_drift < 1e-9 and unexplained(log) is not None
+    assert log.energy_drift < 1e-9 and acceleration_mismatch(log) is not None
 
 
 @pytest.mark.parametrize("family", ["spherical_4", "bennett", "sarrus"])

@@ -13,6 +13,7 @@ from typing import Any
 
 import ada_dynamics as ada
 from ada_dynamics import resources
+from ada_dynamics.simulation.record.log_reading import read_log
 from ada_dynamics.simulation.record.mcap_records import (
     CHUNK,
     DATA_END,
@@ -22,7 +23,6 @@ from ada_dynamics.simulation.record.mcap_records import (
     parsed,
     records_in,
 )
-from ada_dynamics.simulation.record.reading import read_log
 from ada_hardware.kondo.angle_map import AngleMap
 from ada_robot.node_state import read_hardware_state
 from ada_robot.ros.parameter_files import wildcard_parameters

@@ -58,7 +58,7 @@ def _sweep(path: Path) -> None:
 def _sweep_seeds() -> Iterable[bytes]:
     header = {"ada_sweep": 1, "total": 2, "sweep": {}}
     done = {"run": 0, "status": "done", "changes": {"simulation.step": 1e-3}, "measures": {"energy_drift": 1e-9}}
-    failed = {"run": 1, "status": "failed", "changes": {}, "error": {"type": "MotionError", "text": "lost"}}
+    failed = {"run": 1, "status": "failed", "changes": {}, "error": {"type": "IntegrationError", "text": "lost"}}
     rows = [{**row, "seconds": 0.1} for row in (done, failed)]
     return [b"".join(json.dumps(one).encode() + b"\n" for one in (header, *rows))]
 

@@ -28,7 +28,7 @@ _WITHIN = 1e-13  # of the duration, by which the end may be missed
 
 
 @dataclass(frozen=True, eq=False)
-class ConsistentMotion:
+class SingularityConsistentTrajectory:
     """A motion by steps of the parameter s.
 
     Attributes:
@@ -52,9 +52,9 @@ class ConsistentMotion:
         return np.array([_twin_positions(self.model, self.twin, q) for q in self.q])
 
 
-def march(
+def integrate_singularity_consistent(
     model: Model, q: ArrayLike, w: ArrayLike, duration: float, step: float, most_steps: int = MOST_STEPS
-) -> ConsistentMotion:
+) -> SingularityConsistentTrajectory:
     """The motion under weight and springs alone, by steps of fourth order (Runge and Kutta) in s.
 
     Args:
@@ -68,7 +68,7 @@ def march(
     Raises:
         InputError: there is no Euler joint, or a value is unusable.
     """
-    system = _System(model)
+    system = _TwinSystem(model)
     if not duration > 0.0 or not step > 0.0:
         raise InputError(f"duration is {duration!r}, step {step!r}; both must be above zero [s].")
     x = np.concatenate([[0.0], model.as_positions(q), model.as_velocities(w, "w")])
@@ -82,10 +82,10 @@ def march(
     found = np.array(rows)
     reached = bool(x[0] >= duration * (1.0 - _WITHIN))
     positions, velocities = found[:, 1 : 1 + model.nq], found[:, 1 + model.nq :]
-    return ConsistentMotion(model, system.twin, found[:, 0], positions, velocities, reached)
+    return SingularityConsistentTrajectory(model, system.twin, found[:, 0], positions, velocities, reached)
 
 
-class _System:
+class _TwinSystem:
     """dx/ds of x = [t; q; w]."""
 
     def __init__(self, model: Model) -> None:
@@ -122,7 +122,7 @@ class _System:
         return np.asarray(x + h / 6.0 * (first + 2.0 * second + 2.0 * third + fourth))
 
 
-def _ending(system: _System, x: Array, step: float, duration: float) -> Array:
+def _ending(system: _TwinSystem, x: Array, step: float, duration: float) -> Array:
     """The part of a step that ends in time; t rises with s."""
     low, high, h = 0.0, step, step
     for _ in range(100):

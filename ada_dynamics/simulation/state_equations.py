@@ -26,7 +26,7 @@ from ada_dynamics.expr import Traced, trace
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.regroup import for_efforts
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.simulation.implicit_law import implicit_law
+from ada_dynamics.simulation.control import implicit_law
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.vector import ZERO, Scalar
@@ -71,7 +71,7 @@ class Loads:
 
 
 @dataclass(frozen=True, eq=False)
-class Equations:
+class StateEquations:
     """A mechanism with its loads.
 
     Attributes:
@@ -125,7 +125,7 @@ class Equations:
         return result
 
     # --- loads --------------------------------------------------------------------------------------------------
-    def acting(self, q: Vector, v: Vector, u: Vector, t: Scalar, step: Scalar | None = None) -> Acting:
+    def applied_loads(self, q: Vector, v: Vector, u: Vector, t: Scalar, step: Scalar | None = None) -> AppliedLoads:
         """All loads in a state; with a step also what makes them implicit."""
         nv = self.tree.nv
         loads = self.loads
@@ -147,7 +147,7 @@ class Equations:
         if loads.pushes:
             for i, force in body_wrenches(self.tree, u[starts.stop : starts.stop + self._pushes]).items():
                 wrenches[i] = wrenches.get(i, NO_FORCE) + force
-        return Acting(tau, wrenches, added, armature)
+        return AppliedLoads(tau, wrenches, added, armature)
 
     def servo_efforts(
         self, q: Vector, v: Vector, u: Vector, step: Scalar | None = None
@@ -166,8 +166,10 @@ class Equations:
     def rate(self, forward: Forward, x: Vector, u: Vector, t: Vector) -> Traced:
         """ẋ = [q̇; a], with `forward(q=, v=, tau=, wrenches=)` for the accelerations."""
         q, v = self.split(x)
-        acting = self.acting(q, v, u, t[0])
-        found = forward(q=q, v=v, tau=acting.tau, **({"wrenches": acting.flat(self.tree)} if acting.wrenches else {}))
+        applied = self.applied_loads(q, v, u, t[0])
+        found = forward(
+            q=q, v=v, tau=applied.tau, **({"wrenches": applied.flat(self.tree)} if applied.wrenches else {})
+        )
         traced = found if isinstance(found, Traced) else Traced(found)
         # quaternions may leave unit length within a step: their rate is that of the four numbers
         return Traced({"rate": [*position_rates(self.tree, x[: self.tree.nq], v), *traced.outputs["a"]]}, traced.guards)
@@ -179,13 +181,13 @@ class Equations:
         after it, with the kinetic energy that the work of the forces leaves (`energy_balance`).
         """
         q, v = self.split(x)
-        h, acting, guards = u[-1], self.acting(q, v, u, t[0], u[-1]), position_guards(self.tree, q)
+        h, applied, guards = u[-1], self.applied_loads(q, v, u, t[0], u[-1]), position_guards(self.tree, q)
         if solver is None:
             shares = any(not body.is_independent for body in self.tree.bodies) or has_singular_inertias(self.tree)
             solve, tree = crba.forward_dynamics if shares else aba.forward_dynamics, without_friction(self.tree)
-            a = solve(tree, q, v, acting.tau, acting.wrenches, acting.added, acting.armature)
+            a = solve(tree, q, v, applied.tau, applied.wrenches, applied.added, applied.armature)
             return Traced({"next": [*chain(*self._moved(q, v, a, h))]}, guards)
-        found = solver.run(q, v, acting.tau, acting.wrenches, added=acting.added, added_armature=acting.armature)
+        found = solver.run(q, v, applied.tau, applied.wrenches, added=applied.added, added_armature=applied.armature)
         guards = [*guards, *solver.guards(found)]
         after = self._moved(q, v, found.accelerations, h)
         if not self.tree.loops:
@@ -222,7 +224,7 @@ def _both(a: Loading, b: Loading) -> Loading:
 
 
 @dataclass(frozen=True, eq=False)
-class Acting:
+class AppliedLoads:
     """Loads in a state: efforts, wrenches by body, and what they add to inertias within an implicit step."""
 
     tau: list[Scalar]
@@ -236,7 +238,7 @@ class Acting:
 
 
 # --- quantities -----------------------------------------------------------------------------------------------------
-def rate_quantity(equations: Equations, name: str, forward: Callable[[Vector], Forward]) -> Quantity:
+def rate_quantity(equations: StateEquations, name: str, forward: Callable[[Vector], Forward]) -> Quantity:
     """ẋ; `forward` is made when it is traced, for the combinations in u."""
 
     def body(x: Vector, u: Vector, t: Vector) -> Traced:
@@ -245,7 +247,7 @@ def rate_quantity(equations: Equations, name: str, forward: Callable[[Vector], F
     return _quantity(equations, f"state_rate_{name}", "rate", body)
 
 
-def step_quantity(equations: Equations, name: str, solver: Callable[[Vector], Solver] | None) -> Quantity:
+def step_quantity(equations: StateEquations, name: str, solver: Callable[[Vector], Solver] | None) -> Quantity:
     """One semi-implicit step; the solver is that of the loops, if there are any, for the combinations in u."""
 
     def body(x: Vector, u: Vector, t: Vector) -> Traced:
@@ -254,7 +256,7 @@ def step_quantity(equations: Equations, name: str, solver: Callable[[Vector], So
     return _quantity(equations, f"implicit_step_{name}", "next", body)
 
 
-def settle_quantity(equations: Equations, name: str, solver: Callable[[Vector], Solver] | None) -> Quantity:
+def settle_quantity(equations: StateEquations, name: str, solver: Callable[[Vector], Solver] | None) -> Quantity:
     """The allowed state that is nearest: quaternions of unit length, loops closed."""
 
     def body(x: Vector, u: Vector) -> Traced:
@@ -272,7 +274,7 @@ def settle_quantity(equations: Equations, name: str, solver: Callable[[Vector], 
     return Quantity(name, inputs, shapes, lambda: trace(name, inputs, body, ("settled",)), body)
 
 
-def contact_quantity(equations: Equations) -> Quantity:
+def contact_quantity(equations: StateEquations) -> Quantity:
     """Wrenches of all contacts, public order, world's axes."""
 
     def body(q: Vector, v: Vector) -> Traced:
@@ -284,7 +286,7 @@ def contact_quantity(equations: Equations) -> Quantity:
     return Quantity(name, inputs, shapes, lambda: trace(name, inputs, body), body)
 
 
-def step_contact_quantity(equations: Equations) -> Quantity:
+def step_contact_quantity(equations: StateEquations) -> Quantity:
     """Wrenches that contacts gave during a semi-implicit step, as `contact_quantity`."""
 
     def body(q: Vector, v: Vector, after: Vector, h: Vector) -> Traced:
@@ -297,7 +299,7 @@ def step_contact_quantity(equations: Equations) -> Quantity:
     return Quantity(name, inputs, shapes, lambda: trace(name, inputs, body), body)
 
 
-def servo_quantity(equations: Equations) -> Quantity:
+def servo_quantity(equations: StateEquations) -> Quantity:
     """Efforts of the servos, on all joints."""
 
     def body(x: Vector, u: Vector) -> Traced:
@@ -309,7 +311,7 @@ def servo_quantity(equations: Equations) -> Quantity:
     return Quantity(name, inputs, {"tau": (equations.tree.nv,)}, lambda: trace(name, inputs, body), body)
 
 
-def _quantity(equations: Equations, name: str, output: str, body: Callable[..., Traced]) -> Quantity:
+def _quantity(equations: StateEquations, name: str, output: str, body: Callable[..., Traced]) -> Quantity:
     n = equations.state_size
     friction = repr([body.friction for body in equations.tree.bodies])
     name = f"{name}_{equations.loads.digest()}_{hashlib.blake2b(friction.encode(), digest_size=4).hexdigest()}"

@@ -15,20 +15,70 @@ from ada_dynamics.constraints.coordinates import TREE, Coordinates
 from ada_dynamics.dynamics.arguments import as_array, common_batch
 from ada_dynamics.dynamics.constraint_queries import state_map_and_nearness, warn_if_digits_are_lost
 from ada_dynamics.errors import InputError, SingularConfigurationError
-from ada_dynamics.simulation.kernel_march import KernelMarch, MarchKernels
+from ada_dynamics.model.joints import JointType
+from ada_dynamics.model.tree import Body, Tree
+from ada_dynamics.simulation.context import SimulationContext
+from ada_dynamics.simulation.differentiation import ParametricSystem, adjoint_quantity, tangent_quantity
+from ada_dynamics.simulation.executors import IntegrationError, KernelExecutor, StepKernels
+from ada_dynamics.simulation.integrator import Integrator
 from ada_dynamics.simulation.methods import METHODS
-from ada_dynamics.simulation.motion import Motion
-from ada_dynamics.simulation.number_march import MotionError
-from ada_dynamics.simulation.parametrised import Parametrised
-from ada_dynamics.simulation.products import against, along
-from ada_dynamics.simulation.start import on_loops, start_state
-from ada_dynamics.simulation.stepper import Stepper
-from ada_dynamics.simulation.tangents import Tangents
+from ada_dynamics.simulation.scene import checked_start, closed_start
+
+
+class StateTangents:
+    """The tangent spaces of a mechanism's states."""
+
+    def __init__(self, tree: Tree) -> None:
+        """Args: the mechanism."""
+        self._tree = tree
+        own = [body for body in tree.bodies if body.is_independent]
+        self._turned = [body for body in own if type(body.joint).position_rate is not JointType.position_rate]
+        # dq = d_q of all other joints
+        self._plain = [
+            (i, j)
+            for body in own
+            if body not in self._turned
+            for i, j in zip(range(body.q.start, body.q.stop), range(body.v.start, body.v.stop), strict=True)
+        ]
+
+    def basis(self, X: Array) -> Array:
+        """E of dx = E [d_q; d_v], (N, nq + nv, 2 nv), with d_q a velocity, in rows of states."""
+        E = self._of_plain(len(X))
+        for body in self._turned:
+            E[:, body.q, body.v] = self._block(body, X)
+        return E
+
+    def inverse(self, X: Array) -> Array:
+        """E⁻ of [d_q; d_v] = E⁻ dx, (N, 2 nv, nq + nv), for changes that stay on the manifold."""
+        inverse = self._of_plain(len(X)).swapaxes(-1, -2)
+        for body in self._turned:
+            block = self._block(body, X)
+            turned = block.swapaxes(-1, -2)
+            inverse[:, body.v, body.q] = np.linalg.solve(turned @ block, turned)
+        return inverse
+
+    def _of_plain(self, count: int) -> Array:
+        nq, nv = self._tree.nq, self._tree.nv
+        E = np.zeros((count, nq + nv, 2 * nv))
+        E[:, nq:, nv:] = np.eye(nv)
+        for i, j in self._plain:
+            E[:, i, j] = 1.0
+        return E
+
+    def _block(self, body: Body, X: Array) -> Array:
+        """q̇ of a joint for each of its velocities, (N, nq, nv)."""
+        q = list(X[:, body.q].T)
+        block = np.zeros((len(X), body.joint.nq, body.joint.nv))
+        for j, unit in enumerate(np.eye(body.joint.nv).tolist()):
+            for i, rate in enumerate(body.joint.position_rate(q, unit)):
+                block[:, i, j] = rate
+        return block
+
 
 SIDE_BY_SIDE = 512  # states times directions that march together
 
 
-class Linear(NamedTuple):
+class LinearMap(NamedTuple):
     """Steps from N states, linearised: d⁺ = A d + B dτ + P dp, with d = [d_q; d_v]."""
 
     after: Array  # (N, n)
@@ -36,37 +86,37 @@ class Linear(NamedTuple):
     B: Array  # (N, 2 nv, nv)
     P: Array  # (N, 2 nv, parameters)
 
-    def then(self, later: Linear) -> Linear:
+    def then(self, later: LinearMap) -> LinearMap:
         """These and later ones with the same efforts and parameters."""
         B, P = (later.A @ first + more for first, more in ((self.B, later.B), (self.P, later.P)))
-        return Linear(later.after, later.A @ self.A, B, P)
+        return LinearMap(later.after, later.A @ self.A, B, P)
 
 
-class Steps:
+class LinearizedSteps:
     """The steps that a simulation takes with constant efforts."""
 
-    def __init__(self, motion: Motion, parameters: tuple[str, ...] = ()) -> None:
+    def __init__(self, context: SimulationContext, parameters: tuple[str, ...] = ()) -> None:
         """Refuse motions whose steps have no derivatives.
 
         Args:
-            motion: of the simulation.
+            context: context of a simulation.
             parameters: of the model that may change.
         """
-        self.system, self.method, self.h = motion.system, motion.method, motion.step
-        self.model, self.tangents = motion.system.model, Tangents(motion.system.equations.tree)
-        self._tau, self._depends_on_time = motion.tau, motion.law is not None
-        self._refuse(motion)
-        self.parameters, self._motion = parameters, motion
-        self._source = Parametrised(motion.system, parameters) if parameters else motion.system
+        self.system, self.method, self.h = context.system, context.method, context.step
+        self.model, self.tangents = context.system.model, StateTangents(context.system.equations.tree)
+        self._tau, self._depends_on_time = context.tau, context.law is not None
+        self._refuse(context)
+        self.parameters, self._context = parameters, context
+        self._source = ParametricSystem(context.system, parameters) if parameters else context.system
 
-    def _refuse(self, motion: Motion) -> None:
+    def _refuse(self, context: SimulationContext) -> None:
         if self.method.is_adaptive:
             fixed = ", ".join(name for name, one in METHODS.items() if not one.is_adaptive)
             raise InputError(
                 f"integrator {self.method.name!r} chooses the length of its steps by their errors, which makes them no "
                 f"smooth function of the state. Take one with steps of equal length for derivatives: {fixed}."
             )
-        if motion.inputs.changes:
+        if context.inputs.changes:
             raise InputError(
                 "derivatives of motion take given efforts, or a CompiledController without a control period: "
                 "controllers that are called, servos, and wrenches over time have none here."
@@ -78,27 +128,27 @@ class Steps:
             )
 
     @cached_property
-    def robust(self) -> Steps | None:
+    def robust(self) -> LinearizedSteps | None:
         """The same steps by kernels that only singular poses stop; None where these are no others."""
         system = self.system.robust()
-        return None if system is None else Steps(replace(self._motion, system=system), self.parameters)
+        return None if system is None else LinearizedSteps(replace(self._context, system=system), self.parameters)
 
     # --- kernels ------------------------------------------------------------------------------------------------
     @cached_property
-    def forward(self) -> MarchKernels:
+    def forward(self) -> StepKernels:
         """Steps."""
-        return MarchKernels.of(self.system, self.method)
+        return StepKernels.of(self.system, self.method)
 
     @cached_property
-    def along(self) -> MarchKernels:
+    def tangent(self) -> StepKernels:
         """Steps of a state with its change."""
-        return MarchKernels.of(self._source, self.method, along)
+        return StepKernels.of(self._source, self.method, tangent_quantity)
 
     @cached_property
-    def backward(self) -> MarchKernels:
+    def backward(self) -> StepKernels:
         """Steps, and the way back."""
-        back = MarchKernels.of(self._source, self.method, against)
-        return replace(MarchKernels.of(self._source, self.method), pull=back.rate, pull_settle=back.settle)
+        back = StepKernels.of(self._source, self.method, adjoint_quantity)
+        return replace(StepKernels.of(self._source, self.method), pull=back.rate, pull_settle=back.settle)
 
     # --- arguments ----------------------------------------------------------------------------------------------
     def states(self, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike | None) -> tuple[Array, Array, bool]:
@@ -114,7 +164,7 @@ class Steps:
 
     def _start(self, i: int, q: Array, v: Array) -> Array:
         try:
-            return np.concatenate(on_loops(self.model, self.system.dynamics, *start_state(self.model, q, v)))
+            return np.concatenate(closed_start(self.model, self.system.dynamics, *checked_start(self.model, q, v)))
         except InputError as problem:
             raise type(problem)(f"state {i}: {problem}") from None
 
@@ -149,7 +199,7 @@ class Steps:
         return U[:, : self.system.equations.input_size]
 
     # --- derivatives --------------------------------------------------------------------------------------------
-    def derivatives(self, X: Array, U: Array, steps: int, t: float, since: int = 0) -> Linear:
+    def derivatives(self, X: Array, U: Array, steps: int, t: float, since: int = 0) -> LinearMap:
         """Of so many steps from each state with its input; row i starts `since` i steps after t."""
         if self.system.equations.following and steps > 1:  # other combinations may suit the states on the way
             found = self.derivatives(X, U, 1, t, since)
@@ -160,10 +210,10 @@ class Steps:
         if self._depends_on_time and since and len(X) > 1:
             starts = zip(X[:, None], U[:, None], strict=True)
             rows = [self._linear(x, u, steps, t + i * since * self.h) for i, (x, u) in enumerate(starts)]
-            return Linear(*map(np.concatenate, zip(*rows, strict=True)))
+            return LinearMap(*map(np.concatenate, zip(*rows, strict=True)))
         return self._linear(X, U, steps, t)
 
-    def by_coordinates(self, X: Array, found: Linear, coordinates: Coordinates) -> Linear:
+    def by_coordinates(self, X: Array, found: LinearMap, coordinates: Coordinates) -> LinearMap:
         """From those by all coordinates of the tree at the states X to those by what `coordinates` means."""
         if coordinates == TREE:
             return found
@@ -175,8 +225,8 @@ class Steps:
             return (found.A[i][kept] @ dynamics.constraints.state_map(q, v[i], coordinates),)
 
         if is_near.any():
-            warn_if_digits_are_lost(dynamics.constraints, "derivatives of steps", q, is_near, result)
-        return Linear(found.after, found.A[:, kept] @ changes, found.B[:, kept], found.P[:, kept])
+            dynamics.warn_if_digits_are_lost("derivatives of steps", q, is_near, result)
+        return LinearMap(found.after, found.A[:, kept] @ changes, found.B[:, kept], found.P[:, kept])
 
     def kept(self, coordinates: Coordinates) -> list[int]:
         """Places in [d_q; d_v] of the coordinates meant by `coordinates`."""
@@ -195,7 +245,7 @@ class Steps:
             np.ascontiguousarray(X[:, :nq]), np.ascontiguousarray(X[:, nq:]), coordinates
         )
 
-    def _linear(self, X: Array, U: Array, steps: int, t: float) -> Linear:
+    def _linear(self, X: Array, U: Array, steps: int, t: float) -> LinearMap:
         directions = 3 * self.model.nv + len(self.parameters)
         together = max(1, SIDE_BY_SIDE // directions)
         parts = []
@@ -204,7 +254,7 @@ class Steps:
             parts.append(self._side_by_side(X[block], U[block], steps, t, begin))
         after, changes = (np.concatenate(part) for part in zip(*parts, strict=True))
         found = self.tangents.inverse(after) @ changes
-        return Linear(after, *np.split(found, [2 * self.model.nv, 3 * self.model.nv], axis=-1))
+        return LinearMap(after, *np.split(found, [2 * self.model.nv, 3 * self.model.nv], axis=-1))
 
     def _side_by_side(self, X: Array, U: Array, steps: int, t: float, begin: int) -> tuple[Array, Array]:
         """States after steps, and their changes with each direction, (N, n, directions)."""
@@ -219,10 +269,10 @@ class Steps:
             np.concatenate([np.repeat(one.T, directions, axis=1), d.transpose(1, 0, 2).reshape(-1, N * directions)])
             for one, d in ((X, dX), (U, dU))
         )
-        march = KernelMarch(self.along, self.method, x, u[None], self.h, origin=t)
-        if march.forwards(0, steps) < steps:
+        executor = KernelExecutor(self.tangent, self.method, x, u[None], self.h, origin=t)
+        if executor.advance(0, steps) < steps:
             self.refuse_state(X, U, steps, t, begin=begin)
-        after = march.x
+        after = executor.x
         return after[:n, ::directions].T, after[n:].reshape(n, N, directions).transpose(1, 0, 2)
 
     def refuse_state(self, X: Array, U: Array, steps: int, t: float, first: int = 0, begin: int = 0) -> NoReturn:
@@ -233,11 +283,11 @@ class Steps:
             MotionError: the motion cannot go on, or only by means that have no derivatives.
         """
         for i, (x, u) in enumerate(zip(X, U, strict=True)):
-            march = KernelMarch(self.forward, self.method, x, self.of_forward(u[None]), self.h, origin=t)
-            done = march.forwards(first, steps)
+            executor = KernelExecutor(self.forward, self.method, x, self.of_forward(u[None]), self.h, origin=t)
+            done = executor.advance(first, steps)
             if done < steps:
-                self._refuse_step(march.x, u, t, first + done, f"state {begin + i}: " if begin + len(X) > 1 else "")
-        raise MotionError(f"derivatives of the motion of model {self.model.name!r} are not finite.")
+                self._refuse_step(executor.x, u, t, first + done, f"state {begin + i}: " if begin + len(X) > 1 else "")
+        raise IntegrationError(f"derivatives of the motion of model {self.model.name!r} are not finite.")
 
     def _refuse_step(self, x: Array, u: Array, t: float, step: int, where: str) -> NoReturn:
         q, v, when = x[: self.model.nq], x[self.model.nq :], f"step {step} (t = {t + step * self.h:.6g} s)"
@@ -245,10 +295,10 @@ class Steps:
             self.system.dynamics.forward_derivatives(q, v, u[: self.model.nv])
         except SingularConfigurationError as problem:
             raise SingularConfigurationError(f"{where}{when}: {problem}") from None
-        stepper = Stepper(self.system, self.method)
-        stepper.restart(x)
-        stepper.u = self.of_forward(u[None])[0]
-        stepper.march(t, step, 1, self.h, 0)  # which explains what is not finite
+        integrator = Integrator(self.system, self.method)
+        integrator.restart(x)
+        integrator.u = self.of_forward(u[None])[0]
+        integrator.advance(t, step, 1, self.h, 0)  # which explains what is not finite
         raise SingularConfigurationError(
             f"{where}model {self.model.name!r} passes a singular pose in {when}, or next to one: such a step is worked "
             "out on numbers, and has no derivatives. Take another path, or shorter steps."

@@ -7,8 +7,8 @@ In compiled loops, or call by call where nothing is compiled. Where a kernel sto
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,20 +16,202 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.quantities import Quantity
+from ada_dynamics.errors import AdaError
 from ada_dynamics.jit import Kernel, integrator
 from ada_dynamics.jit.batch import COLUMNS
+from ada_dynamics.jit.scalar import NOT_FINITE, SINGLE
 from ada_dynamics.jit.fallback import reason_for_fallback
 from ada_dynamics.jit.integrator import compiled_integrators
-from ada_dynamics.jit.scalar import SINGLE
+from ada_dynamics.jit.integrator import IntegratorState
 from ada_dynamics.simulation.methods import Method
-from ada_dynamics.simulation.number_march import NumberMarch
-from ada_dynamics.simulation.stepper import march_state
+
+Rate = Callable[[Array, float], Array]  # ẋ of a state at a time
 
 
-class Marched(Protocol):
+class IntegrationError(AdaError, ArithmeticError):
+    """A motion cannot be computed any further; the message says when and why.
+
+    Attributes:
+        time: of the last good state [s].
+        rows: states since the march began that were to be kept, and could be computed.
+        log: the motion until then, where a log was written.
+    """
+
+    time: float = float("nan")
+    rows: Array | None = None
+    log: Any = None
+
+
+class StepTooSmallError(Exception):
+    """No step is short enough for the tolerance."""
+
+
+class _Abandoned(Exception):
+    """A rate is not finite: the step is too long."""
+
+
+class _Sum:
+    def __init__(self) -> None:
+        self._total: Any = 0.0
+
+    def add(self, values: Array) -> None:
+        self._total = np.sum(values)
+
+    def value(self) -> Any:
+        return self._total
+
+
+def integrator_state(method: Method, table: Array, tolerance: float) -> IntegratorState:
+    """A method as a march needs it."""
+    state = IntegratorState(stages=method.stages, tolerance=tolerance, roots=method.roots, every=1, hold=1)
+    state.table = table.ctypes.data
+    return state
+
+
+def explicit_step(method: Method, rate: Rate, x: Array, t: float, h: float) -> Array:
+    """The state after a step of an explicit method."""
+    s = IntegratorState(n=len(x), used=len(x), stages=method.stages, every=1, origin=t, h=h)
+    executor = NumpyExecutor(s, x.copy(), method.table(), rate)
+    executor.step()
+    return executor.x
+
+
+class NumpyExecutor:
+    """Single steps, by functions that may look at the state as they like."""
+
+    has_log = has_added = False
+
+    def __init__(
+        self,
+        s: IntegratorState,
+        x: Array,
+        table: Array,
+        rate: Rate,
+        settled: Callable[[Array], Array] | None = None,
+    ) -> None:
+        """Args: where the march is, the state that moves, the method, its rate; what sets a state right, if any."""
+        self.s, self.x, self.table = s, x, table
+        self.work = np.empty((s.stages + 3) * len(x), x.dtype)
+        self._rate, self._settled, self.has_settle = rate, settled or np.copy, settled is not None
+        self.problem: IntegrationError | None = None  # of the last rate that was not finite
+
+    def step(self, until: float | None = None) -> None:
+        """The next step of equal length; or one towards a time, as long as the error allows."""
+        s, padded = self.s, self.s.n
+        s.n, s.steps, s.known = len(self.x), 1, 0
+        taken = s.taken
+        try:
+            with np.errstate(all="ignore"):
+                if until is None:
+                    (integrator.fixed if s.stages else integrator.direct)(self)
+                    return
+                while s.taken == taken:
+                    integrator.adaptive_step(self, until)
+        finally:
+            s.n, s.known = padded, 0
+
+    # --- kernels ------------------------------------------------------------------------------------------------
+    def rate(self, x: Array, t: float, out: Array) -> int:
+        """Status of out = rate(x, u, t)."""
+        n = len(self.x)
+        try:
+            out[:n] = self._rate(x[:n], t)
+        except IntegrationError as problem:
+            self.problem = problem
+            return NOT_FINITE
+        self.problem = None
+        return 0
+
+    def settle(self, new: Array) -> None:
+        """Bring a state back to where it belongs."""
+        n = len(self.x)
+        new[:n] = self._settled(new[:n])
+
+    def use_input(self, step: int) -> None:
+        """The input of a step: there is one for all."""
+
+    # --- control ------------------------------------------------------------------------------------------------
+    def repeat(self, count: int) -> range:
+        """Run for each index below `count`."""
+        return range(count)
+
+    def lanes_of(self, count: int) -> tuple[slice]:
+        """Run for all of so many numbers, as many at a time as go together."""
+        return (slice(count),)
+
+    def when(self, condition: Any) -> Iterator[None]:
+        """Run where a condition holds."""
+        if condition:
+            yield
+
+    def loop(self, condition: Callable[[], Any]) -> Iterator[None]:
+        """Run as long as what the function returns holds."""
+        while condition():
+            yield
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Lines that `abandon_if` leaves, to go on behind them."""
+        with suppress(_Abandoned):
+            yield
+
+    def abandon_if(self, condition: Any) -> None:
+        """Leave the attempt where a condition holds."""
+        if condition:
+            raise _Abandoned
+
+    def leave_if(self, condition: Any, status: int) -> None:
+        """End the march where a condition holds."""
+        if condition:
+            raise self.problem or StepTooSmallError
+
+    # --- numbers ------------------------------------------------------------------------------------------------
+    def weighted(self, weights: Array, count: int, i: slice, fused: bool) -> Array:
+        """Numbers i of Σ w_j K_j over the first rates; of machine code, rounded once for each product if `fused`."""
+        n = len(self.x)
+        return np.asarray(weights[:count] @ self.work[: count * n].reshape(count, n))
+
+    def sums(self) -> tuple[_Sum, _Sum]:
+        """Two sums over all numbers."""
+        return _Sum(), _Sum()
+
+    def pair(self) -> Array:
+        """Memory for two numbers."""
+        return np.empty(2)
+
+    def real(self, count: int) -> float:
+        """A count as a number."""
+        return float(count)
+
+    def no(self, condition: Any) -> bool:
+        """True if the condition does not hold."""
+        return not condition
+
+    def choose(self, condition: Any, a: Any, b: Any) -> Any:
+        """a where the condition holds, else b."""
+        return a if condition else b
+
+    def multiply_add(self, a: Any, b: Array, c: Array) -> Array:
+        """a b + c; rounded once where the machine can."""
+        return np.asarray(a * b + c)
+
+    def sqrt(self, a: Any) -> Any:
+        """Square root; NaN of negative numbers."""
+        return np.sqrt(a)
+
+    def larger(self, a: Any, b: Any) -> Any:
+        """The larger one, or the one that is a number."""
+        return np.fmax(a, b)
+
+    def smaller(self, a: Any, b: Any) -> Any:
+        """The smaller one, or the one that is a number."""
+        return np.fmin(a, b)
+
+
+class SteppedSystem(Protocol):
     """A system, or a system with more inputs."""
 
-    def marched(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
+    def step_quantities(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
         """See `System.marched`."""
         ...
 
@@ -39,7 +221,7 @@ class Marched(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class MarchKernels:
+class StepKernels:
     """Functions that a march calls.
 
     Attributes:
@@ -55,19 +237,24 @@ class MarchKernels:
     pull_settle: Kernel | None = None
 
     @classmethod
-    def of(cls, system: Marched, method: Method, product: Callable[[Quantity], Quantity] | None = None) -> MarchKernels:
+    def of(
+        cls, system: SteppedSystem, method: Method, product: Callable[[Quantity], Quantity] | None = None
+    ) -> StepKernels:
         """Of a system, or what `products` makes of them."""
-        made = ((one if one is None or product is None else product(one)) for one in system.marched(method.is_direct))
+        made = (
+            (one if one is None or product is None else product(one))
+            for one in system.step_quantities(method.is_direct)
+        )
         rate, settle = (None if one is None else system.kernel_of(one) for one in made)
         assert rate is not None
         return cls(rate, settle)
 
 
-class KernelMarch:
+class KernelExecutor:
     """A state and its input on a grid of time."""
 
     def __init__(
-        self, kernels: MarchKernels, method: Method, x: Array, u: Array, h: float, hold: int = 1, origin: float = 0.0
+        self, kernels: StepKernels, method: Method, x: Array, u: Array, h: float, hold: int = 1, origin: float = 0.0
     ) -> None:
         """Put together.
 
@@ -124,7 +311,7 @@ class KernelMarch:
         """The numbers in rows that count."""
         return rows[:, :, : self._wanted] if self._many else rows[:, : self._size]
 
-    def forwards(self, first: int, steps: int, rows: Array | None = None, every: int = 1, phase: int = 0) -> int:
+    def advance(self, first: int, steps: int, rows: Array | None = None, every: int = 1, phase: int = 0) -> int:
         """Take steps; the number of those that could be taken.
 
         Args:
@@ -138,7 +325,7 @@ class KernelMarch:
         s.every, s.phase = every, phase
         return int(self._run("direct" if self.method.is_direct else "fixed", s, rows))
 
-    def backwards(self, first: int, steps: int, by_x: Array, by_u: Array, added: Array | None) -> bool:
+    def adjoint(self, first: int, steps: int, by_x: Array, by_u: Array, added: Array | None) -> bool:
         """Steps from the state on, and back; whether all could be taken.
 
         Args:
@@ -163,7 +350,7 @@ class KernelMarch:
 
     def _prepared(self) -> integrator.IntegratorState:
         """The state of the march, with all that stays as it is."""
-        s = march_state(self.method, self._table, 0.0)
+        s = integrator_state(self.method, self._table, 0.0)
         s.n = self._x.size
         s.used = s.n if self._many else self._size
         s.states, s.inputs, s.hold = self._count, self.inputs, self._hold
@@ -175,12 +362,10 @@ class KernelMarch:
                 setattr(s, field, None if kernel is None else kernel.native_address(symbol))
         return s
 
-    def _run(
-        self, name: str, s: integrator.IntegratorState, rows: Array | None, given: dict[str, Any] | None = None
-    ) -> int:
+    def _run(self, name: str, s: integrator.IntegratorState, rows: Array | None, given: dict[str, Any] | None = None) -> int:
         """Number of steps done."""
         if not self._is_native:
-            return _Numbers(self, s, rows, given or {}).run(name)
+            return _NumpyKernelExecutor(self, s, rows, given or {}).run(name)
         s.u, s.log = self._u.ctypes.data, None if rows is None else rows.ctypes.data
         for field, array in (given or {}).items():
             setattr(s, field, None if array is None else array.ctypes.data)
@@ -192,12 +377,10 @@ class _Stopped(Exception):
     """A kernel refused a state."""
 
 
-class _Numbers(NumberMarch):
+class _NumpyKernelExecutor(NumpyExecutor):
     """The same lines, kernel by kernel."""
 
-    def __init__(
-        self, own: KernelMarch, s: integrator.IntegratorState, rows: Array | None, given: dict[str, Any]
-    ) -> None:
+    def __init__(self, own: KernelExecutor, s: integrator.IntegratorState, rows: Array | None, given: dict[str, Any]) -> None:
         super().__init__(s, own._x.reshape(-1), own._table, lambda x, t: x)
         self._own, self._input = own, own._u[0]
         self.has_settle, self.has_log = own.kernels.settle is not None, rows is not None

@@ -14,17 +14,16 @@ from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.simulation.checks import is_positive, listed
 from ada_dynamics.simulation.control import CompiledController
-from ada_dynamics.simulation.integration import Stiffness
+from ada_dynamics.simulation.options import Stiffness, as_tuple, is_positive
 from ada_dynamics.simulation.profiles import WrenchProfile
-from ada_dynamics.simulation.rates import Loads
 from ada_dynamics.simulation.servos import JointServos, ServoBank
+from ada_dynamics.simulation.state_equations import Loads
 from ada_dynamics.simulation.system import has_friction
 
 
 @dataclass(frozen=True)
-class Acting:
+class Forces:
     """The parts that a user gives, checked.
 
     Attributes:
@@ -45,7 +44,7 @@ class Acting:
 
     def __post_init__(self) -> None:
         """Refuse parts of the wrong kind by name."""
-        object.__setattr__(self, "external", listed("external", self.external))
+        object.__setattr__(self, "external", as_tuple("external", self.external))
         wanted: list[tuple[str, object, type, str]] = [
             ("contact", self.contact, Contact, "a Contact, such as Contact.of_soles(model) gives"),
             ("stops", self.stops, JointStops, "JointStops"),

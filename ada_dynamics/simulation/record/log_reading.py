@@ -28,6 +28,37 @@ from ada_dynamics.simulation.record.mcap_records import (
 from ada_dynamics.simulation.record.mcap_records import METADATA as METADATA_RECORD
 from ada_dynamics.simulation.record.recorder import EVENTS, METADATA, METADATA_END, STATE
 
+_ZIP = b"PK"
+
+
+def read_log(path: Path) -> Log:
+    """Read an .npz or .mcap file; see `Log.load`."""
+    beginning = first_bytes(path)
+    if beginning.startswith(_ZIP):
+        from ada_dynamics.simulation.record.npz import read_npz
+
+        return read_npz(path)
+    if beginning == MCAP_MAGIC:
+        from ada_dynamics.simulation.record.log_reading import read_mcap
+
+        return read_mcap(path)
+    what = "is empty" if not beginning else "is neither an .npz nor an .mcap file"
+    hint = " A .csv file has no model: read it with numpy.loadtxt." if path.suffix.lower() == ".csv" else ""
+    raise RecordingError(f"{path} {what}; Log.load reads what Log.save, Log.to_mcap and recordings wrote.{hint}")
+
+
+def first_bytes(path: Path) -> bytes:
+    """As many as tell the kind of a file.
+
+    Raises:
+        RecordingError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MCAP_MAGIC))
+    except OSError as problem:
+        raise RecordingError(f"{path} cannot be read: {problem.strerror or problem}.") from None
+
 
 class _UnusableError(AdaError):
     """The file's description of itself cannot be used."""
@@ -113,7 +144,7 @@ class _Reading:
             if "event" in text:
                 self.buffer.event(event_of(text))
             elif "singular" in text:
-                self.buffer.passed_singular(float(text["t"]))
+                self.buffer.singular_configuration(float(text["t"]))
 
     def _append(self, content: Content, buffer: LogBuffer, table: Array) -> None:
         if table.shape[1] != content.width:

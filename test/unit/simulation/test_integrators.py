@@ -11,6 +11,7 @@ from tiers import nightly
 
 import ada_dynamics as ada
 from ada_dynamics.contact.contact import Contact, ContactSphere, Ground, Material
+from ada_dynamics.jit import TapeKernel
 from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.methods import METHODS
 
@@ -48,7 +49,7 @@ def test_a_compiled_march_and_the_same_steps_in_python_agree_to_rounding(arm, na
         monkeypatch.setenv("ADA_JIT", jit)
         sim = Simulation(*arm, integrator=name, step=step)
         logs.append(sim.run(0.2))
-        assert sim.motion.stepper.is_native == (jit == "on")
+        assert sim.context.integrator.is_native == (jit == "on")
     compiled, plain = logs
     assert compiled.info["steps"] == plain.info["steps"]
     np.testing.assert_allclose(compiled.q, plain.q, rtol=0, atol=1e-12)
@@ -95,7 +96,7 @@ def test_dop853_takes_the_steps_that_scipy_takes(arm):
     solve_ivp(rate, (0.0, 3.0), np.concatenate([q, v]), method="DOP853", rtol=1e-9, atol=1e-9)
     sim = Simulation(model, q, v, integrator="dop853", step=3.0, tolerance=1e-9)
     log = sim.run(3.0)
-    steps = log.info["steps"] + sim.motion.stepper.counts.refused
+    steps = log.info["steps"] + sim.context.integrator.counts.refused
     assert steps == pytest.approx(calls / 12, rel=0.25)
 
 
@@ -133,21 +134,21 @@ def test_runs_in_pieces_and_steps_are_the_run_in_one(arm):
 @pytest.mark.parametrize(
     ("links", "name"), [(61, "rkf45"), nightly(61, "dop853"), nightly(90, "rkf45"), (260, "rkf45")]
 )
-def test_long_chains_run_on_long_code_and_generic_kernels(links, name):
+def test_long_chains_run_on_tapes_and_loop_kernels(links, name):
     q = np.zeros(links)
     q[0] = 0.5
     log = Simulation(ada.planar_chain(links), q, integrator=name, step=1e-3).run(0.02)
     assert log.energy_drift < 1e-9
 
 
-def test_contact_in_long_code_pushes_as_its_log_says():
+def test_contact_on_a_tape_pushes_as_its_log_says():
     model, rng = random_tree(5, ["revolute", "spherical", "prismatic"] * 23, "floating"), np.random.default_rng(2)
     q, _ = model.random_state(rng)
     dynamics, ball = ada.Dynamics(model), ContactSphere("ball", model.link_names[-1], (0.0, 0.0, 0.0), 0.5)
     middle = float(dynamics.pose(ball.link, q)[2, 3])
     ground = Contact(spheres=[ball], ground=Ground(height=middle), material=Material(stiffness=50.0))
     sim = Simulation(model, q, integrator="rk4", step=1e-6, contact=ground)
-    assert sim.motion.system.is_compiled and not sim.motion.system.has_own_code
+    assert isinstance(sim.context.system.rate, TapeKernel)
     log = sim.run(3e-6)
     wrenches = {link: wrench[0] for link, wrench in log.applied.items()}
     assert np.linalg.norm(wrenches[ball.link]) > 10.0

@@ -16,16 +16,17 @@ from ada_dynamics.algorithms.applied_wrench import PARAMETERS
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import GuardError, Kernel
-from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.jit.integrator import STEP_TOO_SMALL, CompiledIntegrator, IntegratorState, compiled_integrators
 from ada_dynamics.jit.scalar import GUARD_FAILED, SINGLE
+from ada_dynamics.jit.fallback import reason_for_fallback
+from ada_dynamics.jit.integrator import CompiledIntegrator, compiled_integrators
+from ada_dynamics.jit.integrator import STEP_TOO_SMALL, IntegratorState
 from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.executors import IntegrationError, NumpyExecutor, StepTooSmallError, integrator_state
 from ada_dynamics.simulation.methods import Method
-from ada_dynamics.simulation.number_march import MotionError, NumberMarch, StepTooSmallError
 from ada_dynamics.simulation.system import System
 
 ONE_PASSING = 5e-3  # [s]; steps through a singular pose that follow each other within it are one passing
-LOST = (GuardError, np.linalg.LinAlgError, MotionError, StepTooSmallError)  # of a motion that cannot go on
+FAILURES = (GuardError, np.linalg.LinAlgError, IntegrationError, StepTooSmallError)  # of a motion that cannot go on
 FIRST_LENGTH = 1e-3  # [s] of the first step that an adaptive method tries
 
 
@@ -35,18 +36,11 @@ class Counts:
 
     steps: int = 0
     refused: int = 0  # steps of an adaptive method that were too long
-    careful: int = 0  # steps that were taken on numbers
+    fallback: int = 0  # steps that were taken on numbers
     singular: list[float] = field(default_factory=list)  # times at which singular poses were passed [s]
 
 
-def march_state(method: Method, table: Array, tolerance: float) -> IntegratorState:
-    """A method as a march needs it."""
-    state = IntegratorState(stages=method.stages, tolerance=tolerance, roots=method.roots, every=1, hold=1)
-    state.table = table.ctypes.data
-    return state
-
-
-class Stepper:
+class Integrator:
     """The state of a system, and how it moves on."""
 
     def __init__(self, system: System, method: Method, tolerance: float = 1e-10) -> None:
@@ -56,13 +50,13 @@ class Stepper:
         self.tolerance = tolerance
         self.counts = Counts()
         self._last_singular = -np.inf
-        self._native = self._native_march()
+        self._native = self._load_compiled()
         lanes = self._native.lanes if self._native else 1
         padded = -(-system.size // lanes) * lanes
         self._x, self._work, self._time = np.zeros(padded), np.zeros((method.stages + 3) * padded), np.zeros(1)
         self._u = system.inputs(np.zeros(system.model.nv), np.zeros(PARAMETERS * len(system.equations.loads.applied)))
         self._table = method.table()
-        self._s = march_state(method, self._table, tolerance)
+        self._s = integrator_state(method, self._table, tolerance)
         self._s.x, self._s.work, self._s.t = (a.ctypes.data for a in (self._x, self._work, self._time))
         self._s.u = self._u.ctypes.data
         self._s.n, self._s.used, self._s.states = padded, system.size, 1
@@ -70,9 +64,9 @@ class Stepper:
         self._has_kernels = False
         self._start, self._is_singular = 0.0, False  # of the careful step that is taken
         own = self._x[: system.size]
-        self._numbers = NumberMarch(self._s, own, self._table, self._rate_anywhere, self._settled)
+        self._executor = NumpyExecutor(self._s, own, self._table, self._robust_rate, self._settled)
 
-    def _native_march(self) -> CompiledIntegrator | None:
+    def _load_compiled(self) -> CompiledIntegrator | None:
         return compiled_integrators() if reason_for_fallback() is None and self.system.is_compiled else None
 
     @property
@@ -112,7 +106,7 @@ class Stepper:
         """
         self.x = x
         if u is None:
-            self._choose()
+            self._select_constraints()
         else:
             self._u[...] = u
         self._s.taken = self._s.refused = 0
@@ -124,7 +118,7 @@ class Stepper:
         """The rate that an adaptive method kept does not hold any more."""
         self._s.known = 0
 
-    def _choose(self) -> bool:
+    def _select_constraints(self) -> bool:
         """Take combinations of redundant conditions that suit the state; whether they are others than before."""
         chosen = self.system.chosen(self.x[None, :])
         if chosen is None or np.array_equal(chosen[0], self._u[self.system.equations.chosen], equal_nan=True):
@@ -151,11 +145,11 @@ class Stepper:
         """x after a semi-implicit step; nan where there is none."""
         try:
             return self._semi_implicit(x, u, t, h)[0]
-        except LOST:
+        except FAILURES:
             return np.full(len(x), np.nan)
 
     # --- fixed steps --------------------------------------------------------------------------------------------
-    def march(self, origin: float, first: int, steps: int, h: float, every: int = 1, phase: int = 0) -> Array:
+    def advance(self, origin: float, first: int, steps: int, h: float, every: int = 1, phase: int = 0) -> Array:
         """Take steps from origin + first h; the states after every so many of them, as rows.
 
         Args:
@@ -173,12 +167,12 @@ class Stepper:
         done = 0
         while done < steps:
             s.first, s.phase = first + done, (phase + done) % s.every
-            done += self._march_natively(steps - done, rows[(phase + done) // every :] if every else rows)
-            if done < steps and not self._choose():
+            done += self._advance_compiled(steps - done, rows[(phase + done) // every :] if every else rows)
+            if done < steps and not self._select_constraints():
                 s.first = first + done
                 try:
-                    self._careful_step(origin + (first + done) * h)
-                except MotionError as problem:
+                    self._fallback_step(origin + (first + done) * h)
+                except IntegrationError as problem:
                     problem.rows = rows[: (phase + done) // every if every else 0, : self.system.size]
                     raise
                 done += 1
@@ -187,7 +181,7 @@ class Stepper:
         self.counts.steps += steps
         return rows[:, : self.system.size]
 
-    def _march_natively(self, steps: int, rows: Array) -> int:
+    def _advance_compiled(self, steps: int, rows: Array) -> int:
         """Number of steps that compiled code took."""
         if self._native is None:
             return 0
@@ -201,13 +195,13 @@ class Stepper:
         if not self._has_kernels:
             self._s.rate, self._s.settle = (
                 None if one is None else self.system.kernel_of(one).native_address(SINGLE)
-                for one in self.system.marched(self.method.is_direct)
+                for one in self.system.step_quantities(self.method.is_direct)
             )
             self._has_kernels = True
         return self._s
 
     # --- adaptive steps -----------------------------------------------------------------------------------------
-    def march_adaptively(self, origin: float, first: int, rows: int, interval: float) -> Array:
+    def advance_adaptively(self, origin: float, first: int, rows: int, interval: float) -> Array:
         """Go on to each of so many equidistant times; the states there, as rows.
 
         Args:
@@ -232,10 +226,10 @@ class Stepper:
             if done < rows:
                 if status == STEP_TOO_SMALL:
                     raise self._too_small(s.time)
-                if self._choose():
+                if self._select_constraints():
                     continue
                 until = origin + (first + done + 1) * interval
-                self._careful_step(s.time, until)
+                self._fallback_step(s.time, until)
                 if s.time >= until:
                     kept[done] = self._x
                     done += 1
@@ -245,23 +239,23 @@ class Stepper:
         return kept[:, : self.system.size]
 
     # --- careful steps ------------------------------------------------------------------------------------------
-    def _careful_step(self, t: float, until: float | None = None) -> None:
+    def _fallback_step(self, t: float, until: float | None = None) -> None:
         """One step on numbers, of the march's length; or one of an adaptive method towards a time."""
         self._start, self._is_singular = t, False
         try:
-            self._numbers.step(until)
+            self._executor.step(until)
         except StepTooSmallError:
             raise self._too_small(t) from None
         except (GuardError, np.linalg.LinAlgError, InputError) as problem:
             why = "its loops cannot be closed after the step" if self.system.kernels.closed else str(problem)
             raise self._explain(self.x, t, why) from problem
-        self.counts.careful += self._native is not None
+        self.counts.fallback += self._native is not None
         if self._is_singular:
             if t > self._last_singular + ONE_PASSING:
                 self.counts.singular.append(t)
             self._last_singular = t
 
-    def _rate_anywhere(self, x: Array, t: float) -> Array:
+    def _robust_rate(self, x: Array, t: float) -> Array:
         """ẋ, or of a direct method x after the step; in singular poses, too."""
         if self.method.is_direct:
             found, singular = self._semi_implicit(x, self._u, t, self._s.h)
@@ -271,7 +265,7 @@ class Stepper:
         return found
 
     def _finite_rate(self, x: Array, u: Array, t: float) -> tuple[Array, bool]:
-        found, singular = self.system.rate_anywhere(x, u, t)
+        found, singular = self.system.robust_rate(x, u, t)
         if not np.isfinite(found).all():
             raise self._explain(x, t)
         return found, singular
@@ -288,7 +282,7 @@ class Stepper:
         after = np.concatenate([model.integrate(x[: model.nq], v, h), v])
         if self.system.kernels.closed is None:
             return after, singular
-        return self.system.balanced(x, u, t, rate[model.nq :], h, self.system.settled_anywhere(after)), singular
+        return self.system.balanced(x, u, t, rate[model.nq :], h, self.system.robust_projection(after)), singular
 
     def _settled(self, x: Array) -> Array:
         """The nearest allowed state."""
@@ -299,10 +293,10 @@ class Stepper:
             found, status = settle.single_status(x, self._u)
             if not status:
                 return np.asarray(found)
-        return self.system.settled_anywhere(x)
+        return self.system.robust_projection(x)
 
     # --- what went wrong ----------------------------------------------------------------------------------------
-    def _too_small(self, t: float) -> MotionError:
+    def _too_small(self, t: float) -> IntegrationError:
         model = self.system.model
         return _motion_error(
             f"the motion of model {model.name!r} cannot be followed past t = {t:.9g} s: no step is short "
@@ -311,7 +305,7 @@ class Stepper:
             fastest_joint(model, self.x[model.nq :]),
         )
 
-    def _explain(self, x: Array, t: float, why: str = "its accelerations are not finite") -> MotionError:
+    def _explain(self, x: Array, t: float, why: str = "its accelerations are not finite") -> IntegrationError:
         model = self.system.model
         where = f"the motion of model {model.name!r} cannot go on at t = {t:.9g} s"
         q, v = x[: model.nq], x[model.nq :]
@@ -337,7 +331,7 @@ def fastest_joint(model: Model, v: Array) -> str | None:
     return model.joint_of_velocity(int(np.argmax(np.where(np.isfinite(v), np.abs(v), np.inf))))
 
 
-def _motion_error(message: str, t: float, joint: str | None) -> MotionError:
-    problem = MotionError(message, joint=joint)
+def _motion_error(message: str, t: float, joint: str | None) -> IntegrationError:
+    problem = IntegrationError(message, joint=joint)
     problem.time = t
     return problem

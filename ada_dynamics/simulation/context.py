@@ -10,20 +10,20 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.contact import Contact
 from ada_dynamics.jit import Kernel
-from ada_dynamics.simulation.checks import finite_time
 from ada_dynamics.simulation.events import Event
 from ada_dynamics.simulation.inputs import Inputs
+from ada_dynamics.simulation.integrator import Integrator
 from ada_dynamics.simulation.methods import Method
-from ada_dynamics.simulation.stepper import Stepper
+from ada_dynamics.simulation.options import finite_time
 from ada_dynamics.simulation.system import System
 
 
 @dataclass(eq=False)
-class Motion:
+class SimulationContext:
     """Steps on a grid of time: `done` of them, each of length `step`, since `origin`."""
 
     system: System
-    stepper: Stepper
+    integrator: Integrator
     inputs: Inputs
     step: float  # [s]
     log_every: int
@@ -36,7 +36,7 @@ class Motion:
     @property
     def method(self) -> Method:
         """The integrator."""
-        return self.stepper.method
+        return self.integrator.method
 
     @property
     def t(self) -> float:
@@ -50,12 +50,12 @@ class Motion:
     @property
     def q(self) -> Array:
         """Present positions."""
-        return self.stepper.x[: self.system.model.nq]
+        return self.integrator.x[: self.system.model.nq]
 
     @property
     def v(self) -> Array:
         """Present velocities."""
-        return self.stepper.x[self.system.model.nq :]
+        return self.integrator.x[self.system.model.nq :]
 
     @property
     def tau(self) -> Array:
@@ -63,12 +63,12 @@ class Motion:
         efforts = self.system.servo_efforts
         if efforts is None:  # no servos, or none with a joint to move
             return self.inputs.tau.copy()
-        return np.asarray(self.inputs.tau + efforts.single(self.stepper.x, self.inputs.at(self.t, self.q, self.v)))
+        return np.asarray(self.inputs.tau + efforts.single(self.integrator.x, self.inputs.at(self.t, self.q, self.v)))
 
     def restart(self, q: Array, v: Array, t: float) -> None:
         """Go on from a state as if nothing had been before."""
         self.set_time(t)
-        self.stepper.restart(np.concatenate([q, v]))
+        self.integrator.restart(np.concatenate([q, v]))
         self.inputs.restart()
 
     def set_time(self, t: float) -> None:

@@ -19,19 +19,60 @@ from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.dynamics.quantities.base import body_wrenches
 from ada_dynamics.dynamics.quantities.closed import Solver
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.expr import Traced, trace
+from ada_dynamics.expr import Expr, Function, Traced, directional, gradient, trace
+from ada_dynamics.expr.evaluation import expand
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.tree import Tree
-from ada_dynamics.simulation import rates
-from ada_dynamics.simulation.rates import Equations
+from ada_dynamics.simulation import state_equations
+from ada_dynamics.simulation.state_equations import StateEquations
 from ada_dynamics.simulation.system import System
-from ada_dynamics.spatial.vector import Scalar
+from ada_dynamics.spatial.vector import ZERO, Scalar
+
+
+def tangent_quantity(of: Quantity) -> Quantity:
+    """[f; ∂f/∂x dx + ∂f/∂u du] of [x; dx] and [u; du]: the same steps take a state and its change forwards."""
+    n, m = of.inputs["x"], of.inputs["u"]
+    inputs = {**of.inputs, "x": 2 * n, "u": 2 * m}
+    (result, (size,)) = next(iter(of.shapes.items()))
+
+    def traced() -> Function:
+        function = expand(of.trace())
+        x, u = (function.graph.vector(name, inputs[name]) for name in ("x", "u"))
+        seeds: dict[Expr, Scalar] = dict(zip([*x[:n], *u[:m]], [*x[n:], *u[m:]], strict=True))
+        values = function.outputs[result]
+        return _function(f"{of.name}_along", function, inputs, result, [*values, *directional(values, seeds)])
+
+    return replace(_shaped(of, inputs, result, 2 * size, "along"), trace=traced)
+
+
+def adjoint_quantity(of: Quantity) -> Quantity:
+    """[wᵀ ∂f/∂x; wᵀ ∂f/∂u] of [x; w] and u: gradients go backwards."""
+    n, m = of.inputs["x"], of.inputs["u"]
+    inputs = {**of.inputs, "x": 2 * n}
+    result = next(iter(of.shapes))
+
+    def traced() -> Function:
+        function = expand(of.trace())
+        x, u = (function.graph.vector(name, inputs[name]) for name in ("x", "u"))
+        product = sum((w * value for w, value in zip(x[n:], function.outputs[result], strict=True)), ZERO)
+        return _function(f"{of.name}_against", function, inputs, result, gradient(product, [*x[:n], *u]))
+
+    return replace(_shaped(of, inputs, result, n + m, "against"), trace=traced)
+
+
+def _shaped(of: Quantity, inputs: dict[str, int], result: str, size: int, how: str) -> Quantity:
+    return replace(of, name=f"{of.name}_{how}", inputs=inputs, shapes={result: (size,)}, body=None)
+
+
+def _function(name: str, of: Function, inputs: dict[str, int], result: str, values: Sequence[Scalar]) -> Function:
+    return Function(name, of.graph, dict(inputs), {result: tuple(values)}, {result: (len(values),)}, of.guards)
+
 
 Vector = Sequence[Scalar]
 SolverFor = Callable[[Vector], Solver]  # by the combinations in u
 
 
-class Parametrised:
+class ParametricSystem:
     """A system whose input goes on with changes of parameters."""
 
     def __init__(self, system: System, names: Sequence[str]) -> None:
@@ -52,24 +93,24 @@ class Parametrised:
         """Its kernel, kept with those of the dynamics."""
         return self._system.kernel_of(quantity)
 
-    def marched(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
+    def step_quantities(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
         """See `System.marched`."""
-        main, settle = self._system.marched(is_direct)
+        main, settle = self._system.step_quantities(is_direct)
 
-        def step(of: Equations, solver: SolverFor) -> Quantity:
-            return rates.step_quantity(of, main.name, solver)
+        def step(of: StateEquations, solver: SolverFor) -> Quantity:
+            return state_equations.step_quantity(of, main.name, solver)
 
-        def rate(of: Equations, solver: SolverFor) -> Quantity:
-            return rates.rate_quantity(of, main.name, lambda chosen: _forward(of.tree, solver(chosen)))
+        def rate(of: StateEquations, solver: SolverFor) -> Quantity:
+            return state_equations.rate_quantity(of, main.name, lambda chosen: _forward(of.tree, solver(chosen)))
 
-        def settled(of: Equations, solver: SolverFor) -> Quantity:
+        def settled(of: StateEquations, solver: SolverFor) -> Quantity:
             has_loops = self._system.kernels.closed is not None
-            return rates.settle_quantity(of, "parametrised", solver if has_loops else None)
+            return state_equations.settle_quantity(of, "parametrised", solver if has_loops else None)
 
         made = self._with_parameters(main, step if is_direct else rate)
         return made, None if settle is None else self._with_parameters(settle, settled)
 
-    def _with_parameters(self, of: Quantity, make: Callable[[Equations, SolverFor], Quantity]) -> Quantity:
+    def _with_parameters(self, of: Quantity, make: Callable[[StateEquations, SolverFor], Quantity]) -> Quantity:
         size = of.inputs["u"]
         tag = hashlib.blake2b(repr(self._names).encode(), digest_size=6).hexdigest()
         name, inputs = f"{of.name}_by_{tag}", {**of.inputs, "u": size + len(self._names)}
@@ -102,7 +143,7 @@ class Parametrised:
 
 def _forward(tree: Tree, solver: Solver) -> Callable[..., dict[str, list[Scalar]]]:
     def forward(q: Vector, v: Vector, tau: Vector, wrenches: Vector | None = None) -> dict[str, list[Scalar]]:
-        acting = () if wrenches is None else (body_wrenches(tree, wrenches),)
-        return {"a": solver.run(q, v, tau, *acting).accelerations}
+        applied = () if wrenches is None else (body_wrenches(tree, wrenches),)
+        return {"a": solver.run(q, v, tau, *applied).accelerations}
 
     return forward
