@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot on its way: its equations, what acts on it, and how far it is. What runs, rollouts and steps work on."""
+"""Context of a simulation: system, integrator, inputs and time, shared by runs, rollouts and derivatives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ada_dynamics.simulation.system import System
 
 @dataclass(eq=False)
 class SimulationContext:
-    """Steps on a grid of time: `done` of them, each of length `step`, since `origin`."""
+    """System, integrator and inputs on a grid of time with `done` steps of length `step` since `origin`."""
 
     system: System
     integrator: Integrator
@@ -29,48 +29,48 @@ class SimulationContext:
     log_every: int
     contact: Contact | None = None
     events: tuple[Event, ...] = ()
-    law: Kernel | None = None  # a control law within the equations of motion
+    law: Kernel | None = None  # control law that is part of the equations of motion
     origin: float = 0.0  # [s]
     done: int = 0
 
     @property
     def method(self) -> Method:
-        """The integrator."""
+        """Integration method."""
         return self.integrator.method
 
     @property
     def t(self) -> float:
-        """Present time [s]."""
+        """Current time [s]."""
         return self.origin + self.done * self.step
 
     def time(self, t: float | None) -> float:
-        """A time that was given; the present one where none was [s]."""
+        """Return the given time, or the current time if None [s]."""
         return self.t if t is None else finite_time(t)
 
     @property
     def q(self) -> Array:
-        """Present positions."""
+        """Current configuration."""
         return self.integrator.x[: self.system.model.nq]
 
     @property
     def v(self) -> Array:
-        """Present velocities."""
+        """Current velocity."""
         return self.integrator.x[self.system.model.nq :]
 
     @property
     def tau(self) -> Array:
-        """Present efforts of the motors."""
+        """Current joint torques of controllers and servos."""
         efforts = self.system.servo_efforts
-        if efforts is None:  # no servos, or none with a joint to move
+        if efforts is None:
             return self.inputs.tau.copy()
         return np.asarray(self.inputs.tau + efforts.single(self.integrator.x, self.inputs.at(self.t, self.q, self.v)))
 
     def restart(self, q: Array, v: Array, t: float) -> None:
-        """Go on from a state as if nothing had been before."""
+        """Continue from a state without history."""
         self.set_time(t)
         self.integrator.restart(np.concatenate([q, v]))
         self.inputs.restart()
 
     def set_time(self, t: float) -> None:
-        """Begin the grid of steps anew."""
+        """Start a new grid of time."""
         self.origin, self.done = finite_time(t), 0

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controllers in a simulation: called at their own rate, or compiled into the equations of motion."""
+"""Controllers of a simulation: sampled functions, or control laws compiled into the equations of motion.
+
+A compiled control law in a semi-implicit step is linearly implicit in the position and velocity of its joint. With
+K = -∂τ/∂q and D = -∂τ/∂v, the torque at the end of a step h with the acceleration a is τ - h K v - (h D + h² K) a to
+first order. The last term is an armature: a stiff spring or damper on a light joint is stable.
+Negative K or D are explicit.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +39,17 @@ Controller = Callable[[float, Array, Array], Array]  # efforts of t, q and v
 
 
 class ControllerError(AdaError, RuntimeError):
-    """A controller failed, or gave efforts that cannot be used; `log` holds the motion until then."""
+    """A controller failed or returned invalid torques.
+
+    Attributes:
+        log: log up to that time.
+    """
 
     log: Log | None = None
 
 
 class CompiledController:
-    """A control law over generic scalars, to be compiled.
+    """Control law over generic scalars that is compiled.
 
     Without a control period it acts continuously, as part of the equations of motion; with one it is sampled.
 
@@ -52,19 +62,26 @@ class CompiledController:
     """
 
     def __init__(self, law: Callable[[Scalar, Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]]) -> None:
-        """Args: the law, from time, positions and velocities to efforts; with + - * / and `ada_dynamics.expr` only."""
+        """Initialize the controller.
+
+        Args:
+            law: function of time, configuration and velocity that returns joint torques, with + - * / and functions of
+                `ada_dynamics.expr`.
+        """
         self.law = law
 
     def kernel(self, model: Model) -> Kernel:
-        """Compiled for a model, to be sampled."""
+        """Return the compiled law for a model."""
         inputs = {"t": 1, "q": model.nq, "v": model.nv}
 
         def body(t: Sequence[Scalar], q: Sequence[Scalar], v: Sequence[Scalar]) -> dict[str, list[Scalar]]:
             efforts = list(self.law(t[0], q, v))
             if len(efforts) != model.nv:
                 raise InputError(
-                    f"the control law gives {len(efforts)} efforts; model {model.name!r} needs {model.nv}, one for "
-                    "each velocity."
+                    f"the control law returns {len(efforts)} torques; model {model.name!r} needs {model.nv}, one per "
+                    "velocity.",
+                    field="controller",
+                    allowed=model.nv,
                 )
             return {"tau": efforts}
 
@@ -73,17 +90,17 @@ class CompiledController:
         return Kernel(Signature.of(function), lambda: function, f"control law {key}", checked=False)
 
     def tag(self, model: Model) -> str:
-        """Differs for any two laws."""
+        """Return a key that differs for any two laws."""
         return self.kernel(model).key
 
 
 @dataclass(frozen=True)
 class ControlOptions:
-    """A controller as a user gives it, checked.
+    """Controller of a simulation with its period.
 
     Attributes:
-        controller: gives efforts; None without one.
-        period: between two calls [s]; each step by default, and of a `CompiledController` continuously.
+        controller: function that returns joint torques; None for no controller.
+        period: time between two calls [s]; None for one call per step, or for a continuous `CompiledController`.
     """
 
     controller: Controller | CompiledController | None = None
@@ -94,28 +111,40 @@ class ControlOptions:
         given: object = self.controller
         if given is not None and not callable(given) and not isinstance(given, CompiledController):
             raise InputError(
-                f"controller is {given!r:.80}; it must be a function of t, q and v, or a CompiledController."
+                f"controller is {given!r:.80}; it must be a function of t, q and v, or a CompiledController.",
+                field="controller",
+                value=given,
             )
         if self.period is not None and not is_positive(self.period):
-            raise InputError(f"control_period is {self.period!r}; it must be a positive number of seconds, or None.")
+            raise InputError(
+                f"control_period is {self.period!r}; it must be a positive number of seconds, or None.",
+                field="control_period",
+                value=self.period,
+            )
 
     @property
     def law(self) -> CompiledController | None:
-        """The law that acts continuously, within the equations of motion, if it is one."""
+        """The control law that acts continuously; None if the controller is sampled."""
         return self.controller if isinstance(self.controller, CompiledController) and self.period is None else None
 
     def sampler(self, model: Model, step: float) -> Sampler | None:
-        """The caller of the controller, if there is one."""
+        """Return the sampler of the controller; None if there is none."""
         if self.controller is None or self.law is not None:
             return None
         return Sampler(model, self.controller, float(self.period or step))
 
 
 class Sampler:
-    """Efforts from a controller, checked."""
+    """Calls a controller and checks its torques."""
 
     def __init__(self, model: Model, controller: Controller | CompiledController, period: float) -> None:
-        """Args: model, controller, and the time between two calls [s]."""
+        """Initialize the sampler.
+
+        Args:
+            model: the robot.
+            controller: the controller.
+            period: time between two calls [s].
+        """
         self.model = model
         self.period = period
         self._call = self._compiled(controller) if isinstance(controller, CompiledController) else controller
@@ -125,10 +154,10 @@ class Sampler:
         return lambda t, q, v: np.asarray(kernel.single(np.array([t]), q, v))
 
     def efforts(self, t: float, q: Array, v: Array) -> Array:
-        """Efforts from t on.
+        """Return the joint torques from time t on.
 
         Raises:
-            ControllerError: the controller raised, or gave what is no vector of nv finite numbers.
+            ControllerError: the controller raised an error, or did not return nv finite numbers.
         """
         try:
             given = self._call(t, q, v)
@@ -142,16 +171,16 @@ class Sampler:
             tau = np.array(given, dtype=np.float64)
         except (TypeError, ValueError):
             raise ControllerError(
-                f"the controller gave {given!r:.100} at t = {t:.6g} s; it must give {self.model.nv} numbers."
+                f"the controller returned {given!r:.100} at t = {t:.6g} s; it must return {self.model.nv} numbers."
             ) from None
         if tau.shape != (self.model.nv,):
             raise ControllerError(
-                f"the controller gave efforts of shape {tau.shape} at t = {t:.6g} s; model {self.model.name!r} needs "
-                f"({self.model.nv},), one for each velocity (zeros for joints without motor)."
+                f"the controller returned torques of shape {tau.shape} at t = {t:.6g} s; model "
+                f"{self.model.name!r} needs ({self.model.nv},), one per velocity (zero for joints without a motor)."
             )
         if not np.isfinite(tau).all():
             raise ControllerError(
-                f"the controller gave {tau[~np.isfinite(tau)][0]} for {self._name(tau)} at t = {t:.6g} s; efforts "
+                f"the controller returned {tau[~np.isfinite(tau)][0]} for {self._name(tau)} at t = {t:.6g} s; torques "
                 "must be finite."
             )
         return tau
@@ -172,15 +201,15 @@ Law = Callable[[Scalar, Vector, Vector], Vector]  # τ of a time, q and v, over 
 def implicit_law(
     tree: Tree, law: Law, t: Scalar, q: Vector, v: Vector, step: Scalar
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """Efforts, and what they add to the armature of each velocity, on expression nodes.
+    """Return the torques of a control law and the armature that makes them implicit, as expressions.
 
     Args:
         tree: the mechanism.
         law: the control law.
         t: time [s].
-        q: positions.
-        v: velocities.
-        step: h [s].
+        q: configuration.
+        v: velocity.
+        step: step length h [s].
     """
     found = substitute(_with_slopes(tree, law), {"t": [t], "q": q, "v": v})
     efforts, armature = [], []
@@ -193,7 +222,7 @@ def implicit_law(
 
 
 def _with_slopes(tree: Tree, law: Law) -> Function:
-    """τ, and the slope of each effort by its own position and velocity; zero where these are not one number each."""
+    """Return τ and the derivative of each torque by the position and velocity of its joint; zero for other joints."""
     places = [-1] * tree.nv
     for one in tree.bodies:
         if one.joint.nq == 1 and one.joint.nv == 1:

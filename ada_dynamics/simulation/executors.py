@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of equal length by kernels alone, forwards and backwards: of one state, or of many side by side.
+"""Executors of the integration loops of `jit`: on NumPy arrays, step by step, and on compiled kernels, loop by loop.
 
-In compiled loops, or call by call where nothing is compiled. Where a kernel stops, so does the march.
+`NumpyExecutor` calls Python functions for the rate and the projection. `KernelExecutor` calls kernels, in compiled
+loops where LLVM is available; it integrates one state or a batch of states, and propagates gradients backwards.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ Rate = Callable[[Array, float], Array]  # ẋ of a state at a time
 
 
 class IntegrationError(AdaError, ArithmeticError):
-    """A motion cannot be computed any further; the message says when and why.
+    """The integration cannot continue; the message states when and why.
 
     Attributes:
-        time: of the last good state [s].
-        rows: states since the march began that were to be kept, and could be computed.
-        log: the motion until then, where a log was written.
+        time: time of the last valid state [s].
+        rows: states that were computed and are due for the log.
+        log: log up to that time, where one was written.
     """
 
     time: float = float("nan")
@@ -43,11 +44,11 @@ class IntegrationError(AdaError, ArithmeticError):
 
 
 class StepTooSmallError(Exception):
-    """No step is short enough for the tolerance."""
+    """No step length meets the tolerance."""
 
 
 class _Abandoned(Exception):
-    """A rate is not finite: the step is too long."""
+    """The rate is not finite: the step is too long."""
 
 
 class _Sum:
@@ -62,14 +63,14 @@ class _Sum:
 
 
 def integrator_state(method: Method, table: Array, tolerance: float) -> IntegratorState:
-    """A method as a march needs it."""
+    """Return the state of an integration loop with the coefficients of a method."""
     state = IntegratorState(stages=method.stages, tolerance=tolerance, roots=method.roots, every=1, hold=1)
     state.table = table.ctypes.data
     return state
 
 
 def explicit_step(method: Method, rate: Rate, x: Array, t: float, h: float) -> Array:
-    """The state after a step of an explicit method."""
+    """Return the state after one step of an explicit method."""
     s = IntegratorState(n=len(x), used=len(x), stages=method.stages, every=1, origin=t, h=h)
     executor = NumpyExecutor(s, x.copy(), method.table(), rate)
     executor.step()
@@ -77,7 +78,10 @@ def explicit_step(method: Method, rate: Rate, x: Array, t: float, h: float) -> A
 
 
 class NumpyExecutor:
-    """Single steps, by functions that may look at the state as they like."""
+    """Single steps on NumPy arrays, with Python functions for the rate and the projection.
+
+    Its methods are the operations of the integration loops in `jit`, executed immediately.
+    """
 
     has_log = has_added = False
 
@@ -89,14 +93,22 @@ class NumpyExecutor:
         rate: Rate,
         settled: Callable[[Array], Array] | None = None,
     ) -> None:
-        """Args: where the march is, the state that moves, the method, its rate; what sets a state right, if any."""
+        """Initialize the executor.
+
+        Args:
+            s: state of the integration loop.
+            x: state of the system, updated in place.
+            table: coefficients of the method.
+            rate: ẋ of a state and a time.
+            settled: projection onto the admissible states; None if all states are admissible.
+        """
         self.s, self.x, self.table = s, x, table
         self.work = np.empty((s.stages + 3) * len(x), x.dtype)
         self._rate, self._settled, self.has_settle = rate, settled or np.copy, settled is not None
         self.problem: IntegrationError | None = None  # of the last rate that was not finite
 
     def step(self, until: float | None = None) -> None:
-        """The next step of equal length; or one towards a time, as long as the error allows."""
+        """Take one step of fixed length, or one adaptive step towards the time `until`."""
         s, padded = self.s, self.s.n
         s.n, s.steps, s.known = len(self.x), 1, 0
         taken = s.taken
@@ -112,7 +124,7 @@ class NumpyExecutor:
 
     # --- kernels ------------------------------------------------------------------------------------------------
     def rate(self, x: Array, t: float, out: Array) -> int:
-        """Status of out = rate(x, u, t)."""
+        """Evaluate the rate into `out` and return the status."""
         n = len(self.x)
         try:
             out[:n] = self._rate(x[:n], t)
@@ -123,112 +135,112 @@ class NumpyExecutor:
         return 0
 
     def settle(self, new: Array) -> None:
-        """Bring a state back to where it belongs."""
+        """Project a state onto the admissible states, in place."""
         n = len(self.x)
         new[:n] = self._settled(new[:n])
 
     def use_input(self, step: int) -> None:
-        """The input of a step: there is one for all."""
+        """Select the input of a step; this executor has one input for all steps."""
 
     # --- control ------------------------------------------------------------------------------------------------
     def repeat(self, count: int) -> range:
-        """Run for each index below `count`."""
+        """Iterate over the indices below `count`."""
         return range(count)
 
     def lanes_of(self, count: int) -> tuple[slice]:
-        """Run for all of so many numbers, as many at a time as go together."""
+        """Iterate over the vector lanes of an array of this length."""
         return (slice(count),)
 
     def when(self, condition: Any) -> Iterator[None]:
-        """Run where a condition holds."""
+        """Execute the body if the condition holds."""
         if condition:
             yield
 
     def loop(self, condition: Callable[[], Any]) -> Iterator[None]:
-        """Run as long as what the function returns holds."""
+        """Execute the body while the condition holds."""
         while condition():
             yield
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Lines that `abandon_if` leaves, to go on behind them."""
+        """Execute a body that `abandon_if` leaves."""
         with suppress(_Abandoned):
             yield
 
     def abandon_if(self, condition: Any) -> None:
-        """Leave the attempt where a condition holds."""
+        """Leave the attempt if the condition holds."""
         if condition:
             raise _Abandoned
 
     def leave_if(self, condition: Any, status: int) -> None:
-        """End the march where a condition holds."""
+        """Stop the integration if the condition holds."""
         if condition:
             raise self.problem or StepTooSmallError
 
     # --- numbers ------------------------------------------------------------------------------------------------
     def weighted(self, weights: Array, count: int, i: slice, fused: bool) -> Array:
-        """Numbers i of Σ w_j K_j over the first rates; of machine code, rounded once for each product if `fused`."""
+        """Return the components i of Σ w_j K_j over the first `count` rates."""
         n = len(self.x)
         return np.asarray(weights[:count] @ self.work[: count * n].reshape(count, n))
 
     def sums(self) -> tuple[_Sum, _Sum]:
-        """Two sums over all numbers."""
+        """Return two accumulators."""
         return _Sum(), _Sum()
 
     def pair(self) -> Array:
-        """Memory for two numbers."""
+        """Allocate two numbers."""
         return np.empty(2)
 
     def real(self, count: int) -> float:
-        """A count as a number."""
+        """Convert an integer to a floating-point number."""
         return float(count)
 
     def no(self, condition: Any) -> bool:
-        """True if the condition does not hold."""
+        """Return the negation of a condition."""
         return not condition
 
     def choose(self, condition: Any, a: Any, b: Any) -> Any:
-        """a where the condition holds, else b."""
+        """Return a if the condition holds, else b."""
         return a if condition else b
 
     def multiply_add(self, a: Any, b: Array, c: Array) -> Array:
-        """a b + c; rounded once where the machine can."""
+        """Return a b + c, rounded once where the processor has fused products."""
         return np.asarray(a * b + c)
 
     def sqrt(self, a: Any) -> Any:
-        """Square root; NaN of negative numbers."""
+        """Square root; NaN for negative arguments."""
         return np.sqrt(a)
 
     def larger(self, a: Any, b: Any) -> Any:
-        """The larger one, or the one that is a number."""
+        """Maximum of two numbers that ignores NaN."""
         return np.fmax(a, b)
 
     def smaller(self, a: Any, b: Any) -> Any:
-        """The smaller one, or the one that is a number."""
+        """Minimum of two numbers that ignores NaN."""
         return np.fmin(a, b)
 
 
 class SteppedSystem(Protocol):
-    """A system, or a system with more inputs."""
+    """A system, with or without additional inputs, that an executor integrates."""
 
     def step_quantities(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
-        """See `System.marched`."""
+        """See `System.step_quantities`."""
         ...
 
     def kernel_of(self, quantity: Quantity) -> Kernel:
-        """Its kernel."""
+        """Return the kernel of a quantity."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class StepKernels:
-    """Functions that a march calls.
+    """Kernels that an integration loop calls.
 
     Attributes:
-        rate: ẋ of x, u and t; of a direct method x after a step.
-        settle: the nearest allowed state of x and u; None where every state is.
-        pull: gradients by [x; u] of [x; w], u and t; to go backwards.
-        pull_settle: likewise of `settle`.
+        rate: ẋ of x, u and t; for a direct method, x after a step.
+        settle: projection of x with the input u onto the admissible states; None if all states are admissible.
+        pull: vector-Jacobian product of `rate`, of [x; w], u and t; for gradients only.
+        pull_settle: vector-Jacobian product of `settle`.
     """
 
     rate: Kernel
@@ -240,7 +252,7 @@ class StepKernels:
     def of(
         cls, system: SteppedSystem, method: Method, product: Callable[[Quantity], Quantity] | None = None
     ) -> StepKernels:
-        """Of a system, or what `products` makes of them."""
+        """Return the kernels of a system, or of a transformation of its quantities, such as their derivatives."""
         made = (
             (one if one is None or product is None else product(one))
             for one in system.step_quantities(method.is_direct)
@@ -251,21 +263,21 @@ class StepKernels:
 
 
 class KernelExecutor:
-    """A state and its input on a grid of time."""
+    """Integration of a state, or of a batch of states, by kernels on a grid of time."""
 
     def __init__(
         self, kernels: StepKernels, method: Method, x: Array, u: Array, h: float, hold: int = 1, origin: float = 0.0
     ) -> None:
-        """Put together.
+        """Initialize the executor.
 
         Args:
-            kernels: what is called.
-            method: with steps of equal length.
-            x: the state, (n,), or columns of many, (n, N).
-            u: rows of inputs, (R, m) or (R, m, N): one row for all steps, or each for `hold` of them.
-            h: length of steps [s].
-            hold: steps for which a row of u counts.
-            origin: of the grid of time [s].
+            kernels: kernels of the system.
+            method: method with fixed steps.
+            x: state (n,), or states as columns (n, N).
+            u: rows of inputs, (R, m) or (R, m, N): one row for all steps, or one row per `hold` steps.
+            h: step length [s].
+            hold: number of steps that use one row of u.
+            origin: start of the grid of time [s].
         """
         self.kernels, self.method, self.h, self.origin = kernels, method, h, origin
         self._is_native = reason_for_fallback() is None
@@ -285,7 +297,7 @@ class KernelExecutor:
 
     @property
     def x(self) -> Array:
-        """The state where the march is."""
+        """Current state, or states as columns."""
         return self._x[:, : self._wanted] if self._many else self._x[: self._size]
 
     @x.setter
@@ -293,47 +305,47 @@ class KernelExecutor:
         self.x[...] = value
 
     def start(self, x: Array, u: Array) -> None:
-        """Go on from a state, or columns of as many states as before, with inputs as before."""
+        """Continue from other states, in the same number, with other inputs."""
         self.x = x
         if self._many:
-            self._x[:, self._wanted :] = x[:, -1:]  # the last one fills the lanes
+            self._x[:, self._wanted :] = x[:, -1:]  # padding of the vector lanes
         self.take_inputs(u)
 
     def take_inputs(self, u: Array) -> None:
-        """From now on u is that."""
+        """Replace the inputs."""
         self._u = np.ascontiguousarray(_columns(u, self._lanes) if self._many else u)
 
     def rows(self, count: int) -> Array:
-        """Room for so many states."""
+        """Allocate rows for `count` states."""
         return np.zeros((count, *self._x.shape))
 
     def states(self, rows: Array) -> Array:
-        """The numbers in rows that count."""
+        """Return the states in rows without the padding of vector lanes."""
         return rows[:, :, : self._wanted] if self._many else rows[:, : self._size]
 
     def advance(self, first: int, steps: int, rows: Array | None = None, every: int = 1, phase: int = 0) -> int:
-        """Take steps; the number of those that could be taken.
+        """Take steps; return the number of steps until a kernel failed.
 
         Args:
-            first: steps done since the origin.
-            steps: to take.
-            rows: room for the states after every so many of them.
-            every: see `rows`.
-            phase: steps done since the last one that was kept.
+            first: number of steps since the origin.
+            steps: number of steps to take.
+            rows: memory for the states, see `every`.
+            every: number of steps between two rows.
+            phase: number of steps since the last row.
         """
         s = self._state(first, steps)
         s.every, s.phase = every, phase
         return int(self._run("direct" if self.method.is_direct else "fixed", s, rows))
 
     def adjoint(self, first: int, steps: int, by_x: Array, by_u: Array, added: Array | None) -> bool:
-        """Steps from the state on, and back; whether all could be taken.
+        """Take steps and propagate a gradient back to the current state; return True if no kernel failed.
 
         Args:
-            first: steps done since the origin, before these.
-            steps: to take.
-            by_x: the gradient by the state after them, which becomes that by the state.
-            by_u: rows of gradients by the rows of u, which are added to.
-            added: rows of gradients by the states before each step alone.
+            first: number of steps between the origin and the current state.
+            steps: number of steps to take.
+            by_x: gradient with respect to the state after the steps; replaced by that with respect to the state.
+            by_u: gradients with respect to the rows of u, to which the result is added.
+            added: rows of direct gradients with respect to the state before each step.
         """
         s = self._state(first, steps)
         given = {"by_x": by_x, "by_u": by_u, "added": added}
@@ -349,7 +361,7 @@ class KernelExecutor:
         return s
 
     def _prepared(self) -> integrator.IntegratorState:
-        """The state of the march, with all that stays as it is."""
+        """Return the state of the integration loop with its constant fields."""
         s = integrator_state(self.method, self._table, 0.0)
         s.n = self._x.size
         s.used = s.n if self._many else self._size
@@ -363,7 +375,7 @@ class KernelExecutor:
         return s
 
     def _run(self, name: str, s: integrator.IntegratorState, rows: Array | None, given: dict[str, Any] | None = None) -> int:
-        """Number of steps done."""
+        """Run a loop of `jit`; return the number of completed steps."""
         if not self._is_native:
             return _NumpyKernelExecutor(self, s, rows, given or {}).run(name)
         s.u, s.log = self._u.ctypes.data, None if rows is None else rows.ctypes.data
@@ -374,11 +386,11 @@ class KernelExecutor:
 
 
 class _Stopped(Exception):
-    """A kernel refused a state."""
+    """A kernel rejected a state."""
 
 
 class _NumpyKernelExecutor(NumpyExecutor):
-    """The same lines, kernel by kernel."""
+    """Execution of a `KernelExecutor` without LLVM: one kernel call after another."""
 
     def __init__(self, own: KernelExecutor, s: integrator.IntegratorState, rows: Array | None, given: dict[str, Any]) -> None:
         super().__init__(s, own._x.reshape(-1), own._table, lambda x, t: x)
@@ -392,7 +404,7 @@ class _NumpyKernelExecutor(NumpyExecutor):
         self.has_added = self.added is not None
 
     def run(self, name: str) -> int:
-        """Number of steps done."""
+        """Run a loop; return the number of completed steps."""
         with suppress(_Stopped):
             getattr(integrator, name)(self)
         return int(self.s.done)
@@ -404,14 +416,14 @@ class _NumpyKernelExecutor(NumpyExecutor):
         self._call(self._own.kernels.settle, new, new[: self.s.n].copy(), self._input)
 
     def pull(self, x: Array, t: float, w: Array) -> Array:
-        """Gradients of w·rate by x and then by u."""
+        """Vector-Jacobian product of the rate with respect to x and u."""
         pair = np.concatenate([x[: self.s.used], w[: self.s.used]])
         gradients = np.zeros(self.s.n + self.s.inputs)
         self._call(self._own.kernels.pull, gradients, pair, self._input, t)
         return gradients
 
     def pull_settle(self, x: Array, w: Array) -> None:
-        """w becomes the gradient by x."""
+        """Replace w by the vector-Jacobian product of the projection with respect to x."""
         pair = np.concatenate([x[: self.s.used], w[: self.s.used]])
         gradients = np.zeros(self.s.n + self.s.inputs)
         self._call(self._own.kernels.pull_settle, gradients, pair, self._input)
@@ -421,7 +433,7 @@ class _NumpyKernelExecutor(NumpyExecutor):
         self._input = self._own._u[self.input_row(step) if self.s.next_u else 0]
 
     def input_row(self, step: int) -> int:
-        """Of the rows of u."""
+        """Return the row of u that a step uses."""
         return int(step // self.s.hold)
 
     def weighted(self, weights: Array, count: int, i: slice, fused: bool) -> Array:
@@ -442,12 +454,12 @@ class _NumpyKernelExecutor(NumpyExecutor):
 
 
 def _padded(count: int, lanes: int) -> int:
-    """A count, up to whole lanes."""
+    """Round a count up to whole vector lanes."""
     return -(-count // lanes) * lanes
 
 
 def _columns(u: Array, lanes: int) -> Array:
-    """Columns of inputs, the last one repeated until they fill the lanes."""
+    """Repeat the last column of inputs until the vector lanes are full."""
     count = u.shape[-1]
     if count % lanes == 0:
         return u

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forces on a robot in a simulation, beside its weight and the efforts that its motors are given."""
+"""Forces in a simulation: contact, joint stops, friction, external wrenches and servos."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from ada_dynamics.simulation.system import has_friction
 
 @dataclass(frozen=True)
 class Forces:
-    """The parts that a user gives, checked.
+    """Forces of a simulation in addition to weight and joint torques.
 
     Attributes:
-        contact: with the ground and between links.
-        stops: soft ones, at position limits.
-        friction_speed: speed under which Coulomb friction in joints is as good as viscous [rad/s, m/s].
-        external: wrenches on links over time.
-        servos: of the motors.
-        pushable: whether links can be pushed.
+        contact: contact with the ground and between links.
+        stops: joint stops at the position limits.
+        friction_speed: velocity below which Coulomb friction in joints is regularized [rad/s, m/s].
+        external: external wrenches over time.
+        servos: servos of the actuated joints.
+        pushable: True if `Simulation.push` is available.
     """
 
     contact: Contact | None = None
@@ -43,24 +43,28 @@ class Forces:
     pushable: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse parts of the wrong kind by name."""
+        """Check the types."""
         object.__setattr__(self, "external", as_tuple("external", self.external))
         wanted: list[tuple[str, object, type, str]] = [
-            ("contact", self.contact, Contact, "a Contact, such as Contact.of_soles(model) gives"),
+            ("contact", self.contact, Contact, "a Contact, such as Contact.of_soles(model)"),
             ("stops", self.stops, JointStops, "JointStops"),
             ("servos", self.servos, JointServos, "JointServos"),
         ]
         wanted = [one for one in wanted if one[1] is not None]
         for i, profile in enumerate(self.external):
-            wanted.append((f"external[{i}]", profile, WrenchProfile, "made by half_sine, table, ..."))
+            wanted.append((f"external[{i}]", profile, WrenchProfile, "a profile, such as half_sine(...)"))
         for name, given, kind, words in wanted:
             if not isinstance(given, kind):
-                raise InputError(f"{name} is {given!r:.80}; it must be {words}.")
+                raise InputError(f"{name} is {given!r:.80}; it must be {words}.", field=name, value=given)
         if not is_positive(self.friction_speed):
-            raise InputError(f"friction_speed is {self.friction_speed!r}; it must be a positive speed [rad/s, m/s].")
+            raise InputError(
+                f"friction_speed is {self.friction_speed!r}; it must be a positive velocity [rad/s, m/s].",
+                field="friction_speed",
+                value=self.friction_speed,
+            )
 
     def __str__(self) -> str:
-        """The parts there are, in words."""
+        """Names of the forces that are present."""
         parts = {
             "contact": self.contact,
             "stops": self.stops,
@@ -70,7 +74,7 @@ class Forces:
         return ", ".join(name for name, part in parts.items() if part)
 
     def loads(self, model: Model, tree: Tree, bank: ServoBank | None, law: CompiledController | None) -> Loads:
-        """As the equations of motion take them: on a tree, with a law within the equations."""
+        """Return the loads on a tree as the equations of motion use them, with a control law that acts continuously."""
         return Loads(
             contacts=() if self.contact is None else self.contact.resolve(model, tree),
             applied=tuple(profile.resolve(model, tree) for profile in self.external),
@@ -83,7 +87,7 @@ class Forces:
         )
 
     def stiffest(self, model: Model, q: Array, bank: ServoBank | None = None) -> list[Stiffness]:
-        """Contacts, joint stops with damping and friction, and servos: each by what reacts fastest in a pose."""
+        """Return the fastest response of contacts, of joint stops and friction, and of servos in a configuration."""
         contact = 0.0 if self.contact is None else contact_rate(model, self.contact, q)
         joints = joint_stops.stop_rate(model, self.stops, self.friction_speed, q)
         return [
@@ -93,6 +97,6 @@ class Forces:
         ]
 
     def info(self, model: Model) -> dict[str, Any]:
-        """Quantities from which a log accounts for all energy."""
+        """Return the settings that an energy balance of the log needs."""
         friction = {"friction_speed": self.friction_speed} if has_friction(model) else {}
         return friction | ({} if self.stops is None else {"stops": asdict(self.stops)})

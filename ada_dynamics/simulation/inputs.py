@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs of the equations of motion between two steps: efforts, wrench profiles, pushes."""
+"""Inputs of the equations of motion over time: joint torques, wrench profiles, pushes and servo commands."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ada_dynamics.simulation.profiles import FRAMES, WrenchProfile
 from ada_dynamics.simulation.servos import ServoBank
 from ada_dynamics.simulation.system import System
 
-TURNING = 5e-3  # [s]; so long the wrench of a push keeps its direction in a link that turns
-_SAME_TIME = 1e-9  # [s]; times that differ by less are the same
+TURNING = 5e-3  # [s] for which a push in world axes is constant in the axes of a rotating link
+_SAME_TIME = 1e-9  # [s], tolerance of equal times
 
 
 class Push(NamedTuple):
-    """A wrench on a link for a while."""
+    """External wrench on a link until a time."""
 
     link: str
     where: AppliedWrench
@@ -32,7 +32,7 @@ class Push(NamedTuple):
 
 
 class Inputs:
-    """Input u of a system over time: constant from one break to the next, but for what profiles do with time."""
+    """Input u of a system: constant between two discontinuities, except for the profiles, which depend on time."""
 
     def __init__(
         self,
@@ -42,7 +42,15 @@ class Inputs:
         tau: ArrayLike | None,
         servos: ServoBank | None = None,
     ) -> None:
-        """Args: system, its wrench profiles, its controller if any, constant efforts without one, and its servos."""
+        """Initialize the inputs.
+
+        Args:
+            system: the system.
+            profiles: external wrenches over time.
+            sampler: sampler of the controller; None without a controller.
+            tau: constant joint torques without a controller.
+            servos: servos of the simulation.
+        """
         self._system = system
         self._model = system.model
         self._profiles = profiles
@@ -56,21 +64,24 @@ class Inputs:
         if tau is None:
             return np.zeros(self._model.nv)
         if self._sampler is not None:
-            raise InputError("tau and controller are both given; efforts come from one of them.")
+            raise InputError("tau and controller are both given; joint torques come from one of them.", field="tau")
         given = np.array(tau, dtype=np.float64)
         if given.shape != (self._model.nv,) or not np.isfinite(given).all():
             raise InputError(
-                f"tau is {given!r:.100}; model {self._model.name!r} needs {self._model.nv} finite numbers."
+                f"tau is {given!r:.100}; model {self._model.name!r} needs {self._model.nv} finite numbers.",
+                field="tau",
+                value=given,
+                allowed=self._model.nv,
             )
         return given
 
     @property
     def changes(self) -> bool:
-        """True if u changes over time by itself."""
+        """True if u changes without a call from outside."""
         return self._sampler is not None or self._servos is not None or bool(self._profiles)
 
     def restart(self) -> None:
-        """Forget calls of the controller, and pushes."""
+        """Discard the calls of the controller and all pushes."""
         self.tau = self._constant.copy()
         self._next_call: float | None = None
         self._kept: Array | None = None
@@ -78,19 +89,32 @@ class Inputs:
         self._pushes: list[Push] = []
 
     def push(self, link: str, wrench: ArrayLike, t: float, until: float, frame: str, replaces: bool) -> None:
-        """A wrench on a link, at its origin, from t on; instead of earlier ones on it, or on top of them."""
+        """Apply a wrench at the origin of a link from t on; it replaces earlier pushes or is added to them."""
         if not self._system.equations.loads.pushes:
-            raise InputError("this simulation takes no pushes; make it with pushable=True.")
+            raise InputError("pushes are disabled; create the simulation with pushable=True.", field="pushable")
         tree = self._system.equations.tree
         if link not in tree.frames:
             raise unknown_name("link", link, tree.frames)
         given = np.array(wrench, dtype=np.float64)
         if given.shape != (6,) or not np.isfinite(given).all():
-            raise InputError(f"wrench is {given!r:.100}; it must be [fx, fy, fz, nx, ny, nz], all finite.")
+            raise InputError(
+                f"wrench is {given!r:.100}; it must be [fx, fy, fz, nx, ny, nz], all finite.",
+                field="wrench",
+                value=given,
+            )
         if not until > t:
-            raise InputError(f"duration is {until - t:g}; it must be a positive number of seconds.")
+            raise InputError(
+                f"duration is {until - t:g}; it must be a positive number of seconds.",
+                field="duration",
+                value=until - t,
+            )
         if frame not in FRAMES:
-            raise InputError(f"frame is {frame!r}; it must be one of {', '.join(FRAMES)}.")
+            raise InputError(
+                f"frame is {frame!r}; it must be one of {', '.join(FRAMES)}.",
+                field="frame",
+                value=frame,
+                allowed=FRAMES,
+            )
         at = tree.frames[link]
         where = AppliedWrench(at.body, at.pose.rotation.matrix(), at.pose.position, frame == "world")
         if replaces:
@@ -100,16 +124,16 @@ class Inputs:
     # --- over time ----------------------------------------------------------------------------------------------
     @property
     def has_wrenches(self) -> bool:
-        """True if anything pushes a link."""
+        """True if a profile or a push applies a wrench to a link."""
         return bool(self._profiles or self._pushes)
 
     @property
     def is_steady(self) -> bool:
-        """True if u stays as it is until somebody changes it from outside."""
+        """True if u is constant until it is changed from outside."""
         return self._sampler is None and not self.has_wrenches
 
     def at(self, t: float, q: Array, v: Array) -> Array:
-        """u from t on; the controller is called where its time has come."""
+        """Return u from time t on; the controller is called if it is due."""
         if self._sampler is not None and (self._next_call is None or t >= self._next_call - _SAME_TIME):
             self.tau = self._sampler.efforts(t, q, v)
             self._next_call = t + self._sampler.period
@@ -117,7 +141,7 @@ class Inputs:
             self._pushes = [p for p in self._pushes if p.until > t + _SAME_TIME]
         kind = (self._servos.changes if self._servos else 0, self._next_call, len(self._pushes))
         if self._kept is not None and not self._pushes and not self._profiles and kind == self._kept_kind:
-            return self._kept  # nothing has changed
+            return self._kept
         self._kept_kind = kind
         parameters = [x for profile in self._profiles for x in profile.piece(t + _SAME_TIME).parameters]
         commands = None if self._servos is None else self._servos.commands
@@ -125,11 +149,11 @@ class Inputs:
         return self._kept
 
     def pushes_end(self, t: float) -> bool:
-        """True if a push ends at t."""
+        """Return True if a push ends at t."""
         return any(push.until <= t + _SAME_TIME for push in self._pushes)
 
     def next_break(self, t: float) -> float:
-        """When u changes next."""
+        """Return the time of the next discontinuity of u."""
         times: list[float] = []
         if len(self._breaks):
             later = self._breaks[self._breaks > t + _SAME_TIME]
@@ -140,7 +164,7 @@ class Inputs:
         return min(times, default=np.inf)
 
     def timing(self, t: float) -> dict[str, object]:
-        """From t on, for a log: how often the controller is called, and when first; when wrenches begin and end."""
+        """Return the control period and its start, and the times at which wrenches start and end, for the log."""
         times = sorted({*self._breaks[self._breaks > t].tolist(), *(push.until for push in self._pushes)})
         found: dict[str, object] = {"wrench_breaks": times} if times else {}
         if self._sampler is not None:
@@ -163,7 +187,7 @@ class Inputs:
 
     # --- for the log --------------------------------------------------------------------------------------------
     def external(self, t: Array, q: Array, u: Array) -> dict[str, Array]:
-        """Wrenches of profiles and pushes by link, at its origin in its axes, of rows."""
+        """Return the wrenches of profiles and pushes on each link, at its origin in its axes, for rows of states."""
         total: dict[str, Array] = {}
         nv = self._model.nv
         for i, profile in enumerate(self._profiles):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marches a state through time: in compiled loops, and in single careful steps where a kernel stops.
+"""Numerical integration of a system: compiled loops, with single steps on NumPy arrays where a kernel fails.
 
-A kernel stops at singular poses of loops, where only numbers can tell how the motion goes on. Such a step is taken
-here, stage by stage, and the compiled loop goes on after it.
+Kernels fail near singular configurations of loops, where the rank-revealing solver computes the accelerations. The
+integrator takes such a step on NumPy arrays and then continues the compiled loop.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ada_dynamics.simulation.executors import IntegrationError, NumpyExecutor, S
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.system import System
 
-ONE_PASSING = 5e-3  # [s]; steps through a singular pose that follow each other within it are one passing
-FAILURES = (GuardError, np.linalg.LinAlgError, IntegrationError, StepTooSmallError)  # of a motion that cannot go on
-FIRST_LENGTH = 1e-3  # [s] of the first step that an adaptive method tries
+ONE_PASSAGE = 5e-3  # [s] between singular steps that belong to the same passage of a singular configuration
+FAILURES = (GuardError, np.linalg.LinAlgError, IntegrationError, StepTooSmallError)  # errors that end an integration
+FIRST_LENGTH = 1e-3  # [s], first trial step of an adaptive method
 
 
 @dataclass
 class Counts:
-    """Cost of a march."""
+    """Cost of an integration."""
 
     steps: int = 0
     refused: int = 0  # steps of an adaptive method that were too long
@@ -41,10 +41,23 @@ class Counts:
 
 
 class Integrator:
-    """The state of a system, and how it moves on."""
+    """State of a system and the method that integrates it.
+
+    Attributes:
+        system: system that is integrated.
+        method: integration method.
+        tolerance: tolerance of an adaptive method.
+        counts: cost since the last restart.
+    """
 
     def __init__(self, system: System, method: Method, tolerance: float = 1e-10) -> None:
-        """Args: what moves, by which method, and the tolerance of an adaptive one."""
+        """Initialize the state with zeros.
+
+        Args:
+            system: system that is integrated.
+            method: integration method.
+            tolerance: tolerance of an adaptive method.
+        """
         self.system = system
         self.method = method
         self.tolerance = tolerance
@@ -62,7 +75,7 @@ class Integrator:
         self._s.n, self._s.used, self._s.states = padded, system.size, 1
         self._address = ctypes.addressof(self._s)
         self._has_kernels = False
-        self._start, self._is_singular = 0.0, False  # of the careful step that is taken
+        self._start, self._is_singular = 0.0, False  # time and status of the current step on NumPy arrays
         own = self._x[: system.size]
         self._executor = NumpyExecutor(self._s, own, self._table, self._robust_rate, self._settled)
 
@@ -71,13 +84,13 @@ class Integrator:
 
     @property
     def is_native(self) -> bool:
-        """True if compiled loops do the work."""
+        """True if compiled loops take the steps."""
         return self._native is not None
 
     # --- state and input ----------------------------------------------------------------------------------------
     @property
     def x(self) -> Array:
-        """The state."""
+        """Current state."""
         return self._x[: self.system.size].copy()
 
     @x.setter
@@ -87,22 +100,22 @@ class Integrator:
 
     @property
     def u(self) -> Array:
-        """The input."""
+        """Current input."""
         return self._u
 
     @u.setter
     def u(self, value: Array) -> None:
-        chosen = self.system.equations.chosen  # belongs to the state
+        chosen = self.system.equations.chosen  # depends on the state
         self._u[: chosen.start], self._u[chosen.stop :] = value[: chosen.start], value[chosen.stop :]
         self.forget()
 
     def restart(self, x: Array, u: Array | None = None) -> None:
-        """Continue from a state without any history.
+        """Continue from a state without history.
 
         Args:
             x: the state.
             u: the input, which includes the combinations of redundant constraints; None keeps the present input and
-                takes combinations that suit the state.
+                selects combinations for the state.
         """
         self.x = x
         if u is None:
@@ -115,11 +128,11 @@ class Integrator:
         self._last_singular = -np.inf
 
     def forget(self) -> None:
-        """The rate that an adaptive method kept does not hold any more."""
+        """Discard the rate that an adaptive method reuses from its last stage."""
         self._s.known = 0
 
     def _select_constraints(self) -> bool:
-        """Take combinations of redundant conditions that suit the state; whether they are others than before."""
+        """Select combinations of redundant constraints for the state; return True if they have changed."""
         chosen = self.system.chosen(self.x[None, :])
         if chosen is None or np.array_equal(chosen[0], self._u[self.system.equations.chosen], equal_nan=True):
             return False
@@ -128,21 +141,21 @@ class Integrator:
         return True
 
     def accelerations(self, X: Array, U: Array, T: Array, h: float) -> Array:
-        """Accelerations in rows of states, inputs and times.
+        """Return accelerations for rows of states, inputs and times.
 
-        A semi-implicit step has no others than the mean ones of the step that follows.
+        For a semi-implicit method these are the mean accelerations of the step that follows.
         """
         if not (self.method.is_direct and self.system.has_step):
             return self.system.accelerations(X, U, T)
         U[:, -1] = h
         nq = self.system.model.nq
         after, status = self.system.step.rows_status(X, U, T[:, None])
-        if status:  # of some row, which only numbers can tell
+        if status:  # a kernel rejected some row
             after = np.array([self._after(x, u, t, h) for x, u, t in zip(X, U, T.tolist(), strict=True)])
         return np.asarray((after[:, nq:] - X[:, nq:]) / h)
 
     def _after(self, x: Array, u: Array, t: float, h: float) -> Array:
-        """x after a semi-implicit step; nan where there is none."""
+        """Return x after a semi-implicit step, NaN if the step fails."""
         try:
             return self._semi_implicit(x, u, t, h)[0]
         except FAILURES:
@@ -150,15 +163,15 @@ class Integrator:
 
     # --- fixed steps --------------------------------------------------------------------------------------------
     def advance(self, origin: float, first: int, steps: int, h: float, every: int = 1, phase: int = 0) -> Array:
-        """Take steps from origin + first h; the states after every so many of them, as rows.
+        """Take fixed steps from the time origin + first h; return the logged states as rows.
 
         Args:
-            origin: [s].
-            first: steps done since then.
-            steps: to take.
-            h: their length [s].
-            every: the states after every so many steps are kept; 0 keeps none.
-            phase: steps done since the last one that was kept.
+            origin: start of the grid of time [s].
+            first: number of steps since then.
+            steps: number of steps to take.
+            h: step length [s].
+            every: number of steps between two rows; 0 for no rows.
+            phase: number of steps since the last row.
         """
         s = self._s
         rows = np.empty(((phase + steps) // every if every else 0, s.n))
@@ -182,7 +195,7 @@ class Integrator:
         return rows[:, : self.system.size]
 
     def _advance_compiled(self, steps: int, rows: Array) -> int:
-        """Number of steps that compiled code took."""
+        """Return the number of steps that the compiled loop completed."""
         if self._native is None:
             return 0
         s = self._kernels_ready()
@@ -191,7 +204,7 @@ class Integrator:
         return int(s.done)
 
     def _kernels_ready(self) -> IntegratorState:
-        """The state of the march, with the kernels that it calls."""
+        """Return the state of the loop with the addresses of its kernels."""
         if not self._has_kernels:
             self._s.rate, self._s.settle = (
                 None if one is None else self.system.kernel_of(one).native_address(SINGLE)
@@ -202,13 +215,13 @@ class Integrator:
 
     # --- adaptive steps -----------------------------------------------------------------------------------------
     def advance_adaptively(self, origin: float, first: int, rows: int, interval: float) -> Array:
-        """Go on to each of so many equidistant times; the states there, as rows.
+        """Integrate to equidistant times with adaptive steps; return the states there as rows.
 
         Args:
-            origin: [s].
-            first: intervals done since then.
-            rows: intervals to go.
-            interval: their length [s].
+            origin: start of the grid of time [s].
+            first: number of intervals since then.
+            rows: number of intervals to integrate.
+            interval: length of an interval [s].
         """
         s = self._s
         kept = np.empty((rows, s.n))
@@ -238,25 +251,25 @@ class Integrator:
         s.taken = s.refused = 0
         return kept[:, : self.system.size]
 
-    # --- careful steps ------------------------------------------------------------------------------------------
+    # --- steps on NumPy arrays ----------------------------------------------------------------------------------
     def _fallback_step(self, t: float, until: float | None = None) -> None:
-        """One step on numbers, of the march's length; or one of an adaptive method towards a time."""
+        """Take one step on NumPy arrays: of fixed length, or an adaptive one towards the time `until`."""
         self._start, self._is_singular = t, False
         try:
             self._executor.step(until)
         except StepTooSmallError:
             raise self._too_small(t) from None
         except (GuardError, np.linalg.LinAlgError, InputError) as problem:
-            why = "its loops cannot be closed after the step" if self.system.kernels.closed else str(problem)
+            why = "the loops cannot be closed after the step" if self.system.kernels.closed else str(problem)
             raise self._explain(self.x, t, why) from problem
         self.counts.fallback += self._native is not None
         if self._is_singular:
-            if t > self._last_singular + ONE_PASSING:
+            if t > self._last_singular + ONE_PASSAGE:
                 self.counts.singular.append(t)
             self._last_singular = t
 
     def _robust_rate(self, x: Array, t: float) -> Array:
-        """ẋ, or of a direct method x after the step; in singular poses, too."""
+        """Return ẋ, or for a direct method x after the step, in regular and singular configurations."""
         if self.method.is_direct:
             found, singular = self._semi_implicit(x, self._u, t, self._s.h)
         else:
@@ -271,7 +284,7 @@ class Integrator:
         return found, singular
 
     def _semi_implicit(self, x: Array, u: Array, t: float, h: float) -> tuple[Array, bool]:
-        """x after a step; in a singular pose by accelerations in which nothing is implicit."""
+        """Return x after a step; in a singular configuration with explicit accelerations."""
         if self.system.has_step:
             found, status = self.system.step.single_status(x, u, np.array([t]))
             if not status:
@@ -285,7 +298,7 @@ class Integrator:
         return self.system.balanced(x, u, t, rate[model.nq :], h, self.system.robust_projection(after)), singular
 
     def _settled(self, x: Array) -> Array:
-        """The nearest allowed state."""
+        """Return the projection of a state onto the admissible states."""
         if not np.isfinite(x).all():
             raise self._explain(x, self._start)
         settle: Kernel | None = self.system.settle if self.system.is_compiled else None
@@ -295,19 +308,19 @@ class Integrator:
                 return np.asarray(found)
         return self.system.robust_projection(x)
 
-    # --- what went wrong ----------------------------------------------------------------------------------------
+    # --- errors -------------------------------------------------------------------------------------------------
     def _too_small(self, t: float) -> IntegrationError:
         model = self.system.model
         return _motion_error(
-            f"the motion of model {model.name!r} cannot be followed past t = {t:.9g} s: no step is short "
-            f"enough for the tolerance {self.tolerance:g}. Something jumps there, or grows without bounds.",
+            f"model {model.name!r}: the integration fails at t = {t:.9g} s: no step length meets the tolerance "
+            f"{self.tolerance:g}; the solution is discontinuous or unbounded.",
             t,
             fastest_joint(model, self.x[model.nq :]),
         )
 
-    def _explain(self, x: Array, t: float, why: str = "its accelerations are not finite") -> IntegrationError:
+    def _explain(self, x: Array, t: float, why: str = "accelerations are not finite") -> IntegrationError:
         model = self.system.model
-        where = f"the motion of model {model.name!r} cannot go on at t = {t:.9g} s"
+        where = f"model {model.name!r}: the integration fails at t = {t:.9g} s"
         q, v = x[: model.nq], x[model.nq :]
         joint = fastest_joint(model, v)
         speed = float(np.max(np.abs(v), initial=0.0))
@@ -317,15 +330,15 @@ class Integrator:
                 return _motion_error(f"{where}: {'; '.join(problems)}.", t, joint)
         instead = "" if self.method.is_direct else ", or integrator='semi_implicit'"
         return _motion_error(
-            f"{where}: {why.rstrip('.')}. Joint {joint!r} is the fastest, at {speed:.3g} [rad/s, m/s]. The step may be "
-            f"too long for this speed, or for the stiffest spring, contact or controller: take a shorter one{instead}.",
+            f"{where}: {why.rstrip('.')}. The fastest joint is {joint!r} with {speed:.3g} rad/s or m/s. The step may "
+            f"be too long for this velocity or for the stiffest spring, contact or controller; shorten it{instead}.",
             t,
             joint,
         )
 
 
 def fastest_joint(model: Model, v: Array) -> str | None:
-    """The joint with the largest velocity, nan before all others; None where nothing can move."""
+    """Return the joint with the largest velocity, or one whose velocity is NaN; None for a model without velocities."""
     if not len(v):
         return None
     return model.joint_of_velocity(int(np.argmax(np.where(np.isfinite(v), np.abs(v), np.inf))))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integration methods, as tables.
+"""Integration methods as Butcher tableaus.
 
-All work on x = [q; v] with ẋ = [q̇(q, v); a]. Quaternions are four free numbers within a step and are brought back to
-unit length after it, which keeps the order of a method (Hairer, Lubich, Wanner: Geometric Numerical Integration, IV.4).
+All methods integrate x = [q; v] with ẋ = [q̇(q, v); a]. Within a step a quaternion is four free numbers; it is
+normalized after the step, which keeps the order of the method (Hairer, Lubich, Wanner: Geometric Numerical
+Integration, IV.4).
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ class Method:
     """An integration method.
 
     Attributes:
-        name: as users give it.
-        order: the error of a step falls with this power of its length, plus one.
-        A: stage coefficients, a row per stage; empty where a kernel takes the whole step.
+        name: name of the method.
+        order: order of the method; the error of a step is of this order plus one in its length.
+        A: stage coefficients, one row per stage; empty for a direct method, whose kernel takes the whole step.
         b: weights.
         c: nodes.
-        errors: weights of two error estimates over all stages and the rate at the end; zeros for a second one that a
-            pair lacks; none with fixed steps.
-        roots: square roots in a row that make the factor to the next step length of an error; the power of two next to
-            the order of the estimate.
-        stable_to: h λ up to which a decay λ is stable on the real axis.
+        errors: weights of two error estimates over all stages and the rate at the end of the step; zeros if a pair has
+            one estimate; None for fixed steps.
+        roots: number of successive square roots that approximate the exponent of the step length control; two to this
+            power is close to the order of the estimate.
+        stable_to: bound of h λ up to which a decay with the rate λ is stable.
     """
 
     name: IntegratorName
@@ -47,29 +48,29 @@ class Method:
 
     @property
     def stages(self) -> int:
-        """Rates per step."""
+        """Number of rates per step."""
         return len(self.b)
 
     @property
     def is_adaptive(self) -> bool:
-        """True if the step length follows from the error."""
+        """True if the step length is controlled by the error."""
         return self.errors is not None
 
     @property
     def is_direct(self) -> bool:
-        """True if a kernel takes the whole step."""
+        """True if one kernel takes the whole step."""
         return not self.stages
 
     def table(self) -> Array:
-        """All coefficients in a row, as `jit.integrator` reads them."""
+        """Return all coefficients in one array, in the layout of the integration loops of `jit`."""
         more = () if self.errors is None else self.errors
         return np.concatenate([self.A.ravel(), self.b, self.c, *more])
 
 
 def _tableau(name: IntegratorName, order: int, text: str, stable_to: float, nodes: str = "", roots: int = 0) -> Method:
-    """A method as books print it: a row for each stage but the first, the weights, and of pairs two rows of errors.
+    """Return the method of a printed tableau: rows of all stages but the first, the weights, two rows of error weights.
 
-    Rows end with a semicolon. The nodes are the sums of the rows where they are not given.
+    Rows end with a semicolon. The nodes are the row sums by default.
     """
     rows = [[_number(word) for word in row.split()] for row in text.split(";")]
     is_pair = len(rows[-1]) == len(rows[-2])
@@ -142,7 +143,7 @@ _DOP853_NODES = """
     0.0 0.05260015195876773 0.0789002279381516 0.1183503419072274 0.2816496580927726 0.3333333333333333 0.25
       0.3076923076923077 0.6512820512820513 0.6 0.8571428571428571 1.0"""
 
-# Everything that names methods (scenarios, the node's parameter, the command line) takes the names from here.
+# Scenarios, the parameter of the node and the command line accept these names.
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
         method.name: method

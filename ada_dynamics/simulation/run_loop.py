@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run: from break to break of the input in compiled loops, with rows for the log and a look at the events."""
+"""Run loop: integrates between the discontinuities of the input, collects rows for the log and locates events."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ada_dynamics.simulation.events import zero_between
 from ada_dynamics.simulation.executors import IntegrationError
 from ada_dynamics.simulation.log import EventRecord, LogBuffer
 
-CHUNK = 2000  # steps at once
+CHUNK = 2000  # steps per call of the integrator
 CHUNK_WITH_EVENTS = 50
-BLOCK = 1000  # rows of the log that are worked out together
-ON_GRID = 1e-9  # of a step: a time that near to the end of a step is there
+BLOCK = 1000  # rows of the log whose quantities are computed together
+ON_GRID = 1e-9  # tolerance of times on the grid, as a fraction of the step
 
 
 class RunLoop:
     """One call of `Simulation.run`.
 
-    The row of a time holds the input that acts from then on, so that a row waits until the next input is known.
+    A row of the log contains the input that acts from its time on; it is written when that input is known.
     """
 
     def __init__(
@@ -33,7 +33,13 @@ class RunLoop:
         buffer: LogBuffer | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> None:
-        """Args: the motion, where rows go, and what is called with the time that has passed."""
+        """Initialize the loop.
+
+        Args:
+            context: context of the simulation.
+            buffer: destination of the rows; None for no log.
+            progress: callback with the elapsed simulated time [s].
+        """
         self.context, self.buffer, self.progress = context, buffer, progress
         self.integrator = context.integrator
         self.begin = context.t
@@ -50,7 +56,7 @@ class RunLoop:
 
     # --- time ---------------------------------------------------------------------------------------------------
     def until(self, end: float) -> None:
-        """Move on to a time; steps stay on the grid of earlier ones, and one that passes the end is shortened."""
+        """Integrate to the time `end`; the last step is shortened if `end` is not on the grid of time."""
         context = self.context
         h = context.step
         while not self._ended:
@@ -71,7 +77,7 @@ class RunLoop:
         self._tell_singular()
 
     def _segment(self, most: int) -> None:
-        """Whole steps to the next break of the input, or one step that has a break in it."""
+        """Take whole steps up to the next discontinuity of the input, or one step that contains a discontinuity."""
         context = self.context
         h, t = context.step, context.t
         self._refresh(t)
@@ -91,10 +97,10 @@ class RunLoop:
         context = self.context
         h = context.step
         before = self.integrator.x
-        origin, first = context.origin, context.done - self._steps_here  # which an event may change
+        origin, first = context.origin, context.done - self._steps_here  # an event may change both
         every = 1 if context.events or self.integrator.method.is_adaptive else context.log_every
         if self.buffer is None and not context.events and not self.integrator.method.is_adaptive:
-            every = 0  # nobody looks at the rows
+            every = 0  # rows are not needed
         phase = self._steps_here % every if every else 0
         lost = None
         try:
@@ -103,7 +109,7 @@ class RunLoop:
             if problem.rows is None or not every:
                 raise
             rows, lost = problem.rows, problem
-            steps = len(rows) * every - phase + 1  # of which the last is not kept
+            steps = len(rows) * every - phase + 1  # the last step has no row
         if context.events:
             steps = self._look(t, h, np.vstack([before, rows[:-1]]), rows)
             rows = rows[: max(steps, 0)]
@@ -126,7 +132,7 @@ class RunLoop:
         return self.integrator.advance(origin, first, steps, h, every, phase)
 
     def _shorter_steps(self, end: float) -> bool:
-        """Steps from break to break of the input, up to a time; no rows. False where an event ended the run before."""
+        """Integrate to a time with steps that end at discontinuities; return False if an event ended the run."""
         t = self.context.t
         while not self._ended and end - t > ON_GRID * self.context.step:
             self._refresh(t)
@@ -143,7 +149,7 @@ class RunLoop:
     def _refresh(self, t: float) -> None:
         x, nq = self.integrator.x, self.context.system.model.nq
         if self.context.inputs.pushes_end(t):
-            self.flush()  # rows with another push are worked out on their own
+            self.flush()  # the queued rows have other pushes
         u = self.context.inputs.at(t, x[:nq], x[nq:])
         loads = self.context.system.equations.chosen.start
         if u is not self._last_input and not np.array_equal(u[:loads], self.integrator.u[:loads]):
@@ -161,7 +167,7 @@ class RunLoop:
         self._log_rows(np.array([t]), self.integrator.x[None, :])
 
     def _log_rows(self, t: Array, x: Array) -> None:
-        """Rows under the present input; they are worked out together with later ones."""
+        """Queue rows with the current input; their quantities are computed in blocks."""
         if self.buffer is None or not len(t):
             return
         self._waiting.append((t, x, np.tile(self.integrator.u, (len(t), 1))))
@@ -171,7 +177,7 @@ class RunLoop:
             self.flush()
 
     def flush(self) -> None:
-        """Hand the rows that wait to the log."""
+        """Write the queued rows to the log."""
         if self.buffer is None or not self._waiting:
             return
         context, nq, nv = self.context, self.context.system.model.nq, self.context.system.model.nv
@@ -192,7 +198,7 @@ class RunLoop:
         self._tell_singular()
 
     def _contact_wrenches(self, q: Array, v: Array, a: Array) -> Array:
-        """By row and contact; of semi-implicit steps those during the step that follows, as its accelerations are."""
+        """Contact wrenches by row; for semi-implicit steps the wrenches during the step that follows."""
         context = self.context
         if not (self.integrator.method.is_direct and context.system.has_step):
             assert context.system.contacts is not None
@@ -209,7 +215,7 @@ class RunLoop:
 
     # --- events -------------------------------------------------------------------------------------------------
     def _look(self, t: float, h: float, before: Array, after: Array) -> int:
-        """Look for events in steps of length h from t on; the number of steps up to one that ends the run."""
+        """Locate events in steps of length h from t on; return the number of steps up to a terminal event."""
         nq = self.context.system.model.nq
         for k, (x0, x1) in enumerate(zip(before, after, strict=True)):
             start = t + k * h
@@ -231,7 +237,7 @@ class RunLoop:
         return len(after)
 
     def _when(self, i: int, x0: Array, start: float, h: float, at_start: float, at_end: float) -> tuple[float, Array]:
-        """Time within a step at which an event happens, and the state there."""
+        """Return the time within a step at which an event occurs, and the state there."""
         nq, event = self.context.system.model.nq, self.context.events[i]
         state = x0
 
@@ -253,7 +259,7 @@ class RunLoop:
 
     # --- figures ------------------------------------------------------------------------------------------------
     def figures(self, began: float) -> dict[str, Any]:
-        """Cost of the run."""
+        """Return the computational cost of the run."""
         wall = time.perf_counter() - began
         counts, span = self.integrator.counts, self.context.t - self.begin
         return {
