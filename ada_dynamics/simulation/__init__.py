@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulation: integrators, contact, stops, servos, disturbances, logs and recordings."""
+"""Simulation: integrators, contact, joint stops, servos, external wrenches, logs and recordings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ada_dynamics.simulation.servos import JointServos
     from ada_dynamics.simulation.simulation import Simulation
 
-# Loaded when first used: a node that only needs a part of this starts sooner.
+# Modules are imported on first use, which shortens the start of nodes that need a part of them.
 _HOMES = {
     "CompiledController": "ada_dynamics.simulation.control",
     "Contact": "ada_dynamics.contact.contact",

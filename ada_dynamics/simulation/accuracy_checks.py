@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps that no acceleration explains: a net under all integration, cheap enough to be under every run.
+"""Checks of the accuracy of an integration, with an `IntegrationAccuracyWarning`.
 
-Velocities must change by the integral of the accelerations, and positions by that of the velocities. Both are known in
-all rows of a log, where they hold to rounding, whatever happened in the stages between: quadrature over six rows tells
-what a step should have done, quadrature over four how well that is known. Where rates jump (contact, stops,
-controllers) the two differ, and little is asked for; where a motion is smooth, no loss of energy can hide.
+Consistency: velocities must be the integral of the accelerations, and positions that of the velocities. Quadrature
+over
+six rows of the log predicts each step; its difference from quadrature over four rows bounds the error of the
+prediction. The bound is large where rates are discontinuous (contact, joint stops, controllers) and close to rounding
+where the solution is smooth.
+
+Energy: contacts, joint stops, damping and friction dissipate energy, so that E(t) - E(0) must not exceed the work of
+the
+joint torques. Simulations with pushes, wrench profiles, servos or compiled control laws are not checked, as their work
+is unknown here. Energy that is stored in a contact or joint stop at the start counts as a gain when it is released.
 """
 
 from __future__ import annotations
@@ -30,30 +36,31 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.context import SimulationContext
 from ada_dynamics.simulation.log import Log
 
-# Differences of both quadratures, of a step or of those beside it, that a step may be off. A rate that jumps within a
-# step takes 33 of them: half a jump is not known, and beside it the two rules differ by 11/720 of it.
+# Bound of an inconsistency in differences of the two quadratures at the step and its neighbours. A rate that is
+# discontinuous within a step needs 33: half of the jump is unknown, and the two rules differ by 11/720 of it nearby.
 TRUSTED = 300.0
-ROUNDING = 1e-13  # of the largest rate or change
-# Of the largest velocity that steps of a joint may be off in all, beyond that. Errors of the methods on offer at usable
-# step lengths are as large as the differences of the quadratures, which have the same order.
+ROUNDING = 1e-13  # rounding error, relative to the largest rate or change
+# Significant sum of inconsistencies, relative to the largest velocity. At usable step lengths the errors of the methods
+# are as large as the difference of the quadratures, which have the same order.
 NOTICED = 1e-5
-# Where there are steps between the rows, neither quadrature sees a peak that falls between two of them. An energy that
-# is kept to this share shows that it was the rows, not the steps, which were too far apart.
+# Neither quadrature resolves a peak between two rows if there are steps between the rows. A power balance that is
+# closed to this accuracy shows that the rows, not the steps, were too far apart.
 ENERGY_KEPT = 1e-7
-# Likewise of the gap of loops that rounded numbers keep from closing: each step settles it a little elsewhere.
+# Significant sum of inconsistencies, relative to the closure error, which the projection distributes differently in
+# each step.
 BY_GAP = 1e4
 
 
 @dataclass(frozen=True)
 class AccelerationMismatch:
-    """The worst step of the joint whose motion is explained worst.
+    """Joint with the largest inconsistency, and its worst step.
 
     Attributes:
-        joint: its name.
-        step: number of the row before it.
-        t: when it began [s].
-        off: how much its velocity or position changed beside what its rates make of it.
-        total: the sum of that over all steps, as a share of the largest velocity.
+        joint: name of the joint.
+        step: index of the row before the step.
+        t: time of that row [s].
+        off: difference between the change of the velocity or position and the integral of its rate.
+        total: sum of these differences over all steps, as a fraction of the largest velocity.
     """
 
     joint: str
@@ -64,7 +71,7 @@ class AccelerationMismatch:
 
 
 def acceleration_mismatch(log: Log) -> AccelerationMismatch | None:
-    """The worst step, if it is worth a word."""
+    """Return the worst inconsistency of a log, None if it is insignificant."""
     rows = _even_rows(log.t)
     if rows < 6 or not np.isfinite(log.a[:rows]).all():
         return None
@@ -88,7 +95,7 @@ def acceleration_mismatch(log: Log) -> AccelerationMismatch | None:
 
 
 def warn_if_inconsistent(log: Log) -> None:
-    """Say which step and joint no acceleration explains."""
+    """Warn of the joint and step whose change of velocity is not the integral of the acceleration."""
     found = acceleration_mismatch(log)
     if found is None:
         return
@@ -97,34 +104,34 @@ def warn_if_inconsistent(log: Log) -> None:
         return
     if steps == 1:
         more = (
-            f"; energy drift {log.energy_drift:.1e}. The step is too long for this motion, or something in it is "
-            "wrong: take a shorter step and see whether the result stays."
+            f"; energy drift {log.energy_drift:.1e}. The step may be too long; repeat the simulation with a shorter "
+            "step and compare the results."
         )
     else:
         more = (
-            f". There are {steps} steps from row to row, in which an impact or a stop may have acted: log each step "
-            "(log_every=1), and if this warning stays, take a shorter one and see whether the result does."
+            f". There are {steps} steps between two rows, which may contain an impact; log each step (log_every=1), "
+            "and if the warning remains, repeat the simulation with a shorter step."
         )
     warnings.warn(
-        f"the motion of model {log.model.name!r} is not what its accelerations make of it: at t = {found.t:.6g} s (row "
-        f"{found.step}) the velocity of joint {found.joint!r} is off by {found.off:.2g}, over the whole run by "
-        f"{found.total:.1e} of the fastest{more}",
+        f"model {log.model.name!r}: velocities are not the integral of the accelerations: at t = {found.t:.6g} s (row "
+        f"{found.step}) the velocity of joint {found.joint!r} differs by {found.off:.2g}, over the whole run by "
+        f"{found.total:.1e} of the largest velocity{more}",
         IntegrationAccuracyWarning,
         stacklevel=3,
     )
 
 
 def _keeps_energy(log: Log) -> bool:
-    """True if powers explain all changes of energy; false where the rows do not show what was done between them."""
+    """Return True if the power balance of the log is closed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownWorkWarning)
         drift = log.energy_drift
-    vars(log).pop("balance", None)  # who asks for it is to see its warning
+    vars(log).pop("balance", None)  # the next access to it repeats the warning
     return bool(drift < ENERGY_KEPT)
 
 
 def _even_rows(t: Array) -> int:
-    """Number of first rows that have the same distance; the last one may be nearer."""
+    """Return the number of leading rows with equal intervals; the interval of the last row may be shorter."""
     steps = np.diff(t)
     if not len(steps):
         return len(t)
@@ -133,49 +140,54 @@ def _even_rows(t: Array) -> int:
 
 
 def _beyond(x: Array, rate: Array, h: float) -> Array:
-    """How much x changes beside the integral of its rate, beyond what is known of that; for steps 2 to n - 4."""
+    """Return how far the change of x exceeds the integral of its rate and its bound, for steps 2 to n - 4."""
     r = [rate[k : len(rate) - 5 + k] for k in range(6)]
     ends, near, middle = r[0] + r[5], r[1] + r[4], r[2] + r[3]
     by_six = h / 1440.0 * (11.0 * ends - 93.0 * near + 802.0 * middle)
     by_four = h / 24.0 * (13.0 * middle - near)
     changed = x[3 : len(x) - 2] - x[2 : len(x) - 3]
-    apart = np.pad(np.abs(by_six - by_four), ((2, 2), (0, 0)))  # a jump is seen from the steps beside it
+    apart = np.pad(np.abs(by_six - by_four), ((2, 2), (0, 0)))  # a jump affects the neighbouring steps
     nearby = np.max([apart[k : len(by_six) + k] for k in range(5)], axis=0)
     known = TRUSTED * nearby + ROUNDING * np.max(np.abs(x), axis=0, initial=0.0)
     return np.asarray(np.maximum(np.abs(changed - by_six) - known, 0.0))
 
 
 def _of_changing_efforts(tau: Array) -> NDArray[np.bool_]:
-    """Steps, as above, beside which efforts that are held changed: rows have the new ones, steps end under the old."""
+    """Return True for steps next to a change of held torques, for which the row contains the new torques."""
     changes = np.any(tau[1:] != tau[:-1], axis=1)
     return np.asarray(np.any([changes[k : len(changes) - 4 + k] for k in range(5)], axis=0))
 
 
-NOTICED = 0.05  # of the energy that moves: more than the bounded error of a semi-implicit step
-EVERY = 1000  # steps between two looks
-ROWS = 256  # of a log that are looked at
-_TINY = 1e-300  # [J], for 0/0 where nothing has moved
+SIGNIFICANT_GAIN = 0.05  # relative to the energy in motion; larger than the bounded error of semi-implicit steps
+EVERY = 1000  # steps between two checks
+ROWS = 256  # rows of a log that are checked
+_TINY = 1e-300  # [J], avoids 0/0 at rest
 
 
 class EnergyMonitor:
-    """Watches motions side by side under constant efforts; warns once.
+    """Monitors the energy of a batch of simulations with constant torques; warns once.
 
     Attributes:
-        is_on: whether it watches: all that gives energy is known, and no motion has gained any so far.
+        is_on: True while all sources of energy are known and no simulation has gained energy.
     """
 
     def __init__(self, context: SimulationContext, x: Array) -> None:
-        """Args: what moves, and rows of states in which it begins."""
+        """Initialize the monitor.
+
+        Args:
+            context: context of the simulation.
+            x: rows of initial states.
+        """
         self._context, self._steps = context, 0
         self._start, self._potential, self._work, self._most = np.zeros((4, len(x)))
         self._places = _positions(context.system.model)
         self._scale = _scale(context.system.model)
-        self._others = np.flatnonzero(self._places < 0)  # velocities whose work is unknown
+        self._others = np.flatnonzero(self._places < 0)  # velocities of unknown work
         self.is_on = _is_known(context) and not context.inputs.changes
         self.begin(np.arange(len(x)), x)
 
     def begin(self, which: NDArray[np.intp], x: Array) -> None:
-        """Some of them go on from other states."""
+        """Restart the balance of some simulations from other states."""
         if not self.is_on:
             return
         kinetic, potential = _energy(self._context, x[which])
@@ -183,7 +195,7 @@ class EnergyMonitor:
         self._work[which], self._most[which] = 0.0, kinetic + self._scale
 
     def moved(self, before: Array, after: Array, tau: Array, steps: int) -> None:
-        """Take note of steps under constant efforts, (N, nv)."""
+        """Add the work of constant torques (N, nv) during some steps."""
         if not self.is_on:
             return
         if len(self._others) and tau[:, self._others].any():
@@ -196,7 +208,7 @@ class EnergyMonitor:
             self.look(after)
 
     def look(self, x: Array) -> None:
-        """Warn if one of them has gained energy; those that are lost have none."""
+        """Warn if a simulation has gained energy; failed simulations are ignored."""
         if not self.is_on:
             return
         good = np.flatnonzero(np.isfinite(x).all(axis=1))
@@ -204,15 +216,15 @@ class EnergyMonitor:
         gain = kinetic + potential - self._start[good] - self._work[good]
         moves = kinetic + np.abs(potential - self._potential[good]) + np.abs(self._work[good])
         self._most[good] = np.fmax(self._most[good], moves)
-        share = np.nan_to_num(gain / np.maximum(self._most[good], _TINY))  # nan: lost in this very step
-        if share.max(initial=0.0) > NOTICED:
+        share = np.nan_to_num(gain / np.maximum(self._most[good], _TINY))  # NaN after a failure
+        if share.max(initial=0.0) > SIGNIFICANT_GAIN:
             worst = int(np.argmax(share))
             _warn(self._context, float(gain[worst]), float(share[worst]), self._context.t)
             self.is_on = False
 
 
 def warn_if_energy_rises(context: SimulationContext, log: Log) -> None:
-    """Look at a log, of whose efforts rows must show the work: none act, or there is a row for each step."""
+    """Warn if a log shows an energy gain; its rows must contain all torques, or the torques must be zero."""
     if not _is_known(context) or not np.isfinite(log.q).all() or (context.log_every > 1 and log.tau.any()):
         return
     work = np.zeros(len(log.t))
@@ -223,18 +235,18 @@ def warn_if_energy_rises(context: SimulationContext, log: Log) -> None:
     gain = kinetic + potential - (kinetic + potential)[0] - work[rows]
     most = kinetic.max() + np.ptp(potential) + np.abs(work).max() + _scale(context.system.model)
     worst = int(np.argmax(gain))
-    if gain[worst] > NOTICED * most:
+    if gain[worst] > SIGNIFICANT_GAIN * most:
         _warn(context, float(gain[worst]), float(gain[worst] / most), float(log.t[rows[worst]]))
 
 
 def _is_known(context: SimulationContext) -> bool:
-    """True if all that gives energy are efforts of the motors."""
+    """Return True if joint torques are the only source of energy."""
     loads = context.system.equations.loads
     return not (loads.applied or loads.pushes or loads.servos or loads.law)
 
 
 def _energy(context: SimulationContext, x: Array) -> tuple[Array, Array]:
-    """Kinetic and potential energy of rows of states [J]; nan where numbers overflow."""
+    """Kinetic and potential energy of rows of states [J]; NaN after an overflow."""
     nq = context.system.model.nq
     try:
         found = context.system.dynamics.energy(np.ascontiguousarray(x[:, :nq]), np.ascontiguousarray(x[:, nq:]))
@@ -244,12 +256,12 @@ def _energy(context: SimulationContext, x: Array) -> tuple[Array, Array]:
 
 
 def _scale(model: Model) -> float:
-    """Weight times length of the mechanism [J]: near a turning point or at rest less than that moves."""
+    """Weight times the length of the mechanism [J], a lower bound of the energy scale."""
     return float(model.total_mass * np.linalg.norm(model.gravity) * characteristic_length(model))
 
 
 def _positions(model: Model) -> NDArray[np.intp]:
-    """Place in q of each velocity that is the rate of a position; -1 for others."""
+    """Return the index in q of each velocity that is the rate of a coordinate; -1 for others."""
     places = np.full(model.nv, -1, dtype=np.intp)
     for name in model.joint_names:
         if model.joints[name].nq == model.joints[name].nv == 1:
@@ -258,11 +270,10 @@ def _positions(model: Model) -> NDArray[np.intp]:
 
 
 def _warn(context: SimulationContext, gain: float, share: float, t: float) -> None:
-    """Say what happened, and what helps."""
     warnings.warn(
-        f"the motion of model {context.system.model.name!r} has gained {gain:.3g} J until t = {t:.6g} s, "
-        f"{share:.0%} of the energy that moves, which no motor gave: the step of {context.step:g} s is too long "
-        "for it. Take a shorter step, or another integrator.",
+        f"model {context.system.model.name!r} has gained {gain:.3g} J until t = {t:.6g} s, {share:.0%} of the energy "
+        f"in motion, in excess of the work of the joint torques: the step of {context.step:g} s is too long. Use a "
+        "shorter step or another integrator.",
         IntegrationAccuracyWarning,
         stacklevel=4,
     )

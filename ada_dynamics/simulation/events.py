@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events: zeros of a function of the state, found between steps to the last bit of time."""
+"""Events: zeros of a function of time, configuration and velocity, located within a step to rounding."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.model.turns import TurnAngle
 from ada_dynamics.simulation.options import as_tuple
 
-RELATIVE = 4e-16  # of the step within which a zero is sought
+RELATIVE = 4e-16  # relative tolerance of the time of an event
 _MOST_TRIALS = 100
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something to look out for.
+    """Zero of a function along the simulation.
 
     Example::
 
-        Event("lands", lambda t, q, v: q[2] - 0.3, terminal=True, direction=-1)
+        Event("touchdown", lambda t, q, v: q[2] - 0.3, terminal=True, direction=-1)
 
     Attributes:
-        name: of the event.
-        function: of t, q and v; the event is where it is zero.
-        terminal: whether the run ends there.
-        direction: 1 where it must rise through zero, -1 where it must fall, 0 for both.
+        name: name of the event.
+        function: function of t, q and v whose zeros are the events.
+        terminal: whether the run ends at the event.
+        direction: 1 for rising zeros, -1 for falling zeros, 0 for both.
     """
 
     name: str
@@ -43,39 +43,58 @@ class Event:
     def __post_init__(self) -> None:
         """Check the values."""
         if not callable(self.function):
-            raise InputError(f"event {self.name!r}: function is {self.function!r:.80}; give a function of t, q and v.")
+            raise InputError(
+                f"event {self.name!r}: function is {self.function!r:.80}; it must be a function of t, q and v.",
+                field="function",
+                value=self.function,
+            )
         if self.direction not in (-1, 0, 1):
-            raise InputError(f"event {self.name!r}: direction is {self.direction!r}; it must be -1, 0 or 1.")
+            raise InputError(
+                f"event {self.name!r}: direction is {self.direction!r}; it must be -1, 0 or 1.",
+                field="direction",
+                value=self.direction,
+                allowed=(-1, 0, 1),
+            )
 
     def value(self, t: float, q: Array, v: Array) -> float:
-        """The function, checked."""
+        """Return the value of the function after a check."""
         found = self.function(t, q, v)
         try:
             number = float(found)
         except (TypeError, ValueError):
-            raise InputError(f"event {self.name!r} gave {found!r:.80} at t = {t:g} s; it must be a number.") from None
+            raise InputError(
+                f"event {self.name!r} returned {found!r:.80} at t = {t:g} s; it must return a number.",
+                field=self.name,
+                value=found,
+            ) from None
         if np.isnan(number):
-            raise InputError(f"event {self.name!r} gave NaN at t = {t:g} s; it must be a number.")
+            raise InputError(
+                f"event {self.name!r} returned NaN at t = {t:g} s; it must return a number.",
+                field=self.name,
+                value=number,
+            )
         return number
 
     def happens(self, before: float, after: float) -> bool:
-        """True if the function goes through zero between two values; a value that starts on zero does not count."""
+        """Return True if the function passes through zero between two values; an initial zero does not count."""
         rises, falls = before < 0.0 <= after, before > 0.0 >= after
         return (rises and self.direction >= 0) or (falls and self.direction <= 0)
 
 
 def checked_events(events: object) -> tuple[Event, ...]:
-    """Events as a user gives them; what is none is refused by its place."""
+    """Return the events as a tuple after a check."""
     found = []
     for i, event in enumerate(as_tuple("events", events)):
         if not isinstance(event, Event):
-            raise InputError(f"events[{i}] is {event!r:.80}; it must be an Event(name, function).")
+            raise InputError(
+                f"events[{i}] is {event!r:.80}; it must be an Event(name, function).", field=f"events[{i}]", value=event
+            )
         found.append(event)
     return tuple(found)
 
 
 def at_limits(model: Model, terminal: bool = False) -> list[Event]:
-    """An event for every finite limit: `joint upper`, `joint lower`; of turns of spherical joints `joint 2 lower`."""
+    """Return an event for every finite limit, such as `joint upper`; `joint 2 lower` for spherical joints."""
     events = []
     for name in model.joint_names:
         for bound in bounds_of(model.joints[name]):
@@ -92,14 +111,14 @@ def _beyond(bound: Bound, own: slice, limit: float) -> Callable[[float, Array, A
 
 
 def zero_between(function: Callable[[float], float], a: float, b: float, at_a: float, at_b: float) -> float:
-    """A zero of a function that changes its sign between a and b (Ridders' method, bisection where it is slow).
+    """Return a zero of a function that changes its sign between a and b (Ridders' method, bisection if it is slow).
 
     Args:
-        function: to find the zero of.
-        a: one end.
-        b: the other end.
-        at_a: the function there.
-        at_b: the function there.
+        function: function of one variable.
+        a: start of the interval.
+        b: end of the interval.
+        at_a: value of the function at a.
+        at_b: value of the function at b.
     """
     for _ in range(_MOST_TRIALS):
         if at_b == 0.0 or abs(b - a) <= RELATIVE * max(abs(a), abs(b)):

@@ -328,10 +328,10 @@ class Integrator:
             problems = model.position_problems(np.array(self.system.equations.nearest(q.tolist()), dtype=float))
             if problems:
                 return _motion_error(f"{where}: {'; '.join(problems)}.", t, joint)
-        instead = "" if self.method.is_direct else ", or integrator='semi_implicit'"
+        other = "" if self.method.is_direct else " or integrator='semi_implicit'"
         return _motion_error(
             f"{where}: {why.rstrip('.')}. The fastest joint is {joint!r} with {speed:.3g} rad/s or m/s. The step may "
-            f"be too long for this velocity or for the stiffest spring, contact or controller; shorten it{instead}.",
+            f"be too long for this velocity or the stiffest spring, contact or controller; use a shorter one{other}.",
             t,
             joint,
         )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrenches on links over time: impacts (half-sine, rectangle), tables, constants.
+"""External wrenches on links over time: impacts (half-sine, rectangle), tables, constants.
 
-A profile is cut into pieces at its `breaks`; inside a piece it is w(t) = c0 + c1 (t - t0) + c2 sin(ω (t - t0)), which
-an integrator that steps from break to break follows without a jump in the middle of a step.
+A profile is a sequence of pieces. Within a piece the wrench is w(t) = c0 + c1 (t - t0) + c2 sin(ω (t - t0)); the
+integrator steps from one break to the next, so that no step contains a discontinuity.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOTHING: Six = (0.0,) * 6
 
 @dataclass(frozen=True)
 class Piece:
-    """w(t) = c0 + c1 (t - t0) + c2 sin(ω (t - t0)) from t0 on, [fx, fy, fz, nx, ny, nz]."""
+    """w(t) = c0 + c1 (t - t0) + c2 sin(ω (t - t0)) for t ≥ t0, [fx, fy, fz, nx, ny, nz]."""
 
     t0: float  # [s]
     c0: Six = NOTHING
@@ -40,24 +40,24 @@ class Piece:
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """As `applied_wrench.profile_wrench` takes them."""
+        """Parameters of `applied_wrench.profile_wrench`."""
         return (self.t0, self.omega, *self.c0, *self.c1, *self.c2)
 
 
 @dataclass(frozen=True)
 class WrenchProfile:
-    """A wrench on a link over time; made by `half_sine`, `rectangle`, `table` and `constant`.
+    """Wrench on a link over time, created by `half_sine`, `rectangle`, `table` or `constant`.
 
     Attributes:
-        link: it acts on.
-        wrench: [fx, fy, fz, nx, ny, nz]: peak, or constant value.
-        start: [s].
-        duration: [s].
-        shape: half_sine, rectangle, table or constant.
-        frame: of its axes, "link" or "world".
-        point: of the link at which it acts, in the link's frame [m].
-        pieces: one from each break on; the last one is zero where the profile ends.
-        before: the piece that holds before the first break.
+        link: name of the link.
+        wrench: [fx, fy, fz, nx, ny, nz], peak or constant value.
+        start: start time [s].
+        duration: duration [s].
+        shape: "half_sine", "rectangle", "table" or "constant".
+        frame: axes of the wrench, "link" or "world".
+        point: point of application in the link frame [m].
+        pieces: pieces that start at the breaks; the last one is zero if the profile ends.
+        before: piece before the first break.
     """
 
     link: str
@@ -71,24 +71,24 @@ class WrenchProfile:
     before: Piece = field(default=Piece(0.0), repr=False)
 
     def breaks(self) -> tuple[float, ...]:
-        """Times at which a piece begins, in rising order [s]."""
+        """Times at which pieces start, ascending [s]."""
         return tuple(p.t0 for p in self.pieces)
 
     def piece(self, t: float) -> Piece:
-        """The piece that holds at t, and from a break on the one that begins there."""
+        """Return the piece at time t; at a break the one that starts there."""
         i = bisect_right(self.breaks(), t) - 1
         return self.pieces[i] if i >= 0 else self.before
 
     def at(self, t: float) -> Array:
-        """The wrench at a time, (6,)."""
+        """Return the wrench at a time, (6,)."""
         return np.array(profile_wrench(self.piece(t).parameters, float(t)), dtype=np.float64)
 
     def resolve(self, model: Model, tree: Tree | None = None) -> AppliedWrench:
-        """Where it acts, as `algorithms.applied_wrench` takes it.
+        """Return the point of application for `algorithms.applied_wrench`.
 
         Args:
-            model: of the link.
-            tree: of that model, in whose bodies' axes it is wanted; `model.tree` by default.
+            model: model that contains the link.
+            tree: tree in whose body axes the result is expressed; `model.tree` by default.
 
         Raises:
             InputError: the link is unknown.
@@ -110,18 +110,18 @@ def half_sine(
     frame: str = "link",
     at: Sequence[float] = (0.0, 0.0, 0.0),
 ) -> WrenchProfile:
-    """An impact: half a sine wave with `wrench` at its top.
+    """Return an impact: half a sine wave with the peak `wrench`.
 
     Args:
-        link: it acts on.
+        link: name of the link.
         wrench: [fx, fy, fz, nx, ny, nz].
-        start: [s].
-        duration: [s].
-        frame: of the wrench's axes, "link" or "world".
-        at: point of the link, in its frame [m].
+        start: start time [s].
+        duration: duration [s].
+        frame: axes of the wrench, "link" or "world".
+        at: point of application in the link frame [m].
 
     Raises:
-        InputError: a value is unusable.
+        InputError: an argument is invalid.
     """
     w, t0, span = _six(link, wrench), _time(link, "start", start), _span(link, duration)
     pieces = (Piece(t0, c2=w, omega=float(np.pi) / span), Piece(t0 + span))
@@ -137,7 +137,7 @@ def rectangle(
     frame: str = "link",
     at: Sequence[float] = (0.0, 0.0, 0.0),
 ) -> WrenchProfile:
-    """A constant wrench from start to start + duration; arguments and errors as of `half_sine`."""
+    """Return a constant wrench from start to start + duration; arguments and errors as for `half_sine`."""
     w, t0, span = _six(link, wrench), _time(link, "start", start), _span(link, duration)
     pieces = (Piece(t0, c0=w), Piece(t0 + span))
     return WrenchProfile(link, w, t0, span, "rectangle", _frame(link, frame), _point(link, at), pieces)
@@ -146,7 +146,7 @@ def rectangle(
 def constant(
     link: str, wrench: ArrayLike, *, frame: str = "link", at: Sequence[float] = (0.0, 0.0, 0.0)
 ) -> WrenchProfile:
-    """A wrench that always acts; arguments and errors as of `half_sine`."""
+    """Return a constant wrench; arguments and errors as for `half_sine`."""
     w = _six(link, wrench)
     always = Piece(0.0, c0=w)
     span = float("inf")
@@ -161,24 +161,35 @@ def table(
     frame: str = "link",
     at: Sequence[float] = (0.0, 0.0, 0.0),
 ) -> WrenchProfile:
-    """Straight lines between given values; zero before the first time and from the last one on.
+    """Return a piecewise linear wrench; zero before the first time and from the last time on.
 
     Args:
-        link: it acts on.
-        times: rising [s], two or more.
-        wrenches: (N, 6).
-        frame: of the wrench's axes, "link" or "world".
-        at: point of the link, in its frame [m].
+        link: name of the link.
+        times: two or more ascending times [s].
+        wrenches: wrenches at these times, (N, 6).
+        frame: axes of the wrench, "link" or "world".
+        at: point of application in the link frame [m].
 
     Raises:
-        InputError: a value is unusable.
+        InputError: an argument is invalid.
     """
     t, w = _floats(times), _floats(wrenches)
     where = f"wrench profile of link {link!r}"
     if t.ndim != 1 or len(t) < 2 or not np.isfinite(t).all() or not (np.diff(t) > 0.0).all():
-        raise InputError(f"{where}: times is {times!r:.200}; it must be two or more finite numbers that rise.")
+        raise InputError(
+            f"{where}: times is {times!r:.200}; it must be two or more finite ascending numbers.",
+            link=link,
+            field="times",
+            value=times,
+        )
     if w.shape != (len(t), 6) or not np.isfinite(w).all():
-        raise InputError(f"{where}: wrenches has shape {w.shape}; it must be ({len(t)}, 6), finite, as times has it.")
+        raise InputError(
+            f"{where}: wrenches has shape {w.shape}; it must be ({len(t)}, 6), all finite.",
+            link=link,
+            field="wrenches",
+            value=w.shape,
+            allowed=(len(t), 6),
+        )
     slopes = np.diff(w, axis=0) / np.diff(t)[:, None]
     pieces = [
         Piece(float(a), tuple(c.tolist()), tuple(s.tolist())) for a, c, s in zip(t[:-1], w[:-1], slopes, strict=True)
@@ -202,7 +213,10 @@ def _six(link: str, wrench: ArrayLike) -> Six:
     if w.shape != (6,) or not np.isfinite(w).all():
         raise InputError(
             f"wrench profile of link {link!r}: wrench is {wrench!r:.200}; it must be 6 finite numbers, "
-            "[fx, fy, fz, nx, ny, nz]."
+            "[fx, fy, fz, nx, ny, nz].",
+            link=link,
+            field="wrench",
+            value=wrench,
         )
     return tuple(w.tolist())
 
@@ -210,25 +224,46 @@ def _six(link: str, wrench: ArrayLike) -> Six:
 def _time(link: str, name: str, value: float) -> float:
     t = _floats(value)
     if t.shape != () or not np.isfinite(t):
-        raise InputError(f"wrench profile of link {link!r}: {name} is {value!r}; it must be a finite time in seconds.")
+        raise InputError(
+            f"wrench profile of link {link!r}: {name} is {value!r}; it must be a finite time in seconds.",
+            link=link,
+            field=name,
+            value=value,
+        )
     return float(t)
 
 
 def _span(link: str, duration: float) -> float:
     span = _time(link, "duration", duration)
     if span <= 0.0:
-        raise InputError(f"wrench profile of link {link!r}: duration is {duration!r}; it must be positive.")
+        raise InputError(
+            f"wrench profile of link {link!r}: duration is {duration!r}; it must be positive.",
+            link=link,
+            field="duration",
+            value=duration,
+        )
     return span
 
 
 def _frame(link: str, frame: str) -> str:
     if frame not in FRAMES:
-        raise InputError(f"wrench profile of link {link!r}: {unknown_name('frame of axes', frame, FRAMES)}")
+        raise InputError(
+            f"wrench profile of link {link!r}: {unknown_name('frame of axes', frame, FRAMES)}",
+            link=link,
+            field="frame",
+            value=frame,
+            allowed=FRAMES,
+        )
     return frame
 
 
 def _point(link: str, at: Sequence[float]) -> tuple[float, float, float]:
     x = _floats(at)
     if x.shape != (3,) or not np.isfinite(x).all():
-        raise InputError(f"wrench profile of link {link!r}: at is {at!r:.200}; it must be 3 finite numbers [m].")
+        raise InputError(
+            f"wrench profile of link {link!r}: at is {at!r:.200}; it must be 3 finite numbers [m].",
+            link=link,
+            field="at",
+            value=at,
+        )
     return (float(x[0]), float(x[1]), float(x[2]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a long run is: a bar on a terminal, now and then a line where the output goes to a file."""
+"""Progress of long computations: a bar on a terminal, occasional lines in a file."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import TextIO
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 
-FIRST_AFTER = 0.5  # [s]; shorter runs show nothing
-REDRAW_AFTER = 0.1  # [s], on a terminal
-LINE_AFTER = 10.0  # [s], elsewhere; or
-LINE_SHARE = 0.1  # of the whole, but not sooner than
-LINE_NOT_BEFORE = 1.0  # [s]
+FIRST_AFTER = 0.5  # [s] before the first output
+REDRAW_AFTER = 0.1  # [s] between two updates on a terminal
+LINE_AFTER = 10.0  # [s] between two lines in a file, or
+LINE_SHARE = 0.1  # this fraction of the total, with at least
+LINE_NOT_BEFORE = 1.0  # [s] between two lines
 _BAR = 24  # characters
 
 
 class Progress:
-    """Tells how far a run is, on the standard error.
+    """Progress of a computation on the standard error.
 
     Example::
 
@@ -31,7 +31,7 @@ class Progress:
             for t in ...:
                 progress.update(t, "energy drift 1e-9")
 
-    An instance is a callable (fraction, text), as `Simulation.run(progress=...)` takes it.
+    An instance is callable with fraction and text, as `Simulation.run(progress=...)` requires.
     """
 
     def __init__(
@@ -45,16 +45,16 @@ class Progress:
         stream: TextIO | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """Begin; nothing is shown yet.
+        """Initialize the progress; nothing is written.
 
         Args:
-            total: of what is to be done.
-            label: what is done.
-            unit: of the total, such as "s" or "runs"; without one only the share is shown.
-            quiet: show nothing.
-            start: what was done before, in an earlier run that is resumed.
-            stream: where to; the standard error by default.
-            clock: of the run.
+            total: total amount.
+            label: text in front of the bar.
+            unit: unit of the total, such as "s" or "runs"; without one only the fraction is shown.
+            quiet: whether nothing is shown.
+            start: amount done in an earlier run that is resumed.
+            stream: text stream; the standard error by default.
+            clock: clock of the computation.
         """
         self.total = float(total)
         self.done = float(start)
@@ -72,17 +72,17 @@ class Progress:
     # --- how far ------------------------------------------------------------------------------------------------
     @property
     def share(self) -> float:
-        """Share that is done, from 0 to 1."""
+        """Fraction that is done, from 0 to 1."""
         return min(1.0, max(0.0, self.done / self.total)) if self.total > 0.0 else 1.0
 
     @property
     def seconds_left(self) -> float:
-        """Estimated from the mean speed until now; infinite before anything is done."""
+        """Remaining time estimated from the mean speed [s]; infinite at the start."""
         speed = (self.done - self._first) / max(self._clock() - self._began, 1e-9)
         return max(0.0, self.total - self.done) / speed if speed > 0.0 else math.inf
 
     def update(self, done: float, text: str = "") -> None:
-        """So much is done by now; the text stands behind the figures."""
+        """Set the amount that is done, and the text after the figures."""
         self.done, self._text = float(done), text
         if self._quiet:
             return
@@ -91,11 +91,11 @@ class Progress:
             self._show(now)
 
     def advance(self, step: float = 1.0, text: str = "") -> None:
-        """So much more is done."""
+        """Increase the amount that is done."""
         self.update(self.done + step, text)
 
     def __call__(self, fraction: float, text: str = "") -> None:
-        """A share of the whole is done."""
+        """Set the fraction that is done."""
         self.update(fraction * self.total, text)
 
     def _is_due(self, now: float) -> bool:
@@ -106,7 +106,7 @@ class Progress:
 
     # --- the end ------------------------------------------------------------------------------------------------
     def close(self) -> None:
-        """Show the last figures, if any were shown, and leave the line."""
+        """Show the final figures if any were shown, and end the line."""
         if self._has_shown and not self._quiet:
             self._show(self._clock(), is_last=True)
         self._quiet = True
@@ -122,7 +122,7 @@ class Progress:
     # --- text ---------------------------------------------------------------------------------------------------
     def _show(self, now: float, is_last: bool = False) -> None:
         self._shown_at, self._shown_share, self._has_shown = now, self.share, True
-        with suppress(OSError, ValueError):  # the reader of a pipe has gone: no reason to end a run
+        with suppress(OSError, ValueError):  # a closed pipe does not end the computation
             if self._is_terminal:
                 width = max(20, shutil.get_terminal_size().columns - 1)
                 self._stream.write(f"\r{self._line(now, with_bar=True)[:width]}\x1b[K" + ("\n" if is_last else ""))
@@ -145,7 +145,7 @@ class Progress:
 def reporting(
     progress: str | Callable[[float, str], None] | None, label: str, total: float, unit: str
 ) -> Iterator[Callable[[float], None] | None]:
-    """Where progress goes: nowhere, to a bar ("auto"), or to a function of share and text."""
+    """Return a callback for the amount that is done; None for no progress, "auto" for a bar."""
     if progress is None:
         yield None
     elif progress == "auto":
@@ -155,11 +155,15 @@ def reporting(
         tell = progress
         yield lambda done: tell(min(1.0, done / total), label)
     else:
-        raise InputError(f"progress is {progress!r:.80}; it must be None, 'auto', or a function of share and text.")
+        raise InputError(
+            f"progress is {progress!r:.80}; it must be None, 'auto', or a function of fraction and text.",
+            field="progress",
+            value=progress,
+        )
 
 
 def duration_text(seconds: float) -> str:
-    """Hours, minutes and seconds; "?" where nobody knows."""
+    """Return hours, minutes and seconds as text; "?" for an infinite duration."""
     if not math.isfinite(seconds):
         return "?"
     whole = math.ceil(seconds)

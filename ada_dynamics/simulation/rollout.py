@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many motions side by side: the same steps on the lanes of the processor, one state in each."""
+"""Batches of simulations: the same steps in the vector lanes of the processor, one state per lane."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ada_dynamics.simulation.options import NotCopyable, is_positive, whole_step
 from ada_dynamics.simulation.scene import checked_start, closed_start
 from ada_dynamics.simulation.system import System
 
-BLOCK, NUMBERS = 64, 2048  # states, or numbers of states, that march together: few enough to stay in the cache
+BLOCK, NUMBERS = 64, 2048  # states per block, or numbers in them: small enough for the cache of the processor
 
 
 class Rollout(NamedTuple):
-    """Motions of N starts, R rows each."""
+    """Simulated states of N initial states, R rows each."""
 
     t: Array  # (R,)
     q: Array  # (N, R, nq)
@@ -34,42 +34,43 @@ class Rollout(NamedTuple):
 
 
 class SimulationBatch(NotCopyable):
-    """Motions of N starts that go on as long as they are asked to, side by side in the lanes of the processor.
+    """Simulations of N initial states that advance together.
 
-    A motion is the same, bit for bit, whatever goes on beside it. One that runs away, or cannot go on from a singular
-    pose, is lost: nan from there on, until it is placed anew.
+    The results of a simulation do not depend on the others, bit for bit. A simulation whose integration fails is NaN
+    until
+    it is reset.
 
     Attributes:
-        gain: warns where one of them gains energy that no motor gave.
+        gain: monitor that warns of an energy gain without joint torques.
     """
 
-    _alternative = "make others by Simulation.batch(many.q, many.v, t=many.t)"
+    _alternative = "create another one with Simulation.batch(batch.q, batch.v, t=batch.t)"
 
     def __init__(self, context: SimulationContext, q: ArrayLike, v: ArrayLike | None, t: float | None = None) -> None:
-        """Begin.
+        """Initialize the batch.
 
         Args:
-            context: integrator, step and efforts of a simulation.
-            q: positions of the starts, (N, nq).
-            v: velocities; None for rest.
-            t: time of all starts; the present one of the simulation by default [s].
+            context: context of a simulation.
+            q: initial configurations, (N, nq).
+            v: initial velocities; zero if None.
+            t: initial time; the current time of the simulation by default [s].
         """
         _refuse_ends(context)
         self._context = replace(context, origin=context.time(t), done=0)
         self._integrator = Integrator(context.system, context.method, context.integrator.tolerance)
         self._x = _starts(context, q, v)
-        self._executors: dict[int, KernelExecutor] = {}  # by number of states
+        self._executors: dict[int, KernelExecutor] = {}  # by the number of states
         self._has_failed: NDArray[np.bool_] = np.zeros(len(self._x), dtype=bool)
         self.gain = EnergyMonitor(self._context, self._x)
 
     @property
     def t(self) -> float:
-        """Present time of all [s]."""
+        """Current time of the batch [s]."""
         return self._context.t
 
     @property
     def q(self) -> Array:
-        """Positions, (N, nq)."""
+        """Configurations, (N, nq)."""
         return self._x[:, : self._context.system.model.nq]
 
     @property
@@ -79,17 +80,28 @@ class SimulationBatch(NotCopyable):
 
     @property
     def has_failed(self) -> NDArray[np.bool_]:
-        """True, motion by motion, where it could not go on."""
+        """True for simulations whose integration failed, (N,)."""
         return self._has_failed.copy()
 
     def reset(self, which: ArrayLike, q: ArrayLike, v: ArrayLike | None = None) -> None:
-        """Let some of them, by their numbers, go on from other states; their time stays that of all."""
+        """Continue some simulations from other states; the time of the batch does not change.
+
+        Args:
+            which: indices of the simulations.
+            q: configurations, one per index.
+            v: velocities; zero if None.
+        """
         which = np.atleast_1d(np.asarray(which))
         self._x[which], self._has_failed[which] = _starts(self._context, q, v), False
         self.gain.begin(which, self._x)
 
     def run(self, steps: int, tau: ArrayLike | None = None) -> None:
-        """Take steps with constant efforts of all, (nv,), or of each, (N, nv); those of the simulation by default."""
+        """Take steps with constant joint torques.
+
+        Args:
+            steps: number of steps.
+            tau: joint torques, (nv,) or (N, nv); those of the simulation by default.
+        """
         steps = whole_steps("steps", steps)
         efforts = _efforts(self._context, len(self._x), tau)
         before = self._x.copy()
@@ -103,13 +115,13 @@ class SimulationBatch(NotCopyable):
         self.gain.moved(before, self._x, efforts, steps)
 
     def fill_rows(self, states: Array, tau: Array, steps: int, every: int, threads: int = 1) -> None:
-        """Fill rows of states, (N, R + 1, n), from the first one on: one after every so many steps."""
+        """Fill rows of states, (N, R + 1, n), from the first one on; a row follows after every so many steps."""
         context, own = self._context, self._integrator
-        # One state alone takes less time in the code for one, which gives the same bits.
+        # The code for a single state is faster for one state and returns the same bits.
         is_together = own.is_native and not context.method.is_adaptive and len(states) > 1
 
         def block(rows: slice) -> None:
-            # Steppers and marches hold states: blocks on several threads need their own.
+            # Integrators and executors contain a state, so each thread has its own.
             integrator = own if threads == 1 else Integrator(context.system, context.method, own.tolerance)
             executors = self._executors if threads == 1 else {}
             try:
@@ -136,7 +148,7 @@ def rollout(
     threads: int = 1,
     t: float | None = None,
 ) -> Rollout:
-    """See `Simulation.rollout`."""
+    """Implementation of `Simulation.rollout`."""
     h, rows_every = context.step, whole_steps("rows_every", rows_every)
     batch = SimulationBatch(context, q, v, t)
     starts = np.hstack([batch.q, batch.v])
@@ -144,7 +156,9 @@ def rollout(
     steps = round(duration / h) if is_positive(duration) else 0
     if not is_positive(duration) or abs(steps * h - duration) > 1e-9 * h or steps % rows_every:
         raise InputError(
-            f"duration is {duration!r}; for rollouts it must be a multiple of {rows_every} steps of {h:g} s."
+            f"duration is {duration!r}; for rollouts it must be a multiple of {rows_every} steps of {h:g} s.",
+            field="duration",
+            value=duration,
         )
     states = np.empty((len(starts), steps // rows_every + 1, context.system.size))
     states[:, 0] = starts
@@ -164,12 +178,14 @@ def rollout(
 
 
 def _refuse_ends(context: SimulationContext) -> None:
-    """Events are not looked for side by side, so that those that would end a motion are refused."""
+    """Reject terminal events, which a batch does not locate."""
     for event in context.events:
         if event.terminal:
             raise InputError(
-                f"event {event.name!r} ends a motion, and motions side by side look for no events: take run() for it, "
-                "or a simulation without this event."
+                f"event {event.name!r} is terminal, and batches do not locate events; use run(), or a simulation "
+                "without this event.",
+                field="events",
+                value=event.name,
             )
 
 
@@ -177,10 +193,12 @@ def _starts(context: SimulationContext, q: ArrayLike, v: ArrayLike | None) -> Ar
     model = context.system.model
     positions = np.asarray(q, dtype=np.float64)
     if positions.ndim != 2 or not len(positions):
-        raise InputError(f"q has shape {positions.shape}; rollouts need one row for each start, (N, {model.nq}).")
+        raise InputError(
+            f"q has shape {positions.shape}; it must be (N, {model.nq}), one row per initial state.", field="q"
+        )
     speeds = np.zeros((len(positions), model.nv)) if v is None else np.asarray(v, dtype=np.float64)
     if speeds.shape != (len(positions), model.nv):
-        raise InputError(f"v has shape {speeds.shape}; it must be ({len(positions)}, {model.nv}), as q has rows.")
+        raise InputError(f"v has shape {speeds.shape}; it must be ({len(positions)}, {model.nv}).", field="v")
     is_free = context.system.dynamics.kernels.closed is None and not model.has_manifold_coordinates
     if is_free and positions.shape[1] == model.nq and np.isfinite(positions).all() and np.isfinite(speeds).all():
         return np.hstack([positions, speeds])
@@ -192,12 +210,12 @@ def _starts(context: SimulationContext, q: ArrayLike, v: ArrayLike | None) -> Ar
                 continue
             rows.append(np.concatenate(closed_start(model, context.system.dynamics, *checked_start(model, a, b))))
         except InputError as problem:
-            raise InputError(f"start {i}: {problem}") from None
+            raise InputError(f"initial state {i}: {problem}") from None
     return np.array(rows)
 
 
 def _closed_at_rest(context: SimulationContext, q: Array, v: Array) -> Array:
-    """True, start by start, where there is nothing to be taken off the loops."""
+    """Return True for initial states that are at rest and satisfy the loop constraints, (N,)."""
     closed = context.system.dynamics.kernels.closed
     if closed is None:
         return np.zeros(len(q), dtype=bool)
@@ -208,13 +226,15 @@ def _closed_at_rest(context: SimulationContext, q: Array, v: Array) -> Array:
 def _efforts(context: SimulationContext, count: int, tau: ArrayLike | None) -> Array:
     if context.inputs.changes:
         raise InputError(
-            "rollouts take constant efforts, or a CompiledController without a control period: controllers that are "
-            "called, servos, and wrenches over time, go with run()."
+            "rollouts and batches need constant joint torques, or a CompiledController without a control period; use "
+            "run() for sampled controllers, servos and external wrenches over time."
         )
     nv = context.system.model.nv
     given = context.tau if tau is None else np.asarray(tau, dtype=np.float64)
     if given.shape not in ((nv,), (count, nv)) or not np.isfinite(given).all():
-        raise InputError(f"tau has shape {given.shape}; it must be ({nv},) or ({count}, {nv}), all finite.")
+        raise InputError(
+            f"tau has shape {given.shape}; it must be ({nv},) or ({count}, {nv}), all finite.", field="tau"
+        )
     return given if given.ndim == 2 else np.broadcast_to(given, (count, nv))
 
 
@@ -233,7 +253,7 @@ def _one_by_one(
 def _each_for_itself(
     context: SimulationContext, integrator: Integrator, states: Array, tau: Array, steps: int, every: int
 ) -> None:
-    """A block in which some motion is lost."""
+    """Simulate the states of a block separately, after a failure in the block."""
     for i in range(len(states)):
         own = slice(i, i + 1)
         try:
@@ -251,7 +271,7 @@ def _together(
     steps: int,
     every: int,
 ) -> None:
-    """One block; a step that stops the kernels for one of its states is taken one by one."""
+    """Simulate a block; a step that a kernel rejects for one state is taken state by state."""
     before, count = context.done, len(states)
     x, u = states[:, 0].T.copy(), _inputs(context, tau)
     executor = executors.get(count)
@@ -279,7 +299,7 @@ def _together(
 
 
 def _inputs(context: SimulationContext, tau: Array) -> Array:
-    """Columns of inputs, one for each row of efforts."""
+    """Return the inputs as columns, one per row of torques."""
     system, nv = context.system, context.system.model.nv
     u = np.empty((system.equations.input_size, len(tau)))
     u[:] = system.inputs(tau[0], h=context.step)[:, None]
@@ -288,14 +308,14 @@ def _inputs(context: SimulationContext, tau: Array) -> Array:
 
 
 def _choose(system: System, x: Array, u: Array) -> None:
-    """Combinations of redundant conditions that suit each state."""
+    """Select combinations of redundant constraints for each state."""
     chosen = system.chosen(x.T)
     if chosen is not None:
         u[system.equations.chosen] = chosen.T
 
 
 def _step_one_by_one(context: SimulationContext, integrator: Integrator, x: Array, u: Array, first: int) -> None:
-    """One step of each state; combinations change only where its own kernel stops, whatever the others do."""
+    """Take one step of each state; combinations change only for states that a kernel rejects."""
     for i in range(x.shape[1]):
         integrator.restart(x[:, i], u[:, i])
         integrator.advance(context.origin, first, 1, context.step, 0)

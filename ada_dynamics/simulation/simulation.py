@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Simulation(model)`: the motion of a robot over time, with its loops closed and its energy kept."""
+"""`Simulation(model)`: forward simulation of robots with closed loops, contact, joint stops, servos and controllers."""
 
 from __future__ import annotations
 
@@ -46,30 +46,31 @@ _NOTHING = np.zeros(0)
 
 
 class Simulation(NotCopyable, SimulationDerivatives):
-    """A robot in motion.
+    """Forward simulation of a robot.
 
     Example::
 
         sim = Simulation(ada.load("pa10"), q=start)
-        log = sim.run(3.0)                                  # 3 s on their own
+        log = sim.run(3.0)                                  # 3 s without joint torques
         log.plot("fall.png")
 
-    The integrator runs as a compiled loop around the compiled dynamics. Closed loops are brought back onto their
-    conditions after each step, positions and velocities, in the metric of the mass matrix. Singular poses are passed on
-    their branch.
+    The integrator is a compiled loop around the compiled dynamics. After each step the state is projected onto the
+    loop
+    constraints, position and velocity, in the metric of the mass matrix. The simulation continues through singular
+    configurations on its branch.
 
     Attributes:
         model: the robot.
-        dynamics: its dynamics.
-        acting: contact, stops, wrenches and servos, as they were given.
-        method: the integrator.
-        why_integrator: what decided on it where it was "auto".
-        motion: how far it is.
-        step_length: [s].
+        dynamics: dynamics of the robot.
+        forces: contact, joint stops, external wrenches and servos.
+        method: the integration method.
+        integrator_reason: reason for the method if `integrator` was "auto".
+        context: system, integrator, inputs and time.
+        step_length: step length [s].
     """
 
     _alternative = (
-        "make another Simulation of the same model, take batch(q, v) for many that go on side by side, or go back by "
+        "create another Simulation of the same model, simulate a batch with batch(q, v), or restore a state with "
         "reset(q, v, t)"
     )
 
@@ -97,41 +98,46 @@ class Simulation(NotCopyable, SimulationDerivatives):
         pushable: bool = False,
         servos: JointServos | None = None,
     ) -> None:
-        """Set the robot up at rest, or as given.
+        """Initialize the simulation, by default at rest.
 
         Args:
             model: the robot.
-            q: positions to start from; by default the neutral ones, with loops a pose near them that closes them.
-            v: velocities to start with; zero by default.
-            controller: gives efforts from t, q and v; they hold until it is called again. A `CompiledController`
-                without a control period acts continuously.
-            integrator: a `Method`, or one of rkf45 (Fehlberg's, fixed step), rk4, semi_implicit (first order; stiff
-                contacts, stops and damping are implicit), dop853 or tsit5 (orders 8 and 5, step lengths by the
-                tolerance). "auto": semi_implicit with contacts, or where something reacts within a step; else rkf45.
-                `why_integrator` says what decided.
-            step: [s]; with dop853 and tsit5 the interval of the log.
-            contact: with the ground and between links.
-            algorithm: of forward dynamics, see `Dynamics`.
-            dynamics: to be used, instead of an algorithm; of the same model, without joint friction.
-            control_period: between two calls of the controller [s]; each step by default.
-            tau: constant efforts where there is no controller.
-            external: wrenches that act on links over time.
-            stops: soft stops at the model's position limits; none by default: joints then turn on as the equations of
-                motion have it. `JointStops.for_model(model, step, q=q)` keeps the limits, `simulation.scene_for` sets
-                up stops, ground and start together, as `ada sim` does.
-            friction_speed: speed under which Coulomb friction in joints is as good as viscous [rad/s, m/s].
-            events: to be found, and to end a run.
-            gravity: another gravity vector [m/s²].
-            tolerance: of dop853 and tsit5: relative, and absolute for numbers below 1.
-            log_every: a row of the log for every so many steps.
-            pushable: whether `push` can be used.
-            servos: of the motors, which follow the commands of `servos`; none by default.
+            q: initial configuration; by default the neutral one, for models with loops a closed configuration near it.
+            v: initial velocity; zero by default.
+            controller: function of t, q and v that returns joint torques, which are held until the next call. A
+                `CompiledController` without a control period acts continuously.
+            integrator: a `Method`, or one of "rkf45" (Fehlberg, fixed steps), "rk4", "semi_implicit" (first order;
+                implicit in
+                stiff contacts, joint stops and damping), "dop853" and "tsit5" (orders 8 and 5, adaptive steps). "auto"
+                selects
+                "semi_implicit" for contacts and for forces that respond within a step, else "rkf45"; see
+                `integrator_reason`.
+            step: step length [s]; for adaptive methods the interval of the log.
+            contact: contact with the ground and between links.
+            algorithm: algorithm of forward dynamics, see `Dynamics`.
+            dynamics: dynamics of the same model without joint friction, instead of an algorithm.
+            control_period: time between two calls of the controller [s]; one step by default.
+            tau: constant joint torques without a controller.
+            external: external wrenches on links over time.
+            stops: joint stops at the position limits; by default none, and the limits have no effect.
+                `JointStops.for_model(model, step, q=q)` returns them; `simulation.scene_for` returns stops, ground and
+                initial
+                configuration together, as `ada sim` uses them.
+            friction_speed: velocity below which Coulomb friction in joints is regularized [rad/s, m/s].
+            events: events to locate; terminal events end a run.
+            gravity: gravity vector that replaces the one of the model [m/s²].
+            tolerance: tolerance of adaptive methods: relative, and absolute for components below 1.
+            log_every: number of steps between two rows of the log.
+            pushable: whether `push` is available.
+            servos: servos of the actuated joints, commanded through the attribute `servos`; none by default.
 
         Raises:
-            InputError: a value cannot be used; the message names it.
+            InputError: an argument is invalid; `field`, `value` and `allowed` name it.
         """
         if not isinstance(model, Model):
-            raise InputError(f"model is {model!r:.100}; Simulation needs a Model, such as ada.load('pa10') returns.")
+            raise InputError(
+                f"model is {model!r:.100}; it must be a Model, such as ada.load('pa10').", field="model", value=model
+            )
         self.model = model if gravity is None else with_gravity(model, gravity)
         options = IntegrationOptions(integrator, step, tolerance, log_every)
         control = ControlOptions(controller, control_period)
@@ -171,48 +177,48 @@ class Simulation(NotCopyable, SimulationDerivatives):
 
     @property
     def contact(self) -> Contact | None:
-        """With the ground and between links."""
+        """Contact with the ground and between links."""
         return self.forces.contact
 
     @property
     def stops(self) -> JointStops | None:
-        """Of the joints."""
+        """Joint stops."""
         return self.forces.stops
 
     # --- state --------------------------------------------------------------------------------------------------
     @property
     def t(self) -> float:
-        """Present time [s]."""
+        """Current time [s]."""
         return self.context.t
 
     @property
     def q(self) -> Array:
-        """Present positions."""
+        """Current configuration."""
         return self.context.q
 
     @property
     def v(self) -> Array:
-        """Present velocities."""
+        """Current velocity."""
         return self.context.v
 
     @property
     def tau(self) -> Array:
-        """Present efforts of the motors."""
+        """Current joint torques of controllers and servos."""
         return self.context.tau
 
     @property
     def servos(self) -> ServoBank:
-        """The servos; their commands act from the next step on.
+        """Servos; a command acts from the next step on.
 
         Raises:
-            InputError: the simulation has none.
+            InputError: the simulation has no servos.
         """
         if self._servos is None:
-            raise InputError("this simulation has no servos; make it with servos=JointServos().")
+            raise InputError("the simulation has no servos; create it with servos=JointServos().", field="servos")
         return self._servos
 
     def contact_wrenches(self) -> dict[str, Array]:
-        """By contact, the wrench [f, n] on its body, in the world's axes, at the contact's place."""
+        """Return the wrench [f, n] of each contact on its body, in world axes about the origin of the contact."""
         contacts = self.context.system.contacts
         if self.contact is None or contacts is None:
             return {}
@@ -220,7 +226,7 @@ class Simulation(NotCopyable, SimulationDerivatives):
         return dict(zip(self.contact.names, found, strict=True))
 
     def external_wrenches(self) -> dict[str, Array]:
-        """By link, the wrench [f, n] of profiles and pushes, at its origin in its axes."""
+        """Return the wrench [f, n] of profiles and pushes on each link, at its origin in its axes."""
         if not self.context.inputs.has_wrenches:
             return {}
         q, v = self.q, self.v
@@ -229,11 +235,11 @@ class Simulation(NotCopyable, SimulationDerivatives):
         return {link: rows[0] for link, rows in found.items()}
 
     def reset(self, q: ArrayLike | None = None, v: ArrayLike | None = None, t: float = 0.0) -> None:
-        """Start anew: from where the simulation started, or from another state.
+        """Restart from the initial state or from another state.
 
         Args:
-            q: positions; those of the start by default.
-            v: velocities; those of the start by default, or zero where q is given.
+            q: configuration; the initial one by default.
+            v: velocity; the initial one by default, or zero if q is given.
             t: time [s].
         """
         q0, v0 = self._start
@@ -242,7 +248,7 @@ class Simulation(NotCopyable, SimulationDerivatives):
         self.context.restart(q0, v0, t)
         self._gain: EnergyMonitor | None = None
 
-    # --- motion -------------------------------------------------------------------------------------------------
+    # --- simulation ---------------------------------------------------------------------------------------------
     def run(
         self,
         duration: float,
@@ -250,22 +256,27 @@ class Simulation(NotCopyable, SimulationDerivatives):
         progress: str | Callable[[float, str], None] | None = None,
         keep: bool = True,
     ) -> Log:
-        """Move on for some time.
+        """Simulate for a duration and return the log.
 
         Args:
-            duration: [s].
-            record: an .mcap file that is written meanwhile; a run that is killed leaves all but its last chunk there.
-            progress: "auto" shows a bar on a terminal, and lines elsewhere; a function gets share and text.
-            keep: whether the log holds all rows, or, where they are recorded, the first and the last one alone.
+            duration: simulated time [s].
+            record: .mcap file that is written during the run; if the process is killed, at most the last chunk is
+                lost.
+            progress: "auto" for a progress bar on a terminal and lines elsewhere, or a callback with fraction and
+                text.
+            keep: whether the log contains all rows; if False, it contains the first and the last row, for long
+                recordings.
 
         Raises:
-            MotionError: the motion cannot be computed any further.
+            IntegrationError: the integration cannot continue.
             ControllerError: the controller failed.
             RecordingError: the recording cannot be written.
-            Each has the motion until then as `log`.
+            Each error has the log until then as `log`.
         """
         if not is_positive(duration):
-            raise InputError(f"duration is {duration!r}; it must be a positive number of seconds.")
+            raise InputError(
+                f"duration is {duration!r}; it must be a positive number of seconds.", field="duration", value=duration
+            )
         require_determinate(self.model, self.dynamics, self.q, self.v)
         began = time.perf_counter()
         recorders = [] if record is None else [self._recorder(record)]
@@ -283,7 +294,7 @@ class Simulation(NotCopyable, SimulationDerivatives):
                 run.until(self.t + duration)
         except BaseException as problem:
             if isinstance(problem, Exception):
-                with suppress(AdaError):  # the recording itself may be what failed
+                with suppress(AdaError):  # the recording may have failed
                     run.flush()
                 problem.log = buffer.log(**run.figures(began))  # type: ignore[attr-defined]
             raise
@@ -291,7 +302,7 @@ class Simulation(NotCopyable, SimulationDerivatives):
             for recorder in recorders:
                 recorder.close(run.figures(began))
         log = buffer.log(**run.figures(began))
-        # A direct method's accelerations are what it did, by definition; commands of servos jump between the rows.
+        # Accelerations of a direct method are consistent by definition; servo commands may change between rows.
         if not self.method.is_direct and self._servos is None:
             warn_if_inconsistent(log)
         if keep:
@@ -299,7 +310,7 @@ class Simulation(NotCopyable, SimulationDerivatives):
         return log
 
     def step(self, n: int = 1) -> None:
-        """Take n steps; nothing is logged."""
+        """Take n steps without a log."""
         n = whole_steps("n", n)
         before = self.context.done
         self._take(n)
@@ -307,7 +318,7 @@ class Simulation(NotCopyable, SimulationDerivatives):
             self._look_at_energy()
 
     def _look_at_energy(self) -> None:
-        """Of steps without efforts of motors."""
+        """Check for an energy gain between steps without joint torques."""
         x = self.context.integrator.x[None]
         if self.context.inputs.tau.any():
             self._gain = None
@@ -317,14 +328,13 @@ class Simulation(NotCopyable, SimulationDerivatives):
             self._gain.look(x)
 
     def _take(self, n: int) -> None:
-        """n steps."""
         if self.context.inputs.is_steady and not self.context.events and not self.method.is_adaptive:
             self._steady_steps(n)
             return
         RunLoop(self.context).until(self.t + n * self.step_length)
 
     def _steady_steps(self, n: int) -> None:
-        """Like `Run`, where nothing can come between the steps, in a fraction of its time."""
+        """Take n steps with constant input, without the overhead of `RunLoop`."""
         context = self.context
         u = context.inputs.at(self.t, _NOTHING, _NOTHING)
         if u is not self._steady_input:
@@ -344,32 +354,37 @@ class Simulation(NotCopyable, SimulationDerivatives):
         threads: int = 1,
         t: float | None = None,
     ) -> Rollout:
-        """Motions from many starts, side by side in the lanes of the processor; the simulation itself stays as it is.
+        """Simulate a batch of initial states; the state of the simulation does not change.
 
-        Rows of a motion that cannot go on are nan. Events are not looked for; those that end a motion are refused.
+        Rows after a failure are NaN. Events are not located; terminal events are rejected.
 
         Args:
-            q: positions of N starts, (N, nq).
-            v: velocities, (N, nv); None for rest.
-            duration: of all motions, a multiple of the step [s].
-            tau: constant efforts of all, (nv,), or of each, (N, nv); those of the simulation by default.
-            rows_every: a row for every so many steps.
-            device: where the steps are taken, as for `Dynamics`: "cuda" for a graphics processor.
-            threads: of this processor that work at the same time; the numbers are the same whatever their number.
-            t: time of all starts, for a law that depends on it; the present one by default [s].
+            q: initial configurations, (N, nq).
+            v: initial velocities, (N, nv); zero if None.
+            duration: simulated time, a multiple of the step [s].
+            tau: constant joint torques, (nv,) or (N, nv); the current ones by default.
+            rows_every: number of steps between two rows.
+            device: device of the computation as for `Dynamics`, such as "cuda".
+            threads: number of threads; the results do not depend on it.
+            t: initial time, for control laws that depend on it; the current time by default [s].
         """
         return rollout(self.context, q, v, duration, tau, rows_every, device, threads, t)
 
     def batch(self, q: ArrayLike, v: ArrayLike | None = None, *, t: float | None = None) -> SimulationBatch:
-        """Motions from many starts, (N, nq) and (N, nv), that go on step by step: for learning, and for search.
+        """Return a batch of simulations with this system that advance together, for learning and search.
 
-        They begin at the present time, or at t. Events are as with `rollout`.
+        The batch starts at time t, by default the current time. Events are treated as in `rollout`.
+
+        Args:
+            q: initial configurations, (N, nq).
+            v: initial velocities, (N, nv); zero if None.
+            t: initial time [s].
 
         Example::
 
-            many = sim.batch(q, v)
-            many.run(10, tau)  # (N, nv)
-            many.t, many.q, many.v
+            batch = sim.batch(q, v)
+            batch.run(10, tau)  # (N, nv)
+            batch.t, batch.q, batch.v
         """
         return SimulationBatch(self.context, q, v, t)
 
@@ -381,34 +396,33 @@ class Simulation(NotCopyable, SimulationDerivatives):
         frame: Axes = "world",
         replaces: bool = False,
     ) -> None:
-        """From now on, push a link for a while.
+        """Apply a wrench to a link from the current time on.
 
         Args:
             link: name of the link.
-            wrench: [fx, fy, fz, nx, ny, nz] at its origin [N, N m].
-            duration: [s].
-            frame: of the wrench's axes, "world" or "link".
-            replaces: whether earlier pushes of this link end; else it comes on top of them.
+            wrench: [fx, fy, fz, nx, ny, nz] at the origin of the link [N, N m].
+            duration: duration of the wrench [s].
+            frame: axes of the wrench, "world" or "link".
+            replaces: whether earlier pushes of this link end; otherwise the wrench is added.
         """
         self.context.inputs.push(link, wrench, self.t, self.t + duration, frame, replaces)
 
     def view(self, *, port: int = 8080, open_browser: bool = True, height: int = 480) -> View:
-        """Run in real time in the browser, or inline in a notebook, while the program goes on.
+        """Simulate in real time in the browser, or inline in a notebook, without blocking the program.
 
-        Until it is closed, the page alone steps the simulation. Links can be dragged where it was made with
-        `pushable=True`.
+        Until it is closed, only the page steps the simulation. Links can be dragged if the simulation is `pushable`.
 
         Args:
-            port: of the page, or the next one that is free.
-            open_browser: open the page where there is a screen; else its address is printed only.
-            height: of the frame in a notebook [px].
+            port: port of the page, or of the first free one after it.
+            open_browser: whether a browser is opened; otherwise the address is printed.
+            height: height of the frame in a notebook [px].
 
         Raises:
             InputError: the extra `view` is not installed.
         """
         return open_page("view_simulation", self, port=port, open_browser=open_browser, height=height)
 
-    # --- for Run ------------------------------------------------------------------------------------------------
+    # --- log ----------------------------------------------------------------------------------------------------
     def _recorder(self, path: PathLike) -> Recorder:
         from ada_dynamics.simulation.record.recorder import McapRecorder
 
@@ -416,7 +430,7 @@ class Simulation(NotCopyable, SimulationDerivatives):
         return McapRecorder(path, self.model, contact_frames=frames, info=self.info(), dynamics=self.dynamics)
 
     def info(self) -> dict[str, object]:
-        """How the motion is made, for logs and recordings."""
+        """Return the settings of the simulation for logs and recordings."""
         info: dict[str, object] = {
             "integrator": self.method.name,
             "step": self.step_length,
@@ -425,7 +439,7 @@ class Simulation(NotCopyable, SimulationDerivatives):
             "version": __version__,
         }
         info |= self.forces.info(self.model) | self.context.inputs.timing(self.t)
-        if self.context.law is not None or self._servos is not None:  # which act between the rows, too
+        if self.context.law is not None or self._servos is not None:
             info["efforts"] = "continuous"
         if self.method.is_adaptive:
             info["tolerance"] = self.context.integrator.tolerance

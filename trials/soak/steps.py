@@ -96,7 +96,7 @@ def run(name: str, count: float, folder: Path, chunk: int = CHUNK) -> bool:
     """
     case, ledger = CASES[name](), Ledger(folder / f"steps_{name}.jsonl")
     each = -(-int(count) // LANES)
-    motions = ada.Simulation(case.model, case.starts[0], step=case.step).motions(case.starts)
+    motions = ada.Simulation(case.model, case.starts[0], step=case.step).batch(case.starts)
     x, done, seconds = np.hstack([motions.q, motions.v]), 0, 0.0
     if ledger.rows:
         last = ledger.rows[-1]

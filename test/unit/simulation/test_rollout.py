@@ -67,7 +67,7 @@ def test_a_law_that_depends_on_time_goes_on_from_call_to_call_and_begins_at_the_
 def test_events_that_end_a_motion_are_refused_side_by_side_and_others_are_not_looked_for(arm):
     model, q, v, _ = arm
     event = {terminal: Event("passes", lambda t, q, v: t - 0.01, terminal=terminal) for terminal in (False, True)}
-    for question in ("rollout", "motions"):
+    for question in ("rollout", "batch"):
         arguments = (q, v, 0.1)[: 3 if question == "rollout" else 2]
         with pytest.raises(InputError):
             getattr(Simulation(model, events=[event[True]]), question)(*arguments)
