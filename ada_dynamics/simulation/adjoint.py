@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion with given efforts that can be gone back: gradients by the discrete adjoint of its steps.
+"""Discrete adjoint of a trajectory with given torques.
 
-The states where efforts begin to act are kept, and a checkpoint at least after every √N of all N steps; the steps from
-one checkpoint to the next are taken again on the way back. So beside its rows a motion needs (s + 3) √N states, with
-the s stages of its method (2 of semi_implicit).
+The states at the start of each row of torques are stored, with a checkpoint after at most √N of N steps; the steps
+between two checkpoints are repeated in the backward pass. In addition to its rows a trajectory needs memory for
+(s + 3) √N states, with the number of stages s of the method (2 for semi_implicit).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.simulation.executors import IntegrationError, KernelExecutor, StepKernels
 from ada_dynamics.simulation.linearization import LinearizedSteps, LinearMap
 
-KEPT = 64  # steps between two checkpoints at least
+KEPT = 64  # minimum number of steps between two checkpoints
 
 
 class TrajectoryGradient(NamedTuple):
-    """Gradient of a number that depends on a motion: by its start, by the efforts, and by parameters."""
+    """Gradient of a scalar with respect to the initial state, the torques and the parameters of a trajectory."""
 
     dq: Array  # (nv,), per velocity
     dv: Array  # (nv,)
@@ -33,21 +33,21 @@ class TrajectoryGradient(NamedTuple):
 
 
 class RecordedTrajectory:
-    """A motion by rows: the states where efforts begin to act, and the last one."""
+    """A trajectory by rows: the state at the start of each row of torques, and the last state."""
 
     def __init__(self, steps: LinearizedSteps, start: Array, tau: Array, hold: int, t: float) -> None:
-        """March.
+        """Simulate the trajectory.
 
         Args:
-            steps: that are taken.
-            start: the state that it starts from.
-            tau: efforts, a row for every `hold` steps.
-            hold: see `tau`.
-            t: time of the start [s].
+            steps: steps of the simulation.
+            start: initial state.
+            tau: rows of joint torques.
+            hold: number of steps per row of torques.
+            t: initial time [s].
         """
         self._steps, self._origin = steps, t
         self.t: Array = t + hold * steps.h * np.arange(len(tau) + 1, dtype=np.float64)  # of the states [s]
-        self._chosen = steps.system.equations.chosen  # in u: combinations, which may change with every step
+        self._chosen = steps.system.equations.chosen  # combinations in u, which may change with every step
         self._rows_each = hold if steps.system.equations.following else 1
         self._hold = hold // self._rows_each
         self._u = steps.inputs(start[None], tau[:1]).repeat(len(tau) * self._rows_each, axis=0)
@@ -57,18 +57,18 @@ class RecordedTrajectory:
 
     @property
     def states(self) -> Array:
-        """Where each row of efforts begins to act, and at the end."""
+        """States at the start of each row of torques, and at the end."""
         return self._rows[:: self._rows_each, : self._steps.system.size]
 
     def linear(self) -> LinearMap:
-        """How each state changes with the one before and with the efforts between."""
+        """Return the linear map from row to row."""
         own, each = self._steps, self._rows_each
         found = own.derivatives(self._rows[:-1, : own.system.size], self._u, self._hold, self._origin, self._hold)
         parts = [LinearMap(*(x[i::each] for x in found)) for i in range(each)]
         return reduce(LinearMap.then, parts)
 
     def gradient(self, by_q: ArrayLike | None = None, by_v: ArrayLike | None = None) -> TrajectoryGradient:
-        """See `DerivativesOfMotion.rollout_vjp`."""
+        """Implementation of the `pull` of `SimulationDerivatives.rollout_vjp`."""
         own, nv = self._steps, self._steps.model.nv
         weights = self._weights(by_q, by_v)
         executor, by_x = self._executor(own.backward, self._u), weights[-1].copy()
@@ -80,14 +80,14 @@ class RecordedTrajectory:
             here = range(-(-first // self._hold), -(-end // self._hold))
             added[[row * self._hold - first for row in here]] = weights[here.start : here.stop]
             if not executor.adjoint(first, end - first, by_x, by_u, added):
-                raise IntegrationError(f"the gradient of the motion of model {own.model.name!r} is not finite.")
+                raise IntegrationError(f"model {own.model.name!r}: the gradient of the trajectory is not finite.")
             end = first
         dq, dv = np.split(own.tangents.basis(self.states[:1])[0].T @ by_x[: own.system.size], 2)
         du = by_u[:, :nv].reshape(-1, self._rows_each, nv).sum(axis=1)
         return TrajectoryGradient(dq, dv, du, by_u[:, own.system.equations.input_size : self._u.shape[1]].sum(axis=0))
 
     def _weights(self, by_q: ArrayLike | None, by_v: ArrayLike | None) -> Array:
-        """Gradient by the numbers of each state, a row each as the march has them."""
+        """Return the gradient with respect to the numbers of each state, one row per stored row."""
         own, states, nv = self._steps, self.states, self._steps.model.nv
         given = np.zeros((len(states), 2 * nv))
         for name, weights, part in (("by_q", by_q, slice(nv)), ("by_v", by_v, slice(nv, None))):
@@ -97,7 +97,8 @@ class RecordedTrajectory:
             if rows.shape not in ((nv,), (len(states), nv)) or not np.isfinite(rows).all():
                 raise InputError(
                     f"{name} has shape {rows.shape}; it must be ({nv},) for the last row, or ({len(states)}, {nv}), "
-                    "all finite."
+                    "all finite.",
+                    field=name,
                 )
             given[-1 if rows.ndim == 1 else slice(None), part] = rows
         found, weighted = np.zeros_like(self._rows), np.flatnonzero(given.any(axis=1))
@@ -106,9 +107,9 @@ class RecordedTrajectory:
         found[weighted * self._rows_each, : own.system.size] = pulled
         return found
 
-    # --- forwards -----------------------------------------------------------------------------------------------
+    # --- forward pass -------------------------------------------------------------------------------------------
     def _advance(self, start: Array) -> tuple[Array, list[tuple[int, Array]]]:
-        """Rows, and checkpoints by the number of steps before them."""
+        """Return the rows, and checkpoints with the number of steps before them."""
         executor, hold = self._executor(self._steps.forward, self._steps.of_forward(self._u)), self._hold
         executor.x = start
         rows = executor.rows(len(self._u) + 1)
@@ -129,7 +130,7 @@ class RecordedTrajectory:
         return rows, checkpoints
 
     def _advance_rows(self, executor: KernelExecutor, first: int, until: int, rows: Array, every: int) -> None:
-        """To some step; where kernels stop with other combinations, or refused where these are not the reason."""
+        """Advance to a step; if a kernel fails, select other combinations of constraints or raise the reason."""
         done = first
         while True:
             done += executor.advance(done, until - done, rows[(done - first) // every :], every)

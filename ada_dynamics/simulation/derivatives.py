@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of motion: of single steps, and of many, forwards and backwards.
+"""Derivatives of a simulation: of single steps and of trajectories, in forward and reverse mode.
 
-They are those of the steps that the simulation takes, to rounding: its integrator, loops brought back, quaternions at
-unit length, stops, contact and control laws. Changes of q are velocities, those of a state [d_q; d_v].
+They are exact derivatives of the steps that the simulation takes, including the integrator, the projection onto the
+loop
+constraints, the normalization of quaternions, joint stops, contact and control laws. Differentials of q are
+velocities,
+those of a state are [d_q; d_v].
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ T = TypeVar("T")
 
 
 class StepDerivatives(NamedTuple):
-    """The state after a step, and how it changes: d[q; v] = A d[q; v] + B dτ + P dp; of one state, or of N."""
+    """State after a step and its derivatives: d[q; v] = A d[q; v] + B dτ + P dp; for one state or for N."""
 
     q: Array
     v: Array
@@ -38,7 +41,7 @@ class StepDerivatives(NamedTuple):
 
 
 class Trajectory(NamedTuple):
-    """A motion, R + 1 rows."""
+    """A simulated trajectory, R + 1 rows."""
 
     t: Array  # [s]
     q: Array
@@ -46,7 +49,13 @@ class Trajectory(NamedTuple):
 
 
 class TreeDerivatives(NamedTuple):
-    """The rows of a motion by all coordinates of the tree; those that are kept at the start determine the others."""
+    """Derivatives of the rows of a trajectory in coordinates of the spanning tree.
+
+    Attributes:
+        rows: linear maps from row to row.
+        start: derivative of all coordinates with respect to the selected ones, at the start.
+        kept: indices of the selected coordinates.
+    """
 
     rows: LinearMap
     start: Array  # changes of all coordinates with those kept, at the start
@@ -54,10 +63,10 @@ class TreeDerivatives(NamedTuple):
 
 
 class LinearizedTrajectory(NamedTuple):
-    """A motion, and how each row changes with the one before, efforts and parameters: d⁺ = A d + B dτ + P dp.
+    """A trajectory and the linear map of each row: d⁺ = A d + B dτ + P dp.
 
-    Products over many rows are formed in coordinates of the tree and reduced at their ends, so that a row next to a
-    singular configuration, where A loses digits, costs them none.
+    Products over many rows are formed in coordinates of the spanning tree and reduced at their ends: a row close to a
+    singular configuration, where A loses digits, does not affect them.
     """
 
     t: Array  # (R + 1,) [s]
@@ -69,14 +78,14 @@ class LinearizedTrajectory(NamedTuple):
     chain: TreeDerivatives
 
     def by_start(self) -> Array:
-        """Derivatives of all rows by the first one, (R + 1, 2 nv, 2 nv)."""
+        """Derivatives of all rows with respect to the first one, (R + 1, 2 nv, 2 nv)."""
         found = [self.chain.start]
         for A in self.chain.rows.A:
             found.append(A @ found[-1])
         return np.array(found)[:, self.chain.kept]
 
     def by_efforts(self) -> Array:
-        """Derivatives of the last row by the efforts of each, (R, 2 nv, nv)."""
+        """Derivatives of the last row with respect to the torques of each row, (R, 2 nv, nv)."""
         rows = self.chain.rows
         found, after = [], np.eye(rows.A.shape[-1])[self.chain.kept]
         for A, B in zip(rows.A[::-1], rows.B[::-1], strict=True):
@@ -85,7 +94,7 @@ class LinearizedTrajectory(NamedTuple):
         return np.array(found[::-1])
 
     def by_parameters(self) -> Array:
-        """Derivatives of all rows by the parameters, (R + 1, 2 nv, parameters)."""
+        """Derivatives of all rows with respect to the parameters, (R + 1, 2 nv, parameters)."""
         rows = self.chain.rows
         found = [np.zeros(rows.P.shape[1:])]
         for A, P in zip(rows.A, rows.P, strict=True):
@@ -94,7 +103,7 @@ class LinearizedTrajectory(NamedTuple):
 
 
 class SimulationDerivatives:
-    """Derivatives of the motion of a simulation; the simulation itself stays as it is."""
+    """Derivatives of a simulation; the state of the simulation does not change."""
 
     context: SimulationContext
 
@@ -109,22 +118,23 @@ class SimulationDerivatives:
         parameters: Sequence[str] = (),
         t: float | None = None,
     ) -> StepDerivatives:
-        """The state after a step, and its derivatives by the state before it and by the efforts.
+        """Return the state after a step and its derivatives with respect to the state, the torques and parameters.
 
         Args:
-            q: positions, (nq,), or (N, nq) for N states.
-            v: velocities.
-            tau: efforts; those of the simulation by default.
-            steps: as many as that, with the same efforts.
-            coordinates: of the derivatives: "tree": each coordinate of the spanning tree by itself; "independent" or
-                "actuated" (see `Dynamics.velocity_indices`): these, while all others follow along the loops. Then
-                A is (2 m, 2 m).
-            parameters: names of parameters of the model, as `Dynamics.parameters` has them, that P is wanted for.
-            t: time before the step, for a law that depends on it; the present one by default [s].
+            q: configuration, (nq,), or (N, nq) for N states.
+            v: velocity.
+            tau: joint torques; those of the simulation by default.
+            steps: number of steps with the same torques.
+            coordinates: coordinates of the derivatives: "tree" for each coordinate of the spanning tree; "independent"
+                or
+                "actuated" (see `Dynamics.velocity_indices`) for m of them, with all others along the loops; A is then
+                (2 m, 2 m).
+            parameters: names of parameters of the model, see `Dynamics.parameters`, for P.
+            t: time before the step, for control laws that depend on it; the current time by default [s].
 
         Raises:
-            InputError: the simulation's steps have no derivatives, or the start leaves loops open.
-            SingularConfigurationError: a step goes through a singular pose.
+            InputError: the steps of the simulation have no derivatives, or the state violates the loop constraints.
+            SingularConfigurationError: a step passes through a singular configuration.
         """
         count, start = whole_steps("steps", steps), self.context.time(t)
 
@@ -148,16 +158,16 @@ class SimulationDerivatives:
         parameters: Sequence[str] = (),
         t: float | None = None,
     ) -> LinearizedTrajectory:
-        """A motion under given efforts, linearised row by row.
+        """Simulate with given torques and linearize each row.
 
         Args:
-            q: positions at the start.
-            v: velocities there; None for rest.
-            tau: rows of efforts, (R, nv).
-            hold: steps for which each row acts.
+            q: initial configuration.
+            v: initial velocity; zero if None.
+            tau: rows of joint torques, (R, nv).
+            hold: number of steps per row of torques.
             coordinates: see `step_derivatives`.
-            parameters: likewise.
-            t: time of the start; the present one by default [s].
+            parameters: see `step_derivatives`.
+            t: initial time; the current time by default [s].
         """
 
         def ask(own: LinearizedSteps) -> LinearizedTrajectory:
@@ -179,25 +189,28 @@ class SimulationDerivatives:
         parameters: Sequence[str] = (),
         t: float | None = None,
     ) -> tuple[Trajectory, Callable[..., TrajectoryGradient]]:
-        """A motion under given efforts, and its gradients: the discrete adjoint.
+        """Simulate with given torques; return the trajectory and its vector-Jacobian product (discrete adjoint).
 
         Example::
 
-            path, pull = sim.rollout_vjp(q, v, tau)
-            g = pull(path.q[-1] - goal, path.v[-1])     # of ½ |q - goal|² + ½ |v|² at the end
+            trajectory, pull = sim.rollout_vjp(q, v, tau)
+            g = pull(trajectory.q[-1] - goal, trajectory.v[-1])     # of ½ |q - goal|² + ½ |v|² at the end
 
-        `pull(by_q, by_v)` takes the gradient of a number by the positions (as velocities) and by the velocities, at the
-        last row, (nv,), or at all of them, (R + 1, nv); None for zero. It gives those by the start and by the efforts,
-        at a small multiple of the time of the motion, whatever their number. Beside the rows it needs memory for some
-        √N states, with N the number of all steps.
+        `pull(by_q, by_v)` takes the gradient of a scalar with respect to q (as a velocity) and v at the last row,
+        (nv,), or at
+        all rows, (R + 1, nv); None for zero. It returns the gradients with respect to the initial state, the torques
+        and the
+        parameters. Its cost is a small multiple of the simulation, independent of their number; its memory is that of
+        about
+        √N states for N steps.
 
         Args:
-            q: positions at the start.
-            v: velocities there; None for rest.
-            tau: rows of efforts, (R, nv).
-            hold: steps for which each row acts.
-            parameters: names of parameters of the model for which a gradient is wanted, too.
-            t: time of the start; the present one by default [s].
+            q: initial configuration.
+            v: initial velocity; zero if None.
+            tau: rows of joint torques, (R, nv).
+            hold: number of steps per row of torques.
+            parameters: names of parameters of the model, for gradients with respect to them.
+            t: initial time; the current time by default [s].
         """
         recorded = self._first_that_can(lambda own: self._recorded(own, q, v, tau, hold, t), parameters)
         return self._path(recorded), recorded.gradient
@@ -212,25 +225,27 @@ class SimulationDerivatives:
         t: float | None = None,
         reset: Reset | None = None,
     ) -> Saltation:
-        """Effect of an event on changes of the motion that leads to it, see `simulation.saltation`.
+        """Return the saltation matrix of an event, see `simulation.saltation`.
 
         Example::
 
             bounce = lambda q, v: ([q[0]], [-0.8 * v[0]])
-            jump = sim.saltation_matrix(Event("lands", lambda t, q, v: q[0]), q, v, reset=bounce)
-            whole = after.A @ jump.S @ before.A    # from a start to a time after it
+            jump = sim.saltation_matrix(Event("touchdown", lambda t, q, v: q[0]), q, v, reset=bounce)
+            whole = after.A @ jump.S @ before.A    # from a start to a time after the event
 
         Args:
-            event: or the name of one of the simulation's own; its function is of t, q and v by + - * / and
-                `ada_dynamics.expr` alone.
-            q: positions at the event.
-            v: velocities there.
-            tau: efforts; those of the simulation by default.
-            t: its time; the present one by default [s].
-            reset: positions and velocities after it, of those before it, in the same words; by default as before.
+            event: an event, or the name of an event of the simulation; its function of t, q and v uses + - * / and
+                functions
+                of `ada_dynamics.expr`.
+            q: configuration at the event.
+            v: velocity at the event.
+            tau: joint torques; those of the simulation by default.
+            t: time of the event; the current time by default [s].
+            reset: function from q and v before the event to those after it, with the same operations; the identity by
+                default.
 
         Raises:
-            EventError: the event cannot be differentiated, or is touched rather than crossed.
+            EventError: the event is not differentiable, or its zero is not simple.
         """
         known = {one.name: one for one in self.context.events}
         if isinstance(event, str) and event not in known:
@@ -240,21 +255,21 @@ class SimulationDerivatives:
         def ask(own: LinearizedSteps) -> Saltation:
             (x, *more), efforts, _ = own.states(q, v, tau)
             if more:
-                raise InputError("q or v has rows; an event happens in one state.")
+                raise InputError("q or v has several rows; an event occurs in one state.", field="q")
             rate = lambda state: own.rate(state, efforts, time)  # noqa: E731
             return saltation(this, time, x, own.model.nq, rate, own.tangents, reset)
 
         return self._first_that_can(ask, ())
 
     def _refuse_events(self, path: Trajectory) -> None:
-        """Events that end a motion end its derivatives; they are looked for between the rows."""
+        """Raise an EventError for a terminal event between the rows."""
         for event in (one for one in self.context.events if one.terminal):
             values = [event.value(*row) for row in zip(path.t.tolist(), path.q, path.v, strict=True)]
             for t, before, after in zip(path.t, values[:-1], values[1:], strict=False):
                 if event.happens(before, after):
                     raise EventError(
-                        f"event {event.name!r} ends the motion after t = {t:g} s; beyond it there is nothing to be "
-                        "differentiated. Take fewer rows, and go on from it by saltation_matrix."
+                        f"event {event.name!r} ends the simulation after t = {t:g} s; use fewer rows, and continue "
+                        "after the event with saltation_matrix."
                     )
 
     def _recorded(
@@ -263,10 +278,15 @@ class SimulationDerivatives:
         model = self.context.system.model
         start, _, is_batch = steps.states(q, v, None)
         if is_batch:
-            raise InputError(f"q or v has rows; a motion starts from one state: ({model.nq},) and ({model.nv},).")
+            raise InputError(
+                f"q or v has several rows; a trajectory starts from one state: ({model.nq},) and ({model.nv},).",
+                field="q",
+            )
         rows = np.asarray(tau, dtype=np.float64)
         if rows.ndim != 2 or not len(rows) or rows.shape[1] != model.nv:
-            raise InputError(f"tau has shape {rows.shape}; it must be (R, {model.nv}), a row for every `hold` steps.")
+            raise InputError(
+                f"tau has shape {rows.shape}; it must be (R, {model.nv}), one row per `hold` steps.", field="tau"
+            )
         efforts = steps.finite_efforts(rows)
         return RecordedTrajectory(steps, start[0], efforts, whole_steps("hold", hold), self.context.time(t))
 
@@ -277,7 +297,7 @@ class SimulationDerivatives:
         return path
 
     def _first_that_can(self, ask: Callable[[LinearizedSteps], T], parameters: Sequence[str]) -> T:
-        """An answer by the fastest kernels, or by those that only singular poses stop."""
+        """Evaluate with the fastest kernels, or with those that fail only in singular configurations."""
         own = self._steps(parameters)
         try:
             return ask(own)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a system as they depend on parameters of the model, too: masses, inertias, losses, rotors, springs.
+"""Derivatives of the quantities of a simulation step: directional derivatives, vector-Jacobian products and parameters.
 
-The same equations, on a tree whose constants are nodes: u goes on with how much each parameter differs from its value.
+All are taken from the expression graph of the equations of motion, with contact, joint stops, servos and control laws.
+They have the arguments (x, u, t) of the quantities, so that the same integration loops evaluate them. Parameters of
+the
+model (masses, inertias, losses, rotors, springs) are a tree with expressions for constants; their changes extend u.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from ada_dynamics.spatial.vector import ZERO, Scalar
 
 
 def tangent_quantity(of: Quantity) -> Quantity:
-    """[f; ∂f/∂x dx + ∂f/∂u du] of [x; dx] and [u; du]: the same steps take a state and its change forwards."""
+    """Return [f; ∂f/∂x dx + ∂f/∂u du] of [x; dx] and [u; du]."""
     n, m = of.inputs["x"], of.inputs["u"]
     inputs = {**of.inputs, "x": 2 * n, "u": 2 * m}
     (result, (size,)) = next(iter(of.shapes.items()))
@@ -46,7 +49,7 @@ def tangent_quantity(of: Quantity) -> Quantity:
 
 
 def adjoint_quantity(of: Quantity) -> Quantity:
-    """[wᵀ ∂f/∂x; wᵀ ∂f/∂u] of [x; w] and u: gradients go backwards."""
+    """Return [wᵀ ∂f/∂x; wᵀ ∂f/∂u] of [x; w] and u."""
     n, m = of.inputs["x"], of.inputs["u"]
     inputs = {**of.inputs, "x": 2 * n}
     result = next(iter(of.shapes))
@@ -73,10 +76,15 @@ SolverFor = Callable[[Vector], Solver]  # by the combinations in u
 
 
 class ParametricSystem:
-    """A system whose input goes on with changes of parameters."""
+    """A system whose input is extended by changes of parameters."""
 
     def __init__(self, system: System, names: Sequence[str]) -> None:
-        """Args: the system; names of parameters, as `Dynamics.parameters` has them."""
+        """Initialize the system.
+
+        Args:
+            system: the system.
+            names: names of parameters, see `Dynamics.parameters`.
+        """
         self._system, self._names = system, tuple(names)
         self._links = [system.model.joints[body.name].child for body in system.equations.tree.bodies]
         known = regressor.parameters(system.equations.tree, self._links)
@@ -85,16 +93,17 @@ class ParametricSystem:
                 raise unknown_name("parameter", name, known)
             if name.endswith(".friction") and system.equations.loads.friction_speed is None:
                 raise InputError(
-                    f"parameter {name!r}: no joint of model {system.model.name!r} has friction, and how motion changes "
-                    "with the first of it is not smooth. Give one of its joints some."
+                    f"parameter {name!r}: no joint of model {system.model.name!r} has friction, and the derivative at "
+                    "zero friction does not exist; set the friction of a joint.",
+                    field=name,
                 )
 
     def kernel_of(self, quantity: Quantity) -> Kernel:
-        """Its kernel, kept with those of the dynamics."""
+        """Return the kernel of a quantity, cached with those of the dynamics."""
         return self._system.kernel_of(quantity)
 
     def step_quantities(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
-        """See `System.marched`."""
+        """See `System.step_quantities`."""
         main, settle = self._system.step_quantities(is_direct)
 
         def step(of: StateEquations, solver: SolverFor) -> Quantity:
@@ -125,7 +134,7 @@ class ParametricSystem:
         return replace(of, name=name, inputs=inputs, trace=lambda: trace(name, inputs, body), body=body)
 
     def _solver(self, tree: Tree, chosen: Vector) -> Solver:
-        """How the system is solved, on the tree with its parameters; what the system itself refuses, it has before."""
+        """Return the constraint solver of the system on a tree with changed parameters."""
         plan, weights = Plan({}, tuple(range(tree.nv - 1, -1, -1))), list[Scalar]()
         if self._system.kernels.closed is not None:
             own = self._system.solver(chosen)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a simulation, and how they change: many states and directions side by side."""
+"""Linearization of the steps of a simulation, for batches of states and directions."""
 
 from __future__ import annotations
 
@@ -26,10 +26,14 @@ from ada_dynamics.simulation.scene import checked_start, closed_start
 
 
 class StateTangents:
-    """The tangent spaces of a mechanism's states."""
+    """Tangent spaces of the states x = [q; v] of a mechanism."""
 
     def __init__(self, tree: Tree) -> None:
-        """Args: the mechanism."""
+        """Initialize the tangent spaces.
+
+        Args:
+            tree: the mechanism.
+        """
         self._tree = tree
         own = [body for body in tree.bodies if body.is_independent]
         self._turned = [body for body in own if type(body.joint).position_rate is not JointType.position_rate]
@@ -42,14 +46,14 @@ class StateTangents:
         ]
 
     def basis(self, X: Array) -> Array:
-        """E of dx = E [d_q; d_v], (N, nq + nv, 2 nv), with d_q a velocity, in rows of states."""
+        """Return E of dx = E [d_q; d_v], (N, nq + nv, 2 nv), for rows of states; d_q is a velocity."""
         E = self._of_plain(len(X))
         for body in self._turned:
             E[:, body.q, body.v] = self._block(body, X)
         return E
 
     def inverse(self, X: Array) -> Array:
-        """E⁻ of [d_q; d_v] = E⁻ dx, (N, 2 nv, nq + nv), for changes that stay on the manifold."""
+        """Return E⁻ of [d_q; d_v] = E⁻ dx, (N, 2 nv, nq + nv), for differentials on the manifold."""
         inverse = self._of_plain(len(X)).swapaxes(-1, -2)
         for body in self._turned:
             block = self._block(body, X)
@@ -66,7 +70,7 @@ class StateTangents:
         return E
 
     def _block(self, body: Body, X: Array) -> Array:
-        """q̇ of a joint for each of its velocities, (N, nq, nv)."""
+        """Return q̇ of a joint for each unit velocity, (N, nq, nv)."""
         q = list(X[:, body.q].T)
         block = np.zeros((len(X), body.joint.nq, body.joint.nv))
         for j, unit in enumerate(np.eye(body.joint.nv).tolist()):
@@ -75,11 +79,11 @@ class StateTangents:
         return block
 
 
-SIDE_BY_SIDE = 512  # states times directions that march together
+SIDE_BY_SIDE = 512  # states times directions per block
 
 
 class LinearMap(NamedTuple):
-    """Steps from N states, linearised: d⁺ = A d + B dτ + P dp, with d = [d_q; d_v]."""
+    """Steps of N states, linearized: d⁺ = A d + B dτ + P dp with d = [d_q; d_v]."""
 
     after: Array  # (N, n)
     A: Array  # (N, 2 nv, 2 nv)
@@ -87,20 +91,20 @@ class LinearMap(NamedTuple):
     P: Array  # (N, 2 nv, parameters)
 
     def then(self, later: LinearMap) -> LinearMap:
-        """These and later ones with the same efforts and parameters."""
+        """Return the composition with later steps that have the same torques and parameters."""
         B, P = (later.A @ first + more for first, more in ((self.B, later.B), (self.P, later.P)))
         return LinearMap(later.after, later.A @ self.A, B, P)
 
 
 class LinearizedSteps:
-    """The steps that a simulation takes with constant efforts."""
+    """Steps of a simulation with constant torques, and their derivatives."""
 
     def __init__(self, context: SimulationContext, parameters: tuple[str, ...] = ()) -> None:
-        """Refuse motions whose steps have no derivatives.
+        """Initialize the steps; simulations whose steps have no derivatives are rejected.
 
         Args:
             context: context of a simulation.
-            parameters: of the model that may change.
+            parameters: names of parameters of the model.
         """
         self.system, self.method, self.h = context.system, context.method, context.step
         self.model, self.tangents = context.system.model, StateTangents(context.system.equations.tree)
@@ -113,46 +117,49 @@ class LinearizedSteps:
         if self.method.is_adaptive:
             fixed = ", ".join(name for name, one in METHODS.items() if not one.is_adaptive)
             raise InputError(
-                f"integrator {self.method.name!r} chooses the length of its steps by their errors, which makes them no "
-                f"smooth function of the state. Take one with steps of equal length for derivatives: {fixed}."
+                f"integrator {self.method.name!r} has adaptive steps, which are not a smooth function of the state; "
+                f"use {fixed} for derivatives.",
+                field="integrator",
+                value=self.method.name,
+                allowed=tuple(name for name, one in METHODS.items() if not one.is_adaptive),
             )
         if context.inputs.changes:
             raise InputError(
-                "derivatives of motion take given efforts, or a CompiledController without a control period: "
-                "controllers that are called, servos, and wrenches over time have none here."
+                "derivatives need given joint torques, or a CompiledController without a control period; sampled "
+                "controllers, servos and external wrenches over time are not differentiated."
             )
         if not self.system.has_own_code:
             raise InputError(
-                f"derivatives of motion need a robot's own code; model {self.model.name!r} is simulated with the "
-                "generic kernels, or on numbers."
+                f"model {self.model.name!r} is too large for derivatives of its simulation, or its loops need the "
+                "rank-revealing solver."
             )
 
     @cached_property
     def robust(self) -> LinearizedSteps | None:
-        """The same steps by kernels that only singular poses stop; None where these are no others."""
+        """The same steps with kernels that fail only in singular configurations; None if there are no others."""
         system = self.system.robust()
         return None if system is None else LinearizedSteps(replace(self._context, system=system), self.parameters)
 
     # --- kernels ------------------------------------------------------------------------------------------------
     @cached_property
     def forward(self) -> StepKernels:
-        """Steps."""
+        """Kernels of the steps."""
         return StepKernels.of(self.system, self.method)
 
     @cached_property
     def tangent(self) -> StepKernels:
-        """Steps of a state with its change."""
+        """Kernels of the steps and their directional derivatives."""
         return StepKernels.of(self._source, self.method, tangent_quantity)
 
     @cached_property
     def backward(self) -> StepKernels:
-        """Steps, and the way back."""
+        """Kernels of the steps and their vector-Jacobian products."""
         back = StepKernels.of(self._source, self.method, adjoint_quantity)
         return replace(StepKernels.of(self._source, self.method), pull=back.rate, pull_settle=back.settle)
 
     # --- arguments ----------------------------------------------------------------------------------------------
     def states(self, q: ArrayLike, v: ArrayLike | None, tau: ArrayLike | None) -> tuple[Array, Array, bool]:
-        """Rows of states on their loops, rows of efforts, and whether there may be more than one."""
+        """Return rows of states on the constraint manifold, rows of torques, and True if the arguments are batches."""
         given = {
             "q": as_array("q", q, self.model.nq, self.model),
             "v": as_array("v", np.zeros(self.model.nv) if v is None else v, self.model.nv, self.model),
@@ -169,13 +176,13 @@ class LinearizedSteps:
             raise type(problem)(f"state {i}: {problem}") from None
 
     def finite_efforts(self, tau: Array) -> Array:
-        """The efforts; refused where one is not finite."""
+        """Return the torques after a check."""
         if not np.isfinite(tau).all():
             raise InputError(f"tau{np.argwhere(~np.isfinite(tau))[0].tolist()} is not finite.")
         return tau
 
     def inputs(self, X: Array, tau: Array) -> Array:
-        """Rows of u and of changes of parameters, with combinations of redundant conditions that suit the states."""
+        """Return rows of u and of parameter changes, with combinations of redundant constraints for the states."""
         unchanged = np.zeros(len(self.parameters))
         U = np.array([[*self.system.inputs(one, h=self.h), *unchanged] for one in tau])
         chosen = self.system.chosen(X)
@@ -184,10 +191,10 @@ class LinearizedSteps:
         return U
 
     def rate(self, x: Array, tau: Array, t: float) -> Array:
-        """ẋ of one state, by the equations of motion, whatever the integrator.
+        """Return ẋ of one state by the equations of motion, for any integrator.
 
         Raises:
-            SingularConfigurationError: the pose is singular.
+            SingularConfigurationError: the configuration is singular.
         """
         found, status = self.system.rate.single_status(x, self.of_forward(self.inputs(x[None], tau))[0], np.array([t]))
         if status:
@@ -195,13 +202,13 @@ class LinearizedSteps:
         return np.asarray(found)
 
     def of_forward(self, U: Array) -> Array:
-        """Rows of u alone."""
+        """Return rows of u without parameter changes."""
         return U[:, : self.system.equations.input_size]
 
     # --- derivatives --------------------------------------------------------------------------------------------
     def derivatives(self, X: Array, U: Array, steps: int, t: float, since: int = 0) -> LinearMap:
-        """Of so many steps from each state with its input; row i starts `since` i steps after t."""
-        if self.system.equations.following and steps > 1:  # other combinations may suit the states on the way
+        """Linearize a number of steps of each state; row i starts `since` i steps after t."""
+        if self.system.equations.following and steps > 1:  # combinations may change between the steps
             found = self.derivatives(X, U, 1, t, since)
             for step in range(1, steps):
                 U = self.inputs(found.after, U[:, : self.model.nv])
@@ -214,7 +221,7 @@ class LinearizedSteps:
         return self._linear(X, U, steps, t)
 
     def by_coordinates(self, X: Array, found: LinearMap, coordinates: Coordinates) -> LinearMap:
-        """From those by all coordinates of the tree at the states X to those by what `coordinates` means."""
+        """Transform derivatives at the states X from coordinates of the tree to other coordinates."""
         if coordinates == TREE:
             return found
         dynamics, nq, kept = self.system.dynamics, self.model.nq, self.kept(coordinates)
@@ -229,7 +236,7 @@ class LinearizedSteps:
         return LinearMap(found.after, found.A[:, kept] @ changes, found.B[:, kept], found.P[:, kept])
 
     def kept(self, coordinates: Coordinates) -> list[int]:
-        """Places in [d_q; d_v] of the coordinates meant by `coordinates`."""
+        """Return the indices of the coordinates in [d_q; d_v]."""
         nv = self.model.nv
         if coordinates == TREE:
             return list(range(2 * nv))
@@ -237,7 +244,7 @@ class LinearizedSteps:
         return [*own, *(nv + j for j in own)]
 
     def changes(self, X: Array, coordinates: Coordinates) -> Array:
-        """Changes of all coordinates with those meant by `coordinates` at the states X."""
+        """Return the derivative of all coordinates with respect to the selected ones at the states X."""
         nq, nv = self.model.nq, self.model.nv
         if coordinates == TREE:
             return np.broadcast_to(np.eye(2 * nv), (len(X), 2 * nv, 2 * nv))
@@ -257,7 +264,7 @@ class LinearizedSteps:
         return LinearMap(after, *np.split(found, [2 * self.model.nv, 3 * self.model.nv], axis=-1))
 
     def _side_by_side(self, X: Array, U: Array, steps: int, t: float, begin: int) -> tuple[Array, Array]:
-        """States after steps, and their changes with each direction, (N, n, directions)."""
+        """Return the states after some steps and their derivatives in each direction, (N, n, directions)."""
         n, nv, (N, m) = self.system.size, self.model.nv, U.shape
         P = len(self.parameters)
         directions = 3 * nv + P
@@ -276,18 +283,18 @@ class LinearizedSteps:
         return after[:n, ::directions].T, after[n:].reshape(n, N, directions).transpose(1, 0, 2)
 
     def refuse_state(self, X: Array, U: Array, steps: int, t: float, first: int = 0, begin: int = 0) -> NoReturn:
-        """Say why kernels stopped within steps from one of these states, `first` steps after t.
+        """Raise the reason for which kernels failed within steps from one of these states, `first` steps after t.
 
         Raises:
-            SingularConfigurationError: the pose is singular.
-            MotionError: the motion cannot go on, or only by means that have no derivatives.
+            SingularConfigurationError: the configuration is singular.
+            IntegrationError: the integration cannot continue, or its step has no derivative.
         """
         for i, (x, u) in enumerate(zip(X, U, strict=True)):
             executor = KernelExecutor(self.forward, self.method, x, self.of_forward(u[None]), self.h, origin=t)
             done = executor.advance(first, steps)
             if done < steps:
                 self._refuse_step(executor.x, u, t, first + done, f"state {begin + i}: " if begin + len(X) > 1 else "")
-        raise IntegrationError(f"derivatives of the motion of model {self.model.name!r} are not finite.")
+        raise IntegrationError(f"model {self.model.name!r}: the derivatives of the simulation are not finite.")
 
     def _refuse_step(self, x: Array, u: Array, t: float, step: int, where: str) -> NoReturn:
         q, v, when = x[: self.model.nq], x[self.model.nq :], f"step {step} (t = {t + step * self.h:.6g} s)"
@@ -300,6 +307,6 @@ class LinearizedSteps:
         integrator.u = self.of_forward(u[None])[0]
         integrator.advance(t, step, 1, self.h, 0)  # which explains what is not finite
         raise SingularConfigurationError(
-            f"{where}model {self.model.name!r} passes a singular pose in {when}, or next to one: such a step is worked "
-            "out on numbers, and has no derivatives. Take another path, or shorter steps."
+            f"{where}model {self.model.name!r} passes close to a singular configuration in {when}; the step has no "
+            "derivatives. Use another trajectory, or shorter steps."
         )

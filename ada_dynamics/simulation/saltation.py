@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How an event changes with the motion that leads to it, and how the motion after it does: the saltation matrix.
+"""Saltation matrix: derivative of a trajectory across an event.
 
-An event happens where g(t, q, v) = 0. A change d of the state at a fixed time, such as step derivatives give, moves its
-time by -gᵀd / ġ, and the state at it by Q d with Q = 1 - f gᵀ / ġ, where f = [v; a] is the rate of the state. Where a
-reset R makes another state of it, which moves on with f⁺, the change after it is S d at a fixed time (Aizerman and
-Gantmacher 1958):
+An event occurs where g(t, q, v) = 0. A differential d of the state at a fixed time, such as step derivatives return,
+changes the time of the event by -gᵀd / ġ, and the state at the event by Q d with Q = 1 - f gᵀ / ġ and the rate f = [v;
+a].
+After a reset R, with the rate f⁺, the differential at a fixed time is S d (Aizerman and Gantmacher 1958):
 
     S = R' Q + f⁺ gᵀ / ġ
 """
@@ -25,14 +25,14 @@ from ada_dynamics.simulation.linearization import StateTangents
 from ada_dynamics.spatial.vector import Scalar
 
 Vector = Sequence[Scalar]
-Reset = Callable[[Vector, Vector], tuple[Vector, Vector]]  # q and v after an event, of those before it
+Reset = Callable[[Vector, Vector], tuple[Vector, Vector]]  # from q and v before an event to those after it
 Rate = Callable[[Array], Array]  # ẋ of a state
 
-GRAZING = 1e-9  # of the event's rate, had all that it depends on gone the same way
+GRAZING = 1e-9  # bound of the rate of a tangential event, relative to the sum of the magnitudes of its terms
 
 
 class Saltation(NamedTuple):
-    """At an event: the state after it, and what becomes of changes d = [d_q; d_v] of the state at a fixed time."""
+    """State after an event, and linear maps of differentials d = [d_q; d_v] of the state at a fixed time."""
 
     q: Array
     v: Array
@@ -44,19 +44,19 @@ class Saltation(NamedTuple):
 def saltation(
     event: Event, t: float, x: Array, nq: int, rate: Rate, tangents: StateTangents, reset: Reset | None = None
 ) -> Saltation:
-    """See above.
+    """Return the state after an event and the saltation matrix.
 
     Args:
-        event: that happens in the state x.
-        t: its time [s].
-        x: [q; v].
-        nq: positions in it.
+        event: event that occurs in the state x.
+        t: time of the event [s].
+        x: state [q; v].
+        nq: size of q.
         rate: ẋ of a state.
-        tangents: of the states.
-        reset: what the event makes of the state; by default nothing.
+        tangents: tangent spaces of the states.
+        reset: function from the state before the event to the state after it; the identity by default.
 
     Raises:
-        EventError: the event cannot be differentiated, or is touched rather than crossed.
+        EventError: the event is not differentiable, or its zero is not simple.
     """
     E, own_rate = tangents.basis(x[None])[0], rate(x)
     by_t, by_x = _slopes(event, t, x, nq)
@@ -64,13 +64,12 @@ def saltation(
     speed = float(parts.sum())
     if abs(speed) <= GRAZING * float(np.abs(parts).sum()):
         raise EventError(
-            f"event {event.name!r} is touched at t = {t:g} s, not crossed: its function stands still there (its rate "
-            f"is {speed:.3g}), and with a small change it happens at quite another time, or not at all. It has no "
-            "derivatives."
+            f"event {event.name!r} at t = {t:g} s is tangential: the rate of its function is {speed:.3g}, and its time "
+            "has no derivative."
         )
     g = by_x @ E
     at_event = np.eye(len(g)) - np.outer(tangents.inverse(x[None])[0] @ own_rate, g) / speed
-    if reset is None:  # the motion goes on as it was
+    if reset is None:
         return Saltation(x[:nq], x[nq:], -g / speed, at_event, np.eye(len(g)))
     after, slopes = _through(event, reset, x, nq, E)
     back = tangents.inverse(after[None])[0]
@@ -79,7 +78,7 @@ def saltation(
 
 
 def _slopes(event: Event, t: float, x: Array, nq: int) -> tuple[float, Array]:
-    """Slopes of the event's function by t, and by the numbers of x."""
+    """Return the derivatives of the event function with respect to t and x."""
 
     def body(t: Vector, x: Vector) -> dict[str, Any]:
         value = event.function(t[0], x[:nq], x[nq:])  # type: ignore[arg-type]
@@ -90,7 +89,7 @@ def _slopes(event: Event, t: float, x: Array, nq: int) -> tuple[float, Array]:
 
 
 def _through(event: Event, reset: Reset, x: Array, nq: int, E: Array) -> tuple[Array, Array]:
-    """The state after a reset, and its changes with each direction of the state before it."""
+    """Return the state after a reset and its directional derivatives."""
     count = E.shape[1]
 
     def body(x: Vector, d: Vector) -> dict[str, Any]:
@@ -101,7 +100,7 @@ def _through(event: Event, reset: Reset, x: Array, nq: int, E: Array) -> tuple[A
     found = [_evaluated(event, function, x=x.tolist(), d=E[:, j].tolist()) for j in range(count)]
     after = np.array(found[0]["after"], dtype=np.float64)
     if after.shape != x.shape:
-        raise EventError(f"event {event.name!r}: reset gives {len(after)} numbers; it must give q and v, {len(x)}.")
+        raise EventError(f"event {event.name!r}: reset returns {len(after)} numbers; it must return q and v, {len(x)}.")
     return after, np.array([one["changes"] for one in found], dtype=np.float64).T
 
 
@@ -110,8 +109,8 @@ def _traced(event: Event, inputs: dict[str, int], body: Callable[..., dict[str, 
         return trace("event", inputs, body)
     except Exception as problem:
         raise EventError(
-            f"event {event.name!r} cannot be differentiated: its function and its reset must be made of t, q and v by "
-            f"+ - * / and functions of ada_dynamics.expr alone ({type(problem).__name__}: {problem})."
+            f"event {event.name!r} is not differentiable: its function and its reset must use only + - * / and "
+            f"functions of ada_dynamics.expr ({type(problem).__name__}: {problem})."
         ) from problem
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a robot is set up for a simulation where nobody says: its pose, the ground under it, stops at its limits."""
+"""Initial state and surroundings of a simulation: closed configuration, ground, joint stops and integrator."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from ada_dynamics.simulation.options import AUTO, IntegrationOptions, Stiffness
 from ada_dynamics.simulation.system import frictionless
 
 GroundMode: TypeAlias = Literal["auto", "on", "off"]
-_SUNK = 1e-3  # [m] that a given start may be in the ground, as what stands on it is
-_ROUNDING = 1e-6  # [rad, m] beyond a limit
-_SHOWN = 3  # names in a note
+_SUNK = 1e-3  # [m], penetration of a given start that is not corrected
+_ROUNDING = 1e-6  # [rad, m], tolerance of limits
+_SHOWN = 3  # maximum number of names in a note
 
 
 class Scene(NamedTuple):
-    """A robot's default start: arguments of `Simulation` by name, and remarks about them.
+    """Default arguments of a `Simulation`, and notes for the user.
 
     Attributes:
-        q: positions, with the feet on the ground where there is one.
-        contact: with the ground, or None.
-        stops: at the limits of joints, or None.
-        integrator: that can follow what is stiff.
-        why: it was chosen.
-        moved: by which closing its loops moved a given pose at most [rad, m].
-        notes: what a user should know, a line each.
+        q: configuration, with the feet on the ground if there is one.
+        contact: contact with the ground, or None.
+        stops: joint stops at the limits, or None.
+        integrator: integrator for the stiffness of the forces.
+        why: reason for the integrator.
+        moved: largest change of a given configuration by the closure of the loops [rad, m].
+        notes: notes for the user, one line each.
     """
 
     q: Array
@@ -65,7 +65,7 @@ def scene_for(
     is_given: bool = True,
     vertices: Vertices | None = None,
 ) -> Scene:
-    """A scene that makes sense: feet on the ground, limits kept.
+    """Return a scene with the feet on the ground and joint stops at the limits.
 
     Example::
 
@@ -74,14 +74,15 @@ def scene_for(
 
     Args:
         model: the robot.
-        start: positions, or a pose that selects the way of assembly; see `start_pose`.
-        step: of the integrator, which bounds how stiff stops are [s].
-        ground: "auto" puts one under floating robots with weight that no loop joins to the world; "off" none.
+        start: configuration, or a guess that selects the assembly mode; see `start_pose`.
+        step: step length of the integrator, which bounds the stiffness of joint stops [s].
+        ground: "auto" for a ground under floating robots with weight that no loop connects to the world; "on" or
+            "off".
         stops: whether joints have stops at their limits.
-        integrator: that is wanted; "auto" chooses by what is stiff (see `Simulation`).
-        is_given: whether a user gave the start: it stays where it is but for what is in the ground. Otherwise the
-            robot is put on the ground.
-        vertices: reads meshes, for contact; see `hull_contacts`.
+        integrator: an integrator, or "auto" for a choice by stiffness (see `Simulation`).
+        is_given: whether the user specified `start`: it is then moved only out of the ground. Otherwise the robot is
+            placed on the ground.
+        vertices: reader of meshes for contact; see `hull_contacts`.
 
     Raises:
         InputError: a joint of a given start is beyond its limits.
@@ -92,8 +93,8 @@ def scene_for(
     if start is None and model.has_home:
         moved = _moved(model, model.home(), q)
         if moved:
-            why = "limits are kept" + (" and loops are closed" if model.loops else "")
-            notes.append(f"start: that of the file, but for {_named(moved)}, so that {why}")
+            why = "within limits" + (" and with closed loops" if model.loops else "")
+            notes.append(f"start: that of the file, with {_named(moved)} changed; {why}")
     contact, more = ground_under(model, ground, q, vertices=vertices)
     notes += more
     stiff = Forces(contact).stiffest(model, q)
@@ -111,18 +112,18 @@ def scene_for(
         if is_free and (is_sunk or not is_given):
             _shift(model, q, -height)
         if is_sunk and (is_given or not is_free):
-            notes.append(f"start: {'lifted by' if is_free else 'in the ground by'} {-height:.3g} m")
+            notes.append(f"start: {'raised by' if is_free else 'below the ground by'} {-height:.3g} m")
     return Scene(q, contact, own, method.name, why, pose.moved, tuple(notes))
 
 
 def start_pose(model: Model, guess: Array | None = None) -> ClosedConfiguration:
-    """A pose to start from: a guess with its loops closed; without one, within the limits.
+    """Return an initial configuration: a guess with closed loops, or without a guess one within the limits.
 
-    That is the pose in which the robot's file starts it; where the file has none, arms are bent so that they can fall.
+    Without a guess it is the configuration that the robot's file specifies, or one with bent arms, which can fall.
 
     Args:
         model: the robot.
-        guess: such as `catalogue.start_of` gives.
+        guess: configuration, such as `catalogue.start_of` returns.
     """
     if guess is None and not model.loops:
         guess = model.home()
@@ -134,7 +135,7 @@ def start_pose(model: Model, guess: Array | None = None) -> ClosedConfiguration:
 
 
 def _shift(model: Model, q: Array, height: float) -> None:
-    """Move a floating robot upwards [m]."""
+    """Raise a floating robot by a height [m]."""
     lift = _lift(model)
     assert lift is not None
     name, way = lift
@@ -142,9 +143,9 @@ def _shift(model: Model, q: Array, height: float) -> None:
 
 
 def _lift(model: Model) -> tuple[str, Array] | None:
-    """The joint by which a robot rises and falls as a whole, and its positions per metre; None where it is held.
+    """Return the joint that raises the whole robot and its coordinates per metre; None if the robot is fixed.
 
-    That is the floating joint, or a vertical slide without limits and mass: planar robots of MJCF have such.
+    This is the floating joint, or a vertical prismatic joint without limits and mass, as in planar robots in MJCF.
     """
     if model.floating_joint is not None:
         return model.floating_joint, model.joints[model.floating_joint].rotation[2]
@@ -161,17 +162,17 @@ def _lift(model: Model) -> tuple[str, Array] | None:
 
 
 def floats(model: Model) -> bool:
-    """True if no joint holds the robot up in the world."""
+    """Return True if no joint supports the robot in the world."""
     return _lift(model) is not None
 
 
 def _is_free(model: Model) -> bool:
-    """True if the root link can be put anywhere: it floats, and no loop joins the robot to the world."""
+    """Return True if the robot floats and no loop connects it to the world."""
     return floats(model) and not model.tree.grounded_loops
 
 
 class GroundFound(NamedTuple):
-    """Contact with the ground or None, and what to say about it."""
+    """Contact with the ground or None, and notes for the user."""
 
     contact: Contact | None
     notes: list[str]
@@ -184,16 +185,16 @@ def ground_under(
     *,
     vertices: Vertices | None = None,
 ) -> GroundFound:
-    """Contact of a robot with a plane at height 0.
+    """Return the contact of a robot with a plane at height 0.
 
     Args:
         model: the robot.
-        wanted: "auto" puts robots on the ground that would fall: free ones with weight.
-        q: pose in which it stands; neutral by default.
-        vertices: reads meshes; see `hull_contacts`.
+        wanted: "auto" for a ground under robots that would fall, which are free ones with weight; "on" or "off".
+        q: configuration on the ground; neutral by default.
+        vertices: reader of meshes; see `hull_contacts`.
 
     Raises:
-        InputError: a ground is wanted, and nothing of the robot can touch it.
+        InputError: `wanted` is "on" and no part of the robot can touch the ground.
     """
     falls = _is_free(model) and np.linalg.norm(model.gravity) > 0.0
     if wanted == "off" or (wanted == "auto" and not falls):
@@ -203,8 +204,10 @@ def ground_under(
     if not found.points and not found.spheres:
         reason = _untouchable(model, found)
         if wanted == "on":
-            raise InputError(f"ground: nothing of model {model.name!r} can touch it: {reason}.")
-        return GroundFound(None, [f"ground: none, for nothing can touch it: {reason}"])
+            raise InputError(
+                f"ground: no part of model {model.name!r} can touch it: {reason}.", field="ground", value=wanted
+            )
+        return GroundFound(None, [f"ground: none, no part can touch it: {reason}"])
     material = Material.for_weight(model.total_mass)
     return GroundFound(Contact(found.points, found.spheres, material=material), notes)
 
@@ -212,7 +215,7 @@ def ground_under(
 def _untouchable(model: Model, found: HullContacts) -> str:
     if found.missing:
         return f"the meshes of {_named(found.missing)} cannot be read, and these links have no inertia"
-    return "its links have neither collision shapes nor others, or none of those that have some can move"
+    return "its movable links have no collision or visual shapes"
 
 
 def _named(names: list[str]) -> str:
@@ -220,7 +223,7 @@ def _named(names: list[str]) -> str:
 
 
 def _moved(model: Model, before: Array, after: Array) -> list[str]:
-    """Joints that are elsewhere than before."""
+    """Return the joints that differ between two configurations."""
     way = np.abs(model.difference(before, after))
     return [name for name in model.joint_names if np.max(way[model.v_index(name)], initial=0.0) > _ROUNDING]
 
@@ -229,7 +232,7 @@ def _moved(model: Model, before: Array, after: Array) -> list[str]:
 def _stops_from(
     model: Model, q: Array, step: float, is_given: bool, is_implicit: bool
 ) -> tuple[JointStops | None, list[str]]:
-    """Stops of all joints with limits, and a note on those that start beyond them."""
+    """Return the stops of all joints with limits, and a note on joints that start beyond their limits."""
     beyond = {name: over for name, over in limit_violations(model, q).items() if over > _ROUNDING}
     notes = []
     if beyond:
@@ -239,62 +242,63 @@ def _stops_from(
         )
         if is_given:
             raise InputError(
-                f"the start of model {model.name!r} is beyond limits of its joints [rad, m]: {shown}. Start within "
-                "them, or leave the stops out (--no-stops; joint_stops: false).",
+                f"model {model.name!r}: the initial configuration exceeds joint limits [rad, m]: {shown}. Start within "
+                "the limits, or without joint stops (--no-stops; joint_stops: false).",
                 joint=next(iter(beyond)),
                 field="start",
                 value=float(q[model.q_index(next(iter(beyond)))][0]),
             )
-        notes.append(f"limits: joints start beyond theirs, and their stops push them back: {shown} [rad, m]")
+        notes.append(f"limits: joints start beyond their limits, where joint stops act: {shown} [rad, m]")
     if not limited_joints(model):
         return None, notes
     return JointStops.for_model(model, step, q=q, is_implicit=is_implicit), notes
 
 
 AT_REST = 1e-9  # [m/s, rad/s]
-OPEN = 1e-6  # gap [m, rad] or velocity across loops [m/s, rad/s] that is no rounding of a closed start
-# Times that gap by the fastest velocity: how far the velocities of linkages next to a dead point (conditions down to a
-# hundredth of the strongest) are turned by it.
+OPEN = 1e-6  # constraint violation [m, rad] or its rate [m/s, rad/s] beyond rounding
+# Change of the velocity by the projection near a dead point (singular values down to a hundredth of the largest one),
+# relative to the closure error times the largest velocity.
 TURNED_BY_GAP = 100.0
-BEYOND_ROUNDING = 3.0  # times the gap that rounded numbers in a file leave in the nearest pose: that much is no mistake
+BEYOND_ROUNDING = 3.0  # accepted constraint violation, relative to what remains after the projection
 
 
 def checked_dynamics(dynamics: Dynamics, model: Model) -> Dynamics:
-    """Dynamics that were given, of the model without its joint friction; the simulation brings that along."""
+    """Return given dynamics after a check that they are of the model without joint friction."""
     given, own = dynamics.model, frictionless(model)
     if given.joint_names != own.joint_names or tree_fingerprint(given.tree) != tree_fingerprint(own.tree):
         raise InputError(
-            f"dynamics is of another model than {model.name!r}: other joints, masses, gravity or loops, or with "
-            "friction in its joints, which the simulation brings along. Leave it out and give algorithm= instead."
+            f"dynamics is not of model {model.name!r} without joint friction: its joints, masses, gravity, loops or "
+            "friction differ. Omit it, or use algorithm=.",
+            field="dynamics",
         )
     return dynamics
 
 
 def checked_start(model: Model, q: ArrayLike | None, v: ArrayLike | None) -> tuple[Array, Array]:
-    """Positions and velocities to start with, as they were given.
+    """Return the initial configuration and velocity after a check.
 
     Raises:
-        InputError: a vector has the wrong length or is not finite, or a quaternion is no rotation.
+        InputError: a vector has the wrong length or is not finite, or a quaternion is not normalized.
     """
     q0 = np.array(close_loops(model)) if q is None else _finite("q", model.as_positions(q))
     v0 = np.zeros(model.nv) if v is None else _finite("v", model.as_velocities(v))
     problems = model.position_problems(q0)
     if problems:
-        raise InputError(f"q cannot be a start of model {model.name!r}: {'; '.join(problems)}.")
+        raise InputError(f"q is not a configuration of model {model.name!r}: {'; '.join(problems)}.", field="q")
     return q0, v0
 
 
 def _finite(name: str, x: Array) -> Array:
     if not np.isfinite(x).all():
-        raise InputError(f"{name}[{int(np.argmin(np.isfinite(x)))}] is not finite: {x}.")
+        raise InputError(f"{name}[{int(np.argmin(np.isfinite(x)))}] is not finite: {x}.", field=name)
     return x.copy()
 
 
 def closed_start(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[Array, Array]:
-    """The state with rounding taken off its loops.
+    """Return the state projected onto the loop constraints.
 
     Raises:
-        InputError: it is off by more than rounding.
+        InputError: the constraint violation exceeds rounding.
     """
     closed = dynamics.kernels.closed
     if closed is None:
@@ -306,32 +310,35 @@ def closed_start(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[
         gaps = {name: float(np.max(np.abs(g))) for name, g in state.violation.items()}
         shown = ", ".join(f"{name!r} by {gap:.3g}" for name, gap in gaps.items() if gap > 0.1 * OPEN)
         raise InputError(
-            f"the start leaves loops of model {model.name!r} open: {shown} [m, rad]. Close them: "
-            "q = ada.close_loops(model, q)."
+            f"model {model.name!r}: the initial configuration violates loop constraints: {shown} [m, rad]; use "
+            "q = ada.close_loops(model, q).",
+            loop=max(gaps, key=lambda name: gaps[name]),
+            field="q",
         )
     change = float(np.max(np.abs(allowed - v), initial=0.0))
     if change > max(OPEN, TURNED_BY_GAP * left * float(np.max(np.abs(v), initial=0.0))):
         raise InputError(
-            f"the velocities given tear the loops of model {model.name!r} apart (they change by {change:.3g} to keep "
-            "them closed). Take those that do not: q, v = Dynamics(model, q0=q).project_to_constraints(q, v)."
+            f"model {model.name!r}: the initial velocity violates the loop constraints: the projection changes it by "
+            f"{change:.3g}; use q, v = Dynamics(model, q0=q).project_to_constraints(q, v).",
+            field="v",
         )
     return nearest, allowed
 
 
 def require_determinate(model: Model, dynamics: Dynamics, q: Array, v: Array) -> None:
-    """Refuse to go on where nothing can move, or where it is not determined which way."""
+    """Raise an InputError if the mechanism cannot move, or is at rest in a bifurcation."""
     closed = dynamics.kernels.closed
     if closed is None:
         return
     if closed.analysis.mobility == 0:
-        raise InputError(f"model {model.name!r}: its loops leave nothing to move (see: ada check); remove one of them.")
+        raise InputError(f"model {model.name!r} has mobility 0 (see: ada check); remove a loop joint.")
     if np.any(np.abs(v) > AT_REST):
         return
     if dynamics.loop_state(q).is_singular:
         ways = dynamics.tangents(q)
         shown = "; ".join(np.array2string(way, precision=4, separator=", ", suppress_small=True) for way in ways)
         raise InputError(
-            f"model {model.name!r} is at rest in a singular pose, where its motion is not determined"
-            + (f": it could go along {shown}" if ways else "")
-            + ". Start it beside that pose, or with a velocity."
+            f"model {model.name!r} is at rest in a singular configuration, where its motion is not determined"
+            + (f"; branches: {shown}" if ways else "")
+            + ". Start from another configuration, or with a velocity."
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servos of a simulated robot: commanded positions and velocities, and the gains that follow them."""
+"""Joint servos of a simulated robot: position and velocity commands, and feedback gains."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from ada_dynamics.model.tree import Tree
 Rows: TypeAlias = slice | NDArray[np.intp]
 _ALL = slice(None)
 BANDWIDTH = 50.0  # [rad/s]
-COLUMNS = ("positions", "velocities", "efforts", "stiffness", "damping")  # of commands, as `ServoCommand` has them
+COLUMNS = ("positions", "velocities", "efforts", "stiffness", "damping")  # of a `ServoCommand`
 
 
 @dataclass(frozen=True)
 class JointServos:
-    """How stiff the servos of a robot's motors are: τ = τ_ff + k (q* - q) + d (v* - v), within the effort limits.
+    """Gains of the servos of all actuated joints: τ = τ_ff + k (q* - q) + d (v* - v), within the effort limits.
 
     Attributes:
-        bandwidth: frequency at which a servo swings with what it carries, where it has no stiffness of its own [rad/s].
-        damping_ratio: of that swing.
-        joints: (stiffness k, damping d) of joints that have their own [N m/rad, N m s/rad] or [N/m, N s/m].
+        bandwidth: natural frequency of a joint with its load, for joints without a stiffness in `joints` [rad/s].
+        damping_ratio: damping ratio of these joints.
+        joints: (stiffness k, damping d) by joint [N m/rad, N m s/rad] or [N/m, N s/m].
     """
 
     bandwidth: float = BANDWIDTH
@@ -45,19 +45,23 @@ class JointServos:
         for name, gains in self.joints.items():
             given: object = gains
             if not isinstance(given, Sequence) or len(given) != 2:
-                raise InputError(f"servos: joint {name!r} has {given!r:.80}; give (stiffness, damping).")
+                raise InputError(
+                    f"servos: joint {name!r} has {given!r:.80}; it must be (stiffness, damping).",
+                    joint=name,
+                    value=given,
+                )
             for value, what in zip(gains, ("stiffness", "damping"), strict=True):
                 finite_number(value, f"servos: {what} of joint {name!r}")
 
     def gains(self, dynamics: Dynamics, q: Array) -> dict[str, tuple[float, float]]:
-        """Stiffness and damping of all motors of a robot.
+        """Return stiffness and damping of all actuated joints.
 
         Args:
-            dynamics: of the robot.
-            q: pose in which inertias are taken.
+            dynamics: dynamics of the robot.
+            q: configuration at which inertias are evaluated.
 
         Raises:
-            InputError: a joint is unknown, or has no motor that a servo could drive.
+            InputError: a joint is unknown or is not actuated.
         """
         motors = motor_joints(dynamics.model)
         for name in self.joints:
@@ -72,26 +76,26 @@ class JointServos:
 
 
 class ServoBank:
-    """The servos of a simulation, and their commands; a change acts from the next step on.
+    """Servos of a simulation with their commands; a command acts from the next step on.
 
-    A servo without a command is limp.
+    A servo without a command applies no torque.
 
     Attributes:
-        names: the joints.
-        stiffness: k of each while it holds a position or velocity [N m/rad] or [N/m].
-        damping: d of each [N m s/rad] or [N s/m].
-        limits: of their efforts.
-        fastest_rate: at which a joint answers its servo [1/s].
-        changes: how often they were commanded.
+        names: names of the joints.
+        stiffness: k of each joint in position or velocity control [N m/rad] or [N/m].
+        damping: d of each joint [N m s/rad] or [N s/m].
+        limits: effort limits.
+        fastest_rate: fastest response of a joint to its servo [1/s].
+        changes: number of commands.
     """
 
     def __init__(self, dynamics: Dynamics, settings: JointServos, q: Array) -> None:
-        """All limp.
+        """Initialize the servos without commands.
 
         Args:
-            dynamics: of the robot.
-            settings: how stiff they are.
-            q: pose in which inertias are taken.
+            dynamics: dynamics of the robot.
+            settings: gains.
+            q: configuration at which inertias are evaluated.
         """
         model = dynamics.model
         gains = settings.gains(dynamics, q)
@@ -106,24 +110,24 @@ class ServoBank:
         self.changes = 0
 
     def _fastest_rate(self, dynamics: Dynamics, q: Array) -> float:
-        """Of joints that swing or creep in their servos, all others free [1/s]."""
+        """Return the fastest oscillation or decay of a joint in its servo, with all others free [1/s]."""
         inertia = _free_inertias(dynamics, q, self.v_index)
         rates = np.maximum(self.damping / inertia, np.sqrt(self.stiffness / inertia))
         return float(np.max(rates, initial=0.0, where=np.isfinite(rates)))
 
     def resolve(self, tree: Tree) -> tuple[Servo, ...]:
-        """The servos as `algorithms.joint_loads` takes them."""
+        """Return the servos for `algorithms.joint_loads`."""
         bodies = {body.name: body.index for body in tree.bodies}
         return tuple(Servo(bodies[name], float(limit)) for name, limit in zip(self.names, self.limits, strict=True))
 
     # --- commands -----------------------------------------------------------------------------------------------
     @property
     def commands(self) -> Array:
-        """`ServoCommand`s of all, one after another."""
+        """Commands of all servos, concatenated, see `ServoCommand`."""
         return self._table.ravel().copy()
 
     def rows(self, names: Iterable[str]) -> NDArray[np.intp]:
-        """Where joints are in the arrays of this bank."""
+        """Return the indices of joints in the arrays of this object."""
         try:
             return np.array([self._row[name] for name in names], dtype=np.intp)
         except KeyError as problem:
@@ -132,22 +136,22 @@ class ServoBank:
     def hold(
         self, positions: ArrayLike, velocities: ArrayLike = 0.0, efforts: ArrayLike = 0.0, rows: Rows = _ALL
     ) -> None:
-        """Pull joints to positions that move with velocities, with efforts on top.
+        """Command positions and velocities with feedforward torques.
 
         Args:
-            positions: one for all these joints, or as many as there are.
-            velocities: likewise.
-            efforts: likewise.
-            rows: the joints, see `rows`; all by default.
+            positions: one position for all joints, or one per joint.
+            velocities: velocities, likewise.
+            efforts: feedforward torques, likewise.
+            rows: indices of the joints, see `rows`; all by default.
         """
         self._set(rows, positions, velocities, efforts, self.stiffness[rows], self.damping[rows])
 
     def drive(self, efforts: ArrayLike, rows: Rows = _ALL) -> None:
-        """Give joints efforts, within their limits, whatever they do."""
+        """Command torques without feedback, within the effort limits."""
         self._set(rows, 0.0, 0.0, efforts, 0.0, 0.0)
 
     def release(self, rows: Rows = _ALL) -> None:
-        """Let joints go."""
+        """Remove the commands of joints."""
         self._set(rows, 0.0, 0.0, 0.0, 0.0, 0.0)
 
     def _set(self, rows: Rows, *columns: ArrayLike) -> None:
@@ -157,26 +161,30 @@ class ServoBank:
         if not np.isfinite(command).all():
             joint = np.array(self.names)[rows][~np.isfinite(command).all(axis=1)][0]
             value = command[~np.isfinite(command)][0]
-            raise InputError(f"the servo of joint {joint!s} was commanded {value}; it must be finite.")
+            raise InputError(
+                f"the command {value} of the servo of joint {joint!s} is not finite.", joint=str(joint), value=value
+            )
         self._table[rows] = command
         self.changes += 1
 
 
 def _for_each(name: str, values: ArrayLike, count: int) -> Array:
-    """One number for all of so many joints, or one for each."""
+    """Return one number for all joints, or one per joint, after a check."""
     try:
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} are {values!r:.80}; they must be numbers.") from None
+        raise InputError(f"{name} are {values!r:.80}; they must be numbers.", field=name, value=values) from None
     if found.shape not in ((), (count,)):
         raise InputError(
-            f"{name} have shape {found.shape}; give one number for all, or one for each of these joints, ({count},)."
+            f"{name} have shape {found.shape}; it must be () for all joints, or ({count},).",
+            field=name,
+            allowed=(count,),
         )
     return found
 
 
 def _carried_inertias(dynamics: Dynamics, q: Array, motors: Sequence[str]) -> Array:
-    """Inertia at each motor: alone with its branch, through the loops, or with the robot that stands on it."""
+    """Return the inertia at each motor: of its branch, through the loops, or of the floating robot on it."""
     model = dynamics.model
     at = np.array([model.v_index(name).start for name in motors], dtype=np.intp)
     if not len(at):
@@ -185,7 +193,7 @@ def _carried_inertias(dynamics: Dynamics, q: Array, motors: Sequence[str]) -> Ar
     carried = np.diag(M)[at].copy()
     if model.loops:
         carried = np.maximum(carried, _free_inertias(dynamics, q, at))
-    if model.floating_joint:  # the rest of the robot as a point at its centre of mass
+    if model.floating_joint:  # a point mass at the centre of mass of the robot
         com = dynamics.com(q)
         for i, name in enumerate(motors):
             if model.joints[name].type.turns():
@@ -197,7 +205,7 @@ def _carried_inertias(dynamics: Dynamics, q: Array, motors: Sequence[str]) -> Ar
 
 
 def _free_inertias(dynamics: Dynamics, q: Array, at: NDArray[np.intp]) -> Array:
-    """1 / (∂a_j/∂τ_j), all other motors free."""
+    """Return 1 / (∂a_j/∂τ_j) with all other motors free."""
     model = dynamics.model
     rest = np.zeros(model.nv)
     free = dynamics.forward(q, rest, rest)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of models with Euler joints that pass gimbal lock by the singularity-consistent method.
+"""Simulation of models with Euler joints through gimbal lock by the singularity-consistent method.
 
-Beside the angles stand angular velocities, not rates of angles: so the equations of motion are those of a quaternion
-joint, which have no singular pose, and only the angles themselves need the method. Steps are even in its parameter s.
+The velocities are angular velocities instead of rates of Euler angles. The equations of motion are then those of a
+spherical joint with quaternions, which is never singular, and the method applies to the angles alone. Steps have a
+constant length in its parameter s.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from ada_dynamics.model.turns import Turns
 
 MOST_STEPS = 1_000_000
 _ZYZ = Turns("zyz")
-_WITHIN = 1e-13  # of the duration, by which the end may be missed
+_WITHIN = 1e-13  # tolerance of the final time, relative to the duration
 
 
 @dataclass(frozen=True, eq=False)
 class SingularityConsistentTrajectory:
-    """A motion by steps of the parameter s.
+    """A trajectory with constant steps of the parameter s.
 
     Attributes:
-        model: with Euler joints.
-        twin: the same with quaternion joints, which has the equations of motion.
+        model: model with Euler joints.
+        twin: the same model with quaternion joints, which has the equations of motion.
         t: times, (N,) [s].
-        q: positions of the model, (N, nq).
-        w: velocities of the twin, (N, nv): angular velocities in place of the rates of Euler angles.
-        reached: whether the end was; false where the motion stands in gimbal lock.
+        q: configurations of the model, (N, nq).
+        w: velocities of the twin, (N, nv), with angular velocities instead of rates of Euler angles.
+        reached: False if the trajectory stops in gimbal lock before its end.
     """
 
     model: Model
@@ -48,29 +49,32 @@ class SingularityConsistentTrajectory:
     reached: bool
 
     def twin_positions(self) -> Array:
-        """Positions of the twin, (N, nq)."""
+        """Return the configurations of the twin, (N, nq)."""
         return np.array([_twin_positions(self.model, self.twin, q) for q in self.q])
 
 
 def integrate_singularity_consistent(
     model: Model, q: ArrayLike, w: ArrayLike, duration: float, step: float, most_steps: int = MOST_STEPS
 ) -> SingularityConsistentTrajectory:
-    """The motion under weight and springs alone, by steps of fourth order (Runge and Kutta) in s.
+    """Integrate the equations of motion with gravity and springs by the Runge-Kutta method of order 4 in s.
 
     Args:
-        model: with `spherical_euler` joints; where none of them is near its lock, s is time but for their sines.
-        q: positions to start from; Euler angles may be as near to their lock as they like, but not in it.
-        w: velocities; of Euler joints the angular velocity in the child's frame.
-        duration: of the motion [s].
-        step: of s [s].
-        most_steps: until it is given up.
+        model: model with `spherical_euler` joints.
+        q: initial configuration; Euler angles may be close to gimbal lock, but not in it.
+        w: initial velocity; for Euler joints the angular velocity in the child frame.
+        duration: simulated time [s].
+        step: step length of s [s].
+        most_steps: maximum number of steps.
 
     Raises:
-        InputError: there is no Euler joint, or a value is unusable.
+        InputError: the model has no Euler joint, or an argument is invalid.
     """
     system = _TwinSystem(model)
     if not duration > 0.0 or not step > 0.0:
-        raise InputError(f"duration is {duration!r}, step {step!r}; both must be above zero [s].")
+        raise InputError(
+            f"duration is {duration!r}, step is {step!r}; both must be positive [s].",
+            field="step" if duration > 0.0 else "duration",
+        )
     x = np.concatenate([[0.0], model.as_positions(q), model.as_velocities(w, "w")])
     rows = [x]
     while x[0] < duration * (1.0 - _WITHIN) and len(rows) <= most_steps:
@@ -91,11 +95,9 @@ class _TwinSystem:
     def __init__(self, model: Model) -> None:
         euler = [name for name in model.joint_names if model.joints[name].kind == SphericalEuler.kind]
         if not euler:
-            raise InputError(
-                f"model {model.name!r} has no joint of type {SphericalEuler.kind!r}; simulate it as it is."
-            )
+            raise InputError(f"model {model.name!r} has no joint of type {SphericalEuler.kind!r}; use Simulation.")
         if model.loops:
-            raise InputError(f"model {model.name!r} has loops; the singularity-consistent march takes trees only.")
+            raise InputError(f"model {model.name!r} has loops; the singularity-consistent method is limited to trees.")
         self.model = model
         self.twin = with_parts(model, *(replace(model.joints[name], kind=Spherical.kind) for name in euler))
         self._dynamics = Dynamics(self.twin)
@@ -103,7 +105,7 @@ class _TwinSystem:
         self._still = np.zeros(model.nv)
 
     def rate(self, x: Array) -> Array:
-        """dx/ds."""
+        """Return dx/ds."""
         q, w = x[1 : 1 + self.model.nq], x[1 + self.model.nq :]
         own = [consistent_rates(q[at].tolist(), w[by].tolist()) for at, by in self._joints]
         pace = np.prod([rates.time for rates in own])  # dt/ds
@@ -114,7 +116,7 @@ class _TwinSystem:
         return np.concatenate([[pace], slope, pace * np.asarray(a)])
 
     def after(self, x: Array, h: float) -> Array:
-        """x one step later."""
+        """Return x after a step."""
         first = self.rate(x)
         second = self.rate(x + 0.5 * h * first)
         third = self.rate(x + 0.5 * h * second)
@@ -123,7 +125,7 @@ class _TwinSystem:
 
 
 def _ending(system: _TwinSystem, x: Array, step: float, duration: float) -> Array:
-    """The part of a step that ends in time; t rises with s."""
+    """Return the state at the final time, by a shorter step; t increases with s."""
     low, high, h = 0.0, step, step
     for _ in range(100):
         end = system.after(x, h)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model as a simulation needs it: the rate of its state, one implicit step, and the nearest allowed state.
+"""State equations of a model: the rate of the state, a semi-implicit step, and the projection onto admissible states.
 
-The state is x = [q; v], the input u = [τ; parameters of the wrench profiles; pushes; commands of the servos;
-combinations that follow the motion of redundant loops; step length]. Everything is written over generic scalars and
-compiled into one kernel, contact and all.
+The state is x = [q; v], the input u = [τ; parameters of the wrench profiles; pushes; servo commands; combinations of
+redundant constraints; step length]. The equations are written over generic scalars and compiled into one kernel,
+including contact and all other loads.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.vector import ZERO, Scalar
 
-# A step of first order leaves the loops by some h²; closing them once would leave the square of that, and it is seen.
+# The closure error of a first-order step is of order h²; one projection would leave a visible error of order h⁴.
 SETTLED = 2
 
 Vector = Sequence[Scalar]
@@ -41,17 +41,17 @@ Forward = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Loads:
-    """Loads on a mechanism beside its motors and its weight.
+    """Loads on a mechanism in addition to joint torques and weight.
 
     Attributes:
         contacts: points and spheres that touch the ground or each other.
-        applied: where wrenches that follow profiles act.
-        pushes: whether u holds a wrench on every body, [force; moment] about its origin in its axes.
-        stops: soft stops of joints.
-        friction_speed: speed under which joint friction fades [rad/s, m/s]; None without friction.
-        servos: of joints, which follow the commands in u.
-        law: a feedback law that is part of the equations of motion, or None.
-        tag: differs for any two laws.
+        applied: points of application of the wrench profiles.
+        pushes: whether u contains a wrench [force; moment] on every body, about its origin in its axes.
+        stops: joint stops.
+        friction_speed: velocity below which joint friction is regularized [rad/s, m/s]; None without friction.
+        servos: servos of joints, with commands in u.
+        law: control law that is part of the equations of motion, or None.
+        tag: key that differs for any two laws.
     """
 
     contacts: tuple[ContactData, ...] = ()
@@ -64,7 +64,7 @@ class Loads:
     tag: str = ""
 
     def digest(self) -> str:
-        """Differs for any two loads whose kernels differ."""
+        """Return a key that differs for any two loads with different kernels."""
         loads = (self.contacts, self.applied, self.pushes, self.stops, self.friction_speed, self.servos, self.tag)
         text = repr(loads)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
@@ -72,12 +72,12 @@ class Loads:
 
 @dataclass(frozen=True, eq=False)
 class StateEquations:
-    """A mechanism with its loads.
+    """Equations of motion of a mechanism with its loads.
 
     Attributes:
-        tree: the mechanism; the accelerations that are given to it leave out the friction of its joints.
-        loads: what acts on it.
-        following: numbers of the combinations (see `constraints.combinations`); 0 where none are needed.
+        tree: the mechanism; the accelerations of a solver exclude the friction of its joints.
+        loads: loads on the mechanism.
+        following: size of the combinations of redundant constraints in u, 0 if they do not vary.
     """
 
     tree: Tree
@@ -87,23 +87,23 @@ class StateEquations:
     # --- sizes --------------------------------------------------------------------------------------------------
     @property
     def state_size(self) -> int:
-        """Numbers in x."""
+        """Size of x."""
         return self.tree.nq + self.tree.nv
 
     @property
     def input_size(self) -> int:
-        """Numbers in u."""
+        """Size of u."""
         return int(self.chosen.stop) + 1
 
     @cached_property
     def servo_inputs(self) -> slice:
-        """Where the commands of the servos are in u."""
+        """Servo commands in u."""
         start = self.tree.nv + PARAMETERS * len(self.loads.applied) + self._pushes
         return slice(start, start + COMMAND_SIZE * len(self.loads.servos))
 
     @cached_property
     def chosen(self) -> slice:
-        """Where the combinations are in u."""
+        """Combinations of redundant constraints in u."""
         start = int(self.servo_inputs.stop)
         return slice(start, start + self.following)
 
@@ -113,11 +113,11 @@ class StateEquations:
 
     # --- state --------------------------------------------------------------------------------------------------
     def split(self, x: Vector) -> tuple[Vector, Vector]:
-        """q on its manifold, and v."""
+        """Return q on its manifold, and v."""
         return self.nearest(x[: self.tree.nq]), x[self.tree.nq :]
 
     def nearest(self, q: Vector) -> list[Scalar]:
-        """q with its quaternions at unit length."""
+        """Return q with normalized quaternions."""
         result = list(q)
         for body in self.tree.bodies:
             if body.is_independent:
@@ -126,7 +126,7 @@ class StateEquations:
 
     # --- loads --------------------------------------------------------------------------------------------------
     def applied_loads(self, q: Vector, v: Vector, u: Vector, t: Scalar, step: Scalar | None = None) -> AppliedLoads:
-        """All loads in a state; with a step also what makes them implicit."""
+        """Return all loads in a state; with a step length also the terms that make them implicit."""
         nv = self.tree.nv
         loads = self.loads
         tau, armature = list(u[:nv]), [0.0] * nv
@@ -152,11 +152,11 @@ class StateEquations:
     def servo_efforts(
         self, q: Vector, v: Vector, u: Vector, step: Scalar | None = None
     ) -> tuple[list[Scalar], list[Scalar]]:
-        """Efforts of the servos, and with a step what makes them implicit."""
+        """Return the torques of the servos, and with a step length the armature that makes them implicit."""
         return servo_efforts(self.tree, self.loads.servos, u[self.servo_inputs], q, v, step)
 
     def contact_wrenches(self, q: Vector, v: Vector) -> list[Vector]:
-        """[force; moment] of each contact on its first body, world's axes, about the contact's own origin."""
+        """Return [force; moment] of each contact on its first body, in world axes about the origin of the contact."""
         found: dict[int, Vector] = {}
         for load in contact_loads(self.tree, self.loads.contacts, q, v):
             found.setdefault(load.contact, load.world)
@@ -164,21 +164,24 @@ class StateEquations:
 
     # --- rate and steps -----------------------------------------------------------------------------------------
     def rate(self, forward: Forward, x: Vector, u: Vector, t: Vector) -> Traced:
-        """ẋ = [q̇; a], with `forward(q=, v=, tau=, wrenches=)` for the accelerations."""
+        """Return ẋ = [q̇; a], with `forward(q=, v=, tau=, wrenches=)` for the accelerations."""
         q, v = self.split(x)
         applied = self.applied_loads(q, v, u, t[0])
         found = forward(
             q=q, v=v, tau=applied.tau, **({"wrenches": applied.flat(self.tree)} if applied.wrenches else {})
         )
         traced = found if isinstance(found, Traced) else Traced(found)
-        # quaternions may leave unit length within a step: their rate is that of the four numbers
+        # quaternions are not normalized within a step; their rate is that of the four numbers
         return Traced({"rate": [*position_rates(self.tree, x[: self.tree.nq], v), *traced.outputs["a"]]}, traced.guards)
 
     def implicit_step(self, solver: Solver | None, x: Vector, u: Vector, t: Vector) -> Traced:
-        """x after a semi-implicit Euler step: v⁺ = v + h a, q⁺ = q + h q̇(q, v⁺), by the solver where there is one.
+        """Return x after a semi-implicit Euler step: v⁺ = v + h a, q⁺ = q + h q̇(q, v⁺).
 
-        Stiff loads are linearly implicit: what they gain in the step is part of the mass matrix. Loops are closed again
-        after it, with the kinetic energy that the work of the forces leaves (`energy_balance`).
+        Stiff loads are linearly implicit: their derivatives by the velocity after the step are added to the mass
+        matrix. With a
+        constraint solver the state is projected onto the loop constraints, and the velocity is scaled to the kinetic
+        energy
+        that the work of the forces leaves (`algorithms.energy`).
         """
         q, v = self.split(x)
         h, applied, guards = u[-1], self.applied_loads(q, v, u, t[0], u[-1]), position_guards(self.tree, q)
@@ -203,14 +206,14 @@ class StateEquations:
         return Traced({"next": [*after[0], *v1]}, guards)
 
     def _moved(self, q: Vector, v: Vector, a: Vector, h: Scalar) -> tuple[Vector, Vector]:
-        """q⁺ and v⁺ of a semi-implicit step."""
+        """Return q⁺ and v⁺ of a semi-implicit step."""
         faster = [s + h * r for s, r in zip(v, a, strict=True)]
         moved = [p + h * r for p, r in zip(q, position_rates(self.tree, q, faster), strict=True)]
         return self.nearest(moved), faster
 
 
 def _grouped(tree: Tree) -> Tree:
-    """The tree with base parameters, where its parameters are numbers."""
+    """Return the tree with base parameters if its parameters are numbers."""
     numbers = (x for body in tree.bodies for x in (body.inertia.mass, *body.inertia.first_moment))
     return for_efforts(tree) if all(isinstance(x, (int, float)) for x in numbers) else tree
 
@@ -225,7 +228,7 @@ def _both(a: Loading, b: Loading) -> Loading:
 
 @dataclass(frozen=True, eq=False)
 class AppliedLoads:
-    """Loads in a state: efforts, wrenches by body, and what they add to inertias within an implicit step."""
+    """Loads in a state: joint torques, wrenches by body, and their contribution to inertias in an implicit step."""
 
     tau: list[Scalar]
     wrenches: Mapping[int, Force]
@@ -233,13 +236,13 @@ class AppliedLoads:
     armature: list[Scalar]
 
     def flat(self, tree: Tree) -> list[Scalar]:
-        """Wrenches of all bodies in public order, one after another."""
+        """Return the wrenches of all bodies as [force; moment], concatenated."""
         return [x for body in tree.bodies for x in force_first(self.wrenches.get(body.index, NO_FORCE))]
 
 
 # --- quantities -----------------------------------------------------------------------------------------------------
 def rate_quantity(equations: StateEquations, name: str, forward: Callable[[Vector], Forward]) -> Quantity:
-    """ẋ; `forward` is made when it is traced, for the combinations in u."""
+    """Return the quantity ẋ; `forward` is called with the combinations in u during tracing."""
 
     def body(x: Vector, u: Vector, t: Vector) -> Traced:
         return equations.rate(forward(u[equations.chosen]), x, u, t)
@@ -248,7 +251,7 @@ def rate_quantity(equations: StateEquations, name: str, forward: Callable[[Vecto
 
 
 def step_quantity(equations: StateEquations, name: str, solver: Callable[[Vector], Solver] | None) -> Quantity:
-    """One semi-implicit step; the solver is that of the loops, if there are any, for the combinations in u."""
+    """Return the quantity of a semi-implicit step; `solver` returns the constraint solver for the combinations in u."""
 
     def body(x: Vector, u: Vector, t: Vector) -> Traced:
         return equations.implicit_step(None if solver is None else solver(u[equations.chosen]), x, u, t)
@@ -257,7 +260,7 @@ def step_quantity(equations: StateEquations, name: str, solver: Callable[[Vector
 
 
 def settle_quantity(equations: StateEquations, name: str, solver: Callable[[Vector], Solver] | None) -> Quantity:
-    """The allowed state that is nearest: quaternions of unit length, loops closed."""
+    """Return the quantity of the projection: normalized quaternions, closed loops."""
 
     def body(x: Vector, u: Vector) -> Traced:
         q, v = equations.split(x)
@@ -267,7 +270,7 @@ def settle_quantity(equations: StateEquations, name: str, solver: Callable[[Vect
         nearest = equations.nearest(found.outputs["position"])
         return Traced({"settled": [*nearest, *found.outputs["velocity"]]}, found.guards)
 
-    # the same loops under other loads have their combinations elsewhere in u
+    # the position of the combinations in u depends on the loads
     name = f"settle_{name}_{equations.chosen.start}_{equations.input_size}"
     inputs = {"x": equations.state_size, "u": equations.input_size}
     shapes: dict[str, tuple[int, ...]] = {"settled": (equations.state_size,)}
@@ -275,7 +278,7 @@ def settle_quantity(equations: StateEquations, name: str, solver: Callable[[Vect
 
 
 def contact_quantity(equations: StateEquations) -> Quantity:
-    """Wrenches of all contacts, public order, world's axes."""
+    """Return the quantity of all contact wrenches, [force; moment] in world axes."""
 
     def body(q: Vector, v: Vector) -> Traced:
         return Traced({"contact": [list(wrench) for wrench in equations.contact_wrenches(q, v)]})
@@ -287,7 +290,7 @@ def contact_quantity(equations: StateEquations) -> Quantity:
 
 
 def step_contact_quantity(equations: StateEquations) -> Quantity:
-    """Wrenches that contacts gave during a semi-implicit step, as `contact_quantity`."""
+    """Return the quantity of the contact wrenches during a semi-implicit step, as `contact_quantity`."""
 
     def body(q: Vector, v: Vector, after: Vector, h: Vector) -> Traced:
         found = step_wrenches(equations.tree, equations.loads.contacts, q, v, after, h[0])
@@ -300,7 +303,7 @@ def step_contact_quantity(equations: StateEquations) -> Quantity:
 
 
 def servo_quantity(equations: StateEquations) -> Quantity:
-    """Efforts of the servos, on all joints."""
+    """Return the quantity of the servo torques of all joints."""
 
     def body(x: Vector, u: Vector) -> Traced:
         q, v = equations.split(x)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model with its loads as something to integrate: compiled where it can be, on numbers where kernels stop."""
+"""State-space system of a model with its loads: compiled kernels, and a robust evaluation where a kernel fails."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation import state_equations
 from ada_dynamics.simulation.state_equations import Loads, StateEquations
 
-COMPILED_UP_TO = 256  # velocities up to which the rate of a large robot is compiled, in about 20 ms per joint
-MANY = 20_000  # rows for which code for batches is compiled
-FEW = 8  # rows that are computed one by one where one of them needs it
+COMPILED_UP_TO = 256  # maximum number of velocities for which the rate of a large model is compiled (20 ms per joint)
+MANY = 20_000  # minimum number of rows for which batch code is compiled
+FEW = 8  # maximum number of rows that are computed separately after a failure
 
 
 class System:
-    """ẋ = f(x, u, t) of a model with its loads; x = [q; v], u as in `rates`."""
+    """ẋ = f(x, u, t) of a model with its loads; x = [q; v], and u as in `state_equations`."""
 
     def __init__(self, model: Model, dynamics: Dynamics, loads: Loads, tier: str | None = None) -> None:
-        """Put together.
+        """Initialize the system.
 
         Args:
             model: the mechanism.
-            dynamics: of the same mechanism, without the friction in its joints (see `frictionless`).
-            loads: what acts on it, resolved for `tree_of(dynamics)`.
-            tier: how loops are eliminated; the fastest way of the dynamics by default.
+            dynamics: dynamics of the mechanism without joint friction, see `frictionless`.
+            loads: loads, resolved for `tree_of(dynamics)`.
+            tier: elimination order of the loops; the fastest one by default.
         """
         self._tier = tier
         self.model = model
@@ -61,12 +61,12 @@ class System:
     # --- kernels ------------------------------------------------------------------------------------------------
     @property
     def is_compiled(self) -> bool:
-        """True if the rate is one kernel; else it is computed call by call."""
+        """True if the rate is one kernel."""
         return self.has_step and (self.has_own_code or (self.kernels.large and self.model.nv <= COMPILED_UP_TO))
 
     @property
     def has_own_code(self) -> bool:
-        """True if the rate is compiled for this model: very large ones, and those for dense solutions, have none."""
+        """True if the rate is compiled for this model, which excludes very large models."""
         return self.has_step and not self.kernels.generic and not self.kernels.large
 
     @property
@@ -96,7 +96,7 @@ class System:
 
     @cached_property
     def settle(self) -> Kernel | None:
-        """The nearest allowed state; None where every state is allowed."""
+        """Projection onto the admissible states; None if all states are admissible."""
         quantity = self._settle
         return None if quantity is None else self.kernel_of(quantity)
 
@@ -110,34 +110,34 @@ class System:
         return state_equations.settle_quantity(self.equations, self._solver_name, self.solver)
 
     def step_quantities(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
-        """Functions that steps call: the rate and one that settles the state, if any; or a whole semi-implicit step."""
+        """Return the quantities of a step: the rate and the projection, if any; or one semi-implicit step."""
         return (self._step, None) if is_direct else (self._rate, self._settle)
 
     @cached_property
     def servo_efforts(self) -> Kernel | None:
-        """Efforts of all servos of x and u; None without servos."""
+        """Torques of all servos as a function of x and u; None without servos."""
         return self.kernel_of(state_equations.servo_quantity(self.equations)) if self.equations.loads.servos else None
 
     @cached_property
     def contacts(self) -> Kernel | None:
-        """Wrenches of all contacts."""
+        """Wrenches of all contacts; None without contacts."""
         return (
             self.kernel_of(state_equations.contact_quantity(self.equations)) if self.equations.loads.contacts else None
         )
 
     @cached_property
     def step_contacts(self) -> Kernel:
-        """Wrenches of all contacts during a semi-implicit step, of q, v, the velocities after it, and its length."""
+        """Wrenches of all contacts during a semi-implicit step, of q, v, the velocity after the step, and h."""
         return self.kernel_of(state_equations.step_contact_quantity(self.equations))
 
     def kernel_of(self, quantity: Quantity) -> Kernel:
-        """Its kernel, kept with those of the dynamics."""
-        if self.kernels.generic:  # whose bodies have other axes than those of the model's own code
+        """Return the kernel of a quantity, cached with those of the dynamics."""
+        if self.kernels.generic:  # its bodies have other axes than those of compiled code
             quantity = replace(quantity, name=f"{quantity.name}_uniform")
         return self.kernels.get(f"simulation {quantity.name}", lambda: quantity)
 
     def solver(self, chosen: Sequence[Any]) -> closed_quantities.Solver:
-        """The elimination that closes the loops, for combinations that follow the motion where these are needed."""
+        """Return the constraint solver, for given combinations of redundant constraints where they vary."""
         closed = self.kernels.closed
         assert closed is not None
         name = self._candidate
@@ -159,7 +159,7 @@ class System:
         return self._tier or self.kernels.candidate
 
     def robust(self) -> System | None:
-        """The same system by the order of elimination that only singular poses stop; None where it is no other one."""
+        """Return the system with the most robust elimination order; None if that is in use."""
         closed = self.kernels.closed
         if closed is None or self._tier or closed.robust(self._candidate) != LATE:
             return None
@@ -167,7 +167,7 @@ class System:
 
     @property
     def _is_assembled(self) -> bool:
-        """True if accelerations come from an assembly, which has no combinations."""
+        """True if accelerations are computed by an assembly algorithm, which has no combinations of constraints."""
         return self._candidate in closed_quantities.ASSEMBLIES
 
     def _name(self) -> str:
@@ -184,7 +184,7 @@ class System:
         return bool(loads.contacts or loads.applied or loads.pushes)
 
     def _forward(self, chosen: Sequence[Any]) -> Any:
-        """Accelerations over generic scalars."""
+        """Return the accelerations over generic scalars."""
         closed = self.kernels.closed
         if closed is not None and self._is_assembled:
             return closed.quantity(self._candidate, self._wrenches, multipliers=False).body
@@ -193,11 +193,11 @@ class System:
         tree, kernels = tree_of(self.dynamics), self.kernels
         return quantities.forward(tree, kernels.algorithm, self._wrenches, kernels.order).body
 
-    # --- on numbers ---------------------------------------------------------------------------------------------
+    # --- robust evaluation --------------------------------------------------------------------------------------
     def robust_rate(self, x: Array, u: Array, t: float) -> tuple[Array, bool]:
-        """ẋ by whatever can tell it, and whether the pose was singular.
+        """Return ẋ by the first solver that succeeds, and True if the configuration is singular.
 
-        The result is not finite where nothing can.
+        The result is not finite if no solver succeeds.
         """
         if self.is_compiled:
             found, status = self.rate.single_status(x, u, np.array([t]))
@@ -213,20 +213,20 @@ class System:
             return np.full(self.size, np.nan), False
         if closed is None:
             try:
-                a = forward_on_bodies(self.dynamics, *at, flat)
-            except InputError:  # such as an angle without digits left: no motion goes on from here
+                a = self.dynamics.forward_on_bodies(*at, flat)
+            except InputError:  # such as an angle beyond the precision of floating-point numbers
                 return np.full(self.size, np.nan), False
         else:
             with warnings.catch_warnings(record=True) as met:
                 warnings.simplefilter("always", SingularConfigurationWarning)
-                # where one kernel has all in it, it has just refused: the next tier's turn
+                # the kernel of a compiled system has failed above; use the next tier
                 a = closed.motion("late" if self.is_compiled else self.kernels.candidate, *at, flat).accelerations
             singular = any(issubclass(w.category, SingularConfigurationWarning) for w in met)
         moved = position_rates(self.equations.tree, x[: self.model.nq].tolist(), v)
         return np.array([*moved, *a], dtype=float), singular
 
     def robust_projection(self, x: Array) -> Array:
-        """The nearest allowed state, singular or not."""
+        """Return the projection of a state onto the admissible states, in regular and singular configurations."""
         q = np.array(self.equations.nearest(x[: self.model.nq].tolist()), dtype=float)
         v = x[self.model.nq :]
         if self.kernels.closed is not None:
@@ -234,7 +234,7 @@ class System:
         return np.concatenate([q, v])
 
     def balanced(self, x: Array, u: Array, t: float, a: Array, h: float, after: Array) -> Array:
-        """The state after a step of h with accelerations a on the loops, with the energy of the work done."""
+        """Return the state after a step h with accelerations a along the loops, with the energy of the work done."""
         tree, nq = without_friction(self.equations.tree), self.model.nq
         q, v = map(list, self.equations.split(x.tolist()))
         applied = self.equations.applied_loads(q, v, u.tolist(), t)
@@ -245,9 +245,9 @@ class System:
         return np.concatenate([after[:nq], np.array(scaled, dtype=float)])
 
     def accelerations(self, X: Array, U: Array, T: Array) -> Array:
-        """Accelerations in rows of states, inputs and times."""
+        """Return the accelerations for rows of states, inputs and times."""
         if self.is_compiled:
-            # code for batches would have to be compiled first, for longer than it saves on few rows
+            # compiling batch code takes longer than it saves for few rows
             run = self.rate.rows_status if 0 < len(T) <= MANY else self.rate.batch_status
             found, status = run(X, U, T[:, None])
             if not status:
@@ -257,7 +257,7 @@ class System:
                 U = U.copy()
                 U[:, self.equations.chosen] = chosen
                 return self.accelerations(X, U, T)
-            if len(T) > FEW:  # some row stops the kernel: the others need not wait for it
+            if len(T) > FEW:  # bisect to the rows that the kernel rejects
                 halves = slice(0, len(T) // 2), slice(len(T) // 2, None)
                 return np.concatenate([self.accelerations(X[half], U[half], T[half]) for half in halves])
         rows = [self.robust_rate(x, u, t)[0][self.model.nq :] for x, u, t in zip(X, U, T.tolist(), strict=True)]
@@ -272,7 +272,7 @@ class System:
         commands: Array | None = None,
         h: float = 0.0,
     ) -> Array:
-        """u of efforts, parameters of profiles, wrenches on pushed bodies, commands of servos, and step length."""
+        """Return u of joint torques, parameters of profiles, wrenches of pushes, servo commands, and step length."""
         equations, nv = self.equations, len(tau)
         assert len(parameters) == PARAMETERS * len(equations.loads.applied)
         u: Array = np.zeros(equations.input_size)
@@ -285,7 +285,7 @@ class System:
         return u
 
     def chosen(self, X: Array) -> Array | None:
-        """Combinations that suit states, one row each, for their place in u; None where none are needed."""
+        """Return the combinations of redundant constraints in u for rows of states; None if they do not vary."""
         closed = self.kernels.closed
         if closed is None or not self.equations.following:
             return None
@@ -294,10 +294,11 @@ class System:
 
 
 def dynamics_for(model: Model, algorithm: Algorithm, q: Array) -> Dynamics:
-    """Dynamics for motions that start in q.
+    """Return the dynamics for simulations that start at the configuration q.
 
-    How loops are eliminated is planned around a pose. Where the plans of the model's own one hold in q, they are taken:
-    they serve every start, so that there is one kernel for all.
+    Elimination orders are planned at a configuration. Those of the model's default configuration are used if they hold
+    at
+    q, so that all initial states share one kernel.
     """
     if not model.loops:
         return Dynamics(model, algorithm)
@@ -315,14 +316,14 @@ def dynamics_for(model: Model, algorithm: Algorithm, q: Array) -> Dynamics:
     if all(g >= 0.0 for g in guards):
         return usual
     own = Dynamics(model, algorithm, q0=q)
-    # In a singular pose no plan would hold. What is singular for the usual plans may be another way of assembly, with
-    # another mobility (a parallelogram with three cranks has two).
-    return usual if own.constraints.state(q).is_singular else own
+    # No elimination order holds at a singular configuration. If the default orders fail at a regular configuration, it
+    # may be another assembly mode with another mobility (a parallelogram with three cranks has two).
+    return usual if own.loop_state(q).is_singular else own
 
 
 def tree_of(dynamics: Dynamics) -> Tree:
-    """The mechanism in whose bodies' axes loads act."""
-    kernels = kernels_of(dynamics)
+    """Return the tree in whose body axes loads act."""
+    kernels = dynamics.kernels
     if kernels.generic:
         return dynamics.model.uniform_tree
     return kernels.tree if kernels.closed is None else kernels.closed.tree
@@ -334,12 +335,12 @@ def _with_friction(tree: Tree, model: Model) -> Tree:
 
 
 def has_friction(model: Model) -> bool:
-    """True if some joint has Coulomb friction."""
+    """Return True if a joint has Coulomb friction."""
     return any(joint.friction for joint in model.joints.values())
 
 
 def frictionless(model: Model) -> Model:
-    """The model without Coulomb friction in its joints; itself where there is none."""
+    """Return the model without Coulomb friction in its joints; the same model if there is none."""
     if not has_friction(model):
         return model
     joints = [replace(joint, friction=0.0) for joint in model.joints.values()]
