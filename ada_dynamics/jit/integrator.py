@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time integration: explicit Runge-Kutta methods with fixed and adaptive steps, forwards and backwards.
 
-The steps are written once, for an executor `on`: they run on numbers (`simulation.number_march`) and are lowered to
+The steps are written once, for an executor `on`: they run on numbers (`simulation.executors`) and are lowered to
 machine code that serves all robots and methods. The rate is a function that is called, the method is a table. Loops and
 branches are `for` statements: numbers take as many iterations as there are, code is written for one iteration.
 """
@@ -446,7 +446,7 @@ class _Sum:
 
 
 class _Executor:
-    """Executor that writes machine code; its methods are those of `simulation.number_march.NumberMarch`."""
+    """Executor that writes machine code; its methods are those of `simulation.executors.NumpyExecutor`."""
 
     def __init__(self, target: Target) -> None:
         self._lanes, self._fma = Lanes(target.lanes), target.fma

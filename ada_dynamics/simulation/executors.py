@@ -20,10 +20,9 @@ from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.errors import AdaError
 from ada_dynamics.jit import Kernel, integrator
 from ada_dynamics.jit.batch import COLUMNS
-from ada_dynamics.jit.scalar import NOT_FINITE, SINGLE
 from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.jit.integrator import compiled_integrators
-from ada_dynamics.jit.integrator import IntegratorState
+from ada_dynamics.jit.integrator import IntegratorState, compiled_integrators
+from ada_dynamics.jit.scalar import NOT_FINITE, SINGLE
 from ada_dynamics.simulation.methods import Method
 
 Rate = Callable[[Array, float], Array]  # ẋ of a state at a time
@@ -353,14 +352,14 @@ class KernelExecutor:
         name = "backward_direct" if self.method.is_direct else "backward_fixed"
         return self._run(name, s, self.rows(kept * steps), given) == steps
 
-    def _state(self, first: int, steps: int) -> integrator.IntegratorState:
+    def _state(self, first: int, steps: int) -> IntegratorState:
         s = self._s
         s.first, s.steps, s.every, s.phase, s.done = first, steps, 1, 0, 0
         s.h, s.origin = self.h, self.origin
         s.next_u = self._u[0].size if len(self._u) > 1 else 0
         return s
 
-    def _prepared(self) -> integrator.IntegratorState:
+    def _prepared(self) -> IntegratorState:
         """Return the state of the integration loop with its constant fields."""
         s = integrator_state(self.method, self._table, 0.0)
         s.n = self._x.size
@@ -374,7 +373,7 @@ class KernelExecutor:
                 setattr(s, field, None if kernel is None else kernel.native_address(symbol))
         return s
 
-    def _run(self, name: str, s: integrator.IntegratorState, rows: Array | None, given: dict[str, Any] | None = None) -> int:
+    def _run(self, name: str, s: IntegratorState, rows: Array | None, given: dict[str, Any] | None = None) -> int:
         """Run a loop of `jit`; return the number of completed steps."""
         if not self._is_native:
             return _NumpyKernelExecutor(self, s, rows, given or {}).run(name)
@@ -392,7 +391,7 @@ class _Stopped(Exception):
 class _NumpyKernelExecutor(NumpyExecutor):
     """Execution of a `KernelExecutor` without LLVM: one kernel call after another."""
 
-    def __init__(self, own: KernelExecutor, s: integrator.IntegratorState, rows: Array | None, given: dict[str, Any]) -> None:
+    def __init__(self, own: KernelExecutor, s: IntegratorState, rows: Array | None, given: dict[str, Any]) -> None:
         super().__init__(s, own._x.reshape(-1), own._table, lambda x, t: x)
         self._own, self._input = own, own._u[0]
         self.has_settle, self.has_log = own.kernels.settle is not None, rows is not None

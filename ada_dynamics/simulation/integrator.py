@@ -16,10 +16,9 @@ from ada_dynamics.algorithms.applied_wrench import PARAMETERS
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import GuardError, Kernel
-from ada_dynamics.jit.scalar import GUARD_FAILED, SINGLE
 from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.jit.integrator import CompiledIntegrator, compiled_integrators
-from ada_dynamics.jit.integrator import STEP_TOO_SMALL, IntegratorState
+from ada_dynamics.jit.integrator import STEP_TOO_SMALL, CompiledIntegrator, IntegratorState, compiled_integrators
+from ada_dynamics.jit.scalar import GUARD_FAILED, SINGLE
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.executors import IntegrationError, NumpyExecutor, StepTooSmallError, integrator_state
 from ada_dynamics.simulation.methods import Method
