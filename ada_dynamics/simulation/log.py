@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log of a motion: states over time and what acted on the robot; and the buffer that a running simulation fills."""
+"""Log of a simulation: states and forces over time, and the buffer that a running simulation fills."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = ["ContactFrame", "EventRecord", "Log", "LogBuffer", "Recorder"]
 
 
 class EventRecord(NamedTuple):
-    """Something that happened between two steps."""
+    """An event that occurred between two steps."""
 
     t: float  # [s]
     name: str
@@ -44,34 +44,37 @@ class EventRecord(NamedTuple):
 
 
 class Log(NotebookDisplay, LogQuantities):
-    """A motion, row by row.
+    """Simulated or recorded states, row by row.
 
     Example::
 
         log = sim.run(3.0)
         log.t, log.q, log.v, log.a, log.tau        # one row per logged step
-        log.energy.kinetic, log.energy_drift       # worked out when first asked for
+        log.energy.kinetic, log.energy_drift       # computed on first access
         log.save("fall.npz"); log.to_mcap("fall.mcap"); log.to_csv("fall.csv")
         Log.load("fall.mcap").plot("fall.png")
 
     Attributes:
         model: the robot.
         t: times [s], (N,).
-        q: positions, (N, nq).
+        q: configurations, (N, nq).
         v: velocities, (N, nv).
-        a: accelerations, (N, nv); NaN where nobody gave them.
-        tau: joint efforts of the motors, (N, nv); NaN where nobody gave them.
-        external: by link, the external wrench [f, n] at the link's origin in its axes, (N, 6).
-        contact_wrenches: by contact, the wrench [f, n] of the ground (or of the other body) on the body of that contact
-            about the contact's origin, in the world's axes, (N, 6).
-        contact_frames: by contact, where its origin is.
-        events: what happened, in the order of time.
-        singular: times of steps so near to a singular pose that the rate of the loop conditions decided [s];
-            `analysis.singularity` finds all of them.
-        signals: of a controller, by name, a row for each time of `signal_times`; not kept in files.
-        signal_times: when the controller was called [s].
-        info: how it was made (integrator, step, ...), fit for JSON; `complete` is False where a recording was cut
-            short.
+        a: accelerations, (N, nv); NaN if unknown.
+        tau: joint torques of the motors, (N, nv); NaN if unknown.
+        external: external wrench [f, n] by link, at the origin of the link in its axes, (N, 6).
+        contact_wrenches: wrench [f, n] by contact, of the ground or the other body on the body of the contact, about
+            the
+            origin of the contact in world axes, (N, 6).
+        contact_frames: origin by contact.
+        events: events in chronological order.
+        singular: times of steps so close to a singular configuration that the rate of the constraint Jacobian
+            determined
+            the acceleration [s]; `analysis.singularity` finds all singular configurations.
+        signals: signals of a controller by name, one row per time of `signal_times`; not saved in files.
+        signal_times: times of the calls of the controller [s].
+        info: settings of the simulation (integrator, step, ...), serializable as JSON; `complete` is False if a
+            recording
+            was cut short.
     """
 
     def __init__(
@@ -91,17 +94,17 @@ class Log(NotebookDisplay, LogQuantities):
         info: Mapping[str, object] | None = None,
         dynamics: Dynamics | None = None,
     ) -> None:
-        """Take arrays as they are, without a copy where they are float64 and contiguous.
+        """Initialize the log; arrays that are float64 and contiguous are not copied.
 
-        Arguments are the attributes of these names; `dynamics`, what works out quantities, is made when needed.
+        The arguments are the attributes with these names; `dynamics`, which computes quantities, is created if needed.
 
         Raises:
-            InputError: the arrays do not fit to the model or to each other.
+            InputError: the arrays do not match the model or each other.
         """
         self.model = model
         self.t = np.ascontiguousarray(t, dtype=np.float64)
         if self.t.ndim != 1:
-            raise InputError(f"t has shape {self.t.shape}; a log needs one time per row, (N,).")
+            raise InputError(f"t has shape {self.t.shape}; it must be (N,), one time per row.", field="t")
         self.q = self._rows("q", q, model.nq)
         self.v = self._rows("v", v, model.nv)
         self.a = self._rows("a", self._unknown() if a is None else a, model.nv)
@@ -126,7 +129,10 @@ class Log(NotebookDisplay, LogQuantities):
         if rows.shape != (len(self.t), width):
             raise InputError(
                 f"{name} has shape {rows.shape}; {len(self.t)} rows of model {self.model.name!r} need "
-                f"({len(self.t)}, {width})."
+                f"({len(self.t)}, {width}).",
+                field=name,
+                value=rows.shape,
+                allowed=(len(self.t), width),
             )
         return rows
 
@@ -139,10 +145,10 @@ class Log(NotebookDisplay, LogQuantities):
         return f"<Log of {self.model.name!r}: {len(self)} rows, {span}>"
 
     def __getitem__(self, rows: slice) -> Log:
-        """The log of some rows, `log[i:j]`; events and singular poses outside of their times are left out."""
+        """Return the log of a range of rows, `log[i:j]`, with the events and singular times in this range."""
         if not isinstance(rows, slice):
             raise InputError(
-                f"log[{rows!r:.50}]: give a range of rows, log[i:j]; single values are log.q[i], log.v[i]."
+                f"log[{rows!r:.50}]: the index must be a slice, log[i:j]; single rows are log.q[i], log.v[i]."
             )
         t = self.t[rows]
         first, last = (float(np.min(t)), float(np.max(t))) if len(t) else (np.inf, -np.inf)
@@ -163,23 +169,23 @@ class Log(NotebookDisplay, LogQuantities):
         )
 
     def _holding_info(self) -> dict[str, Any]:
-        """For a log of less rows: efforts that change from row to row hold for that time, if nothing else is known."""
+        """Return the info for a subset of rows, with the control period if torques change from row to row."""
         tau = np.nan_to_num(self.tau)
         if len(self) < 2 or "control_period" in self.info or not np.any(tau[1:] != tau[:-1]):
             return self.info
         return {**self.info, "control_period": float(np.min(np.diff(self.t))), "control_start": float(self.t[0])}
 
     def at(self, t: float) -> tuple[Array, Array]:
-        """Position and velocity at a time between two rows.
+        """Return configuration and velocity at a time between two rows.
 
-        Cubic (Hermite) on the configuration manifold: exact in the rows, with their velocities as slopes.
+        The interpolation is cubic (Hermite) on the configuration manifold, with the velocities as slopes.
 
         Raises:
-            InputError: the time is not within the log.
+            InputError: the time is outside the log.
         """
         if np.ndim(t) or not len(self) or not self.t[0] <= t <= self.t[-1]:
             span = f"from {self.t[0]:g} to {self.t[-1]:g} s" if len(self) else "empty"
-            raise InputError(f"t is {t!r:.80}; it must be one time, and the log is {span}.")
+            raise InputError(f"t is {t!r:.80}; it must be one time, and the log is {span}.", field="t", value=t)
         i = int(np.searchsorted(self.t, t, side="right")) - 1
         if self.t[i] == t:
             return self.q[i].copy(), self.v[i].copy()
@@ -188,50 +194,55 @@ class Log(NotebookDisplay, LogQuantities):
         way = self.model.difference(self.q[i], self.q[i + 1])
         moved = hermite(s, np.zeros(self.model.nv), way, h * self.v[i], h * self.v[i + 1])
         slopes = np.array([self.a[i], self.a[i + 1]])
-        if not np.isfinite(slopes).all():  # nobody gave accelerations
+        if not np.isfinite(slopes).all():  # accelerations are unknown
             slopes[:] = (self.v[i + 1] - self.v[i]) / h
         v = hermite(s, self.v[i], self.v[i + 1], h * slopes[0], h * slopes[1])
         return self.model.integrate(self.q[i], moved), v
 
     def _file(self, path: PathLike | None, ending: str) -> Path:
-        """Without a path: the model's name, where the program runs."""
+        """Return a path; by default the name of the model in the working directory."""
         return Path(self.model.name + ending) if path is None else Path(path)
 
     # --- files --------------------------------------------------------------------------------------------------
     def save(self, path: PathLike | None = None) -> Path:
-        """Write everything to a file of the kind that its ending says. Returns the file.
+        """Save the log in the format of the file extension; return the file.
 
         Args:
-            path: .npz (also without an ending) or .mcap, which `Log.load` reads, or .csv; the model's name by default.
+            path: .npz (default) or .mcap, which `Log.load` reads, or .csv; the name of the model by default.
 
         Raises:
-            InputError: the ending is another one.
+            InputError: the extension is unknown.
             RecordingError: the file cannot be written.
         """
         writers = {".npz": self.to_npz, ".mcap": self.to_mcap, ".csv": self.to_csv}
         ending = ".npz" if path is None else Path(path).suffix.lower() or ".npz"
         if ending not in writers:
-            raise InputError(f"the log cannot be saved as {path}: its ending must be one of {', '.join(writers)}.")
+            raise InputError(
+                f"the log cannot be saved as {path}: the file extension must be one of {', '.join(writers)}.",
+                field="path",
+                value=ending,
+                allowed=tuple(writers),
+            )
         return writers[ending](path)
 
     def to_npz(self, path: PathLike | None = None) -> Path:
-        """Write everything to an .npz file, which `Log.load` and `numpy.load` read. Returns the file."""
+        """Save the log as an .npz file for `Log.load` and `numpy.load`; return the file."""
         from ada_dynamics.simulation.record.npz import write_npz
 
         return write_npz(self, self._file(path, ".npz"))
 
     def to_csv(self, path: PathLike | None = None) -> Path:
-        """Write t, q, v, a, tau, wrenches and energies as a table with a line of names and units. Returns the file."""
+        """Save t, q, v, a, tau, wrenches and energies as a table with a header of names and units; return the file."""
         from ada_dynamics.simulation.record.csv_table import write_csv
 
         return write_csv(self, self._file(path, ".csv"))
 
     def to_mcap(self, path: PathLike | None = None, rate: float = 100.0) -> Path:
-        """Write everything to an .mcap file, for Foxglove, PlotJuggler, rerun and `Log.load`. Returns the file.
+        """Save the log as an .mcap file for Foxglove, PlotJuggler, rerun and `Log.load`; return the file.
 
         Args:
-            path: the file; the model's name by default.
-            rate: of what is there for viewers, such as /tf [Hz]; the states themselves are all in it.
+            path: the file; the name of the model by default.
+            rate: rate of the messages for viewers, such as /tf [Hz]; states are saved at all rows.
         """
         from ada_dynamics.simulation.record.recorder import write_mcap
 
@@ -239,13 +250,14 @@ class Log(NotebookDisplay, LogQuantities):
 
     @staticmethod
     def load(path: PathLike) -> Log:
-        """Read an .npz or .mcap file that this library wrote.
+        """Load an .npz or .mcap file that this library saved.
 
-        A recording without an end (its run was killed, its disk was full) gives what is in it, with a
+        A recording without an end (its process was killed, the disk was full) is loaded as far as it is complete, with
+        a
         RecordingCutShortWarning and `log.info["complete"]` False.
 
         Raises:
-            RecordingError: the file is no such file, or is damaged.
+            RecordingError: the file has another format or is damaged.
         """
         from ada_dynamics.simulation.record.log_reading import read_log
 
@@ -259,12 +271,12 @@ class Log(NotebookDisplay, LogQuantities):
         *,
         joints: Sequence[str] | None = None,
     ) -> Figure:
-        """Draw the motion over time; see `drawing.plots.plot_log`. Returns matplotlib's Figure.
+        """Plot the log over time, see `drawing.plots.plot_log`; return the figure of matplotlib.
 
         Args:
-            path: file to write; none where None.
-            panels: names of panels; those that suit the robot by default.
-            joints: whose curves are drawn, at most 8; by default those that move most, where a robot has more.
+            path: file to write; None for no file.
+            panels: names of panels; a selection for the robot by default.
+            joints: names of joints to plot, at most 8; those with the largest motion by default.
         """
         from ada_dynamics.drawing.plots import plot_log
 
@@ -279,16 +291,17 @@ class Log(NotebookDisplay, LogQuantities):
         speed: float = 1.0,
         plane: Plane | None = None,
     ) -> Film:
-        """Write a moving picture, which a notebook shows. Returns the film, which is also the path of its file.
+        """Save an animation, which a notebook displays; return the film, which is also the path of its file.
 
         Args:
-            path: .gif (needs pillow), .mp4 (needs ffmpeg) or .png (one frame); the model's name as .gif by default.
+            path: .gif (needs pillow), .mp4 (needs ffmpeg) or .png (one frame); the name of the model as .gif by
+                default.
             fps: frames per second.
-            speed: seconds of the motion per second of the film.
-            plane: seen along an axis or in space; by default "xz" for a robot that stays in it, else "3d".
+            speed: simulated seconds per second of the film.
+            plane: plane of the view, or "3d"; by default "xz" for a robot that stays in it, else "3d".
 
         Raises:
-            InputError: as `drawing.animate.animate`.
+            InputError: see `drawing.animate.animate`.
         """
         from ada_dynamics.drawing.animate import Film, animate
 
@@ -296,7 +309,7 @@ class Log(NotebookDisplay, LogQuantities):
 
 
 class Recorder(Protocol):
-    """Receives the rows of a running simulation; `record.recorder.McapRecorder` is one."""
+    """Receiver of the rows of a running simulation, such as `record.recorder.McapRecorder`."""
 
     def append(
         self,
@@ -308,26 +321,26 @@ class Recorder(Protocol):
         external: Mapping[str, Array],
         contact: Mapping[str, Array],
     ) -> None:
-        """Take some rows."""
+        """Record rows."""
 
     def event(self, event: EventRecord) -> None:
-        """Take an event."""
+        """Record an event."""
 
     def singular_configuration(self, t: float) -> None:
-        """Take the time at which a singular pose was passed."""
+        """Record the time of a passage through a singular configuration [s]."""
 
     def close(self, info: Mapping[str, Any] | None = None) -> None:
-        """End, with what is known about the motion by then."""
+        """Finish the recording, with final information."""
 
 
 class LogBuffer:
-    """Where a simulation puts its rows while it runs: arrays that grow, and recorders that write them to disk.
+    """Buffer of the rows of a running simulation, in memory and in recorders that write them to disk.
 
     Example::
 
         buffer = LogBuffer(model, recorders=[recorder], info={"integrator": "rkf45", "step": 1e-3})
-        buffer.append(t, q, v, a, tau, external={"hand": w})     # some rows, or one
-        log = buffer.log()                                       # any time; later rows do not change it
+        buffer.append(t, q, v, a, tau, external={"hand": w})     # rows, or one row
+        log = buffer.log()                                       # later rows do not change it
     """
 
     def __init__(
@@ -340,13 +353,12 @@ class LogBuffer:
         info: Mapping[str, Any] | None = None,
         dynamics: Dynamics | None = None,
     ) -> None:
-        """Begin without rows.
+        """Initialize an empty buffer.
 
         Args:
             model: the robot.
-            recorders: get all rows and events, too.
-            keep: whether rows are kept in memory. Without it, only the first and the last one are, so that a recording
-                may take hours.
+            recorders: receivers of all rows and events.
+            keep: whether all rows are kept in memory; if False, only the first and the last row, for long recordings.
             contact_frames: see `Log`.
             info: see `Log`.
             dynamics: see `Log`.
@@ -366,7 +378,7 @@ class LogBuffer:
         self._rows = 0
 
     def __len__(self) -> int:
-        """How many rows were appended."""
+        """Number of rows that were appended."""
         return self._rows
 
     def append(
@@ -379,16 +391,16 @@ class LogBuffer:
         external: Wrenches | None = None,
         contact: Wrenches | None = None,
     ) -> None:
-        """Add rows; the arrays are copied. A link or contact that is left out has no wrench in these rows.
+        """Append rows; the arrays are copied. The wrench of an omitted link or contact is zero.
 
         Args:
-            t: times, (n,), or one time with all other arrays one row.
-            q: positions, (n, nq).
+            t: times, (n,), or one time with all other arrays as one row.
+            q: configurations, (n, nq).
             v: velocities, (n, nv).
             a: accelerations, (n, nv).
-            tau: joint efforts, (n, nv).
-            external: by link, external wrenches as in `Log`, (n, 6).
-            contact: by contact, contact wrenches as in `Log`, (n, 6).
+            tau: joint torques, (n, nv).
+            external: external wrenches by link as in `Log`, (n, 6).
+            contact: contact wrenches by contact as in `Log`, (n, 6).
         """
         times = np.atleast_1d(np.asarray(t, dtype=np.float64))
         if not len(times):
@@ -410,23 +422,23 @@ class LogBuffer:
             elif not self.keep and len(rows) > 1:
                 rows = rows[[0, -1]]
             table.append(rows)
-        for recorder in self.recorders:  # last, because one whose disk is full ends the run
+        for recorder in self.recorders:  # last, because a full disk ends the run
             recorder.append(times, own["q"], own["v"], own["a"], own["tau"], forces, touches)
 
     def event(self, event: EventRecord) -> None:
-        """Add an event."""
+        """Append an event."""
         self.events.append(event)
         for recorder in self.recorders:
             recorder.event(event)
 
     def singular_configuration(self, t: float) -> None:
-        """Add the time at which a singular pose was passed [s]."""
+        """Append the time of a passage through a singular configuration [s]."""
         self.singular.append(float(t))
         for recorder in self.recorders:
             recorder.singular_configuration(t)
 
     def log(self, **info: Any) -> Log:
-        """The log of all rows until now, with more to say about how it was made."""
+        """Return the log of all rows so far, with additional information."""
         return Log(
             self.model,
             self._t.rows()[:, 0],
@@ -447,10 +459,15 @@ def _as_rows(x: ArrayLike) -> Array:
 
 
 class GrowableTable:
-    """A 2-D array that grows by a factor when it is full, so that a row costs the same however many there are."""
+    """Two-dimensional array whose capacity grows geometrically, so that the cost of a row is constant."""
 
     def __init__(self, width: int, zeros: int = 0) -> None:
-        """Args: columns, and how many rows of zeros to begin with."""
+        """Initialize the table.
+
+        Args:
+            width: number of columns.
+            zeros: number of initial rows of zeros.
+        """
         self._array = np.zeros((max(zeros, 16), width))
         self._count = zeros
 
@@ -458,10 +475,10 @@ class GrowableTable:
         return self._count
 
     def append(self, rows: Array) -> None:
-        """Copy rows to the end."""
+        """Append rows as a copy."""
         count = self._count + len(rows)
         if count > len(self._array):
-            # Rows handed out stay as they are: views of the old array.
+            # arrays that were returned before are views of the old array
             larger = np.empty((max(count, len(self._array) * 3 // 2), self._array.shape[1]))
             larger[: self._count] = self._array[: self._count]
             self._array = larger
@@ -469,10 +486,10 @@ class GrowableTable:
         self._count = count
 
     def cut(self, count: int) -> None:
-        """Forget all rows but the first ones; what was handed out stays as it is."""
+        """Keep only the first rows; arrays that were returned before do not change."""
         self._array = self._array[:count].copy() if count < self._count else self._array
         self._count = min(count, self._count)
 
     def rows(self) -> Array:
-        """All rows, without a copy."""
+        """Return all rows without a copy."""
         return self._array[: self._count]

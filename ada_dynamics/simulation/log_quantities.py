@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities derived from the rows of a log on demand: energy, wrenches, gaps, momentum."""
+"""Quantities derived from the rows of a log: energy, wrenches, constraint violation, momentum."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from ada_dynamics.model.model import Model
 
 
-ROWS_AT_ONCE = 16384  # of one batch call: enough for full speed, few enough for any memory
-SAME_MOTION = 1e-4  # of accelerations; those beside singular poses have few digits
+ROWS_AT_ONCE = 16384  # rows of one batch call
+SAME_MOTION = 1e-4  # relative tolerance of accelerations, which lose digits near singular configurations
 
 
 class LogQuantities:
-    """Quantities of the rows of a log, kept once worked out."""
+    """Quantities of the rows of a log, cached on first access."""
 
     model: Model
     t: Array
@@ -43,7 +43,7 @@ class LogQuantities:
 
     @cached_property
     def dynamics(self) -> Dynamics:
-        """The dynamics for the quantities: the simulation's, or one made here."""
+        """Dynamics that compute the quantities: those of the simulation, or new ones."""
         if self._given_dynamics is not None:
             return self._given_dynamics
         from ada_dynamics.dynamics import Dynamics
@@ -52,7 +52,7 @@ class LogQuantities:
 
     @cached_property
     def energy(self) -> Energy:
-        """Kinetic energy (with rotors) and potential energy (zero at the world's origin), (N,) each [J]."""
+        """Kinetic energy (with rotors) and potential energy (zero at the origin of the world), (N,) each [J]."""
         from ada_dynamics.dynamics.motion_queries import Energy
 
         both = self._in_parts(lambda rows: np.column_stack(self.dynamics.energy(self.q[rows], self.v[rows])), 2)
@@ -60,18 +60,19 @@ class LogQuantities:
 
     @property
     def total_energy(self) -> Array:
-        """Kinetic and potential energy together, (N,) [J]."""
+        """Sum of kinetic and potential energy, (N,) [J]."""
         return np.asarray(self.energy.kinetic + self.energy.potential, dtype=np.float64)
 
     @cached_property
     def balance(self) -> PowerBalance:
-        """Where the energy came from and went to; see `analysis.power`. Efforts that nobody gave count as none.
+        """Power balance, see `analysis.power`. Unknown torques count as zero.
 
-        Work is nan, with an UnknownWorkWarning, from where on the rows do not show it: they need every step of the
+        Work is NaN, with an UnknownWorkWarning, after the first row that does not determine it: the rows need every
+        step of the
         simulation and every call of its controller (log_every=1, a control_period that is a multiple of the step).
 
         Raises:
-            InputError: some rows have efforts and others do not, or it is not known where contacts are.
+            InputError: some rows have torques and others do not, or the contact frames are unknown.
         """
         from ada_dynamics.analysis.power import power_balance
 
@@ -79,50 +80,53 @@ class LogQuantities:
 
     @property
     def energy_drift(self) -> float:
-        """Gain or loss of energy that no power explains: an error of the simulation, as a share of what moved.
+        """Energy error of the simulation, as a fraction of the exchanged energy.
 
-        The largest residual of `balance`, by the largest kinetic energy, change of the potential one, or work of
-        motors, external wrenches, contacts, stops, or of damping and friction. What these do is no drift. Nan, with an
-        UnknownWorkWarning, where the rows do not show what these do (see `balance`).
+        It is the largest residual of `balance`, relative to the largest of the kinetic energy, the change of the
+        potential
+        energy, and the work of motors, external wrenches, contacts, joint stops, damping and friction. NaN, with an
+        UnknownWorkWarning, if the rows do not determine the work (see `balance`).
         """
         return self.balance.worst
 
     @cached_property
     def com(self) -> Array:
-        """Centre of mass of all bodies that can move, in the world, (N, 3) [m]."""
+        """Centre of mass of all movable bodies in the world, (N, 3) [m]."""
         return self._in_parts(lambda rows: self.dynamics.com(self.q[rows]), 3)
 
     @cached_property
     def momentum(self) -> Array:
-        """Centroidal momentum [linear, angular] in the world's axes, (N, 6) [kg m/s, kg m²/s]."""
+        """Centroidal momentum [linear, angular] in world axes, (N, 6) [kg m/s, kg m²/s]."""
         return self._in_parts(lambda rows: self.dynamics.momentum(self.q[rows], self.v[rows]), 6)
 
     @cached_property
     def loop_gap(self) -> Array:
-        """Largest gap of all loops, (N,) [m, rad]; zero without loops."""
-        return self._in_parts(lambda rows: self.dynamics.constraints.closure_error(self.q[rows])[:, None], 1)[:, 0]
+        """Closure error, the largest constraint violation of all loops, (N,) [m, rad]; zero without loops."""
+        return self._in_parts(lambda rows: self.dynamics.closure_error(self.q[rows])[:, None], 1)[:, 0]
 
     @property
     def wrenches(self) -> dict[str, Array]:
-        """By joint, tree joints and loop joints, the wrench [f, n] that it puts on its child, (N, 6).
+        """Wrench [f, n] of each tree and loop joint on its child, (N, 6).
 
-        Axes as in `Dynamics.joint_wrenches`; external and contact wrenches are taken into account. Without loops they
-        follow from the accelerations, whatever acted in the joints; loops need the efforts, too.
+        Axes are those of `Dynamics.joint_wrenches`; external and contact wrenches are included. Without loops the
+        wrenches follow
+        from the accelerations alone; with loops the torques are needed.
 
         Raises:
-            InputError: the log has neither accelerations nor efforts, does not say where its contacts are, or more than
-                its efforts acted in the joints of a mechanism with loops.
+            InputError: the log has neither accelerations nor torques, its contact frames are unknown, or unlogged
+                torques acted
+                in the joints of a mechanism with loops.
         """
         return self._wrenches_and_flags[0]
 
     @property
     def wrenches_unique(self) -> UniqueComponents:
-        """By joint, which of the six components follow from the motion alone, in all rows (see `JointWrenches`)."""
+        """Flags by joint of the six components that are uniquely determined in all rows, see `JointWrenches`."""
         return self._wrenches_and_flags[1]
 
     @cached_property
     def applied(self) -> dict[str, Array]:
-        """By link, external and contact wrenches together, [f, n] at the link's origin in its axes, (N, 6)."""
+        """External and contact wrenches by link, [f, n] at the origin of the link in its axes, (N, 6)."""
         if not self.contact_wrenches:
             return self.external
         return link_wrenches(self, self._parts())
@@ -134,7 +138,7 @@ class LogQuantities:
         flags: UniqueComponents = {}
         for rows in self._parts():
             wrenches = {link: wrench[rows] for link, wrench in applied.items()} or None
-            with warnings.catch_warnings():  # `singular` has the times; `wrenches_unique` what is lost by it
+            with warnings.catch_warnings():  # `singular` and `wrenches_unique` contain this information
                 warnings.simplefilter("ignore", SingularConfigurationWarning)
                 efforts = self._all_efforts(rows, wrenches)
                 part = self.dynamics.joint_wrenches(self.q[rows], self.v[rows], efforts, wrenches)
@@ -144,31 +148,30 @@ class LogQuantities:
         return found, flags
 
     def _all_efforts(self, rows: slice, wrenches: dict[str, Array] | None) -> Array:
-        """Efforts that give the accelerations of the log: those of the motors, and of stops, friction and the like."""
+        """Return the torques that produce the logged accelerations: of motors, joint stops, friction and others."""
         q, v, a, tau = self.q[rows], self.v[rows], self.a[rows], self.tau[rows]
         has_accelerations = bool(np.isfinite(a).all())
         if has_accelerations and not self.model.loops:
             return self.dynamics.inverse(q, v, a, wrenches)
         if not np.isfinite(tau).all():
-            raise InputError("the log has no joint efforts (tau) in some rows; wrenches at joints need them.")
+            raise InputError("the log has no joint torques (tau) in some rows, which joint wrenches need.", field="tau")
         if has_accelerations:
             off = np.max(np.abs(self.dynamics.forward(q, v, tau, wrenches) - a), axis=1, initial=0.0)
             wrong = np.flatnonzero(off > SAME_MOTION * (1.0 + np.max(np.abs(a), axis=1, initial=0.0)))
             if len(wrong):
                 raise InputError(
-                    f"at t = {self.t[rows][wrong[0]]:g} s more than the logged efforts acted in the joints (stops, "
-                    "friction, a continuous controller), so how the loops shared it is not known; take rows without "
-                    "it, log[i:j].wrenches."
+                    f"at t = {self.t[rows][wrong[0]]:g} s unlogged torques acted in the joints (joint stops, friction, "
+                    "a continuous controller), so the constraint forces are unknown; use other rows, log[i:j].wrenches."
                 )
         return tau
 
     # --- in parts -----------------------------------------------------------------------------------------------
     def _parts(self) -> Iterator[slice]:
-        for first in range(0, max(len(self.t), 1), ROWS_AT_ONCE):  # without rows one part, which has none
+        for first in range(0, max(len(self.t), 1), ROWS_AT_ONCE):
             yield slice(first, min(first + ROWS_AT_ONCE, len(self.t)))
 
     def _in_parts(self, compute: Callable[[slice], Any], width: int) -> Array:
-        """Rows of a result, worked out part by part so that memory does not grow with temporary arrays."""
+        """Compute a result in blocks of rows, which bounds the memory of temporary arrays."""
         result = np.empty((len(self.t), width))
         for rows in self._parts():
             result[rows] = compute(rows)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CDR, the encoding of ROS 2 messages: little-endian numbers, aligned to their size behind a header of four bytes.
+"""CDR, the encoding of ROS 2 messages: little-endian numbers, aligned to their size after a header of four bytes.
 
-OMG DDSI-RTPS, 10: "CDR_LE". Messages whose strings and lengths stay the same are laid out once, with slots for their
-numbers; many of them are then filled at once.
+OMG DDSI-RTPS, 10: "CDR_LE". The layout of a message with constant strings and lengths is computed once, with slots for
+its numbers; many messages are then filled together.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _DOUBLE = 8
 
 
 class Slot(NamedTuple):
-    """Where numbers belong in a message."""
+    """Position of numbers in a message."""
 
     name: str
     offset: int
-    size: int  # how many numbers
+    size: int  # number of floating-point numbers
 
 
 class Layout:
-    """A message being laid out."""
+    """Layout of a message."""
 
     def __init__(self) -> None:
-        """Begin with the header."""
+        """Initialize the layout with the header."""
         self._bytes = bytearray(HEADER)
         self._slots: list[Slot] = []
         self._stamps: list[int] = []
@@ -42,70 +42,76 @@ class Layout:
         self._bytes += bytes(-(len(self._bytes) - len(HEADER)) % size)
 
     def uint32(self, value: int) -> None:
-        """A number that stays the same."""
+        """Append a constant number."""
         self._align(4)
         self._bytes += struct.pack("<I", value)
 
     def string(self, text: str) -> None:
-        """A text that stays the same, ended by a zero that counts."""
+        """Append a constant string with its terminating zero."""
         raw = text.encode() + b"\x00"
         self.uint32(len(raw))
         self._bytes += raw
 
     def strings(self, texts: Sequence[str]) -> None:
-        """A sequence of texts."""
+        """Append a sequence of strings."""
         self.uint32(len(texts))
         for text in texts:
             self.string(text)
 
     def doubles(self, slot: str, count: int) -> None:
-        """Room for numbers of a message with a fixed number of them."""
+        """Append a slot for a fixed number of floating-point numbers."""
         self._align(_DOUBLE)
         self._slots.append(Slot(slot, len(self._bytes), count))
         self._bytes += bytes(_DOUBLE * count)
 
     def double_sequence(self, slot: str, count: int) -> None:
-        """Room for a sequence of numbers; an empty one has no elements that would need alignment."""
+        """Append a slot for a sequence of floating-point numbers; an empty sequence is not aligned."""
         self.uint32(count)
         if count:
             self.doubles(slot, count)
 
     def time(self) -> None:
-        """builtin_interfaces/Time: room for seconds and nanoseconds."""
+        """Append a slot for builtin_interfaces/Time: seconds and nanoseconds."""
         self._align(4)
         self._stamps.append(len(self._bytes))
         self._bytes += bytes(8)
 
     def header(self, frame: str) -> None:
-        """std_msgs/Header: room for the time, and a frame."""
+        """Append std_msgs/Header: a slot for the time, and a frame."""
         self.time()
         self.string(frame)
 
     def fixed(self) -> Message:
-        """The message, ready to be filled."""
+        """Return the message with this layout."""
         return Message(bytes(self._bytes), self._slots, self._stamps)
 
 
 class Message:
-    """A message with slots for its numbers and times."""
+    """A message with slots for numbers and times."""
 
     def __init__(self, raw: bytes, slots: Sequence[Slot], stamps: Sequence[int]) -> None:
-        """Args are those of a `Layout`."""
+        """Initialize the message from a `Layout`.
+
+        Args:
+            raw: bytes of the message.
+            slots: slots of numbers.
+            stamps: positions of times.
+        """
         self._raw = np.frombuffer(raw, dtype=np.uint8)
         self._slots = list(slots)
         self._stamps = list(stamps)
-        # Behind the header everything is aligned to its size: places there are whole numbers of words or doubles.
+        # After the header, values are aligned to their size, so positions are multiples of words or doubles.
         self._words = np.array([[(at - len(HEADER)) // 4 + i for i in (0, 1)] for at in self._stamps], dtype=np.intp)
         places = [range((at - len(HEADER)) // _DOUBLE, (at - len(HEADER)) // _DOUBLE + n) for _, at, n in self._slots]
         self._doubles = np.array([place for some in places for place in some], dtype=np.intp)
         self._end = len(HEADER) + (len(raw) - len(HEADER)) // _DOUBLE * _DOUBLE
 
     def fill_one(self, time: int, numbers: Array) -> bytes:
-        """One message, faster than by `fill`.
+        """Return one message; faster than `fill`.
 
         Args:
-            time: of the message [ns].
-            numbers: of all slots, one behind the other in the order of the layout.
+            time: time of the message [ns].
+            numbers: numbers of all slots, concatenated.
         """
         raw = self._raw.copy()
         if self._stamps:
@@ -116,11 +122,11 @@ class Message:
         return raw.tobytes()
 
     def fill(self, times: Sequence[int] | NDArray[np.int64], values: dict[str, Array]) -> list[bytes]:
-        """Many messages.
+        """Return many messages.
 
         Args:
-            times: of the messages [ns].
-            values: numbers by slot, a row per message.
+            times: times of the messages [ns].
+            values: numbers by slot, one row per message.
         """
         ns = np.asarray(times, dtype=np.int64)
         rows = np.tile(self._raw, (len(ns), 1))
@@ -134,17 +140,17 @@ class Message:
 
 
 def text_message(text: str) -> bytes:
-    """std_msgs/String."""
+    """Return a std_msgs/String."""
     layout = Layout()
     layout.string(text)
     return bytes(layout._bytes)
 
 
 def table_message(table: Array) -> bytes:
-    """std_msgs/Float64MultiArray of a table, row by row."""
+    """Return a std_msgs/Float64MultiArray of a table, row by row."""
     rows, columns = table.shape
     layout = Layout()
-    layout.uint32(2)  # dimensions, each with the numbers in it and in all that is below
+    layout.uint32(2)  # dimensions, each with its size and stride
     for label, size, stride in (("rows", rows, rows * columns), ("columns", columns, columns)):
         layout.string(label)
         layout.uint32(size)
@@ -156,41 +162,41 @@ def table_message(table: Array) -> bytes:
 
 
 class Reader:
-    """Reads what this module writes.
+    """Reader of the messages that this module writes.
 
     Raises:
-        ValueError: the bytes end too early, or are no such message.
+        ValueError: the message is truncated or has another format.
     """
 
     def __init__(self, raw: bytes) -> None:
-        """Args: a whole message."""
+        """Initialize the reader with a whole message."""
         if raw[:4] != HEADER:
-            raise ValueError(f"a message begins with {raw[:4].hex()}, which is no little-endian CDR")
+            raise ValueError(f"a message starts with {raw[:4].hex()}, which is not little-endian CDR")
         self._raw = raw
         self._at = len(HEADER)
 
     def _take(self, size: int, alignment: int) -> int:
         start = self._at + -(self._at - len(HEADER)) % alignment
         if start + size > len(self._raw):
-            raise ValueError(f"a message of {len(self._raw)} bytes ends too early")
+            raise ValueError(f"a message of {len(self._raw)} bytes is truncated")
         self._at = start + size
         return start
 
     def uint32(self) -> int:
-        """A number."""
+        """Read a number."""
         value: int = struct.unpack_from("<I", self._raw, self._take(4, 4))[0]
         return value
 
     def string(self) -> str:
-        """A text."""
+        """Read a string."""
         size = self.uint32()
         start = self._take(size, 1)
         return self._raw[start : start + size - 1].decode()
 
     def table(self) -> Array:
-        """A Float64MultiArray of two dimensions."""
+        """Read a Float64MultiArray with two dimensions."""
         if self.uint32() != 2:
-            raise ValueError("a table of states has other than two dimensions")
+            raise ValueError("a table of states does not have two dimensions")
         shape = []
         for _ in range(2):
             self.string()

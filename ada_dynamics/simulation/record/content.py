@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The content of a file beside its rows, as text: model, columns, places of contacts, origin of the motion, events."""
+"""Metadata of a log file, as text: model, columns, contact frames, settings of the simulation, events."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ada_dynamics.output_files import to_json
 from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
 from ada_dynamics.simulation.record import model_text
 
-FORMAT = "1"  # of what is written here; another one is refused
+FORMAT = "1"  # version of the format; other versions are rejected
 WRENCH = 6
 
 
 @dataclass(frozen=True)
 class Content:
-    """All that is known before the first row.
+    """Metadata that are known before the first row.
 
     Attributes:
         model: the robot.
-        external: links that have external wrenches, in the order of the columns.
-        contacts: contacts, likewise.
-        contact_frames: where they are.
-        info: how the motion is made.
+        external: links with external wrenches, in the order of the columns.
+        contacts: contacts, in the order of the columns.
+        contact_frames: frames of the contacts.
+        info: settings of the simulation.
     """
 
     model: Model
@@ -43,31 +43,31 @@ class Content:
     # --- columns of a row: t, q, v, a, tau, wrenches ---------------------------------------------------------------
     @cached_property
     def widths(self) -> list[int]:
-        """Columns of t, q, v, a, tau, and of each wrench."""
+        """Number of columns of t, q, v, a, tau, and of each wrench."""
         return [1, self.model.nq, *3 * [self.model.nv], *[WRENCH] * (len(self.external) + len(self.contacts))]
 
     @cached_property
     def width(self) -> int:
-        """Columns of a row."""
+        """Number of columns."""
         return sum(self.widths)
 
     @cached_property
     def columns(self) -> list[slice]:
-        """Where they are."""
+        """Columns of each part."""
         ends = np.cumsum(self.widths).tolist()
         return [slice(end - width, end) for end, width in zip(ends, self.widths, strict=True)]
 
     def split(self, table: Array) -> list[Array]:
-        """The columns of each part."""
+        """Return the columns of each part of a table."""
         return [table[:, columns] for columns in self.columns]
 
     def with_wrenches(self, external: Sequence[str], contacts: Sequence[str]) -> Content:
-        """The same with more columns."""
+        """Return a copy with additional columns."""
         return replace(self, external=(*self.external, *external), contacts=(*self.contacts, *contacts))
 
     # --- as text ----------------------------------------------------------------------------------------------------
     def texts(self) -> dict[str, str]:
-        """All of it as text, by key."""
+        """Return the metadata as texts by key."""
         frames = {name: [frame.link, list(frame.xyz), frame.other] for name, frame in self.contact_frames.items()}
         return {
             "format": FORMAT,
@@ -81,10 +81,10 @@ class Content:
 
     @classmethod
     def of_texts(cls, texts: Mapping[str, str]) -> Content:
-        """The content of texts.
+        """Return the metadata from texts.
 
         Raises:
-            ValueError: something is missing or unusable.
+            ValueError: a text is missing or invalid.
         """
         missing = [
             key for key in ("format", "model", "external", "contacts", "contact_frames", "info") if key not in texts
@@ -107,17 +107,17 @@ class Content:
 
 
 def content_of(log: Log) -> Content:
-    """The content of a log beside its rows."""
+    """Return the metadata of a log."""
     info = {key: value for key, value in log.info.items() if key != "complete"}
     return Content(log.model, tuple(log.external), tuple(log.contact_wrenches), log.contact_frames, info)
 
 
 def event_text(event: EventRecord) -> str:
-    """An event as JSON."""
+    """Return an event as JSON."""
     return to_json({"event": event.name, "t": event.t, "q": event.q, "v": event.v})
 
 
 def event_of(content: Mapping[str, Any]) -> EventRecord:
-    """The event of what was read."""
+    """Return the event from JSON."""
     q, v = (np.array(content[key], dtype=np.float64) for key in ("q", "v"))
     return EventRecord(float(content["t"]), str(content["event"]), q, v)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs as tables of text: a line of names with units, then a line per row; numbers have all their digits."""
+"""Logs as tables of text: a header of names with units, then one line per row with all digits."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ _WRENCH = (("fx", "N"), ("fy", "N"), ("fz", "N"), ("nx", "N m"), ("ny", "N m"), 
 
 
 def write_csv(log: Log, path: Path) -> Path:
-    """Write a log; a file of that name is replaced in one step.
+    """Write a log; an existing file is replaced atomically.
 
-    Columns: t, q, v, a, tau, wrenches of links and contacts, kinetic and potential energy, and with loops their gap.
+    Columns: t, q, v, a, tau, wrenches of links and contacts, kinetic and potential energy, and the closure error of
+    loops.
     """
     with atomic_write(path, RecordingError) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerow(header(log))
@@ -35,7 +36,7 @@ def write_csv(log: Log, path: Path) -> Path:
 
 
 def header(log: Log) -> list[str]:
-    """Names and units of the columns."""
+    """Return names and units of the columns."""
     model = log.model
     names = ["t [s]"]
     names += _joint_columns(model, "q", lambda joint: joint.coordinates, lambda unit: unit)

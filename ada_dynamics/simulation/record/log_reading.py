@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From an MCAP file to a log, whether the file has an end or not."""
+"""Readers of log files, complete or cut short."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def read_log(path: Path) -> Log:
         return read_mcap(path)
     what = "is empty" if not beginning else "is neither an .npz nor an .mcap file"
     hint = " A .csv file has no model: read it with numpy.loadtxt." if path.suffix.lower() == ".csv" else ""
-    raise RecordingError(f"{path} {what}; Log.load reads what Log.save, Log.to_mcap and recordings wrote.{hint}")
+    raise RecordingError(f"{path} {what}; Log.load reads files of Log.save, Log.to_mcap and recordings.{hint}")
 
 
 def first_bytes(path: Path) -> bytes:
-    """As many as tell the kind of a file.
+    """Return the first bytes of a file, which determine its format.
 
     Raises:
         RecordingError: the file cannot be read.
@@ -61,16 +61,17 @@ def first_bytes(path: Path) -> bytes:
 
 
 class _UnusableError(AdaError):
-    """The file's description of itself cannot be used."""
+    """The metadata of the file are invalid."""
 
 
 def read_mcap(path: Path) -> Log:
     """Read a log.
 
-    A file without its end gives what is in it, with a RecordingCutShortWarning and `info["complete"]` False.
+    A file without an end is read as far as it is complete, with a RecordingCutShortWarning and `info["complete"]`
+    False.
 
     Raises:
-        RecordingError: the file is no recording of this library, or cannot be read.
+        RecordingError: the file is not a recording of this library, or cannot be read.
     """
     reading = _Reading()
     try:
@@ -80,10 +81,10 @@ def read_mcap(path: Path) -> Log:
     except OSError as failure:
         raise RecordingError(f"{path} cannot be read: {failure.strerror or failure}.") from None
     except _UnusableError as failure:
-        raise RecordingError(f"{path} holds a recording that cannot be used: {failure}.") from None
+        raise RecordingError(f"{path} contains an invalid recording: {failure}.") from None
     if reading.buffer is None:
         raise RecordingError(
-            f"{path} is an MCAP file, but no recording of this library: it has no metadata {METADATA!r}"
+            f"{path} is an MCAP file, but not a recording of this library: it has no metadata {METADATA!r}"
             + (f" ({problem})." if problem else ".")
         )
     if not problem and reading.ending is None:
@@ -91,23 +92,23 @@ def read_mcap(path: Path) -> Log:
     ending = reading.ending or {}
     log = reading.buffer.log(**{**ending, "complete": not problem and bool(ending.get("complete", True))})
     if problem:
-        rows = f"{len(log)} rows up to t = {log.t[-1]:g} s are" if len(log) else "no row is"
-        message = f"{path} was cut short ({problem}); {rows} in it."
+        rows = f"{len(log)} rows up to t = {log.t[-1]:g} s" if len(log) else "no row"
+        message = f"{path} was cut short ({problem}); it contains {rows}."
         warnings.warn(message, RecordingCutShortWarning, stacklevel=4)
     return log
 
 
 class _Reading:
-    """Takes from records what a log needs; the rest is for viewers."""
+    """Collects the rows of a log from records; messages for viewers are ignored."""
 
     def __init__(self) -> None:
         self.buffer: LogBuffer | None = None
-        self.ending: dict[str, Any] | None = None  # what was known in the end
+        self.ending: dict[str, Any] | None = None  # final information
         self._content: Content | None = None
         self._topics: dict[int, str] = {}
 
     def take(self, opcode: int, _offset: int, data: bytes) -> None:
-        """One record of the file."""
+        """Process one record of the file."""
         if opcode == CHUNK:
             self.take_chunk(chunk_data(parsed("Chunk", data)))
         elif opcode == METADATA_RECORD:
@@ -115,7 +116,7 @@ class _Reading:
             self.take_metadata(record.name, record.metadata)
 
     def take_metadata(self, name: str, texts: Mapping[str, str]) -> None:
-        """The columns of the rows that follow, or the information written at the end."""
+        """Process the columns of the rows that follow, or the final information."""
         try:
             if name == METADATA_END:
                 self.ending = dict(json.loads(texts["info"]))
@@ -128,7 +129,7 @@ class _Reading:
             self.buffer = LogBuffer(content.model, contact_frames=content.contact_frames, info=content.info)
 
     def take_chunk(self, data: bytes) -> None:
-        """Read a chunk; all of it, or nothing where it is damaged."""
+        """Process a chunk, as a whole or not at all if it is damaged."""
         tables: list[Array] = []
         texts: list[dict[str, Any]] = []
         for channel, message in self._messages(data):
@@ -137,7 +138,7 @@ class _Reading:
             else:
                 texts.append(json.loads(cdr.Reader(message).string()))
         if self.buffer is None or self._content is None:
-            return  # another program's topics of these names
+            return  # topics of another program with these names
         for table in tables:
             self._append(self._content, self.buffer, table)
         for text in texts:
@@ -148,7 +149,7 @@ class _Reading:
 
     def _append(self, content: Content, buffer: LogBuffer, table: Array) -> None:
         if table.shape[1] != content.width:
-            raise _UnusableError(f"its rows have {table.shape[1]} columns; its metadata says {content.width}")
+            raise _UnusableError(f"its rows have {table.shape[1]} columns; its metadata declare {content.width}")
         t, q, v, a, tau, *wrenches = content.split(table)
         count = len(content.external)
         external = dict(zip(content.external, wrenches[:count], strict=True))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bytes of an MCAP file, from its beginning to its end: chunks of messages, and an index of them.
+"""Bytes of an MCAP file: chunks of messages and their index.
 
-Of the index there is an entry for each chunk, 80 bytes and 10 for each topic in it, until the file ends: in a day tens
-of megabytes. It waits in a file without a name, so that a long recording takes no more memory than a short one; the
-writer of the package mcap keeps it as objects, 0.6 kB for a chunk and 65 bytes for each topic in it.
+The index has an entry of 80 bytes per chunk, plus 10 bytes per topic in it, which is written at the end: tens of
+megabytes per day. It is stored in a temporary file, so that the memory of a recording does not grow; the writer of the
+package mcap keeps it as objects, 0.6 kB per chunk and 65 bytes per topic in it, and cannot end a chunk on request.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from typing import Any
 
 from ada_dynamics.simulation.record.mcap_records import MCAP_MAGIC, MESSAGE, MESSAGE_HEADER, RECORD_HEADER, mcap_module
 
-INDEX_IN_MEMORY = 2**16  # [byte]; a longer one is in a file
-PART = 2**20  # [byte] of it that are copied at once
+INDEX_IN_MEMORY = 2**16  # [byte], maximum size of the index in memory
+PART = 2**20  # [byte] of the index that are copied together
 _MESSAGE_INDEX = 0x07
-_CHANNEL = struct.Struct("<HI")  # of messages, and how many bytes say where they are
-_PLACE = struct.Struct("<QQ")  # time of a message, and where it begins in its chunk
+_CHANNEL = struct.Struct("<HI")  # channel, size of its entries
+_PLACE = struct.Struct("<QQ")  # time and offset of a message
 
 
 class Chunks:
-    """Messages that are added come out as chunks, and in the end as their index; the writer says where they lie."""
+    """Encoder of messages into chunks and their index."""
 
     def __init__(self, folder: Path) -> None:
-        """Begin without anything.
+        """Initialize the encoder.
 
         Args:
-            folder: where the index waits, on the disk that it will be written to.
+            folder: folder of the temporary index, on the disk of the recording.
         """
         self._compress = mcap_module("lz4.frame").compress
         self._schemas: list[bytes] = []
@@ -50,25 +50,25 @@ class Chunks:
 
     @staticmethod
     def beginning(profile: str, library: str) -> bytes:
-        """The first bytes of a file."""
+        """Return the first bytes of a file."""
         return MCAP_MAGIC + _record("Header", profile=profile, library=library)
 
     @staticmethod
     def short_end() -> bytes:
-        """The last ones of a file without an index: readers find its topics by reading it."""
+        """Return the last bytes of a file without an index, whose topics readers find by a scan."""
         footer = _record("Footer", summary_start=0, summary_offset_start=0, summary_crc=0)
         return _record("DataEnd", data_section_crc=0) + footer + MCAP_MAGIC
 
     # --- what is added ------------------------------------------------------------------------------------------
     def schema(self, name: str, encoding: str, text: str) -> int:
-        """A type of messages; its number."""
+        """Add a message type; return its number."""
         number = len(self._schemas) + 1
         self._schemas.append(_record("Schema", id=number, name=name, encoding=encoding, data=text.encode()))
         self._chunk += self._schemas[-1]
         return number
 
     def channel(self, topic: str, encoding: str, schema: int, about: Mapping[str, str]) -> int:
-        """A topic with messages of one type; its number."""
+        """Add a topic; return its number."""
         number = len(self._channels) + 1
         fields = {"topic": topic, "message_encoding": encoding, "schema_id": schema, "metadata": dict(about)}
         self._channels.append(_record("Channel", id=number, **fields))
@@ -76,7 +76,7 @@ class Chunks:
         return number
 
     def message(self, channel: int, received: int, published: int, raw: bytes) -> None:
-        """A message."""
+        """Add a message."""
         header = MESSAGE_HEADER.pack(channel, 0, received, published)
         place = _PLACE.pack(received, len(self._chunk))
         self._chunk += RECORD_HEADER.pack(MESSAGE, len(header) + len(raw)) + header
@@ -89,17 +89,17 @@ class Chunks:
         self._chunk_span = _widened(self._chunk_span, (received, received))
 
     def text(self, name: str, texts: Mapping[str, str]) -> None:
-        """Records between chunks."""
+        """Add metadata between chunks."""
         self._texts.append((name, _record("Metadata", name=name, metadata=dict(texts))))
 
     # --- what comes out -----------------------------------------------------------------------------------------
     @property
     def end_size(self) -> int:
-        """About how long the end would be [byte]."""
+        """Approximate size of the end of the file [byte]."""
         return self._index.tell() + sum(map(len, (*self._schemas, *self._channels, *self._said))) + 1000
 
     def take(self, at: int) -> Iterator[bytes]:
-        """All that was added, at once, as it must lie at a place of the file."""
+        """Return the encoded additions for a position in the file."""
         found = bytearray()
         for name, record in self._texts:
             self._said.append(_record("MetadataIndex", offset=at + len(found), length=len(record), name=name))
@@ -111,7 +111,7 @@ class Chunks:
         yield bytes(found)
 
     def _ended(self, span: tuple[int, int], at: int) -> bytes:
-        """The chunk with its messages' places; it has an entry in the index then."""
+        """Return a chunk with its message index, and add it to the index of chunks."""
         data = self._compress(self._chunk)
         times = {"message_start_time": span[0], "message_end_time": span[1]}
         packed = {"compression": "lz4", "uncompressed_size": len(self._chunk)}
@@ -129,7 +129,7 @@ class Chunks:
         return chunk + places
 
     def end(self, at: int) -> Iterator[bytes]:
-        """The end of the file, behind all chunks."""
+        """Return the end of the file, after all chunks."""
         first = _record("DataEnd", data_section_crc=0)
         yield first
         begin, place, crc, offsets = at + len(first), at + len(first), 0, b""
@@ -146,7 +146,7 @@ class Chunks:
         yield offsets + _record("Footer", **footer, summary_crc=crc) + MCAP_MAGIC
 
     def _summary(self) -> Iterator[tuple[int, Iterator[bytes]]]:
-        """Records of each kind, with its opcode."""
+        """Return the records of the summary by opcode."""
         opcode = mcap_module("mcap.opcode").Opcode
         first, last = self._span or (0, 0)
         statistics = _record(
@@ -168,12 +168,12 @@ class Chunks:
             yield kind, iter(parts)
 
     def close(self) -> None:
-        """Let go of the index."""
+        """Delete the temporary index."""
         self._index.close()
 
 
 def _record(kind: str, **fields: Any) -> bytes:
-    """A record, by its name in the package mcap."""
+    """Return a record of the package mcap by its name."""
     builder = mcap_module("mcap.data_stream").RecordBuilder()
     getattr(mcap_module("mcap.records"), kind)(**fields).write(builder)
     record: bytes = builder.end()

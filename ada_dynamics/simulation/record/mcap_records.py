@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of MCAP files, read one by one: many at once where the package mcap would make an object of each."""
+"""Records of MCAP files, parsed in blocks for speed, without an object per message."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.extras import how_to_install
 
 MCAP_MAGIC = b"\x89MCAP0\r\n"
-ENCODING = "ros2msg"  # of the definitions of types
+ENCODING = "ros2msg"  # encoding of type definitions
 SCHEMA, CHANNEL, MESSAGE, CHUNK, METADATA, DATA_END = 0x03, 0x04, 0x05, 0x06, 0x0C, 0x0F  # opcodes
 RECORD_HEADER = struct.Struct("<BQ")  # opcode and length, before each record
-MOST_IN_CHUNK = 128 * 1024 * 1024  # [byte] of a chunk; programs write up to some MB, or one large message
-PRIVATE = 0x80  # opcodes from here on are for whoever wants some
+MOST_IN_CHUNK = 128 * 1024 * 1024  # [byte], maximum size of a chunk; usual chunks have some MB, or one large message
+PRIVATE = 0x80  # first opcode for private use
 MESSAGE_HEADER = struct.Struct("<HIQQ")  # channel, sequence, time of log, time of publication
 
 
@@ -28,17 +28,17 @@ class CutShortError(Exception):
 
 
 class Whole:
-    """A file that gives all bytes asked for, or says that it ends: half a record must not be read."""
+    """A file that returns all requested bytes or raises an error."""
 
     def __init__(self, file: BinaryIO) -> None:
-        """Args: a file, open for reading."""
+        """Initialize with a file that is open for reading."""
         self._file = file
 
     def read(self, size: int = -1) -> bytes:
-        """All of them.
+        """Read bytes.
 
         Raises:
-            CutShortError: there are fewer.
+            CutShortError: the file has fewer bytes.
         """
         data = self._file.read(size)
         if len(data) < size:
@@ -47,43 +47,43 @@ class Whole:
 
 
 def chunk_data(chunk: Any) -> bytes:
-    """The records in a chunk, decompressed, their number of bytes and check sum compared.
+    """Return the decompressed records of a chunk after a check of their size and CRC.
 
     Raises:
-        ValueError: they are others, or too many.
+        ValueError: size or CRC are wrong, or the size exceeds the limit.
     """
     size: int = chunk.uncompressed_size
     if size > MOST_IN_CHUNK:
-        raise ValueError(f"a chunk says that it has {size} bytes; at most {MOST_IN_CHUNK} are read")
+        raise ValueError(f"a chunk declares {size} bytes; the limit is {MOST_IN_CHUNK}")
     data = _decompressed(chunk.compression, chunk.data, size + 1)
     if len(data) != size:
-        raise ValueError(f"a chunk has {len(data) if len(data) < size else 'more'} bytes; it says {size}")
+        raise ValueError(f"a chunk has {len(data) if len(data) < size else 'more'} bytes; it declares {size}")
     if chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc:
-        raise ValueError("the check sum of a chunk is another")
+        raise ValueError("the CRC of a chunk is wrong")
     return data
 
 
 def _decompressed(compression: str, data: bytes, most: int) -> bytes:
-    """As many bytes as there are, at most some: the packages' own `decompress` believe what the data say."""
+    """Decompress at most `most` bytes; the functions of the packages trust the size in the data."""
     if compression == "zstd":
         stream = mcap_module("zstandard").ZstdDecompressor().stream_reader(data)
         return bytes(stream.read(most))
     if compression == "lz4":
         return bytes(mcap_module("lz4.frame").LZ4FrameDecompressor().decompress(data, max_length=most))
     if compression:
-        raise ValueError(f"the compression {compression[:20]!r} is not read; zstd and lz4 are")
+        raise ValueError(f"the compression {compression[:20]!r} is not supported; zstd and lz4 are")
     return data
 
 
 def read_records(file: BinaryIO, take: Callable[[int, int, bytes], None]) -> str:
-    """Hand over the records of a file, chunks as they are, as far as they are whole and `take` can use them.
+    """Pass the complete records of a file to `take`, with chunks as one record.
 
     Args:
-        file: open for reading, behind its magic bytes.
-        take: gets opcode, offset and content of each.
+        file: file that is open for reading, after its magic bytes.
+        take: callback with opcode, offset and content of a record.
 
     Returns:
-        Why the file ends early; "" where it has its end.
+        Reason for which the file ends early; "" for a complete file.
     """
     whole, offset = Whole(file), file.tell()
     end = os.fstat(file.fileno()).st_size
@@ -92,46 +92,46 @@ def read_records(file: BinaryIO, take: Callable[[int, int, bytes], None]) -> str
             offset = file.tell()
             opcode, length = RECORD_HEADER.unpack(whole.read(RECORD_HEADER.size))
             if opcode == DATA_END:
-                return ""  # what follows is an index
+                return ""  # the index follows
             if not 0 < opcode < DATA_END and opcode < PRIVATE:
-                raise ValueError(f"a record of the unknown kind {opcode}")
+                raise ValueError(f"a record with the unknown opcode {opcode}")
             if length > end - file.tell():
-                raise CutShortError  # before memory is asked for
+                raise CutShortError  # before memory is allocated
             take(opcode, offset, whole.read(length))
     except CutShortError:
         return "it has no end: its recorder was killed, or the disk was full"
-    except (OSError, AdaError, MemoryError):  # the file is as it should be
+    except (OSError, AdaError, MemoryError):  # not caused by damage
         raise
-    except Exception as damage:  # of any kind: decompression, check sums, lengths
+    except Exception as damage:  # decompression, CRC, lengths and others
         return f"it is damaged from byte {offset} on: {type(damage).__name__}: {str(damage)[:120]}"
 
 
 def records_in(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Opcode, begin and end of each record.
+    """Return opcode, begin and end of each record.
 
     Raises:
-        ValueError: the last record is longer than the data.
+        ValueError: the last record is truncated.
     """
     at = 0
     while at < len(data):
         if at + RECORD_HEADER.size > len(data):
-            raise ValueError("a record ends too early")
+            raise ValueError("a record is truncated")
         opcode, length = RECORD_HEADER.unpack_from(data, at)
         at += RECORD_HEADER.size
         if at + length > len(data):
-            raise ValueError(f"a record of {length} bytes ends too early")
+            raise ValueError(f"a record of {length} bytes is truncated")
         yield opcode, at, at + length
         at += length
 
 
 def parsed(kind: str, data: bytes) -> Any:
-    """A record as the package mcap has it: "Schema", "Channel", "Chunk" or "Metadata"."""
+    """Parse a record of the package mcap: "Schema", "Channel", "Chunk" or "Metadata"."""
     stream = mcap_module("mcap.data_stream").ReadDataStream(io.BytesIO(data))
     return getattr(mcap_module("mcap.records"), kind).read(stream)
 
 
 def mcap_module(name: str) -> Any:
-    """A module of the package mcap.
+    """Import a module of the package mcap.
 
     Raises:
         InputError: the package is not installed.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes messages to an MCAP file that ROS 2 bags and viewers read.
+"""Writer of messages to MCAP files for ROS 2 bags and viewers.
 
-Each chunk goes to the operating system as a whole: a killed process leaves a file that ends with a whole chunk. When a
-chunk cannot be written, what there is of it is taken back and the file gets an end, so that it is a proper one.
+Each chunk is passed to the operating system as a whole: the file of a killed process ends with a complete chunk. If a
+chunk cannot be written, it is removed and the file is ended after the previous chunk.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from ada_dynamics.errors import InputError, RecordingError
 from ada_dynamics.simulation.record.mcap_chunks import Chunks
 from ada_dynamics.simulation.record.mcap_records import ENCODING
 
-RESERVE = 16 * 2**20  # [byte] of the disk that are left free: room for the end of the file, and for everybody else
+RESERVE = 16 * 2**20  # [byte], free space on the disk for the end of the file and for other programs
 
 
 class Topic(NamedTuple):
-    """A topic as a recording has it.
+    """A topic of a recording.
 
     Attributes:
-        name: fully qualified, such as /joint_states.
-        kind: type of its messages, such as sensor_msgs/msg/JointState.
-        definition: text of that type; empty where it is not known.
+        name: fully qualified name, such as /joint_states.
+        kind: message type, such as sensor_msgs/msg/JointState.
+        definition: text of the type definition; empty if unknown.
         offered_qos: see `offered_qos.to_text`.
-        type_hash: of the type, as ROS 2 knows it; may be empty.
+        type_hash: ROS 2 hash of the type; may be empty.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Topic(NamedTuple):
 
 
 class TopicWriter:
-    """A file that messages are added to, by one thread; topics are registered when they are first used.
+    """Writer of an MCAP file for one thread; topics are registered on first use.
 
     Example::
 
@@ -51,15 +51,15 @@ class TopicWriter:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False, reserve: int = RESERVE) -> None:
-        """Begin the file.
+        """Create the file.
 
         Args:
             path: the file.
-            overwrite: whether it may take the place of another one.
-            reserve: of the disk that is left free [byte].
+            overwrite: whether an existing file is replaced.
+            reserve: free space to leave on the disk [byte].
 
         Raises:
-            InputError: there is such a file already, or the package mcap is missing.
+            InputError: the file exists, or the package mcap is not installed.
             RecordingError: the file cannot be written.
         """
         self.path = Path(path)
@@ -89,17 +89,17 @@ class TopicWriter:
 
     @property
     def size(self) -> int:
-        """Of the file [byte]."""
+        """Size of the file [byte]."""
         return self._good
 
     def add(self, topic: Topic, received: int, published: int, raw: bytes) -> None:
-        """Add a message; `flush` writes it.
+        """Add a message, which `flush` writes.
 
         Args:
-            topic: that it came on.
-            received: when it came [ns].
-            published: when it was sent [ns].
-            raw: its bytes.
+            topic: topic of the message.
+            received: time of reception [ns].
+            published: time of publication [ns].
+            raw: bytes of the message.
 
         Raises:
             RecordingError: the file has failed before, or is closed.
@@ -112,7 +112,12 @@ class TopicWriter:
         self.messages += 1
 
     def metadata(self, name: str, texts: Mapping[str, str]) -> None:
-        """Say something about the messages that follow. Args: its name; the texts by theirs."""
+        """Add metadata about the messages that follow.
+
+        Args:
+            name: name of the metadata.
+            texts: texts by key.
+        """
         self._require_open()
         self._chunks.text(name, texts)
 
@@ -128,16 +133,16 @@ class TopicWriter:
         return channel
 
     def flush(self) -> None:
-        """Write all that was added, as a chunk.
+        """Write all additions as a chunk.
 
         Raises:
-            RecordingError: it cannot be written; the file has its end behind the chunks before.
+            RecordingError: the chunk cannot be written; the file is ended after the previous chunk.
         """
         self._require_open()
         self._append(self._chunks.take(self._good), self._reserve + self._chunks.end_size)
 
     def close(self) -> None:
-        """Write what is left, and the end of the file with its index."""
+        """Write the remaining additions, and the end of the file with its index."""
         if not self.is_open:
             return
         self.flush()
@@ -161,7 +166,7 @@ class TopicWriter:
             raise RecordingError(self.failure or f"the recording {self.path} is closed.")
 
     def _append(self, parts: Iterable[bytes], spare: int) -> None:
-        """Write bytes behind what there is, all or none of them, and leave some of the disk free."""
+        """Append all bytes or none, and leave free space on the disk."""
         size = 0
         try:
             for part in parts:
@@ -169,7 +174,7 @@ class TopicWriter:
                 if shutil.disk_usage(self.path.parent).free < needed:
                     raise OSError(f"the disk has less than {needed / 2**20:.0f} MiB left")
                 rest = memoryview(part)
-                while len(rest):  # a disk that is nearly full takes a part
+                while len(rest):  # a nearly full disk accepts a part
                     rest = rest[self._file.write(rest) or 0 :]
                 size += len(part)
         except OSError as problem:
@@ -178,11 +183,11 @@ class TopicWriter:
             self._good += size
 
     def _end_early(self, problem: OSError) -> None:
-        """Take back what there is of a chunk, and end the file behind the chunk before."""
+        """Remove an incomplete chunk, and end the file after the previous chunk."""
         self.is_open = False
         self.failure = (
-            f"the recording {self.path} cannot be written: {problem.strerror or problem}. What was written before "
-            "stays readable."
+            f"the recording {self.path} cannot be written: {problem.strerror or problem}. The part that was written "
+            "before is readable."
         )
         with suppress(OSError):
             self._file.truncate(self._good)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ROS 2 messages of a recording: their definitions, and how they are laid out."""
+"""ROS 2 messages of a recording: type definitions, layouts, and the joints of a sensor_msgs/JointState."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.record.cdr import Layout, Message
 
-JOINT_STATE_PARTS = ("position", "velocity", "effort")  # of sensor_msgs/JointState, beside names
+JOINT_STATE_PARTS = ("position", "velocity", "effort")  # fields of sensor_msgs/JointState
 
 _TIME = "int32 sec\nuint32 nanosec\n"
 _HEADER = "builtin_interfaces/Time stamp\nstring frame_id\n"
 _VECTOR3 = "float64 x\nfloat64 y\nfloat64 z\n"
-_BESIDE = {  # types that others are made of
+_BESIDE = {  # nested types
     "builtin_interfaces/Time": _TIME,
     "std_msgs/Header": _HEADER,
     "std_msgs/MultiArrayLayout": "std_msgs/MultiArrayDimension[] dim\nuint32 data_offset\n",
@@ -34,7 +34,7 @@ _BESIDE = {  # types that others are made of
 
 
 def _definition(own: str, *beside: str) -> str:
-    """Text of a definition with all that it needs, as ROS 2 bags have it."""
+    """Return a type definition with all nested types, in the format of ROS 2 bags."""
     parts = [own, *(f"{'=' * 80}\nMSG: {name}\n{_BESIDE[name]}" for name in beside)]
     return "".join(parts)
 
@@ -81,11 +81,11 @@ DEFINITIONS = MappingProxyType(
 
 
 def joint_state(names: Sequence[str], given: Sequence[bool] = (True, True, True)) -> Message:
-    """sensor_msgs/JointState with slots position, velocity and effort.
+    """sensor_msgs/JointState with the slots position, velocity and effort.
 
     Args:
-        names: of the joints.
-        given: which of the three have numbers.
+        names: names of the joints.
+        given: which of the three slots have numbers.
     """
     layout = Layout()
     layout.header("")
@@ -96,11 +96,11 @@ def joint_state(names: Sequence[str], given: Sequence[bool] = (True, True, True)
 
 
 def transforms(parents: str | Sequence[str], children: Sequence[str]) -> Message:
-    """tf2_msgs/TFMessage with a slot of x, y, z, qx, qy, qz, qw for each child.
+    """tf2_msgs/TFMessage with a slot of x, y, z, qx, qy, qz, qw per child.
 
     Args:
-        parents: frame of reference of all children, or one for each.
-        children: frames; no two of one name.
+        parents: parent frame of all children, or one per child.
+        children: child frames with distinct names.
     """
     layout = Layout()
     layout.uint32(len(children))
@@ -113,7 +113,7 @@ def transforms(parents: str | Sequence[str], children: Sequence[str]) -> Message
 
 
 def wrench(frame: str) -> Message:
-    """geometry_msgs/WrenchStamped with a slot wrench, [force, moment]."""
+    """geometry_msgs/WrenchStamped with the slot wrench, [force, moment]."""
     layout = Layout()
     layout.header(frame)
     layout.doubles("wrench", 6)
@@ -121,12 +121,12 @@ def wrench(frame: str) -> Message:
 
 
 def numbers(label: str, count: int) -> Message:
-    """std_msgs/Float64MultiArray of one dimension with a slot data."""
+    """std_msgs/Float64MultiArray with one dimension and the slot data."""
     return vectors({label: count})
 
 
 def vectors(sizes: Mapping[str, int]) -> Message:
-    """std_msgs/Float64MultiArray of vectors one behind the other, a dimension for each, with a slot data for all."""
+    """std_msgs/Float64MultiArray of concatenated vectors with one dimension each, and one slot data."""
     layout = Layout()
     layout.uint32(len(sizes))
     for label, size in sizes.items():
@@ -139,21 +139,21 @@ def vectors(sizes: Mapping[str, int]) -> Message:
 
 
 def clock() -> Message:
-    """rosgraph_msgs/Clock, which is its time alone."""
+    """rosgraph_msgs/Clock with its time."""
     layout = Layout()
     layout.time()
     return layout.fixed()
 
 
 def number() -> Message:
-    """std_msgs/Float64 with a slot data."""
+    """std_msgs/Float64 with the slot data."""
     layout = Layout()
     layout.doubles("data", 1)
     return layout.fixed()
 
 
 class JointNumbers(NamedTuple):
-    """Numbers by joint, in the order of `JointStates.names`; of one state, or a row for each of many."""
+    """Numbers of joints in the order of `JointStates.names`; of one state, or one row per state."""
 
     position: Array
     velocity: Array
@@ -161,15 +161,14 @@ class JointNumbers(NamedTuple):
 
 
 class JointStates:
-    """Joint states of a model.
+    """Joint states of a model: all joints with one coordinate, actuated, passive and mimic joints.
 
     Attributes:
-        names: joints with one position, in depth-first order; what turns or slides in several ways moves by transforms
-            alone.
+        names: names of these joints in depth-first order; joints with several coordinates appear in transforms only.
     """
 
     def __init__(self, model: Model) -> None:
-        """Args: the mechanism."""
+        """Initialize the joint states of a model."""
         bodies = [body for body in model.tree.bodies if body.joint.nq == body.joint.nv == 1]
         self.names = tuple(body.name for body in bodies)
         self._positions = np.array([body.q.start for body in bodies], dtype=np.intp)
@@ -177,14 +176,14 @@ class JointStates:
         self._mimics = [(i, body) for i, body in enumerate(bodies) if model.joints[body.name].mimic is not None]
 
     def numbers(self, q: Array, v: Array, tau: Array) -> JointNumbers:
-        """Joint states: the very numbers of the state, bit for bit.
+        """Return the joint states, with the exact numbers of the state.
 
-        The effort of a joint that mimics another is 0: the one that it follows has all of it.
+        The effort of a mimic joint is 0: the joint that it follows has the whole effort.
 
         Args:
-            q: positions, one state or a row for each of many.
-            v: velocities.
-            tau: efforts of the motors.
+            q: configuration, one state or one row per state.
+            v: velocity.
+            tau: joint torques.
         """
         position = q.take(self._positions, axis=-1)
         velocity = v.take(self._velocities, axis=-1)

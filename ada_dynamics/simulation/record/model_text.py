@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model as JSON text and back, bit for bit: a recording must not depend on files that may change or move.
+"""A model as JSON text, bit for bit, so that a recording does not depend on other files.
 
-No robot format would do: each of them leaves something out (joint types, loop types) or rounds (roll, pitch and yaw of
-an orientation).
+Robot formats are not suitable: each of them lacks joint or loop types, or rounds orientations (roll, pitch, yaw).
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _PARTS = {"limits": Limits, "mimic": Mimic, "turns": Turns, "visuals": Shape, "c
 
 
 def to_text(model: Model) -> str:
-    """All of a model."""
+    """Return the text of a model."""
     content = {
         "name": model.name,
         "root": model.root,
@@ -48,10 +47,10 @@ def to_text(model: Model) -> str:
 
 
 def from_text(text: str) -> Model:
-    """The model of a text.
+    """Return the model of a text.
 
     Raises:
-        ModelError: it is none.
+        ModelError: the text is not a model.
     """
     try:
         content = json.loads(text)
@@ -69,9 +68,9 @@ def from_text(text: str) -> Model:
             loops,
             content["actuated"],
         )
-        _ = model.tree  # built, so that what does not fit is noticed here
+        _ = model.tree  # raises errors of inconsistent models
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as problem:
-        raise ModelError(f"the model is unusable ({type(problem).__name__}: {problem})") from None
+        raise ModelError(f"the model is invalid ({type(problem).__name__}: {problem})") from None
     return model
 
 
@@ -79,12 +78,12 @@ def _check_names(links: list[Link], joints: list[Joint], loops: list[LoopJoint],
     names = {link.name for link in links}
     for joint in joints:
         if joint.kind not in JOINT_TYPES:
-            raise ValueError(f"joint {joint.name!r} is of the unknown type {joint.kind!r}")
+            raise ValueError(f"joint {joint.name!r} has the unknown type {joint.kind!r}")
         if joint.child not in names:
             raise ValueError(f"joint {joint.name!r} has no link {joint.child!r}")
     for loop in loops:
         if loop.kind not in LOOP_KINDS:
-            raise ValueError(f"loop {loop.name!r} is of the unknown type {loop.kind!r}")
+            raise ValueError(f"loop {loop.name!r} has the unknown type {loop.kind!r}")
     if root not in names:
         raise ValueError(f"there is no link {root!r}")
 

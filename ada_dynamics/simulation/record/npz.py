@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs as .npz files: arrays as they are, the rest as text; nothing in it is executed when read."""
+"""Logs as .npz files: arrays, and metadata as text; reading executes no code from the file."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from ada_dynamics.output_files import atomic_write, to_json
 from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.record.content import Content, content_of, event_of, event_text
 
-# What numpy, zipfile and json raise where the bytes of a file are wrong: heads of arrays are Python literals.
+# Errors of numpy, zipfile and json for a damaged file; headers of arrays are Python literals.
 DAMAGE = (
     *(ValueError, KeyError, TypeError, EOFError, AttributeError, SyntaxError, RecursionError, MemoryError),
     *(NotImplementedError, zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError),
 )
 _MOST_MEMBERS = 1000
-_ENCRYPTED = 0x1  # of a member's flags
-MOST_EXPANDED = 128 * 1024 * 1024  # [byte] of compressed members; a log's are not compressed
+_ENCRYPTED = 0x1  # flag of a member
+MOST_EXPANDED = 128 * 1024 * 1024  # [byte], maximum size of decompressed members; those of a log are not compressed
 _ROWS = ("t", "q", "v", "a", "tau")
 
 
 def write_npz(log: Log, path: Path) -> Path:
-    """Write a log; a file of that name is replaced in one step."""
+    """Write a log; an existing file is replaced atomically."""
     content = content_of(log)
     arrays = {name: getattr(log, name) for name in _ROWS}
     arrays["external_wrenches"] = _stacked(log.external, len(log))
@@ -52,11 +52,11 @@ def _stacked(wrenches: Mapping[str, Array], rows: int) -> Array:
 
 
 def read_arrays(path: Path) -> dict[str, Any]:
-    """All arrays of a file, if they are not larger than it or, compressed, not larger than what is kept for them.
+    """Return all arrays of a file after a check of their size against that of the file, or a limit if compressed.
 
     Raises:
         OSError: the file cannot be read.
-        DAMAGE: any of these: it is no such file.
+        DAMAGE: one of these errors if the file is damaged.
     """
     with zipfile.ZipFile(path) as archive:
         _check_members(archive.infolist(), path.stat().st_size)
@@ -65,25 +65,25 @@ def read_arrays(path: Path) -> dict[str, Any]:
 
 
 def _check_members(members: Sequence[zipfile.ZipInfo], size: int) -> None:
-    """Refuse members that are more than the file, before anything of them is read."""
+    """Reject members that exceed the size limit, before they are read."""
     if len(members) > _MOST_MEMBERS:
-        raise ValueError(f"it has {len(members)} members; at most {_MOST_MEMBERS} are read")
+        raise ValueError(f"it has {len(members)} members; the limit is {_MOST_MEMBERS}")
     if any(member.flag_bits & _ENCRYPTED for member in members):  # zipfile raises a RuntimeError only when it is read
         raise ValueError("a member of it is encrypted")
     expanded = sum(member.file_size for member in members)
     if expanded > max(size, MOST_EXPANDED):
-        raise ValueError(f"its members have {expanded} bytes, compressed; at most {MOST_EXPANDED} are read")
+        raise ValueError(f"its members have {expanded} bytes after decompression; the limit is {MOST_EXPANDED}")
 
 
 def text_in(array: Any) -> str:
-    """The text that an array without dimensions holds.
+    """Return the text of an array without dimensions.
 
     Raises:
-        ValueError: it holds none. numpy makes a text of any four bytes, and Python fails later on one that cannot be.
+        ValueError: the array is not a text; numpy accepts any four bytes as a character.
     """
     codes = np.frombuffer(array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
     if array.dtype.kind != "U" or array.ndim or np.max(codes, initial=0) > sys.maxunicode:
-        raise ValueError("an array that must be a text is none")
+        raise ValueError("an array is not a text")
     return str(array)
 
 
@@ -91,7 +91,7 @@ def read_npz(path: Path) -> Log:
     """Read a log.
 
     Raises:
-        RecordingError: the file is damaged, or is no log.
+        RecordingError: the file is damaged, or is not a log.
     """
     try:
         found = read_arrays(path)
@@ -111,8 +111,8 @@ def read_npz(path: Path) -> Log:
     except OSError as problem:
         raise RecordingError(f"{path} cannot be read: {problem.strerror or problem}.") from None
     except (*DAMAGE, InputError, ModelError) as problem:
-        said = str(problem)[:300]  # zipfile repeats what stands in place of a name
+        said = str(problem)[:300]  # zipfile repeats the name of a member
         reason = f"it has no {said}" if isinstance(problem, KeyError) else said or type(problem).__name__
         raise RecordingError(
-            f"{path} is no log that Log.save wrote, or is damaged: {reason}. Read other .npz files with numpy.load."
+            f"{path} was not written by Log.save, or is damaged: {reason}. Read other .npz files with numpy.load."
         ) from None

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows to an MCAP file while a simulation runs.
+"""Recorder of rows to an MCAP file during a simulation.
 
-Rows are collected and written as a chunk twice a second, or sooner where there are many of them, and handed to the
-operating system at once: a killed run loses the last chunk. States are in tables of many rows, exactly as they are;
-the messages for viewers, one by one, at a rate that they can use.
+Rows are written as a chunk twice a second, or when a chunk is full, and passed to the operating system immediately: a
+killed process loses at most the last chunk. States are stored in tables of many rows, exactly; messages for viewers
+one
+by one, at a lower rate.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ if TYPE_CHECKING:
 
 
 STATE, EVENTS, DESCRIPTION = "/ada/state", "/events", "/robot_description"
-METADATA, METADATA_END = "ada_dynamics", "ada_dynamics_end"  # before the first row, and behind the last one
+METADATA, METADATA_END = "ada_dynamics", "ada_dynamics_end"  # before the first row, and after the last row
 
-CHUNK_SECONDS = 0.5  # of wall time: what a killed run may lose
-CHUNK_BYTES = 2**19  # of rows, likewise
+CHUNK_SECONDS = 0.5  # [s], maximum wall time of a chunk
+CHUNK_BYTES = 2**19  # [byte], maximum size of the rows of a chunk
 RATE = 100.0  # [Hz]
 
 
 class McapRecorder:
-    """Writes a recording for Foxglove, PlotJuggler, rerun, ROS 2 bags and `Log.load`.
+    """Recorder for Foxglove, PlotJuggler, rerun, ROS 2 bags and `Log.load`.
 
     Example::
 
@@ -67,25 +68,27 @@ class McapRecorder:
         rate: float = RATE,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """Begin a file; one of that name is replaced.
+        """Create the file; an existing file is replaced.
 
         Args:
             path: the file.
             model: the robot.
-            external: links that get external wrenches; others may follow later.
-            contacts: names of contacts, likewise.
-            contact_frames: where they are; see `Log`.
-            info: how the motion is made, fit for JSON.
-            dynamics: what works out energies and poses; made here by default.
-            rate: of the messages for viewers [Hz]; never more than one for each row.
-            clock: of the time after which rows are written at the latest.
+            external: links with external wrenches; others may follow later.
+            contacts: names of contacts; others may follow later.
+            contact_frames: frames of the contacts; see `Log`.
+            info: settings of the simulation, serializable as JSON.
+            dynamics: dynamics that compute energies and poses; created by default.
+            rate: rate of the messages for viewers [Hz], at most one per row.
+            clock: clock that determines when rows are written.
 
         Raises:
-            InputError: the rate is not positive, or the package mcap is missing.
+            InputError: the rate is not positive, or the package mcap is not installed.
             RecordingError: the file cannot be written.
         """
         if not rate > 0.0:
-            raise InputError(f"rate is {rate!r}; it must be a positive number of messages per second.")
+            raise InputError(
+                f"rate is {rate!r}; it must be a positive number of messages per second.", field="rate", value=rate
+            )
         if dynamics is None:
             from ada_dynamics.dynamics import Dynamics
 
@@ -94,8 +97,8 @@ class McapRecorder:
         self._content = Content(model, tuple(external), tuple(contacts), dict(contact_frames or {}), dict(info or {}))
         self._dynamics = dynamics
         self._rate, self._clock = rate, clock
-        self._tick = -np.inf  # of the last row that viewers got
-        self._waiting = 0  # rows in the table that are not written yet
+        self._tick = -np.inf  # period of the last row for viewers
+        self._waiting = 0  # number of pending rows in the table
         self._texts: list[tuple[str, float, str]] = []  # topic, time, text
         self._rows = 0
         self._last_chunk = self._clock()
@@ -108,7 +111,7 @@ class McapRecorder:
         self._writer.flush()
 
     def _begin_columns(self) -> None:
-        """Say what columns the rows have from now on, and what topics there are."""
+        """Write the metadata of the columns that follow, and register the topics."""
         self._viewers = ViewerTopics(self._content, self._dynamics)
         self._table = np.zeros((max(1, CHUNK_BYTES // (8 * self._content.width)), self._content.width))
         self._writer.metadata(METADATA, self._content.texts())
@@ -118,7 +121,7 @@ class McapRecorder:
 
     # --- rows ---------------------------------------------------------------------------------------------------
     def __len__(self) -> int:
-        """How many rows were taken."""
+        """Number of rows that were appended."""
         return self._rows
 
     def append(
@@ -131,11 +134,11 @@ class McapRecorder:
         external: Mapping[str, Array] | None = None,
         contact: Mapping[str, Array] | None = None,
     ) -> None:
-        """Take some rows, (n, ...) each, or one; see `LogBuffer.append`.
+        """Append rows, (n, ...) each, or one row; see `LogBuffer.append`.
 
         Raises:
             InputError: the recorder is closed.
-            RecordingError: the file cannot be written any more; what is in it stays readable.
+            RecordingError: the file cannot be written; its content so far is readable.
         """
         self._require_open()
         times = np.atleast_1d(np.asarray(t, dtype=np.float64))
@@ -159,14 +162,14 @@ class McapRecorder:
                 self.flush()
 
     def _placed(self, external: Mapping[str, Array], contact: Mapping[str, Array]) -> list[tuple[slice, Array]]:
-        """Wrenches, with the columns that they have."""
+        """Return the wrenches with their columns."""
         own, touched = self._content.external, self._content.contacts
         new = [name for name in external if name not in own], [name for name in contact if name not in touched]
         if any(new):
             self.flush()
             self._content = self._content.with_wrenches(*new)
             self._begin_columns()
-        columns = self._content.columns[5:]  # behind t, q, v, a, tau
+        columns = self._content.columns[5:]  # after t, q, v, a, tau
         named = [
             *(("link", name) for name in self._content.external),
             *(("contact", n) for n in self._content.contacts),
@@ -175,18 +178,18 @@ class McapRecorder:
         return [(columns[named.index(name)], np.reshape(wrench, (-1, WRENCH))) for name, wrench in given.items()]
 
     def event(self, event: EventRecord) -> None:
-        """Take an event."""
+        """Record an event."""
         self._require_open()
         self._texts.append((EVENTS, event.t, event_text(event)))
 
     def singular_configuration(self, t: float) -> None:
-        """Take the time at which a singular pose was passed [s]."""
+        """Record the time of a passage through a singular configuration [s]."""
         self._require_open()
         self._texts.append((EVENTS, t, to_json({"singular": True, "t": float(t)})))
 
     # --- the file -----------------------------------------------------------------------------------------------
     def flush(self) -> None:
-        """Write what was taken as a chunk, now."""
+        """Write the pending rows as a chunk."""
         self._require_open()
         rows, texts = self._table[: self._waiting], self._texts
         self._waiting, self._texts = 0, []
@@ -206,7 +209,7 @@ class McapRecorder:
                 self._write(topic.name, at, message)
 
     def _for_viewers(self, rows: Array) -> NDArray[np.intp]:
-        """Which rows viewers get: the first one in each period, where all numbers are finite."""
+        """Return the rows for viewers: the first one in each period, with finite numbers."""
         ticks = np.floor(rows[:, 0] * self._rate + 1e-6)
         state = rows[:, : 1 + self._content.model.nq + self._content.model.nv]
         chosen = np.isfinite(state).all(axis=1) & (np.diff(ticks, prepend=self._tick) > 0.0)
@@ -217,10 +220,10 @@ class McapRecorder:
         self._writer.add(self._topics[topic], at, at, message)
 
     def close(self, info: Mapping[str, Any] | None = None) -> None:
-        """End the file, so that viewers find everything at once.
+        """Write the end of the file with its index.
 
         Args:
-            info: what is known about the motion in the end.
+            info: final information about the simulation.
         """
         if not self._writer.is_open:
             return
@@ -236,7 +239,7 @@ class McapRecorder:
     ) -> None:
         if problem is None:
             self.close()
-        elif self._writer.is_open:  # what was simulated until now is kept; the error at hand is the one to be seen
+        elif self._writer.is_open:  # keep the recording, and let the first error propagate
             with suppress(RecordingError):
                 self.close({"ended_by": f"{type(problem).__name__}: {problem}"})
 
@@ -259,7 +262,7 @@ def write_mcap(log: Log, path: Path, rate: float) -> Path:
         info=content.info,
         dynamics=log.dynamics,
         rate=rate,
-        clock=ManualClock(),  # the rows are all there
+        clock=ManualClock(),  # chunks are written when they are full
     ) as recorder:
         for first in range(0, len(log), ROWS_AT_ONCE):
             rows = slice(first, first + ROWS_AT_ONCE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics of a recording for viewers: joint states, transforms, energy, loop gap and wrenches as ROS 2 messages."""
+"""Topics of a recording for viewers: joint states, transforms, energy, closure error and wrenches as ROS 2 messages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CONTACT = "contact/"
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic, the type of its messages, and how rows become messages."""
+    """A topic, its message type, and the encoder of rows."""
 
     name: str
     kind: str
@@ -43,27 +43,27 @@ class ViewerTopics:
     """All topics for viewers."""
 
     def __init__(self, content: Content, dynamics: Dynamics) -> None:
-        """Lay the messages out.
+        """Initialize the topics.
 
         Args:
-            content: what the recording holds.
-            dynamics: of its model.
+            content: metadata of the recording.
+            dynamics: dynamics of its model.
         """
         self._content = content
         self._model = content.model
         self._dynamics = dynamics
         self._joints = JointStates(self._model)
-        # A contact's wrench has the world's axes: its frame of reference gets a transform of its own.
+        # Contact wrenches are in world axes, so each contact has its own frame.
         self._places = {name: frame for name, frame in content.contact_frames.items() if name in content.contacts}
         self._links = [link for link in self._model.link_names if link != WORLD_LINK]
         self.topics = list(self._made())
 
     def encode(self, times: Times, rows: Array) -> Iterable[tuple[Topic, list[bytes]]]:
-        """Messages of some rows; nothing for a topic that cannot be worked out there, such as after an overflow."""
+        """Return the messages of rows; topics that cannot be computed, such as after an overflow, are omitted."""
         for topic in self.topics:
             try:
                 encoded = topic.encode(times, rows)
-            except InputError:  # the states themselves are recorded all the same
+            except InputError:  # the states are recorded in any case
                 continue
             yield topic, encoded
 
@@ -119,13 +119,13 @@ class ViewerTopics:
 
 
 def _translation_and_rotation(poses: Array) -> Array:
-    """x, y, z, qx, qy, qz, qw."""
+    """Return x, y, z, qx, qy, qz, qw."""
     wxyz = quaternions(poses[:, :3, :3])
     return np.concatenate([poses[:, :3, 3], wxyz[:, 1:], wxyz[:, :1]], axis=1)
 
 
 def _unused(topic: str, taken: set[str]) -> str:
-    """A name that ROS allows for a topic, given once."""
+    """Return a valid and unique topic name."""
     plain = re.sub(r"[^A-Za-z0-9_/]", "_", topic)
     name, number = plain, 2
     while name in taken:
@@ -135,17 +135,18 @@ def _unused(topic: str, taken: set[str]) -> str:
 
 
 def nanoseconds(t: Array) -> Times:
-    """Times of messages, which are not negative."""
+    """Return non-negative times of messages [ns]."""
     finite = np.nan_to_num(t, nan=0.0, posinf=0.0, neginf=0.0)
     return np.maximum(np.round(finite * NANOSECONDS), 0.0).astype(np.int64)
 
 
 def description(model: Model) -> str | None:
-    """URDF of the model with its loops and motors; None where a URDF cannot express it.
+    """Return the URDF of a model with its loops and motors; None if URDF cannot represent it.
 
-    It is the text that the model was read from where that says all of it. Otherwise, as where loops and motors come
-    from a file beside the URDF, one is written: the tree in joints of URDF 1.0, `<loop_joint>`s, passive joints marked.
-    Meshes that are only found from its file get file:// addresses: whoever reads the text does not know that file.
+    It is the source of the model if that is complete. Otherwise, such as for loops and motors from a separate file, a
+    URDF
+    is written with joints of URDF 1.0, `<loop_joint>` elements and passive joints. Relative mesh paths are replaced by
+    file:// addresses.
     """
     from ada_dynamics.model.edit import split_universals
     from ada_dynamics.robots.addresses import with_lasting_addresses
@@ -161,14 +162,14 @@ def description(model: Model) -> str | None:
 
 
 def _says_all(text: str, model: Model) -> bool:
-    """Whether a URDF alone gives the joints, loops and motors of a model, in types that every URDF reader knows."""
+    """Return True if a URDF alone contains the joints, loops and motors of a model, in standard joint types."""
     from ada_dynamics.robots.load import find_robot, to_model
     from ada_dynamics.robots.readers.urdf import STANDARD
 
     if "<robot" not in text or "<drake:joint" in text:
         return False
     try:
-        alone = to_model(*find_robot(text))  # without the warnings of `load`, which came before
+        alone = to_model(*find_robot(text))  # without the warnings of `load`
     except AdaError:
         return False
     floating = [name for name in model.joints if name not in alone.joints and name == model.floating_joint]
