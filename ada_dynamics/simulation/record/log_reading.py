@@ -39,8 +39,6 @@ def read_log(path: Path) -> Log:
 
         return read_npz(path)
     if beginning == MCAP_MAGIC:
-        from ada_dynamics.simulation.record.log_reading import read_mcap
-
         return read_mcap(path)
     what = "is empty" if not beginning else "is neither an .npz nor an .mcap file"
     hint = " A .csv file has no model: read it with numpy.loadtxt." if path.suffix.lower() == ".csv" else ""
