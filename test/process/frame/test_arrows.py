@@ -24,7 +24,7 @@ CIRCLES = {
     *(f"ada_dynamics.dynamics.{name}" for name in ("closed", "closed_efforts", "kernels", "loop_wrenches")),
     *(f"ada_dynamics.dynamics.{name}" for name in ("compiled_method", "computation")),
     "ada_dynamics.simulation.log",
-    *(f"ada_dynamics.simulation.record.{name}" for name in ("content", "csv_table", "mcap_reading", "npz", "reading")),
+    *(f"ada_dynamics.simulation.record.{name}" for name in ("content", "csv_table", "log_reading", "npz")),
     *(f"ada_dynamics.simulation.record.{name}" for name in ("recorder", "viewer_topics")),
     *(f"ada_hardware.transport.{name}" for name in ("arcnet", "serial_line", "sockets", "udp", "wires")),
     *("ada_tools.browser.overlays", "ada_tools.browser.scene"),
