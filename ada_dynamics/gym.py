@@ -155,7 +155,7 @@ class FiveBarReach(MechanismVectorEnv):
 
     def tips(self) -> Array:
         """Positions of the tips, x and z, (N, 2) [m]."""
-        rods = self.dynamics.stacked_poses(self.batch.q)[:, self.rod, ::2]
+        rods = stacked_poses(self.dynamics, self.batch.q)[:, self.rod, ::2]
         return np.asarray(rods[..., 3] + self._length * rods[..., 2])
 
     def update(self) -> None:

@@ -86,7 +86,7 @@ def _ours(sim: Simulation, steps: int) -> list[Contender]:
     names = {"s": stepper, "x": stepper.x, "h": STEP, "n": steps, "sim": sim, "T": steps * STEP}
     label = _label(sim.method.name)
     return [
-        Contender(label, "s.x = x; s.march(0.0, 0, n, h, 0)", names, steps),
+        Contender(label, "s.x = x; s.advance(0.0, 0, n, h, 0)", names, steps),
         Contender(_rows(label), "sim.reset(); sim.run(T)", names, steps),
     ]
 

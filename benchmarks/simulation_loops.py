@@ -119,7 +119,7 @@ def _ours(model: ada.Model, q: Array, integrator: IntegratorName, steps: int) ->
     if adaptive:
         call = f"s.restart(x); s.march_adaptively(0.0, 0, n // {rows}, {rows} * h)"
     else:
-        call = "s.x = x; s.march(0.0, 0, n, h, 0)"
+        call = "s.x = x; s.advance(0.0, 0, n, h, 0)"
     return row, Contender(row.label, call, names, TIMED)
 
 

@@ -127,7 +127,7 @@ class SimulationDerivatives:
             steps: number of steps with the same torques.
             coordinates: coordinates of the derivatives: "tree" for each coordinate of the spanning tree; "independent"
                 or
-                "actuated" (see `Dynamics.velocity_indices`) for m of them, with all others along the loops; A is then
+                "actuated" (see `Dynamics.constraints`) for m of them, with all others along the loops; A is then
                 (2 m, 2 m).
             parameters: names of parameters of the model, see `Dynamics.parameters`, for P.
             t: time before the step, for control laws that depend on it; the current time by default [s].

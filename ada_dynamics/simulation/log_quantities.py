@@ -102,7 +102,7 @@ class LogQuantities:
     @cached_property
     def loop_gap(self) -> Array:
         """Closure error, the largest constraint violation of all loops, (N,) [m, rad]; zero without loops."""
-        return self._in_parts(lambda rows: self.dynamics.closure_error(self.q[rows])[:, None], 1)[:, 0]
+        return self._in_parts(lambda rows: self.dynamics.constraints.closure_error(self.q[rows])[:, None], 1)[:, 0]
 
     @property
     def wrenches(self) -> dict[str, Array]:

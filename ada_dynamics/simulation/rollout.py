@@ -199,7 +199,7 @@ def _starts(context: SimulationContext, q: ArrayLike, v: ArrayLike | None) -> Ar
     speeds = np.zeros((len(positions), model.nv)) if v is None else np.asarray(v, dtype=np.float64)
     if speeds.shape != (len(positions), model.nv):
         raise InputError(f"v has shape {speeds.shape}; it must be ({len(positions)}, {model.nv}).", field="v")
-    is_free = context.system.dynamics.kernels.closed is None and not model.has_manifold_coordinates
+    is_free = kernels_of(context.system.dynamics).closed is None and not model.has_manifold_coordinates
     if is_free and positions.shape[1] == model.nq and np.isfinite(positions).all() and np.isfinite(speeds).all():
         return np.hstack([positions, speeds])
     rows, at_rest = [], _closed_at_rest(context, positions, speeds)
@@ -216,7 +216,7 @@ def _starts(context: SimulationContext, q: ArrayLike, v: ArrayLike | None) -> Ar
 
 def _closed_at_rest(context: SimulationContext, q: Array, v: Array) -> Array:
     """Return True for initial states that are at rest and satisfy the loop constraints, (N,)."""
-    closed = context.system.dynamics.kernels.closed
+    closed = kernels_of(context.system.dynamics).closed
     if closed is None:
         return np.zeros(len(q), dtype=bool)
     gaps = np.max(np.abs(closed.gaps(np.ascontiguousarray(q))), axis=-1, initial=0.0)

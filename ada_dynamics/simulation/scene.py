@@ -16,6 +16,7 @@ from ada_dynamics.contact.material import Material
 from ada_dynamics.contact.shape_contacts import HullContacts, Vertices, hull_contacts, lowest_height
 from ada_dynamics.contact.stops import SHARE_OF_STEP, JointStops, limit_violations, limited_joints
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.kernels import tree_fingerprint
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.bounds import bounds_of, within_limits
@@ -300,13 +301,13 @@ def closed_start(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[
     Raises:
         InputError: the constraint violation exceeds rounding.
     """
-    closed = dynamics.kernels.closed
+    closed = kernels_of(dynamics).closed
     if closed is None:
         return q, v
     nearest, allowed = dynamics.project_to_constraints(q, v)
     gap, left = (float(np.max(np.abs(closed.gap(at)), initial=0.0)) for at in (q, nearest))
     if gap > max(OPEN, BEYOND_ROUNDING * left):
-        state = dynamics.loop_state(q)
+        state = dynamics.constraints.state(q)
         gaps = {name: float(np.max(np.abs(g))) for name, g in state.violation.items()}
         shown = ", ".join(f"{name!r} by {gap:.3g}" for name, gap in gaps.items() if gap > 0.1 * OPEN)
         raise InputError(
@@ -327,15 +328,15 @@ def closed_start(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[
 
 def require_determinate(model: Model, dynamics: Dynamics, q: Array, v: Array) -> None:
     """Raise an InputError if the mechanism cannot move, or is at rest in a bifurcation."""
-    closed = dynamics.kernels.closed
+    closed = kernels_of(dynamics).closed
     if closed is None:
         return
     if closed.analysis.mobility == 0:
         raise InputError(f"model {model.name!r} has mobility 0 (see: ada check); remove a loop joint.")
     if np.any(np.abs(v) > AT_REST):
         return
-    if dynamics.loop_state(q).is_singular:
-        ways = dynamics.tangents(q)
+    if dynamics.constraints.state(q).is_singular:
+        ways = dynamics.constraints.branch_directions(q)
         shown = "; ".join(np.array2string(way, precision=4, separator=", ", suppress_small=True) for way in ways)
         raise InputError(
             f"model {model.name!r} is at rest in a singular configuration, where its motion is not determined"

@@ -434,7 +434,7 @@ class Simulation(NotCopyable, SimulationDerivatives):
         info: dict[str, object] = {
             "integrator": self.method.name,
             "step": self.step_length,
-            "algorithm": self.dynamics.options["algorithm"],
+            "algorithm": options_of(self.dynamics)["algorithm"],
             "log_every": self.context.log_every,
             "version": __version__,
         }

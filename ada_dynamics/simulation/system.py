@@ -19,7 +19,6 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.dynamics.closed import LATE
 from ada_dynamics.dynamics.computation import Algorithm, kernels_of, options_of
-from ada_dynamics.dynamics.front import forward_on_bodies
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.dynamics.quantities.base import Quantity, position_rates
 from ada_dynamics.dynamics.quantities.equations import order_tag
@@ -213,7 +212,7 @@ class System:
             return np.full(self.size, np.nan), False
         if closed is None:
             try:
-                a = self.dynamics.forward_on_bodies(*at, flat)
+                a = forward_on_bodies(self.dynamics, *at, flat)
             except InputError:  # such as an angle beyond the precision of floating-point numbers
                 return np.full(self.size, np.nan), False
         else:
@@ -318,12 +317,12 @@ def dynamics_for(model: Model, algorithm: Algorithm, q: Array) -> Dynamics:
     own = Dynamics(model, algorithm, q0=q)
     # No elimination order holds at a singular configuration. If the default orders fail at a regular configuration, it
     # may be another assembly mode with another mobility (a parallelogram with three cranks has two).
-    return usual if own.loop_state(q).is_singular else own
+    return usual if own.constraints.state(q).is_singular else own
 
 
 def tree_of(dynamics: Dynamics) -> Tree:
     """Return the tree in whose body axes loads act."""
-    kernels = dynamics.kernels
+    kernels = kernels_of(dynamics)
     if kernels.generic:
         return dynamics.model.uniform_tree
     return kernels.tree if kernels.closed is None else kernels.closed.tree
