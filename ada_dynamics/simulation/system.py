@@ -19,6 +19,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, quantities
 from ada_dynamics.dynamics.closed import LATE
 from ada_dynamics.dynamics.computation import Algorithm, kernels_of, options_of
+from ada_dynamics.dynamics.front import forward_on_bodies
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.dynamics.quantities.base import Quantity, position_rates
 from ada_dynamics.dynamics.quantities.equations import order_tag

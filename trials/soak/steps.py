@@ -104,7 +104,7 @@ def run(name: str, count: float, folder: Path, chunk: int = CHUNK) -> bool:
     while done < each:
         steps, began = min(chunk, each - done), time.monotonic()
         states = np.stack([x, x], axis=1)
-        motions.march(states, np.zeros((LANES, case.model.nv)), steps, steps)
+        motions.fill_rows(states, np.zeros((LANES, case.model.nv)), steps, steps)
         x, done, seconds = states[:, 1], done + steps, seconds + time.monotonic() - began
         figures = case.figures(x, done * case.step)
         ledger.append({"steps": done * LANES, "seconds": seconds, **figures, "x": x})

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from tiers import nightly
 
+from ada_dynamics.dynamics.motion_queries import stacked_poses
+
 gymnasium = pytest.importorskip("gymnasium", reason="Gymnasium is not installed")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
@@ -37,7 +39,7 @@ def test_one_is_the_same_alone_and_among_others_through_ends_and_beginnings(name
             assert np.array_equal(all_of_them[3], of_one[0])
         ended += int(mine[2][0] or mine[3][0])
     assert ended == 3
-    assert np.max(many.sim.dynamics.closure_error(many.batch.q)) < 1e-9
+    assert np.max(many.sim.dynamics.constraints.closure_error(many.batch.q)) < 1e-9
 
 
 def test_the_linkage_reaches_goals_by_a_law_that_its_jacobian_gives():
@@ -46,12 +48,12 @@ def test_the_linkage_reaches_goals_by_a_law_that_its_jacobian_gives():
     for _ in range(many.max_episode_steps - 1):
         way, speed = seen[:, 6:8], 10.0 * seen[:, 2:4]
         J = many.dynamics.jacobian("left_rod", many.batch.q, coordinates="actuated")
-        lever = (many.tips() - many.dynamics.stacked_poses(many.batch.q)[:, many.rod][:, [0, 2], 3])[:, None]
+        lever = (many.tips() - stacked_poses(many.dynamics, many.batch.q)[:, many.rod][:, [0, 2], 3])[:, None]
         across = np.stack([lever[:, 0, 1], -lever[:, 0, 0]], axis=1)[:, :, None] * J[:, 4:5, :]
         of_tip = J[:, [0, 2], :] + across
         push = np.einsum("nij,ni->nj", of_tip, 150.0 * way) - 1.5 * speed
         weight = (
-            many.dynamics.tangent_map(many.batch.q, "actuated").swapaxes(1, 2)
+            many.dynamics.constraints.tangent_map(many.batch.q, "actuated").swapaxes(1, 2)
             @ (many.dynamics.gravity(many.batch.q)[..., None])
         )
         seen, *_ = many.step((push + weight[..., 0]) / many.effort_limit)
