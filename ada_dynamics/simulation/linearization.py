@@ -232,7 +232,7 @@ class LinearizedSteps:
             return (found.A[i][kept] @ dynamics.constraints.state_map(q, v[i], coordinates),)
 
         if is_near.any():
-            warn_if_digits_are_lost(dynamics, "derivatives of steps", q, is_near, result)
+            warn_if_digits_are_lost(dynamics.constraints, "derivatives of steps", q, is_near, result)
         return LinearMap(found.after, found.A[:, kept] @ changes, found.B[:, kept], found.P[:, kept])
 
     def kept(self, coordinates: Coordinates) -> list[int]:
