@@ -62,7 +62,7 @@ class Description:
         joints = [checked(joint, self.file) for joint in self.joints]
         loops = [checked(loop, self.file) for loop in self.loops]
         for problem in structure_problems(self, None if base == "fixed" else ROOT_JOINT):
-            raise ModelError(problem.text(self.file))
+            raise problem.error(self.file)
         (root,) = (link.name for link in roots(self))
         ordered = _depth_first(root, joints)
         if base != "fixed":

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ada_dynamics.errors import ModelError
+
+_PART = re.compile(r"(joint|link|loop) (['\"])(.+?)\2")
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,12 @@ class Problem:
             place += f", line {self.line}"
         return f"{place}: {self.where}: {self.message} {self.fix}".rstrip()
 
+    def error(self, file: str) -> ModelError:
+        """Return the problem as an error with the file, the line, and the joint, link or loop."""
+        found = _PART.match(self.where)
+        parts = {found[1]: found[3]} if found else {}
+        return ModelError(self.text(file), file=self.file or file, line=self.line, **parts)
+
 
 Sink = Callable[[Problem], None]
 
@@ -35,6 +44,6 @@ def raising(file: str) -> Sink:
     """Return a callback that raises a ModelError for the first problem."""
 
     def sink(problem: Problem) -> None:
-        raise ModelError(problem.text(file))
+        raise problem.error(file)
 
     return sink

@@ -22,7 +22,7 @@ from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.identification.result import Identification, ParameterEstimate
 from ada_dynamics.model.model import Model, motor_joints
 from ada_dynamics.robots.catalogue import RobotList, start_of
-from ada_dynamics.robots.check.report import Report
+from ada_dynamics.robots.check.report import CheckReport
 from ada_dynamics.simulation.log import Log
 
 _SIDE = 3.4  # side of a figure [inch]
@@ -82,7 +82,7 @@ def _(log: Log) -> str:
 
 
 @html_of.register
-def _(report: Report) -> str:
+def _(report: CheckReport) -> str:
     counts = report.to_dict()["counts"]
     words = ", ".join(f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counts.items())
     rows = [(f.severity, f.line or "", f.where, f"{f.message} {f.fix}".rstrip()) for f in report.findings]

@@ -35,7 +35,7 @@ _WEIGHTLESS = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogueEntry:
     """A robot of the catalogue.
 
     Attributes:
@@ -135,30 +135,34 @@ _RHOMBUS = {"joint_1": 135.0, "joint_2": -45.0, "joint_3": 225.0}
 
 
 _ENTRIES = (
-    Entry("pa10", "Mitsubishi PA10-7CE, 7 joints; plausible inertia tensors, rotor inertia", "pa10.urdf.xacro"),
-    Entry("pa10_7c", "Mitsubishi PA-10-7C (the older arm), the same", "pa10.urdf.xacro", {"lengths": "7c"}),
-    Entry(
+    CatalogueEntry(
+        "pa10", "Mitsubishi PA10-7CE, 7 joints; plausible inertia tensors, rotor inertia", "pa10.urdf.xacro"
+    ),
+    CatalogueEntry("pa10_7c", "Mitsubishi PA-10-7C (the older arm), the same", "pa10.urdf.xacro", {"lengths": "7c"}),
+    CatalogueEntry(
         "pa10_thesis",
         "PA-10-7C as in Takahashi 2012, sec. 5.3: every inertia diag(1, 1, 1), no rotor inertia",
         "pa10.urdf.xacro",
         {"lengths": "7c", "inertia": "thesis"},
         start={"s2": 45.0, "s3": 10.0},  # table 5.2
     ),
-    Entry("planar_3r", "three rods in a row (Takahashi 2012, fig. 3.1)", "planar_3r.urdf.xacro", start=_RHOMBUS),
-    Entry(
+    CatalogueEntry(
+        "planar_3r", "three rods in a row (Takahashi 2012, fig. 3.1)", "planar_3r.urdf.xacro", start=_RHOMBUS
+    ),
+    CatalogueEntry(
         "branch_5r",
         "rods that branch (Takahashi 2012, fig. 3.5; four of them, as in its text)",
         "branch_5r.urdf.xacro",
         start={"joint_1": 0.0, "joint_2": 0.0, "joint_3": 90.0, "joint_4": 90.0},
     ),
-    Entry(
+    CatalogueEntry(
         "closed_4r",
         "three rods between two pivots, the unit rhombus (Takahashi 2012, fig. 3.9)",
         "closed_4r.urdf.xacro",
         loops="closed_4r.loops.yaml",
         start=_RHOMBUS,
     ),
-    Entry(
+    CatalogueEntry(
         "floating_rod",
         "a free rod without gravity, quaternion (Takahashi 2012, fig. 3.19)",
         "floating_rod.urdf.xacro",
@@ -166,7 +170,7 @@ _ENTRIES = (
         gravity=_WEIGHTLESS,
         start={},
     ),
-    Entry(
+    CatalogueEntry(
         "floating_rod_euler",
         "the same with z-y-x Euler angles, which are singular at 90 deg",
         "floating_rod.urdf.xacro",
@@ -174,19 +178,19 @@ _ENTRIES = (
         gravity=_WEIGHTLESS,
         start={},
     ),
-    Entry(
+    CatalogueEntry(
         "planar_7r",
         "seven rods in a row (Takahashi 2012, sec. 4.4.1)",
         "planar_7r.urdf.xacro",
         start={"joint_1": 90.0},
     ),
-    Entry(
+    CatalogueEntry(
         "planar_4r",
         "four rods in a row, the last one half as long (Takahashi 2012, fig. 7.2)",
         "planar_4r.urdf.xacro",
         start={"joint_1": 60.0, "joint_2": 30.0, "joint_3": 150.0, "joint_4": -60.0},
     ),
-    Entry(
+    CatalogueEntry(
         "floating_6",
         "six rods in space without gravity, floating (Takahashi 2012, fig. 4.8)",
         "floating_6.urdf.xacro",
@@ -194,7 +198,7 @@ _ENTRIES = (
         gravity=_WEIGHTLESS,
         start={"joint_2": 90.0, "joint_4": 90.0},  # table 4.1
     ),
-    Entry(
+    CatalogueEntry(
         "khr1",
         "Kondo KHR-1, humanoid of 17 joints, floating; lengths and masses partly estimated",
         "khr1.urdf.xacro",
@@ -202,7 +206,7 @@ _ENTRIES = (
         start=_KHR1_HOME,
         stands_on=("left_sole", "right_sole"),
     ),
-    Entry(
+    CatalogueEntry(
         "hoap2",
         "Fujitsu HOAP-2, humanoid of 25 joints, floating",
         "hoap2.urdf.xacro",
@@ -210,7 +214,7 @@ _ENTRIES = (
         start={},
         stands_on=("left_sole", "right_sole"),
     ),
-    Entry(
+    CatalogueEntry(
         "hoap2_10dof",
         "HOAP-2 with hips and ankles only (Takahashi 2012, fig. 6.5), floating",
         "hoap2.urdf.xacro",
@@ -219,7 +223,7 @@ _ENTRIES = (
         start={},
         stands_on=("left_sole", "right_sole"),
     ),
-    Entry(
+    CatalogueEntry(
         "space_robot_a",
         "free-flying robot of five bodies, links of 10 kg (Tarao et al., robot 1); no gravity",
         "space_robot.urdf.xacro",
@@ -227,7 +231,7 @@ _ENTRIES = (
         gravity=_WEIGHTLESS,
         start={},
     ),
-    Entry(
+    CatalogueEntry(
         "space_robot_b",
         "the same with links of 1 kg (Tarao et al., robot 2); no gravity",
         "space_robot.urdf.xacro",
@@ -236,25 +240,29 @@ _ENTRIES = (
         gravity=_WEIGHTLESS,
         start={},
     ),
-    Entry("four_bar", "planar four-bar linkage: the unit rhombus of Takahashi 2012, fig. 3.9"),
-    Entry("slider_crank", "crank, rod and a slider on a guide"),
-    Entry("five_bar", "two cranks whose rods meet at a tip: two motors, two motions"),
-    Entry("watt_six_bar", "Watt's six-bar linkage: two loops, one between moving links"),
-    Entry("stephenson_six_bar", "Stephenson's six-bar linkage"),
-    Entry("bennett", "Bennett's linkage: moves although its loop has three redundant conditions"),
-    Entry("goldberg", "Goldberg's five-bar linkage: two Bennett linkages in one, two redundant conditions"),
-    Entry("spherical_four_bar", "spherical four-bar linkage: axes through one point, three redundant conditions"),
-    Entry("sarrus", "Sarrus' linkage: six hinges that guide a plate along a straight line"),
-    Entry("bricard", "Bricard's trihedral linkage: six hinges at right angles, one redundant condition"),
-    Entry("parallel_gripper", "two parallelogram fingers, geared to each other"),
-    Entry("delta", "DELTA robot: three cranks, six rods, a plate that does not turn"),
-    Entry("hexa", "HEXA robot: six cranks, six rods (6-RUS)"),
-    Entry("stewart", "Gough-Stewart platform: six telescopic legs (6-UPS)"),
-    Entry("cassie_leg", "leg with two rod loops and two leaf springs, after Cassie"),
-    Entry("hoap2_standing", "HOAP-2 with hips and ankles, both feet fixed to the ground (Takahashi 2012, sec. 6.3)"),
-    Entry("hoap2_reaching", "the same with its left arm raised and bent by 60 deg (fig. 6.5 b)"),
+    CatalogueEntry("four_bar", "planar four-bar linkage: the unit rhombus of Takahashi 2012, fig. 3.9"),
+    CatalogueEntry("slider_crank", "crank, rod and a slider on a guide"),
+    CatalogueEntry("five_bar", "two cranks whose rods meet at a tip: two motors, two motions"),
+    CatalogueEntry("watt_six_bar", "Watt's six-bar linkage: two loops, one between moving links"),
+    CatalogueEntry("stephenson_six_bar", "Stephenson's six-bar linkage"),
+    CatalogueEntry("bennett", "Bennett's linkage: moves although its loop has three redundant conditions"),
+    CatalogueEntry("goldberg", "Goldberg's five-bar linkage: two Bennett linkages in one, two redundant conditions"),
+    CatalogueEntry(
+        "spherical_four_bar", "spherical four-bar linkage: axes through one point, three redundant conditions"
+    ),
+    CatalogueEntry("sarrus", "Sarrus' linkage: six hinges that guide a plate along a straight line"),
+    CatalogueEntry("bricard", "Bricard's trihedral linkage: six hinges at right angles, one redundant condition"),
+    CatalogueEntry("parallel_gripper", "two parallelogram fingers, geared to each other"),
+    CatalogueEntry("delta", "DELTA robot: three cranks, six rods, a plate that does not turn"),
+    CatalogueEntry("hexa", "HEXA robot: six cranks, six rods (6-RUS)"),
+    CatalogueEntry("stewart", "Gough-Stewart platform: six telescopic legs (6-UPS)"),
+    CatalogueEntry("cassie_leg", "leg with two rod loops and two leaf springs, after Cassie"),
+    CatalogueEntry(
+        "hoap2_standing", "HOAP-2 with hips and ankles, both feet fixed to the ground (Takahashi 2012, sec. 6.3)"
+    ),
+    CatalogueEntry("hoap2_reaching", "the same with its left arm raised and bent by 60 deg (fig. 6.5 b)"),
 )
-CATALOGUE: Mapping[str, Entry] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
+CATALOGUE: Mapping[str, CatalogueEntry] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
 
 
 class RobotList(NotebookDisplay, dict[str, str]):
@@ -270,7 +278,7 @@ def robots() -> RobotList:
     return RobotList((one.name, one.summary) for one in CATALOGUE.values())
 
 
-def entry(name: str) -> Entry:
+def entry(name: str) -> CatalogueEntry:
     """Return a robot of the catalogue.
 
     Raises:
@@ -302,7 +310,7 @@ def start_of(source: object, model: Model | None = None) -> Array | None:
     return _start(one.model() if model is None else model, one)
 
 
-def _start(model: Model, one: Entry) -> Array:
+def _start(model: Model, one: CatalogueEntry) -> Array:
     from ada_dynamics.model.edit.poses import link_poses
 
     q = model.neutral()

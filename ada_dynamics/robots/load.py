@@ -124,7 +124,10 @@ def find_robot(
     if robot.holds_itself and base not in (None, "fixed"):
         raise InputError(
             f"{document.name}: base={base!r}, but this file defines the base itself: omit base. A body floats if it "
-            "has a free joint (MJCF) or no joint to the world (SDFormat)."
+            "has a free joint (MJCF) or no joint to the world (SDFormat).",
+            file=document.name,
+            field="base",
+            value=base,
         )
     return document, robot
 
@@ -146,7 +149,12 @@ def _as_text(data: bytes | str) -> str:
 def find_document(source: Source, mappings: Mapping[str, object] | None = None) -> Document:
     """Return the document of a source; for the arguments see `load`."""
     if not isinstance(source, str | os.PathLike):
-        raise InputError(f"source is {source!r}; it must be a catalogue name, a path or URDF text.")
+        raise InputError(
+            f"source is {source!r}; it must be a catalogue name, a path or URDF text.",
+            field="source",
+            value=source,
+            allowed="a catalogue name, a path or URDF text",
+        )
     if isinstance(source, str):
         if source.lstrip("\ufeff \t\r\n").startswith(("<", "#usda")):
             _no_mappings(mappings, _name_of_text(source))
@@ -174,13 +182,15 @@ def _name_of_text(text: str) -> str:
 
 def _no_mappings(mappings: Mapping[str, object] | None, what: str) -> None:
     if mappings:
-        raise InputError(f"mappings need a xacro file, and the name of {what[:200]} does not end in .xacro.")
+        message = f"mappings need a xacro file, and the name of {what[:200]} does not end in .xacro."
+        raise InputError(message, field="mappings", value=mappings)
 
 
 def _refuse_if_unknown(source: str) -> None:
     """Raise an error with suggestions if a text is neither in the catalogue nor a file."""
     if not source.strip():
-        raise InputError("source is empty; give a catalogue name, a path or URDF text.")
+        message = "source is empty; give a catalogue name, a path or URDF text."
+        raise InputError(message, field="source", value=source, allowed="a catalogue name, a path or URDF text")
     try:
         if Path(source).exists():
             return
@@ -192,7 +202,8 @@ def _refuse_if_unknown(source: str) -> None:
     known = f"The catalogue has {', '.join(CATALOGUE)}."
     if "://" in source:
         known = "Addresses such as package:// or http:// are not supported: give the path of a file."
-    raise ModelError(f"no file and no robot of the catalogue is named {shown!r} (in {Path.cwd()}).{hint} {known}")
+    message = f"no file and no robot of the catalogue is named {shown!r} (in {Path.cwd()}).{hint} {known}"
+    raise ModelError(message, file=source, field="source", value=source)
 
 
 def with_loops(model: Model, loops: LoopSource) -> Model:
@@ -214,7 +225,7 @@ def with_loops(model: Model, loops: LoopSource) -> Model:
     add_loops(read, loops)
     twice = [loop.name for loop in read.loops if loop.name in model.loops]
     if twice:
-        raise InputError(f"model {model.name!r} has a loop {twice[0]!r} already; rename the added one.")
+        raise InputError(f"model {model.name!r} has a loop {twice[0]!r} already; rename the added one.", loop=twice[0])
     parts = Parts.of(model)
     parts.loops |= {loop.name: loop for loop in read.loops}
     return parts.build()

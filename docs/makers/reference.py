@@ -35,7 +35,7 @@ PAGES = (
         {
             "ada_dynamics": "load check assemble Model Builder planar_chain chain_3d *",
             "ada_dynamics.constraints.closed_configuration": "ClosedConfiguration",
-            "ada_dynamics.robots.check.report": "Report Finding",
+            "ada_dynamics.robots.check.report": "CheckReport Finding",
             "ada_dynamics.model": "*",
             "ada_dynamics.model.elements": "LoopJoint",
             "ada_dynamics.model.edit": "*",

@@ -10,7 +10,7 @@ from ada_dynamics.model.description import Base
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.check.description import check_description
 from ada_dynamics.robots.check.loops import loop_findings
-from ada_dynamics.robots.check.report import Report, in_order
+from ada_dynamics.robots.check.report import CheckReport, in_order
 from ada_dynamics.robots.load import Source, find_robot, to_model
 from ada_dynamics.robots.readers.loops import LoopSource
 
@@ -20,7 +20,7 @@ def check(
     base: Base | None = None,
     mappings: Mapping[str, object] | None = None,
     loops: LoopSource | None = None,
-) -> Report:
+) -> CheckReport:
     """Report errors, probable mistakes and peculiarities of a robot description.
 
     Errors make results wrong or impossible; warnings are probable mistakes; notes are for information. A description
@@ -53,4 +53,4 @@ def check(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the findings contain their content
         found = loop_findings(to_model(document, robot, base), robot, start_of(source), report)
-    return Report(report.source, report.robot, in_order(found), report.left_out)
+    return CheckReport(report.source, report.robot, in_order(found), report.left_out)

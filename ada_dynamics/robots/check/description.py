@@ -18,7 +18,7 @@ from ada_dynamics.robots.addresses import AddressResolver, missing_meshes
 from ada_dynamics.robots.check.bodies import mesh_names, rigid_bodies
 from ada_dynamics.robots.check.inertias import check_inertias
 from ada_dynamics.robots.check.joints import check_joints
-from ada_dynamics.robots.check.report import Collector, Report
+from ada_dynamics.robots.check.report import CheckReport, Collector
 from ada_dynamics.robots.check.singular import check_singular
 from ada_dynamics.robots.load import Source, find_document
 from ada_dynamics.robots.readers import describe
@@ -36,7 +36,7 @@ def check_description(
     base: str | None = None,
     mappings: Mapping[str, object] | None = None,
     loops: LoopSource | None = None,
-) -> Report:
+) -> CheckReport:
     """Check a robot description without the rank of its loop constraints: arguments, result and errors of `check`."""
     if base is not None and base not in BASES:
         raise unknown_name("base", base, BASES)

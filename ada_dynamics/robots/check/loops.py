@@ -11,10 +11,10 @@ from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.check.bodies import crosses
-from ada_dynamics.robots.check.report import Finding, Report, listed
+from ada_dynamics.robots.check.report import CheckReport, Finding, listed
 
 
-def loop_findings(model: Model, robot: Description, guess: Array | None, report: Report) -> list[Finding]:
+def loop_findings(model: Model, robot: Description, guess: Array | None, report: CheckReport) -> list[Finding]:
     """Return the findings of a report, extended by those on the loops.
 
     Args:
@@ -139,7 +139,7 @@ def _singularity_findings(facts: ConstraintReport, locations: _LoopLocations) ->
 
 
 def _motor_findings(
-    facts: ConstraintReport, robot: Description, report: Report, locations: _LoopLocations
+    facts: ConstraintReport, robot: Description, report: CheckReport, locations: _LoopLocations
 ) -> list[Finding]:
     motors, model = facts.motors, facts.analysis.constraints.model
     if motors.mobility == 0 or any(finding.code == "motors-not-named" for finding in report.findings):

@@ -53,7 +53,7 @@ class Finding:
 
 
 @dataclass
-class Report(NotebookDisplay):
+class CheckReport(NotebookDisplay):
     """Findings of `check`: those on motors first, the others in the order of their lines.
 
     Attributes:
@@ -130,10 +130,10 @@ class Collector:
         """True if a finding is an error."""
         return any(f.severity == "error" for f in self._findings)
 
-    def report(self, source: str, robot: str) -> Report:
+    def report(self, source: str, robot: str) -> CheckReport:
         """Return the report."""
         left_out = {code: n - MOST_OF_A_KIND for code, n in self._seen.items() if n > MOST_OF_A_KIND}
-        return Report(source, robot, in_order(self._findings), left_out)
+        return CheckReport(source, robot, in_order(self._findings), left_out)
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

@@ -20,7 +20,7 @@ from ada_dynamics.model.edit.small import remove_loop
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Shape
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.robots.mechanisms.geometry import angle_with, hooke_angles, turned_y
-from ada_dynamics.robots.mechanisms.parts import Mechanism, Solid, X, Y, Z, box, cylinder, stacked
+from ada_dynamics.robots.mechanisms.parts import Mechanism, SolidBody, X, Y, Z, box, cylinder, stacked
 from ada_dynamics.robots.mechanisms.shapes import DARK, DRIVEN, FRAME, OUTPUT, ball, bar, block, pin
 from ada_dynamics.robots.readers.urdf import read_urdf
 from ada_dynamics.structured_text.files import read_file
@@ -60,7 +60,7 @@ def cassie_leg(
     """
     looks = _looks()
     builder = Builder("cassie_leg").link("pelvis", *box((0.2, 0.3, 0.15), 10.0), visuals=looks["pelvis"])
-    chain: list[tuple[str, tuple[float, float, float], ArrayLike, Solid]] = [
+    chain: list[tuple[str, tuple[float, float, float], ArrayLike, SolidBody]] = [
         ("hip_roll", X, (0.02, 0.135, 0.0), box((0.1, 0.08, 0.1), 1.8, (-0.02, 0.0, 0.01))),
         ("hip_yaw", Z, (-0.05, 0.0, -0.09), box((0.08, 0.08, 0.1), 1.2, (0.0, 0.0, -0.03))),
         ("hip_pitch", Y, (0.06, 0.0, 0.0), box((0.1, 0.06, 0.16), 5.5, (0.02, 0.0, -0.05))),
@@ -115,9 +115,9 @@ def _looks() -> dict[str, tuple[Shape, ...]]:
     }
 
 
-def _hanging(length: float, mass: float) -> Solid:
+def _hanging(length: float, mass: float) -> SolidBody:
     solid = cylinder(length, 0.02, mass)
-    return Solid(mass, -solid.com, solid.inertia)
+    return SolidBody(mass, -solid.com, solid.inertia)
 
 
 def _rod(builder: Builder, name: str, upper: str, at: Array, length: float, lower: str, end: Array) -> None:
@@ -241,12 +241,12 @@ def _humanoid() -> tuple[Builder, dict[str, ArrayLike]]:
     return builder, pose
 
 
-def _part(mass: float, length: float, width: float, sign: float = 1.0) -> Solid:
+def _part(mass: float, length: float, width: float, sign: float = 1.0) -> SolidBody:
     """Asymmetric body along -z, or along +z with a negative length."""
     com = np.array([0.012, 0.006 * sign, -0.45 * length])
     size = np.array([width, 1.2 * width, abs(length) + width])
     spread = mass / 12.0 * (np.diag(size**2) + 0.08 * np.outer(size, size) * (1.0 - np.eye(3)) * sign)
-    return Solid(mass, com, np.trace(spread) * np.eye(3) - spread)
+    return SolidBody(mass, com, np.trace(spread) * np.eye(3) - spread)
 
 
 GROUND = "ground"

@@ -205,7 +205,10 @@ def sarrus(
     positive(arm=arm, height=height, width=width)
     if height >= 2.0 * arm:
         raise InputError(
-            f"Sarrus' linkage cannot be closed: height is {height} m; allowed: below {2.0 * arm} m (two arms)."
+            f"Sarrus' linkage cannot be closed: height is {height} m; allowed: below {2.0 * arm} m (two arms).",
+            field="height",
+            value=height,
+            allowed=f"< {2.0 * arm}",
         )
     knee = width + float(np.sqrt(arm**2 - 0.25 * height**2))
     x, y = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])

@@ -24,7 +24,7 @@ class Mechanism(NamedTuple):
     q: Array
 
 
-class Solid(NamedTuple):
+class SolidBody(NamedTuple):
     """Mass properties in the order of the arguments of `Builder.link`."""
 
     mass: float  # [kg]
@@ -32,7 +32,7 @@ class Solid(NamedTuple):
     inertia: Array  # about the CoM [kg m²]
 
 
-def thin_rod(length: float, mass: float, offset: float = 0.0, axis: int = 2) -> Solid:
+def thin_rod(length: float, mass: float, offset: float = 0.0, axis: int = 2) -> SolidBody:
     """Thin rod from the origin along a coordinate axis, with inertia diag(ml²/12, ml²/12, 0) along z.
 
     See Takahashi 2012, sec. 3.1. `offset` moves the CoM along the next axis [m].
@@ -41,31 +41,31 @@ def thin_rod(length: float, mass: float, offset: float = 0.0, axis: int = 2) -> 
     com[axis], com[(axis + 1) % 3] = length / 2.0, offset
     inertia = np.full(3, mass * length**2 / 12.0)
     inertia[axis] = 0.0
-    return Solid(mass, com, np.diag(inertia))
+    return SolidBody(mass, com, np.diag(inertia))
 
 
-def cylinder(length: float, radius: float, mass: float, axis: int = 2) -> Solid:
+def cylinder(length: float, radius: float, mass: float, axis: int = 2) -> SolidBody:
     """Solid cylinder from the origin along a coordinate axis."""
     com = np.zeros(3)
     com[axis] = length / 2.0
     inertia = np.full(3, mass * (length**2 / 12.0 + radius**2 / 4.0))
     inertia[axis] = mass * radius**2 / 2.0
-    return Solid(mass, com, np.diag(inertia))
+    return SolidBody(mass, com, np.diag(inertia))
 
 
-def box(sizes: ArrayLike, mass: float, com: ArrayLike = (0.0, 0.0, 0.0)) -> Solid:
+def box(sizes: ArrayLike, mass: float, com: ArrayLike = (0.0, 0.0, 0.0)) -> SolidBody:
     """Solid box with a given centre of mass."""
     square = np.asarray(sizes, dtype=float) ** 2
-    return Solid(mass, np.asarray(com, dtype=float), np.diag(mass / 12.0 * (square.sum() - square)))
+    return SolidBody(mass, np.asarray(com, dtype=float), np.diag(mass / 12.0 * (square.sum() - square)))
 
 
-def disc(radius: float, thickness: float, mass: float) -> Solid:
+def disc(radius: float, thickness: float, mass: float) -> SolidBody:
     """Solid disc about the origin, perpendicular to z."""
     inertia = mass * np.array([radius**2 / 4.0 + thickness**2 / 12.0] * 2 + [radius**2 / 2.0])
-    return Solid(mass, np.zeros(3), np.diag(inertia))
+    return SolidBody(mass, np.zeros(3), np.diag(inertia))
 
 
-def uneven_bar(end: ArrayLike, mass: float) -> Solid:
+def uneven_bar(end: ArrayLike, mass: float) -> SolidBody:
     """Bar from the origin to another point with an asymmetric mass distribution."""
     x = np.asarray(end, dtype=float)
     size = length(x)
@@ -76,15 +76,15 @@ def uneven_bar(end: ArrayLike, mass: float) -> Solid:
     spread = mass * size**2 * np.array([[0.08, 0.004, 0.003], [0.004, 0.01, -0.002], [0.003, -0.002, 0.006]])
     spread = product(product(R, spread), R.T)
     spread = 0.5 * (spread + spread.T)
-    return Solid(mass, size * turned(R, np.array([0.45, 0.06, 0.04])), np.trace(spread) * np.eye(3) - spread)
+    return SolidBody(mass, size * turned(R, np.array([0.45, 0.06, 0.04])), np.trace(spread) * np.eye(3) - spread)
 
 
-def triangle(corners: Sequence[ArrayLike], mass: float) -> Solid:
+def triangle(corners: Sequence[ArrayLike], mass: float) -> SolidBody:
     """Thin triangular plate."""
     points = np.asarray(corners, dtype=float)
     com = points.mean(axis=0)
     spread = mass / 12.0 * product((points - com).T, points - com)
-    return Solid(mass, com, np.trace(spread) * np.eye(3) - spread)
+    return SolidBody(mass, com, np.trace(spread) * np.eye(3) - spread)
 
 
 def stacked(model: Model, positions: Mapping[str, ArrayLike]) -> Array:
@@ -100,11 +100,13 @@ def positive(**lengths: float | Sequence[float]) -> None:
     for name, value in lengths.items():
         numbers = np.atleast_1d(np.asarray(value, dtype=float))
         if not (np.isfinite(numbers).all() and (numbers > 0.0).all()):
-            raise InputError(f"{name} is {value}; it must be positive and finite.")
+            message = f"{name} is {value}; it must be positive and finite."
+            raise InputError(message, field=name, value=value, allowed="positive and finite")
 
 
 def as_many(name: str, values: Sequence[float], count: int) -> tuple[float, ...]:
     """Return the values as floats; raise InputError unless their number is `count`."""
     if len(values) != count:
-        raise InputError(f"{name} has {len(values)} values; {count} are needed.")
+        message = f"{name} has {len(values)} values; {count} are needed."
+        raise InputError(message, field=name, value=values, allowed=f"{count} values")
     return tuple(float(x) for x in values)

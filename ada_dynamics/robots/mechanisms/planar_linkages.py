@@ -16,7 +16,7 @@ from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.robots.mechanisms.geometry import along, angle_of, angle_with, folded, meeting_point
 from ada_dynamics.robots.mechanisms.parts import (
     Mechanism,
-    Solid,
+    SolidBody,
     X,
     Y,
     as_many,
@@ -237,7 +237,7 @@ def _six_bar_builder(name: str, rocker_is_plate: bool) -> Builder:
     )
 
 
-def _plate(length: float, corner: Sequence[float]) -> Solid:
+def _plate(length: float, corner: Sequence[float]) -> SolidBody:
     return triangle([(0.0, 0.0, 0.0), (0.0, 0.0, length), (corner[0], 0.0, corner[1])], PLATE_MASS)
 
 
@@ -312,7 +312,8 @@ def parallel_gripper(opening: float = 0.5, gravity: Sequence[float] = STANDARD_G
         InputError: the opening is not between -90 and 90 deg.
     """
     if not abs(opening) < 0.5 * np.pi:
-        raise InputError(f"opening is {opening} rad; it must be between -π/2 and π/2.")
+        message = f"opening is {opening} rad; it must be between -π/2 and π/2."
+        raise InputError(message, field="opening", value=opening, allowed=(-0.5 * np.pi, 0.5 * np.pi))
     builder = Builder("parallel_gripper").link("palm", *box((0.08, 0.04, 0.03), 0.3))
     pose: dict[str, float] = {}
     for side, sign in (("left", -1.0), ("right", 1.0)):

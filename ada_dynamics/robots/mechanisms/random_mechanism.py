@@ -18,7 +18,7 @@ from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.rotations import Pose
 from ada_dynamics.robots.mechanisms.geometry import turned_y
-from ada_dynamics.robots.mechanisms.parts import Mechanism, Solid, X, Y, Z
+from ada_dynamics.robots.mechanisms.parts import Mechanism, SolidBody, X, Y, Z
 
 SPATIAL_KINDS = ("revolute", "continuous", "prismatic", "cylindrical", "universal", "spherical", "planar", "fixed")
 PLANAR_KINDS = ("revolute", "continuous", "prismatic", "planar", "fixed")
@@ -60,12 +60,15 @@ def random_mechanism(
     """
     count = int(rng.integers(1, 5)) if n_loops is None else n_loops
     if count < 1:
-        raise InputError(f"n_loops is {n_loops}; it must be at least 1.")
+        raise InputError(
+            f"n_loops is {n_loops}; it must be at least 1.", field="n_loops", value=n_loops, allowed=">= 1"
+        )
     tree_kinds = tuple(kinds or (SPATIAL_KINDS if spatial else PLANAR_KINDS))
     closing = tuple(loop_kinds or (SPATIAL_LOOP_KINDS if spatial else PLANAR_LOOP_KINDS))
     for what, given, allowed in (("kinds", tree_kinds, tuple(JOINT_TYPES)), ("loop_kinds", closing, LOOP_KINDS)):
         if not set(given) <= set(allowed) or (what == "kinds" and not any(JOINT_TYPES[k].nv for k in given)):
-            raise InputError(f"{what} is {given}; allowed are {allowed}, with at least one movable type.")
+            message = f"{what} is {given}; allowed are {allowed}, with at least one movable type."
+            raise InputError(message, field=what, value=given, allowed=allowed)
     chosen = [str(rng.choice(closing)) for _ in range(count)]
     draft = _Draft(rng, spatial, losses)
     wanted = sum(_rows(kind, spatial) for kind in chosen) + int(rng.integers(1, 5))
@@ -95,7 +98,7 @@ class _Draft:
     rng: np.random.Generator
     spatial: bool
     losses: bool
-    links: list[tuple[str, Solid]] = field(default_factory=list)
+    links: list[tuple[str, SolidBody]] = field(default_factory=list)
     joints: list[dict[str, Any]] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)  # by link
     freedoms: list[int] = field(default_factory=list)  # of the joint that carries a link
@@ -195,7 +198,7 @@ class _Draft:
         A = 0.2 * rng.normal(size=(3, 3))
         spread = A @ A.T + 0.02 * np.eye(3)
         mass = float(rng.uniform(0.5, 2.0))
-        solid = Solid(mass, rng.uniform(-0.2, 0.2, 3), mass * (np.trace(spread) * np.eye(3) - spread))
+        solid = SolidBody(mass, rng.uniform(-0.2, 0.2, 3), mass * (np.trace(spread) * np.eye(3) - spread))
         self.links.append((f"link_{len(self.links)}", solid))
         self.parents.append(parent)
         self.freedoms.append(freedoms)

@@ -39,7 +39,7 @@ def ring(
         InputError: an argument is out of range.
     """
     if n < 4:
-        raise InputError(f"n is {n}; a ring needs at least 4 links.")
+        raise InputError(f"n is {n}; a ring needs at least 4 links.", field="n", value=n, allowed=">= 4")
     positive(radius=radius, mass=mass)
     step = 2.0 * np.pi / n
     chord = turned(radius * (turned_z(step) - np.eye(3)), np.array([1.0, 0.0, 0.0]))
@@ -91,7 +91,7 @@ def ladder(
         InputError: an argument is out of range, or a cell does not close.
     """
     if n < 1:
-        raise InputError(f"n is {n}; a ladder needs at least one cell.")
+        raise InputError(f"n is {n}; a ladder needs at least one cell.", field="n", value=n, allowed=">= 1")
     positive(height=height, width=width)
     tall = 1.1 * height
     builder = Builder(f"ladder_{n}").link("base")

@@ -399,13 +399,14 @@ def settle(robot: Description, mimic: str) -> None:
     elif mimic == "refuse":
         robot.refuse_mimics()
     for problem in rigid_loops(robot):
-        raise ModelError(problem.text(robot.file))
+        raise problem.error(robot.file)
 
 
 def check_mimic(mimic: str) -> None:
     """Raise InputError for an unknown treatment of mimic joints."""
     if mimic not in MIMIC_CHOICES:
-        raise InputError(f"mimic is {mimic!r}; allowed: {', '.join(map(repr, MIMIC_CHOICES))}.")
+        message = f"mimic is {mimic!r}; allowed: {', '.join(map(repr, MIMIC_CHOICES))}."
+        raise InputError(message, field="mimic", value=mimic, allowed=MIMIC_CHOICES)
 
 
 def describe_urdf(root: Element, file: str, sink: Sink) -> Description:
@@ -413,7 +414,8 @@ def describe_urdf(root: Element, file: str, sink: Sink) -> Description:
     if root.tag != "robot":
         likeness = _LOOKS_LIKE.get(root.tag) or _LOOKS_LIKE.get(root.tag.lower())
         looks = f"it looks like {likeness}." if likeness else "a URDF starts with <robot name=...>."
-        raise ModelError(f"{file}, line {root.line}: the document is <{root.tag[:40]}>, not a URDF: {looks}")
+        message = f"{file}, line {root.line}: the document is <{root.tag[:40]}>, not a URDF: {looks}"
+        raise ModelError(message, file=file, line=root.line)
     _check_version(root, sink)
     robot = Description(root.attributes.get("name", "").strip() or _stem(file), file, root)
     colours = _read_colours(root, robot.odd_shapes.append)

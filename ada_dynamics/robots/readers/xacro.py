@@ -46,10 +46,14 @@ def expand_xacro(path: str | os.PathLike[str], mappings: Mapping[str, object] | 
         except AdaError:
             raise
         except RecursionError:
-            raise ModelError(f"{path}: xacro recurses without end: does a file or macro include itself?") from None
+            raise ModelError(
+                f"{path}: xacro recurses without end: does a file or macro include itself?", file=path
+            ) from None
         except Exception as problem:  # expressions in the file can raise any exception
             reason = " ".join(str(problem).split()) or type(problem).__name__
-            raise ModelError(f"{path}: xacro cannot expand it: {reason[:500]}{_sites(xacro, path)}.") from problem
+            raise ModelError(
+                f"{path}: xacro cannot expand it: {reason[:500]}{_sites(xacro, path)}.", file=path
+            ) from problem
 
 
 def _package() -> ModuleType:
@@ -66,7 +70,8 @@ def _arguments(mappings: object) -> dict[str, str]:
     if mappings is None:
         return {}
     if not isinstance(mappings, Mapping) or not all(isinstance(k, str) for k in mappings):
-        raise InputError(f"mappings is {mappings!r}; it must be a dict of argument names and values.")
+        message = f"mappings is {mappings!r}; it must be a dict of argument names and values."
+        raise InputError(message, field="mappings", value=mappings, allowed="a dict of argument names and values")
     return {name: str(value) for name, value in mappings.items()}
 
 
@@ -84,7 +89,9 @@ def _counting(xacro: ModuleType, path: str | os.PathLike[str]) -> Iterator[None]
 
     def counted(*arguments: Any) -> Any:
         if next(left, None) is None:
-            raise ModelError(f"{path}: xacro expands more than {MOST_ELEMENTS} elements, which is the limit.")
+            raise ModelError(
+                f"{path}: xacro expands more than {MOST_ELEMENTS} elements, which is the limit.", file=path
+            )
         return expand(*arguments)
 
     xacro.handle_macro_call = counted  # type: ignore[attr-defined]

@@ -77,7 +77,12 @@ def parse_xml(data: bytes | str, where: str, *, max_elements: int = MAX_ELEMENTS
             document type declaration.
     """
     raw = _with_plain_comments(_checked(data, where))
-    return _Parser(where, "utf-8" if isinstance(data, str) else None, max_elements).parse(raw)
+    return _XmlParser(where, "utf-8" if isinstance(data, str) else None, max_elements).parse(raw)
+
+
+def _error(file: str, message: str, line: int | None = None) -> ModelError:
+    place = file if line is None else f"{file}, line {line}"
+    return ModelError(f"{place}: {message}", file=file, line=line)
 
 
 def _checked(data: bytes | str, where: str) -> bytes:
@@ -85,28 +90,28 @@ def _checked(data: bytes | str, where: str) -> bytes:
     try:
         raw = data.encode("utf-8") if isinstance(data, str) else data
     except UnicodeEncodeError as problem:
-        raise ModelError(f"{where}: the text cannot be encoded as UTF-8 ({problem.reason}).") from None
+        raise _error(where, f"the text cannot be encoded as UTF-8 ({problem.reason}).") from None
     if isinstance(data, str):
         raw = raw.removeprefix(b"\xef\xbb\xbf")
     if len(raw) > MAX_BYTES:
-        raise ModelError(f"{where}: it has {len(raw)} bytes; a robot description may have at most {MAX_BYTES}.")
+        raise _error(where, f"it has {len(raw)} bytes; a robot description may have at most {MAX_BYTES}.")
     if not raw.strip():
-        raise ModelError(f"{where}: it is empty; a robot description starts with <robot name=...>.")
+        raise _error(where, "it is empty; a robot description starts with <robot name=...>.")
     for mark, encoding in _MARKS.items():
         if raw.startswith(mark):
-            raise ModelError(f"{where}: its encoding is {encoding}; save it as UTF-8.")
+            raise _error(where, f"its encoding is {encoding}; save it as UTF-8.")
     is_utf16 = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
     is_usdz = raw.startswith(b"PK\x03\x04") and b".usd" in raw[:200]
     if is_usdz or raw[:64].lstrip().startswith((b"#usda", b"PXR-USDC")):
         fix = "convert it to URDF or MJCF, for example with the tools of Isaac Sim or MuJoCo."
-        raise ModelError(f"{where}: it is a USD scene, which is not supported; {fix}")
+        raise _error(where, f"it is a USD scene, which is not supported; {fix}")
     if b"\x00" in raw and not is_utf16:
         line = raw.count(b"\n", 0, raw.index(b"\x00")) + 1
-        raise ModelError(f"{where}, line {line}: it contains NUL bytes, so it is a binary file and not XML text.")
+        raise _error(where, "it contains NUL bytes, so it is a binary file and not XML text.", line)
     start = raw[:64].lstrip(b"\xef\xbb\xbf \t\r\n")
     if not is_utf16 and not start.startswith(b"<"):
         shown = start[:24].decode("utf-8", "replace")
-        raise ModelError(f"{where}: it is not XML: it starts with {shown!r} and not with '<'.")
+        raise _error(where, f"it is not XML: it starts with {shown!r} and not with '<'.")
     return raw
 
 
@@ -126,7 +131,7 @@ def _with_plain_comments(raw: bytes) -> bytes:
     return b"".join([*parts, raw[at:]])
 
 
-class _Parser:
+class _XmlParser:
     """One run of expat."""
 
     def __init__(self, where: str, encoding: str | None, max_elements: int) -> None:
@@ -155,19 +160,17 @@ class _Parser:
         except (ValueError, LookupError) as problem:
             if isinstance(problem, ModelError):
                 raise
-            raise ModelError(f"{self._where}: its encoding cannot be read ({problem}); save it as UTF-8.") from None
+            raise _error(self._where, f"its encoding cannot be read ({problem}); save it as UTF-8.") from None
         if self._root is None:
-            raise ModelError(f"{self._where}: it has no element; a robot description starts with <robot name=...>.")
+            raise _error(self._where, "it has no element; a robot description starts with <robot name=...>.")
         return self._root
 
     def _check_tag(self, given: int) -> None:
         """Refuse long unfinished tags, whose parsing time is quadratic in their length."""
         if given - self._expat.CurrentByteIndex > MAX_TAG:
             line = self._expat.CurrentLineNumber
-            raise ModelError(
-                f"{self._where}, line {line}: a tag with its attributes, or a comment, has more than {MAX_TAG} bytes, "
-                "which is the limit."
-            )
+            message = f"a tag with its attributes, or a comment, has more than {MAX_TAG} bytes, which is the limit."
+            raise _error(self._where, message, line)
 
     def _not_well_formed(self, problem: expat.ExpatError) -> ModelError:
         reason = expat.ErrorString(problem.code)
@@ -180,20 +183,17 @@ class _Parser:
             "unknown encoding": "Save it as UTF-8.",
         }.get(reason, "")
         place = f"{self._where}, line {problem.lineno}, column {problem.offset + 1}"
-        return ModelError(f"{place}: not well-formed XML: {reason}{inside}. {fix}".rstrip())
+        message = f"{place}: not well-formed XML: {reason}{inside}. {fix}".rstrip()
+        return ModelError(message, file=self._where, line=problem.lineno)
 
     # --- callbacks of expat -------------------------------------------------------------------------------------
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         line = self._expat.CurrentLineNumber
         self._count += 1
         if self._count > self._max_elements:
-            raise ModelError(
-                f"{self._where}, line {line}: it has more than {self._max_elements} elements, which is the limit."
-            )
+            raise _error(self._where, f"it has more than {self._max_elements} elements, which is the limit.", line)
         if len(self._open) >= MAX_DEPTH:
-            raise ModelError(
-                f"{self._where}, line {line}: elements are nested more than {MAX_DEPTH} deep, which is the limit."
-            )
+            raise _error(self._where, f"elements are nested more than {MAX_DEPTH} deep, which is the limit.", line)
         element = Element(tag, attributes, line)
         if self._open:
             self._open[-1].children.append(element)
@@ -217,7 +217,5 @@ class _Parser:
         raise self._refused(f"an entity declaration ({name[:40]})")
 
     def _refused(self, what: str) -> ModelError:
-        return ModelError(
-            f"{self._where}, line {self._expat.CurrentLineNumber}: it has {what}, which is refused, as entities can "
-            "exhaust the memory or read other files; remove it."
-        )
+        message = f"it has {what}, which is refused, as entities can exhaust the memory or read other files; remove it."
+        return _error(self._where, message, self._expat.CurrentLineNumber)

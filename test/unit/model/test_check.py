@@ -5,7 +5,7 @@
 import pytest
 
 from ada_dynamics.robots.check import check
-from ada_dynamics.robots.check.report import Report
+from ada_dynamics.robots.check.report import CheckReport
 
 # A steel rod of 1 m length and 5 cm diameter, on a pivot.
 GOOD = """<robot name="arm">
@@ -173,7 +173,7 @@ def test_a_kind_of_finding_is_not_repeated_without_end():
     joints = "".join(
         f'<joint name="j{i}" type="fixed"><parent link="x{i}"/><child link="l"/></joint>' for i in range(500)
     )
-    report: Report = check(f"<robot name='r'><link name='l'/>{joints}</robot>")
+    report: CheckReport = check(f"<robot name='r'><link name='l'/>{joints}</robot>")
     assert sum(f.code == "unknown-link" for f in report.findings) == 100
     assert report.left_out["unknown-link"] == 400
     assert "and 400 more of [unknown-link]" in str(report)

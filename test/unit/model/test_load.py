@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from refused import refusal
+from refused import refusal, refused
 
 import ada_dynamics as ada
 from ada_dynamics import InputError, ModelError
@@ -121,3 +121,17 @@ def test_mappings_for_a_plain_urdf_and_those_that_are_no_dict_are_refused(write,
     refusal(file, "r.urdf", ".xacro", error=InputError, mappings={"a": "b"})
     refusal(file.read_text(), "URDF text", error=InputError, mappings={"a": "b"})
     refusal(robot(), "dict", error=InputError, mappings=["name:=x"])
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("<robot>\n<!DOCTYPE a>", {"file": "URDF text", "line": 2}),
+        ('<robot name="r">\n<joint name="j" type="hinge"/></robot>', {"file": "URDF text", "line": 2, "joint": "j"}),
+        ('<robot name="r"><link name="a"/>\n<loop_joint name="l"/></robot>', {"line": 2, "loop": "l"}),
+        ("<sdf>\n</sdf>", {"file": "SDFormat text", "line": 1}),
+    ],
+)
+def test_errors_carry_file_line_and_part(text, facts):
+    with refused(ModelError, **facts):
+        ada.load(text)

@@ -8,7 +8,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.robots import mechanisms
-from ada_dynamics.robots.check.report import Finding, Report
+from ada_dynamics.robots.check.report import CheckReport, Finding
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 Image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
@@ -287,7 +287,9 @@ def test_an_assembled_pose_shows_its_report_and_what_is_computed_of_it_does_not(
 
 
 def test_findings_are_shown_in_words_that_html_does_not_take_for_tags():
-    report = Report("arm.urdf", "arm", [Finding("odd", "warning", "link <a>", "its mass is <0.", "Give it one.", 7)])
+    report = CheckReport(
+        "arm.urdf", "arm", [Finding("odd", "warning", "link <a>", "its mass is <0.", "Give it one.", 7)]
+    )
     shown = seen(report)
     assert "link <a>" in shown.words and "its mass is <0. Give it one." in shown.words and "7" in shown.words
     assert "0 errors, 1 warning, 0 notes" in shown.words[1]

@@ -134,4 +134,5 @@ def _node(source: object) -> tuple[Node, str]:
         return parsed(Path(source)), str(source)
     if isinstance(source, Mapping | Sequence) and not isinstance(source, bytes | bytearray):
         return from_object(source, _IN_CODE), _IN_CODE
-    raise InputError(f"loops is {source!r}; it must be a path, a dict or a list of dicts.")
+    message = f"loops is {source!r}; it must be a path, a dict or a list of dicts."
+    raise InputError(message, field="loops", value=source, allowed="a path, a dict or a list of dicts")

@@ -312,7 +312,7 @@ def is_coupling(element: Element) -> bool:
 
 
 @dataclass
-class _Coupling:
+class _CouplingReader:
     element: Element
     where: str
     sink: Sink
@@ -332,7 +332,7 @@ def apply_coupling(element: Element, robot: Description, sink: Sink) -> None:
     name = read_name(element, sink)
     if name is None:
         return
-    coupling = _Coupling(element, f"coupling {name!r}", sink)
+    coupling = _CouplingReader(element, f"coupling {name!r}", sink)
     check_known(element, coupling.where, sink, ("predecessor", "successor", "ratio"), ("name", "type"))
     ends = [read_link(element, tag, coupling.where, sink) for tag in ("predecessor", "successor")]
     ratio = _ratio(coupling)
@@ -354,7 +354,7 @@ def _is_dependent(joint: Joint) -> bool:
     return bool(joint.element.attributes.get("independent", "true").strip().lower() == "false")
 
 
-def _ratio(coupling: _Coupling) -> float | None:
+def _ratio(coupling: _CouplingReader) -> float | None:
     element = the_child(coupling.element, "ratio", coupling.where, coupling.sink)
     ratio = 1.0 if element is None else Attributes(element, coupling.where, coupling.sink).number("value")
     if abs(ratio) < _SMALLEST_RATIO:
@@ -363,7 +363,9 @@ def _ratio(coupling: _Coupling) -> float | None:
     return ratio
 
 
-def _sides(coupling: _Coupling, robot: Description, predecessor: str, successor: str) -> tuple[Joint, Joint] | None:
+def _sides(
+    coupling: _CouplingReader, robot: Description, predecessor: str, successor: str
+) -> tuple[Joint, Joint] | None:
     """Return the single movable joint on each side of the nearest common ancestor."""
     carriers = {joint.child: joint for joint in robot.joints}
     known = {link.name for link in robot.links}

@@ -23,7 +23,7 @@ from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, Scal
 
 def refuse(file: str, line: int | None, where: str, message: str, fix: str = "") -> ModelError:
     """Return an error with file, line, location, problem and fix."""
-    return ModelError(Problem("loops", line, where, message, fix).text(file))
+    return Problem("loops", line, where, message, fix).error(file)
 
 
 class LoopFields(Fields):

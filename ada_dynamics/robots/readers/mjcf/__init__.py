@@ -42,7 +42,8 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
     read_colours(root, settings)
     bodies = root.all("worldbody")
     if not bodies:
-        raise ModelError(f"{file}, line {root.line}: <mujoco>: a MuJoCo (MJCF) file without a <worldbody>.")
+        message = f"{file}, line {root.line}: <mujoco>: a MuJoCo (MJCF) file without a <worldbody>."
+        raise ModelError(message, file=file, line=root.line)
     worldbody = _merged(bodies)
     expand_replicates(worldbody, settings, sink)
     read_ground(worldbody, settings)

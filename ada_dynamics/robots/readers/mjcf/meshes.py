@@ -42,15 +42,15 @@ def read_mesh(path: Path) -> tuple[Array, Faces]:
     readers = {".stl": _stl, ".obj": _obj, ".msh": _msh}
     reader = readers.get(path.suffix.lower())
     if reader is None:
-        raise ModelError(f"{path}: this mesh format is not supported; allowed: {', '.join(readers)}.")
+        raise ModelError(f"{path}: this mesh format is not supported; allowed: {', '.join(readers)}.", file=path)
     data = read_file(path)
     try:
         vertices, faces = reader(data)
     except (ValueError, IndexError, struct.error):
-        raise ModelError(f"{path}: it is no valid {path.suffix[1:].upper()} file for MuJoCo.") from None
+        raise ModelError(f"{path}: it is no valid {path.suffix[1:].upper()} file for MuJoCo.", file=path) from None
     inside = len(faces) > 0 and faces.min() >= 0 and faces.max() < len(vertices)
     if not inside or not np.isfinite(vertices).all():
-        raise ModelError(f"{path}: it has no faces, or invalid faces or vertices.")
+        raise ModelError(f"{path}: it has no faces, or invalid faces or vertices.", file=path)
     return vertices.astype(np.float32).astype(np.float64), faces
 
 

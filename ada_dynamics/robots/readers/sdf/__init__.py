@@ -68,7 +68,8 @@ def _the_model(root: Element, file: str, sink: Sink) -> tuple[Element, tuple[flo
     models = [*root.all("model"), *(model for world in worlds for model in world.all("model"))]
     if len(models) != 1:
         found = f"it has {len(models)} models" if models else "an SDFormat file without a <model>"
-        raise ModelError(f"{file}, line {root.line}: <sdf>: {found}; exactly one is needed.")
+        message = f"{file}, line {root.line}: <sdf>: {found}; exactly one is needed."
+        raise ModelError(message, file=file, line=root.line)
     if not worlds:
         return models[0], None
     x, y, z = SdfValues(worlds[0], "<world>", sink).vector("gravity", (0.0, 0.0, -9.8)).tolist()
