@@ -33,7 +33,7 @@ PAGES = (
         "Robots and models",
         "Load a robot, build one in code, look what is wrong with it, close its loops.",
         {
-            "ada_dynamics": "load check assemble Model Builder planar_chain chain_3d *",
+            "ada_dynamics": "load check close_loops Model Builder planar_chain chain_3d *",
             "ada_dynamics.constraints.closed_configuration": "ClosedConfiguration",
             "ada_dynamics.robots.check.report": "CheckReport Finding",
             "ada_dynamics.model": "*",
