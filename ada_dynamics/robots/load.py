@@ -120,7 +120,7 @@ def find_robot(
     check_mimic(mimic)
     document = find_document(source, mappings)
     robot = read_document(document.data, document.name, mimic, loops)
-    _remember_place(robot, document.path)
+    _set_mesh_base(robot, document.path)
     if robot.holds_itself and base not in (None, "fixed"):
         raise InputError(
             f"{document.name}: base={base!r}, but this file defines the base itself: omit base. A body floats if it "
@@ -132,7 +132,7 @@ def find_robot(
     return document, robot
 
 
-def _remember_place(robot: Description, path: Path | None) -> None:
+def _set_mesh_base(robot: Description, path: Path | None) -> None:
     """Store the file of the description in its meshes, to which their addresses are relative."""
     if path is None:
         return
@@ -157,7 +157,7 @@ def find_document(source: Source, mappings: Mapping[str, object] | None = None) 
         )
     if isinstance(source, str):
         if source.lstrip("\ufeff \t\r\n").startswith(("<", "#usda")):
-            _no_mappings(mappings, _name_of_text(source))
+            _refuse_mappings(mappings, _name_of_text(source))
             return Document(source, _name_of_text(source), None)
         if source in CATALOGUE:
             entry = CATALOGUE[source]
@@ -169,7 +169,7 @@ def find_document(source: Source, mappings: Mapping[str, object] | None = None) 
     path = Path(source)
     if path.suffix.lower() == ".xacro":
         return Document(expand_xacro(path, mappings), f"{path} (expanded)", path)
-    _no_mappings(mappings, str(path))
+    _refuse_mappings(mappings, str(path))
     return Document(read_file(path), str(path), path)
 
 
@@ -180,7 +180,7 @@ def _name_of_text(text: str) -> str:
     return names.get(found[0] if found else "", "URDF text")
 
 
-def _no_mappings(mappings: Mapping[str, object] | None, what: str) -> None:
+def _refuse_mappings(mappings: Mapping[str, object] | None, what: str) -> None:
     if mappings:
         message = f"mappings need a xacro file, and the name of {what[:200]} does not end in .xacro."
         raise InputError(message, field="mappings", value=mappings)

@@ -36,7 +36,7 @@ def check_singular(bodies: list[RigidBody], has_floating_base: bool, out: Collec
         values, vectors = np.linalg.eigh(D)
         limits = _RELATIVE * np.diag(vectors.T @ (S.T @ (_scale(I)[:, None] * S)) @ vectors)
         free = values <= np.maximum(limits, 0.0)
-        is_negative = bool((values < -np.maximum(limits, 0.0)).any())  # an impossible inertia has a finding of its own
+        is_negative = bool((values < -np.maximum(limits, 0.0)).any())  # reported as an impossible inertia
         if free.any() and not is_negative:
             free_bodies.append(body)
         if body.parent in articulated:

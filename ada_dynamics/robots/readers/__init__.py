@@ -11,7 +11,7 @@ from ada_dynamics.model.problems import Sink, raising
 from ada_dynamics.robots.readers.loops import LoopSource, add_loops
 from ada_dynamics.robots.readers.mjcf import describe_mjcf
 from ada_dynamics.robots.readers.sdf import describe_sdf
-from ada_dynamics.robots.readers.urdf import check_mimic, describe_urdf, settle
+from ada_dynamics.robots.readers.urdf import check_mimic, describe_urdf, finish_description
 from ada_dynamics.robots.readers.vendor_elements import note_open_frames
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 
@@ -49,5 +49,5 @@ def read_document(data: bytes | str, file: str, mimic: str = "keep", loops: Loop
     if loops is not None:
         add_loops(robot, loops)
     note_open_frames(robot)
-    settle(robot, mimic)
+    finish_description(robot, mimic)
     return robot

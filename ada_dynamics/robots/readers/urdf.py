@@ -384,11 +384,11 @@ def read_urdf(data: bytes | str, file: str = "URDF text", mimic: str = "keep") -
     """
     check_mimic(mimic)
     robot = describe_urdf(parse_xml(data, file), file, raising(file))
-    settle(robot, mimic)
+    finish_description(robot, mimic)
     return robot
 
 
-def settle(robot: Description, mimic: str) -> None:
+def finish_description(robot: Description, mimic: str) -> None:
     """Apply the treatment of mimic joints, and refuse loops between rigidly connected links.
 
     Raises:

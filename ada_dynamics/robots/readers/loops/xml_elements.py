@@ -18,7 +18,7 @@ from ada_dynamics.model.rotations import NO_MOVE, UNIT, Pose
 from ada_dynamics.robots.readers.description_builder import zero_pose
 from ada_dynamics.robots.readers.sdf import loop_of
 from ada_dynamics.robots.readers.sdf.frames import WORLD, SdfFrames
-from ada_dynamics.robots.readers.sdf.joint import SdfJoint, place, read_joint
+from ada_dynamics.robots.readers.sdf.joint import SdfJoint, read_joint, resolve_frames
 from ada_dynamics.robots.readers.values import Attributes, pose_in, read_pose, the_child
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import near
@@ -429,4 +429,4 @@ def _gazebo_loop(joint: SdfJoint, robot: Description, sink: Sink) -> LoopJoint |
     for link in robot.links:
         frames.put(link.name, link.element, zero_pose(robot, link.name) or NO_MOVE)
     frames.add(joint.name, joint.element, joint.child_frame, joint.child_frame)
-    return loop_of(joint, robot, sink) if place(joint, frames, sink) else None
+    return loop_of(joint, robot, sink) if resolve_frames(joint, frames, sink) else None

@@ -15,7 +15,7 @@ from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.robots.readers.mjcf.actuators import (
     actuated_of,
     counted,
-    note_the_rest,
+    note_left_out,
     read_actuators,
     read_keyframe,
 )
@@ -62,7 +62,7 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
     if motors is not None:
         robot.actuated = actuated_of(robot, motors)
     read_keyframe(root, worldbody, robot, world, settings)
-    note_the_rest(root, robot)
+    note_left_out(root, robot)
     return robot
 
 

@@ -28,7 +28,7 @@ _IN_BODIES = ("camera", "light")
 _SIZES = {"free": 7, "ball": 4}  # numbers in qpos
 
 
-def note_the_rest(root: Element, robot: Description) -> None:
+def note_left_out(root: Element, robot: Description) -> None:
     """Add notes with the numbers of elements that have no effect on the motion."""
     for tag, what in _SECTIONS.items():
         found = Counter(child.tag for section in root.all(tag) for child in section.children)

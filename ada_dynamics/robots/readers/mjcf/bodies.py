@@ -15,10 +15,10 @@ from ada_dynamics.robots.readers.description_builder import DescriptionBuilder
 from ada_dynamics.robots.readers.mjcf.geoms import (
     MassProperties,
     bounded,
+    combined,
     read_geom,
     read_inertial,
     read_shape,
-    together,
 )
 from ada_dynamics.robots.readers.mjcf.joints import MjcfJoint, connect_body, read_joint
 from ada_dynamics.robots.readers.mjcf.meshes import Meshes
@@ -46,7 +46,7 @@ class MjcfWorld:
 
 
 @dataclass
-class _Place:
+class _Context:
     """Context of an element: its body, the pose of its <frame>s in the body, and its default class."""
 
     body: str
@@ -68,56 +68,58 @@ class BodyTreeReader:
         """Add all bodies and joints to the description."""
         self._builder.add_link(Link(WORLD, element=worldbody, has_inertial=False))
         self.world.bodies[WORLD] = NO_MOVE
-        pending = [(worldbody, _Place(WORLD, NO_MOVE, MAIN))]
+        pending = [(worldbody, _Context(WORLD, NO_MOVE, MAIN))]
         while pending:
-            element, place = pending.pop()
-            pending.extend(reversed(self._content(element, place)))
+            element, context = pending.pop()
+            pending.extend(reversed(self._content(element, context)))
         return self.world
 
     def _values(self, element: Element, where: str, in_class: str) -> MjcfValues:
         return MjcfValues(element, where, self._sink, self._settings, in_class)
 
-    def _content(self, element: Element, place: _Place) -> list[tuple[Element, _Place]]:
+    def _content(self, element: Element, context: _Context) -> list[tuple[Element, _Context]]:
         """Read the content of a body or frame, and return the nested bodies in their order."""
-        found: list[tuple[Element, _Place]] = []
+        found: list[tuple[Element, _Context]] = []
         for child in element.children:
             if child.tag == "frame":
-                found.extend(self._content(child, self._frame(child, place)))
+                found.extend(self._content(child, self._frame(child, context)))
             elif child.tag == "body":
-                inner = self._body(child, place)
+                inner = self._body(child, context)
                 if inner is not None:
                     found.append((child, inner))
             elif child.tag == "site":
-                self._site(child, place)
+                self._site(child, context)
             elif child.tag in _UNREAD:
                 message = f"<{child.tag}> is not supported."
                 fix = "Expand it with MuJoCo's mj_saveLastXML."
-                self._sink(Problem("not-modelled", child.line, f"body {place.body!r}", message, fix, child.file))
+                self._sink(Problem("not-modelled", child.line, f"body {context.body!r}", message, fix, child.file))
         return found
 
-    def _frame(self, element: Element, place: _Place) -> _Place:
-        values = self._values(element, f"a frame in body {place.body!r}", MAIN)
+    def _frame(self, element: Element, context: _Context) -> _Context:
+        values = self._values(element, f"a frame in body {context.body!r}", MAIN)
         for name in ("scale", "massscale"):
             values.refuse(name, "Write the scaled sizes.")
-        return _Place(place.body, compose(place.frame, values.pose()), values.text("childclass", place.in_class))
+        return _Context(
+            context.body, compose(context.frame, values.pose()), values.text("childclass", context.in_class)
+        )
 
-    def _site(self, element: Element, place: _Place) -> None:
+    def _site(self, element: Element, context: _Context) -> None:
         name = element.attributes.get("name", "").strip()
         if not name:
             return
         if name in self.world.sites:
             self._twice("site", name, element)
             return
-        values = self._values(element, f"site {name!r}", place.in_class)
-        pose = compose(place.frame, values.pose()) if not values.has("fromto") else _of_line(values, place.frame)
-        self.world.sites[name] = (place.body, pose)
+        values = self._values(element, f"site {name!r}", context.in_class)
+        pose = compose(context.frame, values.pose()) if not values.has("fromto") else _of_line(values, context.frame)
+        self.world.sites[name] = (context.body, pose)
 
     def _twice(self, what: str, name: str, element: Element) -> None:
         message = f"its name is used twice (again in line {element.line})."
         where = f"{what} {name!r}"
         self._sink(Problem(f"duplicate-{what}", element.line, where, message, "Rename one.", element.file))
 
-    def _body(self, element: Element, place: _Place) -> _Place | None:
+    def _body(self, element: Element, context: _Context) -> _Context | None:
         self._count += 1
         name = element.attributes.get("name", "").strip() or f"body_{self._count}"
         if name in self.world.bodies:
@@ -125,24 +127,24 @@ class BodyTreeReader:
             return None
         where = f"body {name!r}"
         values = self._values(element, where, MAIN)
-        inner = _Place(name, NO_MOVE, values.text("childclass", place.in_class))
+        inner = _Context(name, NO_MOVE, values.text("childclass", context.in_class))
         if values.flag("mocap"):
             self._robot.notes.append(
                 f"body {name!r} is moved by motion capture (mocap); it is fixed at its pose in the file."
             )
         values.refuse("gravcomp", "Remove it and give the compensation as tau; gravity acts on all links.")
-        pose = compose(place.frame, values.pose())
+        pose = compose(context.frame, values.pose())
         link = Link(name, element=element, has_inertial=False, visuals_collide=False)
-        self.world.bodies[name] = compose(self.world.bodies[place.body], pose)
+        self.world.bodies[name] = compose(self.world.bodies[context.body], pose)
         joints = self._joints(element, inner, NO_MOVE)
         self._set_mass(link, inner)
         self._add_shapes(link, element, inner)
-        connect_body(self._builder, link, place.body, pose, joints, self._sink)
+        connect_body(self._builder, link, context.body, pose, joints, self._sink)
         for joint in joints:
             self.world.joints[joint.name] = joint
         return inner
 
-    def _joints(self, element: Element, place: _Place, frame: Pose) -> list[MjcfJoint]:
+    def _joints(self, element: Element, context: _Context, frame: Pose) -> list[MjcfJoint]:
         joints: list[MjcfJoint] = []
         for child in element.children:
             if child.tag in ("joint", "freejoint"):
@@ -150,11 +152,11 @@ class BodyTreeReader:
                 if name in self.world.joints or any(name == joint.name for joint in joints):
                     self._twice("joint", name, child)
                     continue
-                values = self._values(child, f"joint {name!r}", place.in_class)
+                values = self._values(child, f"joint {name!r}", context.in_class)
                 joints.append(read_joint(name, values, self._settings, frame))
                 self._warn_of_free_friction(joints[-1])
             elif child.tag == "frame":
-                inner = self._frame(child, _Place(place.body, frame, place.in_class))
+                inner = self._frame(child, _Context(context.body, frame, context.in_class))
                 joints.extend(self._joints(child, inner, inner.frame))
         return joints
 
@@ -168,13 +170,13 @@ class BodyTreeReader:
             self._robot.left_out.append(Problem("free-friction", element.line, where, message, fix, element.file))
 
     # --- masses -------------------------------------------------------------------------------------------------
-    def _set_mass(self, link: Link, place: _Place) -> None:
+    def _set_mass(self, link: Link, context: _Context) -> None:
         own = link.element.first("inertial")
         choice = self._settings.inertia_from_geoms
         found: MassProperties | None = None
         if choice == "true" or (choice == "auto" and own is None):
-            parts = self._geoms(link.element, place)
-            found = together(parts) if parts else None
+            parts = self._geoms(link.element, context)
+            found = combined(parts) if parts else None
         if found is None and own is not None:
             if len(link.element.all("inertial")) > 1:
                 self._twice("inertial", link.name, link.element.all("inertial")[1])
@@ -186,32 +188,32 @@ class BodyTreeReader:
             link.mass, link.com, link.inertia = found.mass, found.com, found.inertia
             link.has_inertial = True
 
-    def _geoms(self, element: Element, place: _Place) -> list[MassProperties]:
+    def _geoms(self, element: Element, context: _Context) -> list[MassProperties]:
         parts: list[MassProperties] = []
         for child in element.children:
             if child.tag == "geom":
                 where = f"geom {child.attributes['name']!r}" if "name" in child.attributes else "a geom"
-                values = self._values(child, f"{where} of body {place.body!r}", place.in_class)
-                mass = read_geom(values, self._settings, self._meshes, place.frame)
+                values = self._values(child, f"{where} of body {context.body!r}", context.in_class)
+                mass = read_geom(values, self._settings, self._meshes, context.frame)
                 if mass is not None:
                     parts.append(mass)
             elif child.tag == "frame":
-                parts.extend(self._geoms(child, self._frame(child, place)))
+                parts.extend(self._geoms(child, self._frame(child, context)))
         return parts
 
-    def _add_shapes(self, link: Link, element: Element, place: _Place) -> None:
+    def _add_shapes(self, link: Link, element: Element, context: _Context) -> None:
         """Add the shapes of the geoms in a body; invalid ones are left out."""
         for child in element.children:
             if child.tag == "geom":
                 problems: list[Problem] = []
-                values = MjcfValues(child, link.where, problems.append, self._settings, place.in_class)
-                shape, is_seen, touches = read_shape(values, self._settings, self._meshes, place.frame)
+                values = MjcfValues(child, link.where, problems.append, self._settings, context.in_class)
+                shape, is_seen, touches = read_shape(values, self._settings, self._meshes, context.frame)
                 self._robot.odd_shapes.extend(problems)
                 if shape is not None and not problems:
                     link.visuals = [*link.visuals, *([shape] if is_seen else [])]
                     link.collisions = [*link.collisions, *([shape] if touches else [])]
             elif child.tag == "frame":
-                self._add_shapes(link, child, self._frame(child, place))
+                self._add_shapes(link, child, self._frame(child, context))
 
 
 def _of_line(values: MjcfValues, frame: Pose) -> Pose:

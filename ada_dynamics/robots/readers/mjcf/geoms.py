@@ -51,7 +51,7 @@ def read_inertial(values: MjcfValues) -> MassProperties:
     return MassProperties(mass, com, conjugated(R, I))
 
 
-def together(parts: list[MassProperties]) -> MassProperties:
+def combined(parts: list[MassProperties]) -> MassProperties:
     """Combine the mass properties of several parts."""
     total = float(sum(part.mass for part in parts))
     if total == 0.0:
@@ -210,7 +210,7 @@ def read_shape(
     kind = values.word("type", "mesh" if values.has("mesh") and not values.has("type") else "sphere", SHAPES)
     address = None
     if kind == "mesh":
-        found = meshes.look(values.text("mesh"), values)
+        found = meshes.shape(values.text("mesh"), values)
         if found is None:
             return None, False, False
         size, pose, address = found.scale, compose(values.pose(), found.pose), found.address

@@ -227,7 +227,7 @@ def _connect_free(
     builder.add_joint(record, NO_MOVE)
 
 
-_LEAST = 1e-15  # MuJoCo's, for what it divides by
+_LEAST = 1e-15  # MuJoCo's lower bound of divisors
 
 
 def set_springs_and_dampers(robot: Description, joints: Mapping[str, MjcfJoint]) -> None:
@@ -246,7 +246,7 @@ def set_springs_and_dampers(robot: Description, joints: Mapping[str, MjcfJoint])
             inertia = behind[record.name]
             record.stiffness = inertia / max(_LEAST, (constant * ratio) ** 2)
             record.rest = joints[record.name].rest
-            # instead of the joint's own; an actuator's stays
+            # replaces the damping of the joint, not that of actuators
             record.damping += 2.0 * inertia / max(_LEAST, constant) - joints[record.name].damping
 
 

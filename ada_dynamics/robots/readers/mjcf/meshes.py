@@ -152,7 +152,7 @@ class Meshes:
             self._found[name] = found
         return self._found[name]
 
-    def look(self, name: str, user: MjcfValues) -> MeshShape | None:
+    def shape(self, name: str, user: MjcfValues) -> MeshShape | None:
         """Return the shape of a geom's mesh, or None after reporting a problem."""
         element = self._elements.get(name)
         if element is None:

@@ -34,7 +34,7 @@ class MjcfSettings:
     least_mass: float = 0.0  # of every body [kg]
     least_inertia: float = 0.0  # principal moments of every body [kg m²]
     balances: bool = False  # balanceinertia: make impossible moments equal
-    off: set[str] = field(default_factory=set)  # what <flag> disables
+    off: set[str] = field(default_factory=set)  # disabled by <flag>
     mesh_folder: str = ""
     strips_paths: bool = False  # strippath: use file names of meshes without folders
     defaults: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)  # class -> element -> attributes

@@ -20,7 +20,7 @@ from ada_dynamics.model.rotations import NO_MOVE, UNIT, conjugated
 from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.description_builder import DescriptionBuilder
 from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, SdfFrames, SdfValues
-from ada_dynamics.robots.readers.sdf.joint import SdfJoint, place, read_joint, root_of, spanning_tree
+from ada_dynamics.robots.readers.sdf.joint import SdfJoint, read_joint, resolve_frames, root_of, spanning_tree
 from ada_dynamics.robots.readers.vendor_elements import DRAKE_JOINT, read_drake, read_mimic_plugin
 from ada_dynamics.robots.readers.xml import Element
 
@@ -54,7 +54,7 @@ def describe_sdf(root: Element, file: str, sink: Sink) -> Description:
     written = [element for element in model.children if element.tag in ("joint", DRAKE_JOINT)]
     joints = [joint for element in written if (joint := read_joint(element, sink)) is not None]
     frames = _frames(model, robot, joints, where, sink)
-    placed = [joint for joint in joints if place(joint, frames, sink, version in AXES_IN_MODEL)]
+    placed = [joint for joint in joints if resolve_frames(joint, frames, sink, version in AXES_IN_MODEL)]
     _assemble(robot, model, placed, sink)
     for element in model.children:
         read_drake(element, robot, sink)

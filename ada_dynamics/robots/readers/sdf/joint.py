@@ -101,7 +101,7 @@ def read_joint(element: Element, sink: Sink) -> SdfJoint | None:
     if parent is None or child is None:
         return None
     joint = SdfJoint(name, element, "planar" if is_planar else _KIND_OF[written], parent, child)
-    joint.must_close = _asks_to_be_cut(values)
+    joint.must_close = _must_close_loop(values)
     _read_motion(joint, values)
     _read_drake(joint, values)
     constants = {name: _CONSTANTS[name].read(values) for name in joint.type.constants}
@@ -180,7 +180,7 @@ def _read_drake(joint: SdfJoint, values: SdfValues) -> None:
             joint.mimic = Mimic(leader, own.number("multiplier", 1.0), own.number("offset", 0.0))
 
 
-def _asks_to_be_cut(values: SdfValues) -> bool:
+def _must_close_loop(values: SdfValues) -> bool:
     physics = values.inside("physics")
     simbody = None if physics is None else physics.inside("simbody")
     return simbody is not None and simbody.flag("must_be_loop_joint")
@@ -245,7 +245,7 @@ def _mimic(values: SdfValues) -> Mimic | None:
     return Mimic(source, multiplier, offset - multiplier * values.number("reference", 0.0))
 
 
-def place(joint: SdfJoint, frames: SdfFrames, sink: Sink, axes_in_model: bool = False) -> bool:
+def resolve_frames(joint: SdfJoint, frames: SdfFrames, sink: Sink, axes_in_model: bool = False) -> bool:
     """Determine the links of a joint, its frame in both of them, and its axes; return True if all are valid.
 
     Args:
