@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,11 +25,20 @@ from ada_dynamics.constraints.analysis_cache import cached_analysis
 from ada_dynamics.constraints.combinations import LEAST_DETERMINANT
 from ada_dynamics.constraints.plans import EliminationPlans
 from ada_dynamics.constraints.singular import along_branch, directions
+from ada_dynamics.constraints.solver import (
+    FAST,
+    RANK_REVEALING,
+    ROBUST,
+    ConstraintSolution,
+    ConstraintSolver,
+    EliminationSolver,
+    RankRevealingSolver,
+    solve_with_fallback,
+)
 from ada_dynamics.dynamics import closed_efforts, quantities
 from ada_dynamics.dynamics.loop_wrenches import LoopWrenches
 from ada_dynamics.dynamics.quantities import closed
 from ada_dynamics.dynamics.singular_warnings import OF_FORWARD, OF_INVERSE, OF_STATE, warn_singular
-from ada_dynamics.dynamics.tiers import FAST, RANK_REVEALING, ROBUST, Motion
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.jit import GuardError, Kernel
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
@@ -241,20 +250,35 @@ class ClosedDynamics:
         (_, gamma), _ = self.conditions.single_status(q, v)
         return np.asarray(gamma / self.weights, dtype=np.float64)
 
-    # --- tiers --------------------------------------------------------------------------------------------------
-    def motion(self, name: str, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Motion:
-        """One state, by the first tier that can."""
-        given = (q, v, tau) if wrenches is None else (q, v, tau, wrenches)
-        if not self.plans.is_dense_only:
-            first = [] if is_robust(name) else [(FAST, name)]
-            for tier, order in (*first, (ROBUST, self.robust(name))):
-                if order is None:
-                    continue
-                result, status = self.kernel(order, wrenches is not None, True).single_status(*given)
-                if not status:
-                    a, multipliers = result if isinstance(result, tuple) else (result, np.zeros(0))
-                    return Motion(a, multipliers if order == ALL else self.of_all(multipliers), tier)
-        return self._rank_revealing(q, v, tau, wrenches)
+    # --- solvers ------------------------------------------------------------------------------------------------
+    def solvers(self, name: str) -> list[ConstraintSolver]:
+        """Solvers in the order in which they are tried, from that of an elimination order on."""
+        is_dense_only = self.plans.is_dense_only
+        last = RankRevealingSolver(
+            self.system,
+            self.rates,
+            self.analysis.rank,
+            self.weights,
+            RANK_REVEALING if is_dense_only else ROBUST,
+            lambda solution, q: self._warn(solution, q, OF_FORWARD),
+        )
+        orders = {} if is_robust(name) else {name: FAST}
+        robust = self.robust(name)
+        if robust is not None:
+            orders.setdefault(robust, ROBUST)
+        return [*(self._elimination(tier, order) for order, tier in orders.items() if not is_dense_only), last]
+
+    def _elimination(self, tier: str, order: str) -> EliminationSolver:
+        def judged(external: bool) -> Kernel:
+            tag = f"closed {order} {external} judged"
+            return self.kernels.get(tag, lambda: self.quantity(order, external, multipliers=False, judged=True))
+
+        single = partial(self.kernel, order, multipliers=True)
+        return EliminationSolver(tier, single, judged, (lambda x: x) if order == ALL else self.of_all)
+
+    def solve(self, name: str, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> ConstraintSolution:
+        """Accelerations by the first solver that can; batches have no multipliers."""
+        return solve_with_fallback(self.solvers(name), q, v, tau, wrenches)
 
     def of_all(self, multipliers: Array) -> Array:
         """Multipliers of all conditions that act, from those of the ones used."""
@@ -268,14 +292,6 @@ class ClosedDynamics:
         """The system without efforts, and what the loops let it do."""
         system = self.system(q, v, np.zeros(self.model.nv))
         return system, singular.solve(system, self.analysis.rank, v, lambda: self.rates(q, v))
-
-    def _rank_revealing(self, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Motion:
-        system = self.system(q, v, tau, wrenches)
-        solution = singular.solve(system, self.analysis.rank, v, lambda: self.rates(q, v))
-        if solution.is_singular:
-            self._warn(solution, q, OF_FORWARD)
-        tier = RANK_REVEALING if solution.is_singular or self.plans.is_dense_only else ROBUST
-        return Motion(solution.accelerations, solution.multipliers / self.weights, tier, solution)
 
     def chosen(self, poses: Array) -> Array:
         """Combinations that suit poses, one row each: weights, and what must be left of their determinant.
@@ -307,39 +323,6 @@ class ClosedDynamics:
         shares = np.max(np.abs(solution.lost), axis=0, initial=0.0)
         taking_part = [c for c, share in zip(self.plans.nontrivial, shares, strict=True) if share > 0.1]
         return {self.analysis.constraints.rows[c][0] for c in taking_part}
-
-    def rescue(self, name: str, inputs: Sequence[Array], is_batch: bool) -> Array:
-        """Accelerations where some state of the arguments stopped the fast kernel."""
-        if not is_batch or self.plans.is_dense_only:
-            found = np.array([m.accelerations for m in self.motions(name, inputs, is_batch)])
-            return found if is_batch else found[0]
-        a = np.full((len(inputs[0]), self.model.nv), np.nan)
-        refused = np.arange(len(a))
-        for order in dict.fromkeys((name, self.robust(name))):
-            if order is not None and len(refused):
-                refused = self._by_order(order, a, refused, inputs)
-        for i in refused:
-            a[i] = self.motions(name, [x[i] for x in inputs], False)[0].accelerations
-        return a
-
-    def _by_order(self, name: str, a: Array, rows: NDArray[np.intp], inputs: Sequence[Array]) -> NDArray[np.intp]:
-        """Fill in accelerations of some rows; the rows that are left are those that this order refuses."""
-        external = len(inputs) > 3
-        tag = f"closed {name} {external} judged"
-        kernel = self.kernels.get(tag, lambda: self.quantity(name, external, multipliers=False, judged=True))
-        (found, margin), _ = kernel.batch_status(*(x[rows] for x in inputs))
-        held: NDArray[np.bool_] = np.isfinite(found).all(axis=1) & (margin[:, 0] >= 0.0)
-        a[rows[held]] = found[held]
-        return rows[~held]
-
-    def motions(self, name: str, inputs: Sequence[Array], is_batch: bool) -> list[Motion]:
-        """All states, each by the first tier that can."""
-        states = zip(*inputs, strict=True) if is_batch else iter([tuple(inputs)])
-        found = []
-        for state in states:
-            q, v, tau, *wrenches = (np.ascontiguousarray(x) for x in state)
-            found.append(self.motion(name, q, v, tau, wrenches[0] if wrenches else None))
-        return found
 
     # --- inverse dynamics ---------------------------------------------------------------------------------------
     def inverse_kernel(self, external: bool, judged: bool = False) -> Kernel | None:

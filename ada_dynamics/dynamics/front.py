@@ -264,7 +264,9 @@ class Dynamics(ForwardInverseDerivatives):
 
     def _rescued(self, closed: ClosedDynamics, arrays: Mapping[str, Array]) -> Array:
         self._check_state(arrays)
-        result = closed.rescue(self._kernels.candidate, *common_batch(arrays))
+        inputs, is_batch = common_batch(arrays)
+        given = inputs if is_batch else [np.ascontiguousarray(x) for x in inputs]
+        result = closed.solve(self._kernels.candidate, *given).acceleration
         if self.checked and not np.isfinite(result).all():
             raise refusal(self.model, arrays)
         return result

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.solver import ROBUST
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.loop_programs import ALGORITHMS as LOOP_ALGORITHMS
@@ -19,7 +20,6 @@ from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.dynamics.quantities.base import quantity
 from ada_dynamics.dynamics.quantities.closed import joint_wrenches
 from ada_dynamics.dynamics.quantities.equations import Order
-from ada_dynamics.dynamics.tiers import ROBUST
 from ada_dynamics.errors import InputError
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.hybrid.lane_tree import lane_tree

@@ -11,9 +11,9 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.analysis import UniqueComponents, unique_at, unique_in_all, unique_in_general
+from ada_dynamics.constraints.solver import FAST, ROBUST, TIERS, ConstraintSolution
 from ada_dynamics.constraints.tree_elimination import SEARCHED
 from ada_dynamics.dynamics.joint_wrenches import least_norm, names_of_joints
-from ada_dynamics.dynamics.tiers import FAST, ROBUST, TIERS, Motion
 from ada_dynamics.jit import Kernel
 
 if TYPE_CHECKING:
@@ -32,11 +32,12 @@ class LoopWrenches:
         flags, tier = self.unique, FAST
         solved = self._fast(name, inputs, is_batch)
         if solved is None:
-            motions = self._closed.motions(name, inputs, is_batch)
+            states = zip(*inputs, strict=True) if is_batch else iter([tuple(inputs)])
+            motions = [self._closed.solve(name, *map(np.ascontiguousarray, state)) for state in states]
             tier = max((m.tier for m in motions), key=TIERS.index)
             poses = inputs[0] if is_batch else inputs[0][None, :]
             flags = unique_in_all([flags, *(self._unique_at(m, q) for m, q in zip(motions, poses, strict=True))])
-            a = np.array([m.accelerations for m in motions])
+            a = np.array([m.acceleration for m in motions])
             multipliers = np.array([m.multipliers for m in motions])
             solved = (a, multipliers) if is_batch else (a[0], multipliers[0])
         return solved[0], self._least_norm(inputs, solved[1], is_batch), flags, tier
@@ -60,10 +61,12 @@ class LoopWrenches:
             return {name: np.zeros(6, dtype=bool) for name in names_of_joints(self._closed.model)}
         return unique_in_general(self._closed.analysis)
 
-    def _unique_at(self, motion: Motion, q: Array) -> UniqueComponents:
-        if motion.solution is None or not motion.solution.is_singular:
+    def _unique_at(self, motion: ConstraintSolution, q: Array) -> UniqueComponents:
+        if motion.decomposition is None or not motion.decomposition.is_singular:
             return self.unique
-        return unique_at(self._closed.analysis.constraints, q, self._closed.analysis.rank - motion.solution.lost_rank)
+        return unique_at(
+            self._closed.analysis.constraints, q, self._closed.analysis.rank - motion.decomposition.lost_rank
+        )
 
     def _least_norm(self, inputs: Sequence[Array], multipliers: Array, is_batch: bool) -> Array:
         if not self._closed.analysis.is_redundant:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.solver import FAST
 from ada_dynamics.dynamics.arguments import common_batch, flat_wrenches, refusal
 from ada_dynamics.dynamics.joint_wrenches import JointWrenches, everything_unique
 from ada_dynamics.dynamics.kernels import Kernels
-from ada_dynamics.dynamics.tiers import FAST
 from ada_dynamics.model.model import Model
 
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import TREE, Coordinates
+from ada_dynamics.constraints.solver import FAST
 from ada_dynamics.dynamics import closed_derivatives, closed_efforts, quantities
 from ada_dynamics.dynamics.arguments import flat_wrenches
 from ada_dynamics.dynamics.closed import ALL, LATE
@@ -28,7 +29,6 @@ from ada_dynamics.dynamics.joint_wrenches import JointWrenches, everything_uniqu
 from ada_dynamics.dynamics.kernels import Kernels, tree_fingerprint
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.dynamics.quantities.base import Quantity, reshape, substitute
-from ada_dynamics.dynamics.tiers import FAST
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Expr, Function, Traced, trace
 from ada_dynamics.expr.evaluation import evaluate_nodes, expand
