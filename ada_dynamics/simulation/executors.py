@@ -11,6 +11,7 @@ import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -265,34 +266,65 @@ class KernelExecutor:
     """Integration of a state, or of a batch of states, by kernels on a grid of time."""
 
     def __init__(
-        self, kernels: StepKernels, method: Method, x: Array, u: Array, h: float, hold: int = 1, origin: float = 0.0
+        self,
+        kernels: StepKernels | Callable[[], StepKernels],
+        method: Method,
+        x: Array,
+        u: Array,
+        h: float = 0.0,
+        hold: int = 1,
+        origin: float = 0.0,
+        tolerance: float = 0.0,
     ) -> None:
         """Initialize the executor.
 
         Args:
-            kernels: kernels of the system.
-            method: method with fixed steps.
+            kernels: kernels of the system, or a function that returns them on first use.
+            method: integration method.
             x: state (n,), or states as columns (n, N).
             u: rows of inputs, (R, m) or (R, m, N): one row for all steps, or one row per `hold` steps.
             h: step length [s].
             hold: number of steps that use one row of u.
             origin: start of the grid of time [s].
+            tolerance: tolerance of an adaptive method.
         """
-        self.kernels, self.method, self.h, self.origin = kernels, method, h, origin
-        self._is_native = reason_for_fallback() is None
-        lanes = compiled_integrators().lanes if self._is_native else 1
+        self._given, self.method = kernels, method
+        self._compiled = compiled_integrators() if reason_for_fallback() is None else None
+        lanes = 1 if self._compiled is None else self._compiled.lanes
         self._size, self._many = len(x), x.ndim == 2
         self._wanted = x.shape[-1] if self._many else 1
         self._count = _padded(self._wanted, lanes) if self._many else 1
         self._x = np.zeros((len(x), self._count) if self._many else _padded(len(x), lanes))
-        self._lanes, self._hold = lanes, hold
+        self._lanes = lanes
+        self.table = np.concatenate([method.table(), integrator.backward_table(method.A, method.b, method.c)])
+        self.s = s = integrator_state(method, self.table, tolerance)
+        s.h, s.origin = h, origin
+        self._address = ctypes.addressof(s)
         self.start(x, u)
         self._t = np.zeros(self._count)
-        self._table = np.concatenate([method.table(), integrator.backward_table(method.A, method.b, method.c)])
         inputs = self._u[0].size
         self.inputs = -(-inputs // lanes) * lanes
         self._work = np.zeros((method.stages + 7) * self._x.size + self.inputs)
-        self._s = self._prepared()
+        s.n = self._x.size
+        s.used = s.n if self._many else self._size
+        s.states, s.inputs, s.hold = self._count, self.inputs, hold
+        s.x, s.t, s.work = (a.ctypes.data for a in (self._x, self._t, self._work))
+
+    @property
+    def is_native(self) -> bool:
+        """True if compiled loops call the kernels."""
+        return self._compiled is not None
+
+    @cached_property
+    def kernels(self) -> StepKernels:
+        """Kernels of the system."""
+        kernels = self._given() if callable(self._given) else self._given
+        if self._compiled is not None:
+            symbol = COLUMNS if self._many else SINGLE
+            for field in ("rate", "settle", "pull", "pull_settle"):
+                kernel = getattr(kernels, field)
+                setattr(self.s, field, None if kernel is None else kernel.native_address(symbol))
+        return kernels
 
     @property
     def x(self) -> Array:
@@ -313,6 +345,7 @@ class KernelExecutor:
     def take_inputs(self, u: Array) -> None:
         """Replace the inputs."""
         self._u = np.ascontiguousarray(_columns(u, self._lanes) if self._many else u)
+        self.s.u, self.s.next_u = self._u.ctypes.data, self._u[0].size if len(self._u) > 1 else 0
 
     def rows(self, count: int) -> Array:
         """Allocate rows for `count` states."""
@@ -332,9 +365,18 @@ class KernelExecutor:
             every: number of steps between two rows.
             phase: number of steps since the last row.
         """
-        s = self._state(first, steps)
-        s.every, s.phase = every, phase
-        return int(self._run("direct" if self.method.is_direct else "fixed", s, rows))
+        s = self.s
+        s.first, s.steps, s.every, s.phase, s.done = first, steps, every, phase, 0
+        s.log = None if rows is None else rows.ctypes.data
+        self._forward(rows)
+        return int(s.done)
+
+    def advance_adaptively(self, first: int, intervals: int, rows: Array) -> tuple[int, int]:
+        """Integrate to equidistant times; return the number of completed intervals and the status of the loop."""
+        s = self.s
+        s.first, s.steps, s.log, s.done = first, intervals, rows.ctypes.data, 0
+        status = self._loop("adaptive")(rows)
+        return int(s.done), status
 
     def adjoint(self, first: int, steps: int, by_x: Array, by_u: Array, added: Array | None) -> bool:
         """Take steps and propagate a gradient back to the current state; return True if no kernel failed.
@@ -346,42 +388,26 @@ class KernelExecutor:
             by_u: gradients with respect to the rows of u, to which the result is added.
             added: rows of direct gradients with respect to the state before each step.
         """
-        s = self._state(first, steps)
-        given = {"by_x": by_x, "by_u": by_u, "added": added}
-        kept = 1 if self.method.is_direct else self.method.stages + 1
-        name = "backward_direct" if self.method.is_direct else "backward_fixed"
-        return self._run(name, s, self.rows(kept * steps), given) == steps
-
-    def _state(self, first: int, steps: int) -> IntegratorState:
-        s = self._s
+        s = self.s
         s.first, s.steps, s.every, s.phase, s.done = first, steps, 1, 0, 0
-        s.h, s.origin = self.h, self.origin
-        s.next_u = self._u[0].size if len(self._u) > 1 else 0
-        return s
-
-    def _prepared(self) -> IntegratorState:
-        """Return the state of the integration loop with its constant fields."""
-        s = integrator_state(self.method, self._table, 0.0)
-        s.n = self._x.size
-        s.used = s.n if self._many else self._size
-        s.states, s.inputs, s.hold = self._count, self.inputs, self._hold
-        s.x, s.t, s.work = (a.ctypes.data for a in (self._x, self._t, self._work))
-        if self._is_native:
-            symbol = COLUMNS if self._many else SINGLE
-            for field in ("rate", "settle", "pull", "pull_settle"):
-                kernel = getattr(self.kernels, field)
-                setattr(s, field, None if kernel is None else kernel.native_address(symbol))
-        return s
-
-    def _run(self, name: str, s: IntegratorState, rows: Array | None, given: dict[str, Any] | None = None) -> int:
-        """Run a loop of `jit`; return the number of completed steps."""
-        if not self._is_native:
-            return _NumpyKernelExecutor(self, s, rows, given or {}).run(name)
-        s.u, s.log = self._u.ctypes.data, None if rows is None else rows.ctypes.data
-        for field, array in (given or {}).items():
+        stages = self.rows(steps if self.method.is_direct else steps * (self.method.stages + 1))
+        s.log = stages.ctypes.data
+        for field, array in (("by_x", by_x), ("by_u", by_u), ("added", added)):
             setattr(s, field, None if array is None else array.ctypes.data)
-        getattr(compiled_integrators(), name)(ctypes.addressof(s))
-        return int(s.done)
+        self._loop("backward_direct" if self.method.is_direct else "backward_fixed")(stages, by_x, by_u, added)
+        return bool(s.done == steps)
+
+    @cached_property
+    def _forward(self) -> Callable[..., int]:
+        return self._loop("direct" if self.method.is_direct else "fixed")
+
+    def _loop(self, name: str) -> Callable[..., int]:
+        """Return a loop of `jit` as a function of the rows and gradients, which returns a status."""
+        self.kernels  # noqa: B018 (their addresses are part of the state)
+        if self._compiled is None:
+            return partial(_run_on_numpy, self, name)
+        loop, address = getattr(self._compiled, name), self._address
+        return lambda *_: loop(address)
 
 
 class _Stopped(Exception):
@@ -391,22 +417,15 @@ class _Stopped(Exception):
 class _NumpyKernelExecutor(NumpyExecutor):
     """Execution of a `KernelExecutor` without LLVM: one kernel call after another."""
 
-    def __init__(self, own: KernelExecutor, s: IntegratorState, rows: Array | None, given: dict[str, Any]) -> None:
-        super().__init__(s, own._x.reshape(-1), own._table, lambda x, t: x)
+    def __init__(self, own: KernelExecutor, rows: Array | None, *gradients: Array | None) -> None:
+        super().__init__(own.s, own._x.reshape(-1), own.table, lambda x, t: x)
         self._own, self._input = own, own._u[0]
         self.has_settle, self.has_log = own.kernels.settle is not None, rows is not None
         self.work = own._work
         self.log = None if rows is None else rows.reshape(-1)
-        self.by_x, self.by_u, self.added = (
-            None if given.get(name) is None else given[name].reshape(-1) for name in ("by_x", "by_u", "added")
-        )
+        flat: list[Any] = [None if one is None else one.reshape(-1) for one in gradients]
+        self.by_x, self.by_u, self.added = flat or [None] * 3
         self.has_added = self.added is not None
-
-    def run(self, name: str) -> int:
-        """Run a loop; return the number of completed steps."""
-        with suppress(_Stopped):
-            getattr(integrator, name)(self)
-        return int(self.s.done)
 
     def rate(self, x: Array, t: float, out: Array) -> int:
         return self._call(self._own.kernels.rate, out, x[: self.s.n], self._input, t)
@@ -450,6 +469,13 @@ class _NumpyKernelExecutor(NumpyExecutor):
             raise _Stopped
         out[: found.size] = found.T.reshape(-1)
         return 0
+
+
+def _run_on_numpy(own: KernelExecutor, name: str, rows: Array | None, *gradients: Array | None) -> int:
+    """Run a loop until a kernel rejects a state."""
+    with suppress(_Stopped):
+        getattr(integrator, name)(_NumpyKernelExecutor(own, rows, *gradients))
+    return 0
 
 
 def _padded(count: int, lanes: int) -> int:

@@ -7,7 +7,6 @@ integrator takes such a step on NumPy arrays and then continues the compiled loo
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,16 +15,22 @@ from ada_dynamics.algorithms.applied_wrench import PARAMETERS
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import GuardError, Kernel
-from ada_dynamics.jit.fallback import reason_for_fallback
-from ada_dynamics.jit.integrator import STEP_TOO_SMALL, CompiledIntegrator, IntegratorState, compiled_integrators
-from ada_dynamics.jit.scalar import GUARD_FAILED, SINGLE
+from ada_dynamics.jit.integrator import STEP_TOO_SMALL
+from ada_dynamics.jit.scalar import GUARD_FAILED
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.executors import IntegrationError, NumpyExecutor, StepTooSmallError, integrator_state
+from ada_dynamics.simulation.executors import (
+    IntegrationError,
+    KernelExecutor,
+    NumpyExecutor,
+    StepKernels,
+    StepTooSmallError,
+)
 from ada_dynamics.simulation.methods import Method
 from ada_dynamics.simulation.system import System
 
 ONE_PASSAGE = 5e-3  # [s] between singular steps that belong to the same passage of a singular configuration
 FAILURES = (GuardError, np.linalg.LinAlgError, IntegrationError, StepTooSmallError)  # errors that end an integration
+NO_ROWS = np.zeros((0, 0))
 FIRST_LENGTH = 1e-3  # [s], first trial step of an adaptive method
 
 
@@ -47,6 +52,7 @@ class Integrator:
         method: integration method.
         tolerance: tolerance of an adaptive method.
         counts: cost since the last restart.
+        is_native: True if compiled loops take the steps.
     """
 
     def __init__(self, system: System, method: Method, tolerance: float = 1e-10) -> None:
@@ -62,39 +68,23 @@ class Integrator:
         self.tolerance = tolerance
         self.counts = Counts()
         self._last_singular = -np.inf
-        self._native = self._load_compiled()
-        lanes = self._native.lanes if self._native else 1
-        padded = -(-system.size // lanes) * lanes
-        self._x, self._work, self._time = np.zeros(padded), np.zeros((method.stages + 3) * padded), np.zeros(1)
-        self._u = system.inputs(np.zeros(system.model.nv), np.zeros(PARAMETERS * len(system.equations.loads.applied)))
-        self._table = method.table()
-        self._s = integrator_state(method, self._table, tolerance)
-        self._s.x, self._s.work, self._s.t = (a.ctypes.data for a in (self._x, self._work, self._time))
-        self._s.u = self._u.ctypes.data
-        self._s.n, self._s.used, self._s.states = padded, system.size, 1
-        self._address = ctypes.addressof(self._s)
-        self._has_kernels = False
         self._start, self._is_singular = 0.0, False  # time and status of the current step on NumPy arrays
-        own = self._x[: system.size]
-        self._executor = NumpyExecutor(self._s, own, self._table, self._robust_rate, self._settled)
-
-    def _load_compiled(self) -> CompiledIntegrator | None:
-        return compiled_integrators() if reason_for_fallback() is None and self.system.is_compiled else None
-
-    @property
-    def is_native(self) -> bool:
-        """True if compiled loops take the steps."""
-        return self._native is not None
+        self._u = system.inputs(np.zeros(system.model.nv), np.zeros(PARAMETERS * len(system.equations.loads.applied)))
+        kernels = lambda: StepKernels.of(system, method)  # noqa: E731
+        self._kernels = KernelExecutor(kernels, method, np.zeros(system.size), self._u[None], tolerance=tolerance)
+        self.is_native = self._kernels.is_native and system.is_compiled
+        self._s, self._x = self._kernels.s, self._kernels.x
+        self._numpy = NumpyExecutor(self._s, self._x, self._kernels.table, self._robust_rate, self._settled)
 
     # --- state and input ----------------------------------------------------------------------------------------
     @property
     def x(self) -> Array:
         """Current state."""
-        return self._x[: self.system.size].copy()
+        return self._x.copy()
 
     @x.setter
     def x(self, value: Array) -> None:
-        self._x[: self.system.size] = value
+        self._x[...] = value
         self.forget()
 
     @property
@@ -172,45 +162,27 @@ class Integrator:
             every: number of steps between two rows; 0 for no rows.
             phase: number of steps since the last row.
         """
-        s = self._s
-        rows = np.empty(((phase + steps) // every if every else 0, s.n))
+        s, kernels, size = self._s, self._kernels, self.system.size
+        rows = kernels.rows((phase + steps) // every) if every else NO_ROWS
         self._u[-1] = s.h = h
-        s.origin, s.every = origin, max(every, 1)
+        s.origin = origin
         done = 0
         while done < steps:
-            s.first, s.phase = first + done, (phase + done) % s.every
-            done += self._advance_compiled(steps - done, rows[(phase + done) // every :] if every else rows)
+            if self.is_native:
+                left = rows[(phase + done) // every :] if every else None
+                done += kernels.advance(first + done, steps - done, left, every or 1, (phase + done) % (every or 1))
             if done < steps and not self._select_constraints():
                 s.first = first + done
                 try:
                     self._fallback_step(origin + (first + done) * h)
                 except IntegrationError as problem:
-                    problem.rows = rows[: (phase + done) // every if every else 0, : self.system.size]
+                    problem.rows = rows[: (phase + done) // every if every else 0, :size]
                     raise
                 done += 1
                 if every and (phase + done) % every == 0:
-                    rows[(phase + done) // every - 1] = self._x
+                    rows[(phase + done) // every - 1, :size] = self._x
         self.counts.steps += steps
-        return rows[:, : self.system.size]
-
-    def _advance_compiled(self, steps: int, rows: Array) -> int:
-        """Return the number of steps that the compiled loop completed."""
-        if self._native is None:
-            return 0
-        s = self._kernels_ready()
-        s.steps, s.log, s.done = steps, rows.ctypes.data if len(rows) else None, 0
-        (self._native.direct if self.method.is_direct else self._native.fixed)(self._address)
-        return int(s.done)
-
-    def _kernels_ready(self) -> IntegratorState:
-        """Return the state of the loop with the addresses of its kernels."""
-        if not self._has_kernels:
-            self._s.rate, self._s.settle = (
-                None if one is None else self.system.kernel_of(one).native_address(SINGLE)
-                for one in self.system.step_quantities(self.method.is_direct)
-            )
-            self._has_kernels = True
-        return self._s
+        return rows[:, :size]
 
     # --- adaptive steps -----------------------------------------------------------------------------------------
     def advance_adaptively(self, origin: float, first: int, rows: int, interval: float) -> Array:
@@ -222,19 +194,17 @@ class Integrator:
             rows: number of intervals to integrate.
             interval: length of an interval [s].
         """
-        s = self._s
-        kept = np.empty((rows, s.n))
+        s, kernels, size = self._s, self._kernels, self.system.size
+        kept = kernels.rows(rows)
         s.origin, s.h, s.time = origin, interval, origin + first * interval
         if not s.length > 0.0:
             s.length = min(FIRST_LENGTH, interval)
         done = 0
         while done < rows:
             status = GUARD_FAILED
-            if self._native is not None:
-                self._kernels_ready()
-                s.first, s.steps, s.log, s.done = first + done, rows - done, kept[done:].ctypes.data, 0
-                status = self._native.adaptive(self._address)
-                done += int(s.done)
+            if self.is_native:
+                taken, status = kernels.advance_adaptively(first + done, rows - done, kept[done:])
+                done += taken
             if done < rows:
                 if status == STEP_TOO_SMALL:
                     raise self._too_small(s.time)
@@ -243,25 +213,25 @@ class Integrator:
                 until = origin + (first + done + 1) * interval
                 self._fallback_step(s.time, until)
                 if s.time >= until:
-                    kept[done] = self._x
+                    kept[done, :size] = self._x
                     done += 1
         self.counts.steps += s.taken
         self.counts.refused += s.refused
         s.taken = s.refused = 0
-        return kept[:, : self.system.size]
+        return kept[:, :size]
 
     # --- steps on NumPy arrays ----------------------------------------------------------------------------------
     def _fallback_step(self, t: float, until: float | None = None) -> None:
         """Take one step on NumPy arrays: of fixed length, or an adaptive one towards the time `until`."""
         self._start, self._is_singular = t, False
         try:
-            self._executor.step(until)
+            self._numpy.step(until)
         except StepTooSmallError:
             raise self._too_small(t) from None
         except (GuardError, np.linalg.LinAlgError, InputError) as problem:
             why = "the loops cannot be closed after the step" if self.system.kernels.closed else str(problem)
             raise self._explain(self.x, t, why) from problem
-        self.counts.fallback += self._native is not None
+        self.counts.fallback += self.is_native
         if self._is_singular:
             if t > self._last_singular + ONE_PASSAGE:
                 self.counts.singular.append(t)

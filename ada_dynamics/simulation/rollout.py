@@ -278,7 +278,7 @@ def _together(
     if executor is None:
         kernels = StepKernels.of(context.system, context.method)
         executor = executors[count] = KernelExecutor(kernels, context.method, x, u[None], context.step)
-    executor.origin = context.origin
+    executor.s.origin = context.origin
     log, done = np.empty((steps // every, *x.shape)), 0
     _choose(context.system, x, u)
     while True:
