@@ -13,7 +13,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation import scene
+from ada_dynamics.simulation.scene import floats
 from ada_dynamics.spatial.orientation import quaternions
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_robot.simulated.bounds import StateBounds
@@ -49,7 +49,7 @@ class RootBody:
     def __init__(self, model: Model, bounds: StateBounds) -> None:
         """Args: the robot, and the bounds of its states."""
         self._model, self._bounds = model, bounds
-        self.is_free = scene.floats(model)
+        self.is_free = floats(model)
         self._dynamics: Dynamics | None = None
         if self.is_free:
             self._joint = str(model.floating_joint)

@@ -16,7 +16,7 @@ from std_msgs.msg import Float64MultiArray
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation import scene
+from ada_dynamics.simulation.scene import floats
 from ada_robot.messages.outgoing import StateMessages
 from ada_robot.node.description import publish_description
 from ada_robot.node.dynamics_settings import FIXED_WORLD, FLOATING_WORLD, DynamicsSettings
@@ -76,7 +76,7 @@ class StatePublishers:
             settings: of the node.
             publishes_description: whether robot_description is ours to publish.
         """
-        world_frame = settings.world_frame or (FLOATING_WORLD if scene.floats(model) else FIXED_WORLD)
+        world_frame = settings.world_frame or (FLOATING_WORLD if floats(model) else FIXED_WORLD)
         self.world_frame = settings.frame_prefix + world_frame
         self._messages = StateMessages(
             model, dynamics, world_frame, prefix=settings.frame_prefix, base_pose=settings.base_pose

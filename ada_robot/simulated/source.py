@@ -22,8 +22,8 @@ from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model, motor_joints
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation import JointServos, Simulation
-from ada_dynamics.simulation import scene as scenes
 from ada_dynamics.simulation.methods import IntegratorName
+from ada_dynamics.simulation.scene import Scene, floats, scene_for
 from ada_robot.ros.robot_settings import AUTO
 from ada_robot.simulated.bounds import StateBounds
 from ada_robot.simulated.plant import Snapshot
@@ -59,7 +59,7 @@ def with_drives(model: Model, inertia: float, friction: float) -> Model:
     return parts.build()
 
 
-def scene_of(model: Model, settings: PhysicsSettings) -> scenes.Scene:
+def scene_of(model: Model, settings: PhysicsSettings) -> Scene:
     """Start of the robot, the ground under it, and stops at its limits.
 
     A robot that starts as its document or our defaults have it is put on the ground.
@@ -72,7 +72,7 @@ def scene_of(model: Model, settings: PhysicsSettings) -> scenes.Scene:
     start = _vector("initial_positions", given, model.nq, model) if given else start_of(settings.robot, model)
     if given:  # and where there are stops, their limits are checked with them
         bounds_of(model, settings).check_positions(given)
-    return scenes.scene_for(
+    return scene_for(
         model,
         start,
         step=1.0 / settings.physics_rate,
@@ -91,7 +91,7 @@ def bounds_of(model: Model, settings: PhysicsSettings) -> StateBounds:
 
 def _integrator(model: Model, settings: PhysicsSettings) -> IntegratorName:
     """Implicit where servos hold the light links of a robot that floats."""
-    is_left_open = settings.integrator == AUTO and scenes.floats(model)
+    is_left_open = settings.integrator == AUTO and floats(model)
     return "semi_implicit" if is_left_open else cast("IntegratorName", settings.integrator)
 
 
@@ -151,7 +151,7 @@ def state_with(
     return q, v
 
 
-def start_snapshot(model: Model, scene: scenes.Scene, settings: PhysicsSettings) -> Snapshot:
+def start_snapshot(model: Model, scene: Scene, settings: PhysicsSettings) -> Snapshot:
     """The state that a simulation of the robot starts in."""
     v = _initial_velocities(model, settings)
     rest = np.zeros(model.nv)
@@ -167,7 +167,7 @@ def simulation_of(
     model: Model,
     settings: PhysicsSettings,
     gains: Mapping[str, tuple[float, float]] | None = None,
-    scene: scenes.Scene | None = None,
+    scene: Scene | None = None,
 ) -> Simulation:
     """The simulation that the parameters ask for.
 

@@ -14,7 +14,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.load import load
 from ada_dynamics.simulation import Simulation
-from ada_dynamics.simulation import scene as scenes
+from ada_dynamics.simulation.scene import scene_for, start_pose
 from ada_dynamics.simulation.servos import JointServos
 from ada_hardware.kondo.motion_file import read_motion
 from ada_robot.trajectory.splines import QuinticSpline
@@ -41,11 +41,11 @@ class Exhibit(NamedTuple):
     def staged(self) -> tuple[Simulation, Targets]:
         """A simulation of it that can be pushed, and where its servos shall be."""
         model = load(self.robot)
-        start = scenes.start_pose(model, start_of(self.robot, model))
+        start = start_pose(model, start_of(self.robot, model))
         targets = self.motion(model, start)
         for joint, position in targets(0.0).items():
             start[model.q_index(joint)] = position
-        scene = scenes.scene_for(model, start, is_given=False)
+        scene = scene_for(model, start, is_given=False)
         simulation = Simulation(
             model,
             scene.q,

@@ -8,7 +8,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation import scene as scenes
+from ada_dynamics.simulation.scene import floats
 from ada_tools.browser.grabs import Pull
 from ada_tools.browser.page import Page
 from ada_tools.browser.robot_node import RobotSource
@@ -51,7 +51,7 @@ class PushPanel:
         with gui.add_folder("push"):
             # of an arm the hand, of a robot that stands or floats its trunk
             heaviest = max(moving, key=lambda link: model.links[link].mass)
-            first = heaviest if scenes.floats(model) else moving[-1]
+            first = heaviest if floats(model) else moving[-1]
             self.link = gui.add_dropdown("link", tuple(moving), initial_value=first)
             self.direction = gui.add_dropdown("direction", tuple(DIRECTIONS), initial_value="x")
             strength = float(f"{0.5 * scene.weight:.2g}")

@@ -17,11 +17,11 @@ from ada_dynamics.drawing.meshes import mesh_vertices
 from ada_dynamics.drawing.robot_drawing import skeleton
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation import scene as scenes
 from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.options import AUTO
 from ada_dynamics.simulation.progress import Progress
+from ada_dynamics.simulation.scene import scene_for
 from ada_dynamics.simulation.simulation import Simulation
 from ada_tools.commands.common import (
     add_loops_argument,
@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
     refuse_no_time("--duration", options.duration)
     refuse_no_time("--step", options.step)
     _check_outputs(options, model)
-    scene = scenes.scene_for(
+    scene = scene_for(
         model,
         start_pose(options, model),
         step=options.step,

@@ -70,10 +70,10 @@ def test_snapshots_and_films_of_a_robot_that_lies_or_falls_far_are_about_the_rob
     from ada_dynamics import load
     from ada_dynamics.drawing.snapshots import plot_snapshots
     from ada_dynamics.simulation import Simulation
-    from ada_dynamics.simulation import scene as scenes
+    from ada_dynamics.simulation.scene import scene_for
 
     model = load(BOX, base="floating")
-    scene = scenes.scene_for(model, ground=given)
+    scene = scene_for(model, ground=given)
     log = Simulation(model, scene.q, contact=scene.contact, integrator=scene.integrator).run(1.0)
     fallen = log.q[0, 2] - log.q[-1, 2]
     assert fallen == pytest.approx(0.5 * 9.81, abs=0.02) if given == "off" else abs(fallen) < 1e-3

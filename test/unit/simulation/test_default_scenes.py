@@ -12,7 +12,7 @@ from ada_dynamics.contact.shape_contacts import hull_contacts, lowest_height
 from ada_dynamics.contact.stops import limit_violations
 from ada_dynamics.model.elements import Limits, Mimic, Shape
 from ada_dynamics.simulation import JointStops
-from ada_dynamics.simulation import scene as scenes
+from ada_dynamics.simulation.scene import Scene, scene_for, start_pose
 
 G = 9.81
 
@@ -21,7 +21,7 @@ def body(*shapes: Shape, mass: float = 2.0, inertia=(0.02, 0.02, 0.02)) -> ada.M
     return ada.Builder("body").link("body", mass, inertia=inertia, collisions=shapes).build(base="floating")
 
 
-def height(model: ada.Model, scene: scenes.Scene) -> float:
+def height(model: ada.Model, scene: Scene) -> float:
     return lowest_height(model, scene.q, [*scene.contact.points, *scene.contact.spheres])
 
 
@@ -40,7 +40,7 @@ TILTED = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # its z
 )
 def test_a_robot_starts_with_its_lowest_point_on_the_ground(shape, start):
     model = body(shape)
-    scene = scenes.scene_for(model)
+    scene = scene_for(model)
     assert scene.q[2] == pytest.approx(start, abs=1e-12)
     assert height(model, scene) == pytest.approx(0.0, abs=1e-12)
     sim = ada.Simulation(model, scene.q, contact=scene.contact, integrator=scene.integrator)
@@ -60,9 +60,9 @@ def test_meshes_touch_with_their_vertices_and_without_them_as_the_box_of_their_i
     assert (found.inertia_boxes, found.missing) == (["body"], [])
     corners = np.array(sorted(point.xyz for point in found.points))
     np.testing.assert_allclose(np.abs(corners), np.tile(0.5 * size, (8, 1)), atol=1e-12)  # an even box is its own
-    assert "box of their inertia: body" in scenes.scene_for(model).notes[0]
+    assert "box of their inertia: body" in scene_for(model).notes[0]
     cloud = rng.normal(size=(5000, 3))
-    scene = scenes.scene_for(model, vertices=lambda shape: cloud * shape.size)
+    scene = scene_for(model, vertices=lambda shape: cloud * shape.size)
     assert scene.q[2] == pytest.approx(-2.0 * cloud[:, 2].min(), abs=1e-4)
     assert scene.notes == ()
     assert len(scene.contact.points) <= 9
@@ -72,10 +72,10 @@ def test_what_hangs_on_loops_from_the_world_is_not_put_on_the_ground():
     builder = ada.Builder("hung").link("body", 2.0, inertia=(0.02, 0.02, 0.02), collisions=[Shape("box", (1, 1, 1))])
     builder.loop("hook", "spherical", "world", "body", (0, 0, 3.0), child_xyz=(0, 0, 0.5))
     model = builder.build(base="floating")
-    scene = scenes.scene_for(model)
+    scene = scene_for(model)
     assert scene.contact is None
     assert scene.q[2] == pytest.approx(2.5)
-    assert scenes.scene_for(model, ground="on").q[2] == pytest.approx(2.5)
+    assert scene_for(model, ground="on").q[2] == pytest.approx(2.5)
 
 
 def gripper() -> ada.Model:
@@ -94,7 +94,7 @@ def gripper() -> ada.Model:
 
 def test_a_default_start_is_within_the_limits_of_joints_and_of_those_that_mimic_them():
     model = gripper()
-    q = np.array(scenes.start_pose(model))
+    q = np.array(start_pose(model))
     assert limit_violations(model, q) == {}
     np.testing.assert_allclose(q, [0.0, -0.3, -0.01])  # the 45 deg of the second joint are cut to its limit
 
@@ -103,20 +103,20 @@ def test_a_default_start_is_within_the_limits_of_joints_and_of_those_that_mimic_
 def test_a_given_start_limit_violations_is_refused_and_a_document_s_is_pushed_back_gently(integrator):
     model = gripper()
     with refused(ada.InputError, joint="elbow", field="start", value=0.0):
-        scenes.scene_for(model, [0.0, 0.0, -0.02])
-    scene = scenes.scene_for(model, [0.0, 0.5, -0.02], is_given=False, integrator=integrator)
+        scene_for(model, [0.0, 0.0, -0.02])
+    scene = scene_for(model, [0.0, 0.5, -0.02], is_given=False, integrator=integrator)
     assert "'elbow' by 0.8" in scene.notes[0]
     assert {stop.body for stop in scene.stops.resolve(model)} == {0, 1, 2, 3}
     log = ada.Simulation(model, scene.q, stops=scene.stops, integrator=scene.integrator).run(1.0)
     assert log.v[log.t < 0.2, 1].min() > -1.5  # a stop pushes with 1 rad/s = 1 / d, whatever the depth
     assert limit_violations(model, log.q[-1:]).get("elbow", 0.0) < 0.05
-    assert scenes.scene_for(model, [0.0, 0.0, -0.02], stops=False).stops is None
+    assert scene_for(model, [0.0, 0.0, -0.02], stops=False).stops is None
 
 
 @pytest.mark.parametrize("integrator", ["rkf45", "semi_implicit"])
 def test_joints_that_fall_into_their_stops_keep_their_limits(integrator):
     model = gripper()
-    scene = scenes.scene_for(model, integrator=integrator)
+    scene = scene_for(model, integrator=integrator)
     log = ada.Simulation(model, scene.q, stops=scene.stops, integrator=integrator).run(3.0)
     fastest = np.max(np.abs(log.v), axis=0)
     for name, over in limit_violations(model, log.q).items():
@@ -134,7 +134,7 @@ def test_the_weight_of_a_floating_robot_presses_a_joint_little_into_its_stop():
             b.link(leg, 0.2, (0, 0, -0.2), (1e-3,) * 3, collisions=[foot])
             b.joint(leg, "revolute", "trunk", leg, xyz=(x, y, 0), axis=(0, 1, 0), limits=limits)
     model = b.build(base="floating")
-    scene = scenes.scene_for(model)
+    scene = scene_for(model)
     smooth = replace(scene.contact, material=replace(scene.contact.material, friction=0.0))  # or friction would hold it
 
     def sunk(stops: JointStops) -> float:
@@ -157,7 +157,7 @@ def wheel(damping: float) -> ada.Model:
 )
 def test_the_integrator_is_chosen_by_the_fastest_decay_times_the_step(damping, step, wanted):
     model = wheel(damping)
-    scene = scenes.scene_for(model, step=step)
+    scene = scene_for(model, step=step)
     sim = ada.Simulation(model, v=[1.0], integrator="auto", step=step)
     assert scene.integrator == sim.method.name == wanted  # damping / 2 kg m² decays per second
     assert f"{2.0 / damping:.2g} s" in sim.integrator_reason
