@@ -77,13 +77,13 @@ def acceleration_mismatch(log: Log) -> AccelerationMismatch | None:
         return None
     model, t, v = log.model, log.t[:rows], log.v[:rows]
     h = float(t[1] - t[0])
-    off = _beyond(v, log.a[:rows], h)
+    off = _excess(v, log.a[:rows], h)
     for name in model.joint_names:
         if model.joints[name].type.has_rates_of_coordinates():
             own, q = model.v_index(name), log.q[:rows, model.q_index(name)]
-            off[:, own] = np.maximum(off[:, own], _beyond(q, v[:, own], h) / h)
+            off[:, own] = np.maximum(off[:, own], _excess(q, v[:, own], h) / h)
     if log.info.get("efforts") != "continuous":
-        off[_of_changing_efforts(log.tau[:rows])] = 0.0
+        off[_at_torque_changes(log.tau[:rows])] = 0.0
     total = off.sum(axis=0)
     share = total / velocity_scale(v)
     worst = int(np.argmax(share))
@@ -139,7 +139,7 @@ def _even_rows(t: Array) -> int:
     return int(np.argmax(uneven)) + 1 if uneven.any() else len(t)
 
 
-def _beyond(x: Array, rate: Array, h: float) -> Array:
+def _excess(x: Array, rate: Array, h: float) -> Array:
     """Return how far the change of x exceeds the integral of its rate and its bound, for steps 2 to n - 4."""
     r = [rate[k : len(rate) - 5 + k] for k in range(6)]
     ends, near, middle = r[0] + r[5], r[1] + r[4], r[2] + r[3]
@@ -152,7 +152,7 @@ def _beyond(x: Array, rate: Array, h: float) -> Array:
     return np.asarray(np.maximum(np.abs(changed - by_six) - known, 0.0))
 
 
-def _of_changing_efforts(tau: Array) -> NDArray[np.bool_]:
+def _at_torque_changes(tau: Array) -> NDArray[np.bool_]:
     """Return True for steps next to a change of held torques, for which the row contains the new torques."""
     changes = np.any(tau[1:] != tau[:-1], axis=1)
     return np.asarray(np.any([changes[k : len(changes) - 4 + k] for k in range(5)], axis=0))
@@ -183,33 +183,33 @@ class EnergyMonitor:
         self._places = _positions(context.system.model)
         self._scale = _scale(context.system.model)
         self._others = np.flatnonzero(self._places < 0)  # velocities of unknown work
-        self.is_on = _is_known(context) and not context.inputs.changes
-        self.begin(np.arange(len(x)), x)
+        self.is_active = _has_known_work(context) and not context.inputs.changes
+        self.restart(np.arange(len(x)), x)
 
-    def begin(self, which: NDArray[np.intp], x: Array) -> None:
+    def restart(self, which: NDArray[np.intp], x: Array) -> None:
         """Restart the balance of some simulations from other states."""
-        if not self.is_on:
+        if not self.is_active:
             return
         kinetic, potential = _energy(self._context, x[which])
         self._start[which], self._potential[which] = kinetic + potential, potential
         self._work[which], self._most[which] = 0.0, kinetic + self._scale
 
-    def moved(self, before: Array, after: Array, tau: Array, steps: int) -> None:
+    def add_work(self, before: Array, after: Array, tau: Array, steps: int) -> None:
         """Add the work of constant torques (N, nv) during some steps."""
-        if not self.is_on:
+        if not self.is_active:
             return
         if len(self._others) and tau[:, self._others].any():
-            self.is_on = False
+            self.is_active = False
             return
         self._work += np.einsum("ij,ij->i", (after - before)[:, self._places], tau)
         self._steps += steps
         if self._steps >= EVERY:
             self._steps = 0
-            self.look(after)
+            self.check(after)
 
-    def look(self, x: Array) -> None:
+    def check(self, x: Array) -> None:
         """Warn if a simulation has gained energy; failed simulations are ignored."""
-        if not self.is_on:
+        if not self.is_active:
             return
         good = np.flatnonzero(np.isfinite(x).all(axis=1))
         kinetic, potential = _energy(self._context, x[good])
@@ -220,12 +220,12 @@ class EnergyMonitor:
         if share.max(initial=0.0) > SIGNIFICANT_GAIN:
             worst = int(np.argmax(share))
             _warn(self._context, float(gain[worst]), float(share[worst]), self._context.t)
-            self.is_on = False
+            self.is_active = False
 
 
 def warn_if_energy_rises(context: SimulationContext, log: Log) -> None:
     """Warn if a log shows an energy gain; its rows must contain all torques, or the torques must be zero."""
-    if not _is_known(context) or not np.isfinite(log.q).all() or (context.log_every > 1 and log.tau.any()):
+    if not _has_known_work(context) or not np.isfinite(log.q).all() or (context.log_every > 1 and log.tau.any()):
         return
     work = np.zeros(len(log.t))
     mean = 0.5 * (log.v[1:] + log.v[:-1])
@@ -239,7 +239,7 @@ def warn_if_energy_rises(context: SimulationContext, log: Log) -> None:
         _warn(context, float(gain[worst]), float(gain[worst] / most), float(log.t[rows[worst]]))
 
 
-def _is_known(context: SimulationContext) -> bool:
+def _has_known_work(context: SimulationContext) -> bool:
     """Return True if joint torques are the only source of energy."""
     loads = context.system.equations.loads
     return not (loads.applied or loads.pushes or loads.servos or loads.law)

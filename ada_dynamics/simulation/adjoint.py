@@ -110,7 +110,7 @@ class RecordedTrajectory:
     # --- forward pass -------------------------------------------------------------------------------------------
     def _advance(self, start: Array) -> tuple[Array, list[tuple[int, Array]]]:
         """Return the rows, and checkpoints with the number of steps before them."""
-        executor, hold = self._executor(self._steps.forward, self._steps.of_forward(self._u)), self._hold
+        executor, hold = self._executor(self._steps.forward, self._steps.without_parameters(self._u)), self._hold
         executor.x = start
         rows = executor.rows(len(self._u) + 1)
         rows[0, : len(start)] = start
@@ -140,9 +140,9 @@ class RecordedTrajectory:
             x, now = executor.x, self._u[row]
             better = own.inputs(x[None], now[None, : own.model.nv])[0, self._chosen]
             if np.array_equal(better, now[self._chosen], equal_nan=True):
-                own.refuse_state(x[None], now[None], 1, self._origin, done)
+                own.raise_failure(x[None], now[None], 1, self._origin, done)
             self._u[row:, self._chosen] = better
-            executor.take_inputs(own.of_forward(self._u))
+            executor.take_inputs(own.without_parameters(self._u))
 
     def _executor(self, kernels: StepKernels, u: Array) -> KernelExecutor:
         own = self._steps

@@ -138,14 +138,14 @@ class SimulationDerivatives:
         """
         count, start = whole_steps("steps", steps), self.context.time(t)
 
-        def ask(own: LinearizedSteps) -> StepDerivatives:
+        def evaluate(own: LinearizedSteps) -> StepDerivatives:
             X, efforts, is_batch = own.states(q, v, tau)
             found = own.by_coordinates(X, own.derivatives(X, own.inputs(X, efforts), count, start), coordinates)
             after, *linear = found if is_batch else (x[0] for x in found)
             nq = own.model.nq
             return StepDerivatives(after[..., :nq], after[..., nq:], *linear)
 
-        return self._first_that_can(ask, parameters)
+        return self._with_fallback(evaluate, parameters)
 
     def rollout_derivatives(
         self,
@@ -170,14 +170,14 @@ class SimulationDerivatives:
             t: initial time; the current time by default [s].
         """
 
-        def ask(own: LinearizedSteps) -> LinearizedTrajectory:
+        def evaluate(own: LinearizedSteps) -> LinearizedTrajectory:
             recorded = self._recorded(own, q, v, tau, hold, t)
             rows = recorded.linear()
             _, A, B, P = own.by_coordinates(recorded.states[:-1], rows, coordinates)
             chain = TreeDerivatives(rows, own.changes(recorded.states[:1], coordinates)[0], own.kept(coordinates))
             return LinearizedTrajectory(*self._path(recorded), A, B, P, chain)
 
-        return self._first_that_can(ask, parameters)
+        return self._with_fallback(evaluate, parameters)
 
     def rollout_vjp(
         self,
@@ -212,7 +212,7 @@ class SimulationDerivatives:
             parameters: names of parameters of the model, for gradients with respect to them.
             t: initial time; the current time by default [s].
         """
-        recorded = self._first_that_can(lambda own: self._recorded(own, q, v, tau, hold, t), parameters)
+        recorded = self._with_fallback(lambda own: self._recorded(own, q, v, tau, hold, t), parameters)
         return self._path(recorded), recorded.gradient
 
     def saltation_matrix(
@@ -252,16 +252,16 @@ class SimulationDerivatives:
             raise unknown_name("event", event, known)
         this, time = known[event] if isinstance(event, str) else event, self.context.time(t)
 
-        def ask(own: LinearizedSteps) -> Saltation:
+        def evaluate(own: LinearizedSteps) -> Saltation:
             (x, *more), efforts, _ = own.states(q, v, tau)
             if more:
                 raise InputError("q or v has several rows; an event occurs in one state.", field="q")
             rate = lambda state: own.rate(state, efforts, time)  # noqa: E731
             return saltation(this, time, x, own.model.nq, rate, own.tangents, reset)
 
-        return self._first_that_can(ask, ())
+        return self._with_fallback(evaluate, ())
 
-    def _refuse_events(self, path: Trajectory) -> None:
+    def _reject_terminal_events(self, path: Trajectory) -> None:
         """Raise an EventError for a terminal event between the rows."""
         for event in (one for one in self.context.events if one.terminal):
             values = [event.value(*row) for row in zip(path.t.tolist(), path.q, path.v, strict=True)]
@@ -293,18 +293,18 @@ class SimulationDerivatives:
     def _path(self, recorded: RecordedTrajectory) -> Trajectory:
         nq, states = self.context.system.model.nq, recorded.states
         path = Trajectory(recorded.t, states[:, :nq].copy(), states[:, nq:].copy())
-        self._refuse_events(path)
+        self._reject_terminal_events(path)
         return path
 
-    def _first_that_can(self, ask: Callable[[LinearizedSteps], T], parameters: Sequence[str]) -> T:
+    def _with_fallback(self, evaluate: Callable[[LinearizedSteps], T], parameters: Sequence[str]) -> T:
         """Evaluate with the fastest kernels, or with those that fail only in singular configurations."""
         own = self._steps(parameters)
         try:
-            return ask(own)
+            return evaluate(own)
         except SingularConfigurationError:
             if own.robust is None:
                 raise
-            return ask(own.robust)
+            return evaluate(own.robust)
 
     def _steps(self, parameters: Sequence[str]) -> LinearizedSteps:
         names = tuple(parameters)

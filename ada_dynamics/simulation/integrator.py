@@ -85,7 +85,7 @@ class Integrator:
     @x.setter
     def x(self, value: Array) -> None:
         self._x[...] = value
-        self.forget()
+        self.discard_rate()
 
     @property
     def u(self) -> Array:
@@ -96,7 +96,7 @@ class Integrator:
     def u(self, value: Array) -> None:
         chosen = self.system.equations.chosen  # depends on the state
         self._u[: chosen.start], self._u[chosen.stop :] = value[: chosen.start], value[chosen.stop :]
-        self.forget()
+        self.discard_rate()
 
     def restart(self, x: Array, u: Array | None = None) -> None:
         """Continue from a state without history.
@@ -116,7 +116,7 @@ class Integrator:
         self.counts = Counts()
         self._last_singular = -np.inf
 
-    def forget(self) -> None:
+    def discard_rate(self) -> None:
         """Discard the rate that an adaptive method reuses from its last stage."""
         self._s.known = 0
 
@@ -126,7 +126,7 @@ class Integrator:
         if chosen is None or np.array_equal(chosen[0], self._u[self.system.equations.chosen], equal_nan=True):
             return False
         self._u[self.system.equations.chosen] = chosen[0]
-        self.forget()
+        self.discard_rate()
         return True
 
     def accelerations(self, X: Array, U: Array, T: Array, h: float) -> Array:
@@ -140,10 +140,10 @@ class Integrator:
         nq = self.system.model.nq
         after, status = self.system.step.rows_status(X, U, T[:, None])
         if status:  # a kernel rejected some row
-            after = np.array([self._after(x, u, t, h) for x, u, t in zip(X, U, T.tolist(), strict=True)])
+            after = np.array([self._step_or_nan(x, u, t, h) for x, u, t in zip(X, U, T.tolist(), strict=True)])
         return np.asarray((after[:, nq:] - X[:, nq:]) / h)
 
-    def _after(self, x: Array, u: Array, t: float, h: float) -> Array:
+    def _step_or_nan(self, x: Array, u: Array, t: float, h: float) -> Array:
         """Return x after a semi-implicit step, NaN if the step fails."""
         try:
             return self._semi_implicit(x, u, t, h)[0]
@@ -230,7 +230,7 @@ class Integrator:
             raise self._too_small(t) from None
         except (GuardError, np.linalg.LinAlgError, InputError) as problem:
             why = "the loops cannot be closed after the step" if self.system.kernels.closed else str(problem)
-            raise self._explain(self.x, t, why) from problem
+            raise self._failure(self.x, t, why) from problem
         self.counts.fallback += self.is_native
         if self._is_singular:
             if t > self._last_singular + ONE_PASSAGE:
@@ -249,7 +249,7 @@ class Integrator:
     def _finite_rate(self, x: Array, u: Array, t: float) -> tuple[Array, bool]:
         found, singular = self.system.robust_rate(x, u, t)
         if not np.isfinite(found).all():
-            raise self._explain(x, t)
+            raise self._failure(x, t)
         return found, singular
 
     def _semi_implicit(self, x: Array, u: Array, t: float, h: float) -> tuple[Array, bool]:
@@ -269,7 +269,7 @@ class Integrator:
     def _settled(self, x: Array) -> Array:
         """Return the projection of a state onto the admissible states."""
         if not np.isfinite(x).all():
-            raise self._explain(x, self._start)
+            raise self._failure(x, self._start)
         settle: Kernel | None = self.system.settle if self.system.is_compiled else None
         if settle is not None:
             found, status = settle.single_status(x, self._u)
@@ -287,7 +287,7 @@ class Integrator:
             fastest_joint(model, self.x[model.nq :]),
         )
 
-    def _explain(self, x: Array, t: float, why: str = "accelerations are not finite") -> IntegrationError:
+    def _failure(self, x: Array, t: float, why: str = "accelerations are not finite") -> IntegrationError:
         model = self.system.model
         where = f"model {model.name!r}: the integration fails at t = {t:.9g} s"
         q, v = x[: model.nq], x[model.nq :]

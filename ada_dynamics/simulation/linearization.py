@@ -79,7 +79,7 @@ class StateTangents:
         return block
 
 
-SIDE_BY_SIDE = 512  # states times directions per block
+BLOCK_SIZE = 512  # states times directions per block
 
 
 class LinearMap(NamedTuple):
@@ -109,11 +109,11 @@ class LinearizedSteps:
         self.system, self.method, self.h = context.system, context.method, context.step
         self.model, self.tangents = context.system.model, StateTangents(context.system.equations.tree)
         self._tau, self._depends_on_time = context.tau, context.law is not None
-        self._refuse(context)
+        self._check_differentiable(context)
         self.parameters, self._context = parameters, context
         self._source = ParametricSystem(context.system, parameters) if parameters else context.system
 
-    def _refuse(self, context: SimulationContext) -> None:
+    def _check_differentiable(self, context: SimulationContext) -> None:
         if self.method.is_adaptive:
             fixed = ", ".join(name for name, one in METHODS.items() if not one.is_adaptive)
             raise InputError(
@@ -196,12 +196,14 @@ class LinearizedSteps:
         Raises:
             SingularConfigurationError: the configuration is singular.
         """
-        found, status = self.system.rate.single_status(x, self.of_forward(self.inputs(x[None], tau))[0], np.array([t]))
+        found, status = self.system.rate.single_status(
+            x, self.without_parameters(self.inputs(x[None], tau))[0], np.array([t])
+        )
         if status:
-            self._refuse_step(x, self.inputs(x[None], tau)[0], t, 0, "")
+            self._raise_failure(x, self.inputs(x[None], tau)[0], t, 0, "")
         return np.asarray(found)
 
-    def of_forward(self, U: Array) -> Array:
+    def without_parameters(self, U: Array) -> Array:
         """Return rows of u without parameter changes."""
         return U[:, : self.system.equations.input_size]
 
@@ -254,16 +256,16 @@ class LinearizedSteps:
 
     def _linear(self, X: Array, U: Array, steps: int, t: float) -> LinearMap:
         directions = 3 * self.model.nv + len(self.parameters)
-        together = max(1, SIDE_BY_SIDE // directions)
+        together = max(1, BLOCK_SIZE // directions)
         parts = []
         for begin in range(0, len(X), together):
             block = slice(begin, begin + together)
-            parts.append(self._side_by_side(X[block], U[block], steps, t, begin))
+            parts.append(self._advance_directions(X[block], U[block], steps, t, begin))
         after, changes = (np.concatenate(part) for part in zip(*parts, strict=True))
         found = self.tangents.inverse(after) @ changes
         return LinearMap(after, *np.split(found, [2 * self.model.nv, 3 * self.model.nv], axis=-1))
 
-    def _side_by_side(self, X: Array, U: Array, steps: int, t: float, begin: int) -> tuple[Array, Array]:
+    def _advance_directions(self, X: Array, U: Array, steps: int, t: float, begin: int) -> tuple[Array, Array]:
         """Return the states after some steps and their derivatives in each direction, (N, n, directions)."""
         n, nv, (N, m) = self.system.size, self.model.nv, U.shape
         P = len(self.parameters)
@@ -278,11 +280,11 @@ class LinearizedSteps:
         )
         executor = KernelExecutor(self.tangent, self.method, x, u[None], self.h, origin=t)
         if executor.advance(0, steps) < steps:
-            self.refuse_state(X, U, steps, t, begin=begin)
+            self.raise_failure(X, U, steps, t, begin=begin)
         after = executor.x
         return after[:n, ::directions].T, after[n:].reshape(n, N, directions).transpose(1, 0, 2)
 
-    def refuse_state(self, X: Array, U: Array, steps: int, t: float, first: int = 0, begin: int = 0) -> NoReturn:
+    def raise_failure(self, X: Array, U: Array, steps: int, t: float, first: int = 0, begin: int = 0) -> NoReturn:
         """Raise the reason for which kernels failed within steps from one of these states, `first` steps after t.
 
         Raises:
@@ -290,13 +292,15 @@ class LinearizedSteps:
             IntegrationError: the integration cannot continue, or its step has no derivative.
         """
         for i, (x, u) in enumerate(zip(X, U, strict=True)):
-            executor = KernelExecutor(self.forward, self.method, x, self.of_forward(u[None]), self.h, origin=t)
+            executor = KernelExecutor(self.forward, self.method, x, self.without_parameters(u[None]), self.h, origin=t)
             done = executor.advance(first, steps)
             if done < steps:
-                self._refuse_step(executor.x, u, t, first + done, f"state {begin + i}: " if begin + len(X) > 1 else "")
+                self._raise_failure(
+                    executor.x, u, t, first + done, f"state {begin + i}: " if begin + len(X) > 1 else ""
+                )
         raise IntegrationError(f"model {self.model.name!r}: the derivatives of the simulation are not finite.")
 
-    def _refuse_step(self, x: Array, u: Array, t: float, step: int, where: str) -> NoReturn:
+    def _raise_failure(self, x: Array, u: Array, t: float, step: int, where: str) -> NoReturn:
         q, v, when = x[: self.model.nq], x[self.model.nq :], f"step {step} (t = {t + step * self.h:.6g} s)"
         try:
             self.system.dynamics.forward_derivatives(q, v, u[: self.model.nv])
@@ -304,7 +308,7 @@ class LinearizedSteps:
             raise SingularConfigurationError(f"{where}{when}: {problem}") from None
         integrator = Integrator(self.system, self.method)
         integrator.restart(x)
-        integrator.u = self.of_forward(u[None])[0]
+        integrator.u = self.without_parameters(u[None])[0]
         integrator.advance(t, step, 1, self.h, 0)  # which explains what is not finite
         raise SingularConfigurationError(
             f"{where}model {self.model.name!r} passes close to a singular configuration in {when}; the step has no "

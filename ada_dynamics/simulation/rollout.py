@@ -55,10 +55,10 @@ class SimulationBatch(NotCopyable):
             v: initial velocities; zero if None.
             t: initial time; the current time of the simulation by default [s].
         """
-        _refuse_ends(context)
+        _reject_terminal_events(context)
         self._context = replace(context, origin=context.time(t), done=0)
         self._integrator = Integrator(context.system, context.method, context.integrator.tolerance)
-        self._x = _starts(context, q, v)
+        self._x = _initial_states(context, q, v)
         self._executors: dict[int, KernelExecutor] = {}  # by the number of states
         self._has_failed: NDArray[np.bool_] = np.zeros(len(self._x), dtype=bool)
         self.gain = EnergyMonitor(self._context, self._x)
@@ -92,8 +92,8 @@ class SimulationBatch(NotCopyable):
             v: velocities; zero if None.
         """
         which = np.atleast_1d(np.asarray(which))
-        self._x[which], self._has_failed[which] = _starts(self._context, q, v), False
-        self.gain.begin(which, self._x)
+        self._x[which], self._has_failed[which] = _initial_states(self._context, q, v), False
+        self.gain.restart(which, self._x)
 
     def run(self, steps: int, tau: ArrayLike | None = None) -> None:
         """Take steps with constant joint torques.
@@ -112,7 +112,7 @@ class SimulationBatch(NotCopyable):
         self.fill_rows(states, efforts[goes_on], steps, steps)
         self._x[goes_on] = states[:, 1]
         self._has_failed = np.asarray(~np.isfinite(self._x).all(axis=1))
-        self.gain.moved(before, self._x, efforts, steps)
+        self.gain.add_work(before, self._x, efforts, steps)
 
     def fill_rows(self, states: Array, tau: Array, steps: int, every: int, threads: int = 1) -> None:
         """Fill rows of states, (N, R + 1, n), from the first one on; a row follows after every so many steps."""
@@ -126,11 +126,11 @@ class SimulationBatch(NotCopyable):
             executors = self._executors if threads == 1 else {}
             try:
                 if is_together:
-                    _together(context, integrator, executors, states[rows], tau[rows], steps, every)
+                    _advance_together(context, integrator, executors, states[rows], tau[rows], steps, every)
                 else:
-                    _one_by_one(context, integrator, states[rows], tau[rows], steps, every)
+                    _advance_each(context, integrator, states[rows], tau[rows], steps, every)
             except FAILURES:
-                _each_for_itself(context, integrator, states[rows], tau[rows], steps, every)
+                _advance_separately(context, integrator, states[rows], tau[rows], steps, every)
 
         size = max(BLOCK, NUMBERS // context.system.size // BLOCK * BLOCK) if threads == 1 else BLOCK
         run_pieces(block, [slice(begin, begin + size) for begin in range(0, len(states), size)], threads)
@@ -172,12 +172,12 @@ def rollout(
             states[:, row] = on_device.x.numpy()
     else:
         batch.fill_rows(states, efforts, steps, rows_every, threads)
-    batch.gain.moved(states[:, 0], states[:, -1], efforts, EVERY)
+    batch.gain.add_work(states[:, 0], states[:, -1], efforts, EVERY)
     nq = context.system.model.nq
     return Rollout(times, states[:, :, :nq], states[:, :, nq:])
 
 
-def _refuse_ends(context: SimulationContext) -> None:
+def _reject_terminal_events(context: SimulationContext) -> None:
     """Reject terminal events, which a batch does not locate."""
     for event in context.events:
         if event.terminal:
@@ -189,7 +189,7 @@ def _refuse_ends(context: SimulationContext) -> None:
             )
 
 
-def _starts(context: SimulationContext, q: ArrayLike, v: ArrayLike | None) -> Array:
+def _initial_states(context: SimulationContext, q: ArrayLike, v: ArrayLike | None) -> Array:
     model = context.system.model
     positions = np.asarray(q, dtype=np.float64)
     if positions.ndim != 2 or not len(positions):
@@ -238,7 +238,7 @@ def _efforts(context: SimulationContext, count: int, tau: ArrayLike | None) -> A
     return given if given.ndim == 2 else np.broadcast_to(given, (count, nv))
 
 
-def _one_by_one(
+def _advance_each(
     context: SimulationContext, integrator: Integrator, states: Array, tau: Array, steps: int, every: int
 ) -> None:
     for rows, efforts in zip(states, tau, strict=True):
@@ -250,19 +250,19 @@ def _one_by_one(
             rows[1:] = integrator.advance(context.origin, context.done, steps, context.step, every)
 
 
-def _each_for_itself(
+def _advance_separately(
     context: SimulationContext, integrator: Integrator, states: Array, tau: Array, steps: int, every: int
 ) -> None:
     """Simulate the states of a block separately, after a failure in the block."""
     for i in range(len(states)):
         own = slice(i, i + 1)
         try:
-            _one_by_one(context, integrator, states[own], tau[own], steps, every)
+            _advance_each(context, integrator, states[own], tau[own], steps, every)
         except FAILURES:
             states[i, 1:] = np.nan
 
 
-def _together(
+def _advance_together(
     context: SimulationContext,
     integrator: Integrator,
     executors: dict[int, KernelExecutor],
@@ -280,7 +280,7 @@ def _together(
         executor = executors[count] = KernelExecutor(kernels, context.method, x, u[None], context.step)
     executor.s.origin = context.origin
     log, done = np.empty((steps // every, *x.shape)), 0
-    _choose(context.system, x, u)
+    _select_constraints(context.system, x, u)
     while True:
         executor.start(x, u[None])
         rows = executor.rows((steps - done + done % every) // every)
@@ -291,7 +291,7 @@ def _together(
         if done == steps:
             break
         x = executor.x.copy()
-        _step_one_by_one(context, integrator, x, u, before + done)
+        _step_each(context, integrator, x, u, before + done)
         done += 1
         if done % every == 0:
             log[done // every - 1] = x
@@ -307,14 +307,14 @@ def _inputs(context: SimulationContext, tau: Array) -> Array:
     return u
 
 
-def _choose(system: System, x: Array, u: Array) -> None:
+def _select_constraints(system: System, x: Array, u: Array) -> None:
     """Select combinations of redundant constraints for each state."""
     chosen = system.chosen(x.T)
     if chosen is not None:
         u[system.equations.chosen] = chosen.T
 
 
-def _step_one_by_one(context: SimulationContext, integrator: Integrator, x: Array, u: Array, first: int) -> None:
+def _step_each(context: SimulationContext, integrator: Integrator, x: Array, u: Array, first: int) -> None:
     """Take one step of each state; combinations change only for states that a kernel rejects."""
     for i in range(x.shape[1]):
         integrator.restart(x[:, i], u[:, i])

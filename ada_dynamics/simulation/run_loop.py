@@ -64,7 +64,7 @@ class RunLoop:
             whole = int(left + ON_GRID)
             if whole < 1:
                 if left > ON_GRID:
-                    self._refresh(context.t)
+                    self._update_input(context.t)
                     self._log_present_if_due(context.t)
                     if self._shorter_steps(end):
                         context.set_time(end)
@@ -74,13 +74,13 @@ class RunLoop:
                 self.progress(context.t - self.begin)
         self._log_present(context.t)
         self.flush()
-        self._tell_singular()
+        self._record_singular()
 
     def _segment(self, most: int) -> None:
         """Take whole steps up to the next discontinuity of the input, or one step that contains a discontinuity."""
         context = self.context
         h, t = context.step, context.t
-        self._refresh(t)
+        self._update_input(t)
         self._log_present_if_due(t)
         to_break = (context.inputs.next_break(t) - t) / h
         steps = min(most, CHUNK_WITH_EVENTS if context.events else CHUNK)
@@ -111,7 +111,7 @@ class RunLoop:
             rows, lost = problem.rows, problem
             steps = len(rows) * every - phase + 1  # the last step has no row
         if context.events:
-            steps = self._look(t, h, np.vstack([before, rows[:-1]]), rows)
+            steps = self._locate_events(t, h, np.vstack([before, rows[:-1]]), rows)
             rows = rows[: max(steps, 0)]
         if self.buffer is not None:
             if every != context.log_every:
@@ -135,18 +135,18 @@ class RunLoop:
         """Integrate to a time with steps that end at discontinuities; return False if an event ended the run."""
         t = self.context.t
         while not self._ended and end - t > ON_GRID * self.context.step:
-            self._refresh(t)
+            self._update_input(t)
             stop = min(end, self.context.inputs.next_break(t))
             if end - stop < ON_GRID * self.context.step:
                 stop = end
             before = self.integrator.x
             self._advance(t, 0, 1, stop - t, 0, 0)
             if self.context.events:
-                self._look(t, stop - t, before[None, :], self.integrator.x[None, :])
+                self._locate_events(t, stop - t, before[None, :], self.integrator.x[None, :])
             t = stop
         return not self._ended
 
-    def _refresh(self, t: float) -> None:
+    def _update_input(self, t: float) -> None:
         x, nq = self.integrator.x, self.context.system.model.nq
         if self.context.inputs.pushes_end(t):
             self.flush()  # the queued rows have other pushes
@@ -195,7 +195,7 @@ class RunLoop:
         if context.system.servo_efforts is not None:
             tau = tau + context.system.servo_efforts.batch(x, u)
         self.buffer.append(t, q, v, a, tau, context.inputs.external(t, q, u), contact)
-        self._tell_singular()
+        self._record_singular()
 
     def _contact_wrenches(self, q: Array, v: Array, a: Array) -> Array:
         """Contact wrenches by row; for semi-implicit steps the wrenches during the step that follows."""
@@ -206,7 +206,7 @@ class RunLoop:
         h = context.step
         return np.asarray(context.system.step_contacts.batch_status(q, v, v + h * a, np.full((len(q), 1), h))[0])
 
-    def _tell_singular(self) -> None:
+    def _record_singular(self) -> None:
         times = self.integrator.counts.singular
         if self.buffer is not None:
             for t in times[self._counted :]:
@@ -214,7 +214,7 @@ class RunLoop:
         self._counted = len(times)
 
     # --- events -------------------------------------------------------------------------------------------------
-    def _look(self, t: float, h: float, before: Array, after: Array) -> int:
+    def _locate_events(self, t: float, h: float, before: Array, after: Array) -> int:
         """Locate events in steps of length h from t on; return the number of steps up to a terminal event."""
         nq = self.context.system.model.nq
         for k, (x0, x1) in enumerate(zip(before, after, strict=True)):
@@ -223,11 +223,11 @@ class RunLoop:
             for i, event in enumerate(self.context.events):
                 value = event.value(start + h, x1[:nq], x1[nq:])
                 if event.happens(self._values[i], value):
-                    found.append((self._when(i, x0, start, h, self._values[i], value), i))
+                    found.append((self._event_time(i, x0, start, h, self._values[i], value), i))
                 self._values[i] = value
             for (s, x), i in sorted(found, key=lambda one: one[0][0]):
                 event = self.context.events[i]
-                self._tell(EventRecord(float(start + s), event.name, x[:nq], x[nq:]))
+                self._record_event(EventRecord(float(start + s), event.name, x[:nq], x[nq:]))
                 if event.terminal:
                     self.integrator.x = x
                     self.context.set_time(float(start + s))
@@ -236,7 +236,9 @@ class RunLoop:
             self.integrator.x = after[-1]
         return len(after)
 
-    def _when(self, i: int, x0: Array, start: float, h: float, at_start: float, at_end: float) -> tuple[float, Array]:
+    def _event_time(
+        self, i: int, x0: Array, start: float, h: float, at_start: float, at_end: float
+    ) -> tuple[float, Array]:
         """Return the time within a step at which an event occurs, and the state there."""
         nq, event = self.context.system.model.nq, self.context.events[i]
         state = x0
@@ -253,7 +255,7 @@ class RunLoop:
         value(s)
         return s, state
 
-    def _tell(self, record: EventRecord) -> None:
+    def _record_event(self, record: EventRecord) -> None:
         if self.buffer is not None:
             self.buffer.event(record)
 

@@ -313,11 +313,11 @@ class Simulation(NotCopyable, SimulationDerivatives):
         """Take n steps without a log."""
         n = whole_steps("n", n)
         before = self.context.done
-        self._take(n)
+        self._advance(n)
         if before // EVERY != self.context.done // EVERY:
-            self._look_at_energy()
+            self._check_energy()
 
-    def _look_at_energy(self) -> None:
+    def _check_energy(self) -> None:
         """Check for an energy gain between steps without joint torques."""
         x = self.context.integrator.x[None]
         if self.context.inputs.tau.any():
@@ -325,9 +325,9 @@ class Simulation(NotCopyable, SimulationDerivatives):
         elif self._gain is None:
             self._gain = EnergyMonitor(self.context, x)
         else:
-            self._gain.look(x)
+            self._gain.check(x)
 
-    def _take(self, n: int) -> None:
+    def _advance(self, n: int) -> None:
         if self.context.inputs.is_steady and not self.context.events and not self.method.is_adaptive:
             self._steady_steps(n)
             return
