@@ -11,7 +11,7 @@ import numpy as np
 from ada_dynamics import resources
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.analysis import ConstraintAnalysis
-from ada_dynamics.constraints.plans import EliminationPlans
+from ada_dynamics.constraints.elimination import EliminationPlans
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.computation import kernels_of

@@ -8,7 +8,7 @@ Every algorithm for loops is an order, or a choice of blocks, of elimination in 
 
 The constraints in use must be independent. If those of a loop are dependent, and the dependent ones change with the
 configuration (a Bennett linkage), linear combinations replace them: a plan has their number, and their weights are
-inputs that are updated during a simulation (`constraints.combinations`). Off the loop constraints, as in the
+inputs that are updated during a simulation (`constraints.elimination`). Off the loop constraints, as in the
 stages of an integrator, dependent constraints are inconsistent; fixed combinations remain consistent.
 
 A plan is made once per model, on numbers; the algorithms use it with any scalars.

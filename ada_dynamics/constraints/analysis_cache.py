@@ -12,7 +12,7 @@ from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.analysis import ConstraintAnalysis, analyse, analyse_turned
 from ada_dynamics.constraints.constraint_set import ConstraintSet
-from ada_dynamics.constraints.plans import EliminationPlans, make_plans
+from ada_dynamics.constraints.elimination import EliminationPlans, make_plans
 from ada_dynamics.constraints.tree_elimination import LONG, SEARCHED, RedundantConstraintsError, analyse_large
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
 from ada_dynamics.model.model import Model

@@ -11,13 +11,14 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.analysis import NEAR_SINGULAR, RANK, SAMPLES, ConstraintAnalysis
 from ada_dynamics.constraints.constraint_set import characteristic_length
-from ada_dynamics.constraints.map_order import MapOrder, pivots_of
 from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.constraints.tangent_map import (
+    MapOrder,
     NullSpace,
     independent_velocities,
     least_seen,
     least_share,
+    pivots_of,
     rank_of_some,
     sample_null_spaces,
     velocity_units,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elimination orders of mechanisms with loops, found by testing pivots in sample configurations.
+"""Elimination plans of mechanisms with loops: orders by pivots in samples, and combinations of constraints.
 
 A multiplier may be eliminated early, before the joints around it, if its pivot does not vanish in general. That keeps
 the matrix sparse: eliminated last, the multipliers of loops that share ancestors are all coupled.
@@ -8,11 +8,15 @@ the matrix sparse: eliminated last, the multipliers of loops that share ancestor
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.analysis import ConstraintAnalysis
+from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Tree
 
 EARLY_PIVOT = 1e-4  # smallest pivot of an early multiplier, relative to its diagonal entry of J M⁻¹ Jᵀ
@@ -174,3 +178,209 @@ def _next_joint(
         return (99 if is_free_root else carried, 0 if goes_on else 1, -len(tree.ancestry(i)), -i)
 
     return min((i for i, children in waiting.items() if children == 0), key=rank)
+
+
+# --- combinations -----------------------------------------------------------------------------------------------------
+# Smallest det(J M⁻¹ Jᵀ) relative to that of new combinations: the error of a stage that violates the constraints grows
+# with the inverse of its square root.
+LEAST_DETERMINANT = 0.1
+
+
+class ConstraintCombinations:
+    """Number and layout of the combinations of each loop."""
+
+    def __init__(self, rows: Mapping[str, Sequence[int]], counts: Mapping[str, int], units: Array) -> None:
+        """Args.
+
+        Args:
+            rows: non-trivial constraints by loop.
+            counts: number of independent constraints that each loop adds to the loops before it.
+            units: weights of the constraints.
+        """
+        self.units = units
+        ends = np.cumsum([0, *(len(own) for own in rows.values())])
+        self._blocks = [
+            (slice(int(a), int(b)), counts[name]) for name, a, b in zip(rows, ends[:-1], ends[1:], strict=True)
+        ]
+        self.by_loop = {name: counts[name] for name, own in rows.items() if counts[name] < len(own)}
+
+    def matrix(self, W: Array) -> Array:
+        """Weights of all constraints in all combinations, (combinations, m); unit rows for loops without redundancy.
+
+        Args:
+            W: L⁻¹ Jᵀ of the weighted constraints, one column each; a leading axis is a batch of configurations.
+        """
+        n, m = W.shape[-2:]
+        known = np.zeros((*W.shape[:-2], n, 0))
+        total = np.zeros((*W.shape[:-2], sum(count for _, count in self._blocks), m))
+        done = 0
+        for block, count in self._blocks:
+            own = W[..., block]
+            left = own - known @ (known.swapaxes(-1, -2) @ own)
+            U, s, Vt = np.linalg.svd(left, full_matrices=False)
+            size = block.stop - block.start
+            if count == size:
+                total[..., done : done + count, block] = np.eye(size)
+            else:
+                strengths = np.maximum(s[..., :count, None], 1e-300) * self.units[block]
+                total[..., done : done + count, block] = Vt[..., :count, :] / strengths
+            known = np.concatenate([known, U[..., :count]], axis=-1)
+            done += count
+        return total
+
+    def weights(self, matrix: Array) -> Array:
+        """The weights in the order of a plan, without those of loops that need no combinations."""
+        parts, done = [np.zeros((*matrix.shape[:-2], 0))], 0
+        for block, count in self._blocks:
+            if count < block.stop - block.start:
+                own = matrix[..., done : done + count, block]
+                parts.append(own.reshape(*own.shape[:-2], -1))
+            done += count
+        return np.concatenate(parts, axis=-1)
+
+
+def independent_counts(rows: Mapping[str, Sequence[int]], whitened: Sequence[Array], rank: int) -> dict[str, int]:
+    """Number of independent constraints that each loop adds to the loops before it.
+
+    Args:
+        rows: non-trivial constraints by loop.
+        whitened: W of these constraints in sample configurations.
+        rank: of all of them.
+    """
+    found = np.zeros(len(rows), dtype=int)
+    for W in whitened:
+        s = np.linalg.svd(W, compute_uv=False)
+        dependent = s[rank] if rank < len(s) else 0.0
+        smallest = np.sqrt(s[rank - 1] * max(dependent, 1e-9 * s[rank - 1])) if rank else 0.0
+        ends = np.cumsum([0, *(len(own) for own in rows.values())])
+        ranks = [int(np.sum(np.linalg.svd(W[:, :end], compute_uv=False) > smallest)) if end else 0 for end in ends]
+        found = np.maximum(found, np.diff(ranks))
+    # a loop may have a lower rank in one sample and a later loop a higher one: the surplus is taken from the last loops
+    surplus = int(found.sum()) - rank
+    for i in range(len(found) - 1, -1, -1):
+        taken = min(surplus, int(found[i]))
+        found[i], surplus = found[i] - taken, surplus - taken
+    return dict(zip(rows, found.tolist(), strict=True))
+
+
+# --- plans ------------------------------------------------------------------------------------------------------------
+LARGE = 60  # velocities beyond which only articulated bodies are considered
+
+
+@dataclass(frozen=True)
+class EliminationPlans:
+    """Elimination plans by algorithm, with the scales of their pivots.
+
+    Attributes:
+        rows: the non-trivial constraints by loop, as indices into `closure.row_kinds`.
+        nontrivial: the same as indices into the rows of the constraint set.
+        independent: those in use by the candidates, as indices into `nontrivial`.
+        candidates: by name of the algorithm ("kkt" or "aba") and of its order; empty if the mass matrix is singular
+            although the mechanism is not (a massless link that only its loop supports).
+        late: the plan whose pivots vanish only if its constraints are dependent.
+        typical: diagonal of J M⁻¹ Jᵀ by constraint in use, the smallest in the sample configurations.
+        inertias: diagonal of the mass matrix, the smallest in the sample configurations.
+        determinant: of the whole system, each row divided by its `inertias` or `typical`: the median in the samples. An
+            early order changes the pivots, but not their product.
+        following: for redundant loops, the candidates with combinations in place of the constraints in use, for
+            integrators (see `ConstraintCombinations`).
+        following_typical: as `typical`, for `following`.
+    """
+
+    rows: dict[str, tuple[int, ...]]
+    nontrivial: tuple[int, ...]
+    independent: tuple[int, ...]
+    candidates: dict[str, Plan]
+    late: Plan
+    typical: tuple[float, ...]
+    inertias: tuple[float, ...]
+    determinant: float
+    following: dict[str, Plan]
+    following_typical: tuple[float, ...]
+
+    @property
+    def is_dense_only(self) -> bool:
+        """True if only the rank-revealing solver can solve the constraints."""
+        return not self.candidates
+
+    def combinations(self, units: Array) -> ConstraintCombinations:
+        """Combinations that follow the motion of redundant loops; `units` of the non-trivial constraints."""
+        plan = next(iter(self.following.values()))
+        counts = {name: plan.combinations.get(name, len(own)) for name, own in plan.rows.items()}
+        return ConstraintCombinations(self.rows, counts, units)
+
+
+def make_plans(model: Model, analysis: ConstraintAnalysis) -> EliminationPlans:
+    """Find the elimination plans in the sample configurations of an analysis."""
+    constraints, nv = analysis.constraints, model.nv
+    nontrivial = analysis.nontrivial
+    rows, independent_rows = analysis.by_loop(nontrivial), analysis.by_loop(analysis.independent)
+    independent = tuple(nontrivial.index(c) for c in sorted(analysis.independent))
+    last = Plan(independent_rows, late(nv, len(independent)))
+    masses = [constraints.mass_matrix(q) for q in analysis.configurations]
+    if not all(_is_regular(M) for M in masses):
+        return EliminationPlans(rows, nontrivial, independent, {}, last, (), (), 0.0, {}, ())
+    jacobians = [constraints.jacobian(q)[list(nontrivial)] for q in analysis.configurations]
+    samples = Samples(masses, [J[list(independent)] for J in jacobians])
+    candidates = _candidates(model, last, samples.copy)
+    inertias = np.min([np.diag(M) for M in masses], axis=0)
+    determinant = samples.usual_determinant(np.concatenate([inertias, samples.typical]))
+    is_redundant = analysis.is_redundant
+    following, typical = _following(model, analysis, rows, masses, jacobians) if is_redundant else ({}, ())
+    return EliminationPlans(
+        rows,
+        nontrivial,
+        independent,
+        candidates,
+        last,
+        tuple(samples.typical.tolist()),
+        tuple(inertias.tolist()),
+        determinant,
+        following,
+        typical,
+    )
+
+
+def _candidates(model: Model, last: Plan, samples: Callable[[], Samples]) -> dict[str, Plan]:
+    """All orders in which the constraints, or combinations, of a plan can be eliminated."""
+    candidates = {"kkt late": last, "kkt sparse": replace(last, order=sparsest(samples()))}
+    if model.has_mimics:
+        return candidates
+    if model.nv > LARGE:
+        candidates = {}  # joint-space matrices are too dense
+    tree = model.tree
+    ends = {loop.name: {loop.parent, loop.child} - {WORLD} for loop in tree.loops}
+    touched = [ends[name] for name, own in last.rows.items() for _ in range(last.combinations.get(name, len(own)))]
+    for name, early in (("aba early", True), ("aba late", False)):
+        order = along_the_tree(tree, samples(), touched, early)
+        if order is not None:
+            candidates[name] = replace(last, order=order)
+    return candidates
+
+
+def _following(
+    model: Model,
+    analysis: ConstraintAnalysis,
+    rows: dict[str, tuple[int, ...]],
+    masses: Sequence[Array],
+    jacobians: Sequence[Array],
+) -> tuple[dict[str, Plan], tuple[float, ...]]:
+    """EliminationPlans with combinations, and their typical pivots."""
+    units = analysis.constraints.weights[list(analysis.nontrivial)]
+    whitened = [
+        np.linalg.solve(np.linalg.cholesky(M), (J / units[:, None]).T) for M, J in zip(masses, jacobians, strict=True)
+    ]
+    combinations = ConstraintCombinations(rows, independent_counts(rows, whitened, analysis.rank), units)
+    combined = [combinations.matrix(W) @ J for W, J in zip(whitened, jacobians, strict=True)]
+    samples = Samples(masses, combined)
+    last = Plan(rows, late(model.nv, analysis.rank), combinations.by_loop)
+    return _candidates(model, last, samples.copy), tuple(samples.typical.tolist())
+
+
+def _is_regular(M: Array) -> bool:
+    try:
+        np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        return False
+    scale = 1.0 / np.sqrt(np.diag(M))
+    return bool(np.linalg.eigvalsh(M * np.outer(scale, scale))[0] > 1e-12)

@@ -166,3 +166,63 @@ def least_share(basis: Array, chosen: Sequence[int]) -> Array:
 def least_seen(basis: Array, chosen: Sequence[int]) -> Array:
     """Motion in which the chosen velocities are smallest."""
     return np.asarray(basis @ np.linalg.svd(basis[list(chosen)])[2][-1], dtype=np.float64)
+
+
+# --- elimination order ------------------------------------------------------------------------------------------------
+_LARGE = 0.1  # smallest pivot relative to the largest possible one, in the worst sample
+_ZERO = 1e-12  # of the largest entry
+
+
+@dataclass(frozen=True)
+class MapOrder:
+    """Elimination order of the dependent velocities.
+
+    Attributes:
+        rows: independent constraints by loop, as indices into `closure.row_kinds`.
+        pivots: row, among all of these, and velocity.
+        typical: size of each pivot, the smallest in the samples.
+        chosen: indices of the velocities that determine the others.
+    """
+
+    rows: dict[str, tuple[int, ...]]
+    pivots: tuple[tuple[int, int], ...]
+    typical: tuple[float, ...]
+    chosen: tuple[int, ...]
+
+
+def pivots_of(samples: Sequence[Array], chosen: Sequence[int]) -> tuple[list[tuple[int, int]], list[float]]:
+    """Pivots and their typical sizes.
+
+    Args:
+        samples: J of the independent constraints in sample configurations.
+        chosen: indices of the velocities that are not eliminated.
+    """
+    left = np.array(samples)
+    entries = np.max(np.abs(left), axis=0) > _ZERO * np.max(np.abs(left), initial=0.0)
+    rows, columns = list(range(left.shape[1])), [k for k in range(left.shape[2]) if k not in chosen]
+    pivots: list[tuple[int, int]] = []
+    typical: list[float] = []
+    while rows:
+        i, k = _best(left, entries, rows, columns)
+        pivots.append((i, k))
+        typical.append(float(np.min(np.abs(left[:, i, k]))))
+        rows.remove(i)
+        columns.remove(k)
+        for other in [r for r in rows if entries[r, k]]:
+            factors = left[:, other, k] / left[:, i, k]
+            left[:, other] -= factors[:, None] * left[:, i]
+            entries[other] |= entries[i]
+            left[:, other, k], entries[other, k] = 0.0, False
+    return pivots, typical
+
+
+def _best(left: Array, entries: NDArray[np.bool_], rows: list[int], columns: list[int]) -> tuple[int, int]:
+    """The pivot with the fewest new terms among those that are large enough in every sample."""
+    block = np.ix_(rows, columns)
+    sizes = np.min(np.abs(left[:, rows][:, :, columns]), axis=0)
+    has = entries[block]
+    terms = np.outer(entries[rows].sum(axis=1) - 1, has.sum(axis=0) - 1)
+    large = has & (sizes >= _LARGE * np.max(sizes))
+    score = np.where(large, terms - 0.5 * sizes / np.max(sizes), np.inf)
+    r, c = np.unravel_index(int(np.argmin(score)), score.shape)
+    return rows[int(r)], columns[int(c)]

@@ -22,8 +22,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.analysis import AWAY, ConstraintAnalysis, nontrivial_constraints
 from ada_dynamics.constraints.closure import CLOSED, closed_near
 from ada_dynamics.constraints.constraint_set import ConstraintSet
-from ada_dynamics.constraints.elimination import EARLY_PIVOT
-from ada_dynamics.constraints.plans import EliminationPlans
+from ada_dynamics.constraints.elimination import EARLY_PIVOT, EliminationPlans
 from ada_dynamics.errors import ModelError
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.model.model import Model

@@ -22,8 +22,7 @@ from ada_dynamics.constraints import projection, singular
 from ada_dynamics.constraints.actuation import motor_efforts
 from ada_dynamics.constraints.analysis import ConstraintAnalysis
 from ada_dynamics.constraints.analysis_cache import cached_analysis
-from ada_dynamics.constraints.combinations import LEAST_DETERMINANT
-from ada_dynamics.constraints.plans import EliminationPlans
+from ada_dynamics.constraints.elimination import LEAST_DETERMINANT, EliminationPlans
 from ada_dynamics.constraints.singular import along_branch, directions
 from ada_dynamics.constraints.solver import (
     FAST,

@@ -17,7 +17,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.analysis import analyse
 from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.constraints.closure import initial_configuration
-from ada_dynamics.constraints.plans import make_plans
+from ada_dynamics.constraints.elimination import make_plans
 from ada_dynamics.drawing.plots import check_suffix, figure_context, save
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import Algorithm

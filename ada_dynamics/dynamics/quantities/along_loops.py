@@ -10,8 +10,7 @@ from ada_dynamics.algorithms import closure
 from ada_dynamics.algorithms.jacobians import tangent_map as solved
 from ada_dynamics.algorithms.kinematics import standing_still, transforms
 from ada_dynamics.algorithms.rnea import no_velocity
-from ada_dynamics.constraints.map_order import MapOrder
-from ada_dynamics.constraints.tangent_map import SUSPICIOUS
+from ada_dynamics.constraints.tangent_map import SUSPICIOUS, MapOrder
 from ada_dynamics.dynamics.quantities.base import (
     Quantity,
     position_guards,

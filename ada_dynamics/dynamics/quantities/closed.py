@@ -22,8 +22,7 @@ from ada_dynamics.algorithms.kinematics import (
 )
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
-from ada_dynamics.constraints.elimination import late
-from ada_dynamics.constraints.plans import EliminationPlans
+from ada_dynamics.constraints.elimination import EliminationPlans, late
 from ada_dynamics.dynamics.quantities.base import (
     Outputs,
     Quantity,

@@ -14,7 +14,7 @@ from ada_dynamics.algorithms.kinematics import inward_sums, transforms
 from ada_dynamics.algorithms.kkt import residual
 from ada_dynamics.algorithms.ldl import Factors, solve_factorised
 from ada_dynamics.algorithms.rnea import gather_efforts
-from ada_dynamics.constraints.plans import EliminationPlans
+from ada_dynamics.constraints.elimination import EliminationPlans
 from ada_dynamics.dynamics.quantities.base import (
     Outputs,
     Quantity,

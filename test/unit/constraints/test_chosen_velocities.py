@@ -6,14 +6,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ada_dynamics.constraints.combinations import ConstraintCombinations, independent_counts
-from ada_dynamics.constraints.map_order import pivots_of
+from ada_dynamics.constraints.elimination import ConstraintCombinations, independent_counts
 from ada_dynamics.constraints.singular import System, branch_directions
 from ada_dynamics.constraints.tangent_map import (
     independent_velocities,
     least_seen,
     least_share,
     null_space,
+    pivots_of,
     solve_tangent_map,
 )
 
