@@ -80,7 +80,7 @@ def random_model(seed: int) -> ada.Model:
     tree = builder.build(base, GRAVITY)
     if not closed:
         return tree
-    poses, last = ada.Dynamics(tree).forward_kinematics(tree.random_state(rng)[0]), tree.link_names[-1]
+    poses, last = first(ada.Dynamics(tree), "poses|forward_kinematics")(tree.random_state(rng)[0]), tree.link_names[-1]
     for other in ("link_0", "link_4")[: 1 + seed // 4 % 2]:
         kind, T = TABLE["random loop kinds"][seed // 2], np.linalg.inv(poses[other]) @ poses[last]
         axes = axes_of(kind, rng)
