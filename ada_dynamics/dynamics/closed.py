@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dynamics of a mechanism with loops: the fast kernel, and what takes over where its pivots vanish.
-
-Three tiers: the fast kernel eliminates in the cheapest order; the robust one in an order whose pivots vanish only in
-singular poses; the rank-revealing one works on numbers and goes through singular poses, too.
-"""
+"""Dynamics of a mechanism with loops: its kernels and the solvers of its constraints."""
 
 from __future__ import annotations
 
@@ -62,7 +58,7 @@ def is_robust(order: str) -> bool:
 
 
 class ClosedDynamics:
-    """Kernels of a model with loops, tier by tier."""
+    """Kernels and constraint solvers of a model with loops."""
 
     def __init__(self, kernels: Kernels, q0: Array | None, solver: str) -> None:
         """Args: the model's kernels; a pose in the assembly mode to be used, where it is known; see `Dynamics`."""
@@ -356,7 +352,7 @@ class ClosedDynamics:
         rank = self.analysis.rank
         if solution.is_singular:
             self._warn(solution, q, OF_INVERSE)
-        # beside a singular pose J still tells the branch: its null space is good to the gap by σ, the tangent to σ
+        # near a singular configuration the null space of J is exact to the violation / σ, the branch's tangent to σ
         least = np.sqrt(max(_ROUNDING, float(np.max(np.abs(self.gap(q)), initial=0.0))))
         if not solution.is_singular or (solution.sigma > least and not solution.is_at_rest):
             return motor_efforts(self.model, directions(system.J, rank), wanted)

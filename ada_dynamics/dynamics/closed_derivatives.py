@@ -39,7 +39,7 @@ def rescue(of_state: Callable[..., Any], inputs: Sequence[Array], is_batch: bool
     """Results of `of_state`, an array or a tuple of them, where some state stopped the fast tier.
 
     Raises:
-        SingularConfigurationError: a state is in a singular pose; the message says which one, and names the loops.
+        SingularConfigurationError: a state is in a singular pose; the message gives its index and the loops.
     """
     if not is_batch:
         return of_state(*map(np.ascontiguousarray, inputs))
@@ -101,8 +101,8 @@ def regular(
     if solution.is_singular:
         loops = ", ".join(sorted(closed.lost_names(solution)))
         raise SingularConfigurationError(
-            f"model {closed.model.name!r} is in a singular pose (loops {loops}): its accelerations have no derivatives "
-            "there. Take a pose beside it; the branches are told by `tangents`.",
+            f"model {closed.model.name!r} is in a singular configuration (loops {loops}), where its accelerations have "
+            "no derivatives. Use a configuration nearby; `branch_directions` returns the tangents of the branches.",
             loop=loops,
             field="q",
         )
@@ -127,7 +127,7 @@ def second_on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *m
         raise InputError(
             f"loops of model {closed.model.name!r} are redundant, and the conditions that stand for them depend on "
             "each other in this pose: second derivatives are those of a fixed choice, which would have to be another "
-            "one here. Take a pose beside it.",
+            "one here. Use a configuration nearby.",
             loop=", ".join(closed.model.loop_names),
             field="q",
         )

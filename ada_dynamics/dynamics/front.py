@@ -52,7 +52,7 @@ class Dynamics(ForwardInverseDerivatives):
         __new__.__signature__ = inspect.signature(Computation.__init__)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """To another process or a copy goes what it was made of; compiled code is found in the cache there."""
+        """Pickle and copy by the model and the options; compiled code is in the cache."""
         return _restore, (self.model, self._options)
 
     def __repr__(self) -> str:
@@ -94,8 +94,8 @@ class Dynamics(ForwardInverseDerivatives):
     ) -> Array:
         """Joint efforts that give the accelerations a, damping, friction and springs included; see `forward`.
 
-        With loops, the least efforts of the joints that have motors (`model.actuated`); the loops do the rest. A
-        floating base gets only what these leave undone.
+        With loops, the least efforts of the joints that have motors (`model.actuated`); the loops do the rest. An
+        actuated floating base takes the rest.
         """
         return self._evaluate("inverse", "a", q, v, a, external)
 
@@ -151,9 +151,9 @@ class Dynamics(ForwardInverseDerivatives):
     def joint_wrenches(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: Mapping[str, ArrayLike] | None = None
     ) -> JointWrenches:
-        """Wrench at every joint, tree joint or loop joint, while the mechanism moves as `forward` says.
+        """Wrench at every joint, tree joint or loop joint, for the accelerations of `forward`.
 
-        Arguments as in `forward`; see `JointWrenches` for axes and for what redundant loops leave open.
+        Arguments as in `forward`; see `JointWrenches` for axes and for redundant loops.
         """
         arrays = self._arguments({"q": q, "v": v, "tau": tau})
         self._check_state(arrays)
@@ -161,10 +161,10 @@ class Dynamics(ForwardInverseDerivatives):
         return joint_wrenches(self.model, self._kernels, self.forward, arrays, external)
 
     def project_to_constraints(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
-        """The state nearest to (q, v), by kinetic energy, in which all loops are closed and stay so.
+        """The state on the constraint manifold that is nearest to (q, v) by kinetic energy.
 
-        Warned of: loops that do not close from there, and singular poses, where not every velocity that the loops
-        allow for the moment belongs to a motion.
+        Warnings report loops that do not close, and singular configurations, in which not every velocity in the null
+        space of the constraint Jacobian belongs to a motion.
         """
         arrays = self._arguments({"q": q, "v": v})
         self._check_state(arrays)
