@@ -245,7 +245,7 @@ class QueryGroup:
 
     def __init__(self, dynamics: Computation) -> None:
         """Args: the dynamics."""
-        self._dynamics = dynamics
+        self._dynamics, self._calls = dynamics, dynamics._calls
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Let methods of q close the loops there if this fails from the neutral configuration."""

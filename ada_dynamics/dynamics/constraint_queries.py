@@ -57,7 +57,7 @@ class ConstraintQueries(QueryGroup):
             SingularConfigurationError: y does not determine v in this configuration (NaN if `Dynamics` is unchecked).
         """
         name = f"tangent map {coordinates}"
-        call = self._dynamics._calls.get(name) or self._map_call(name, self.coordinates.indices(coordinates))
+        call = self._calls.get(name) or self._map_call(name, self.coordinates.indices(coordinates))
         return np.asarray(call(q))
 
     def tangent_map_rate(
@@ -72,7 +72,7 @@ class ConstraintQueries(QueryGroup):
         if "tangent_map_rate" not in self._dynamics._seen:
             self._dynamics._look_once("tangent_map_rate", *common_batch(self._dynamics._arguments({"q": q, "v": v}))[0])
         name = f"tangent map rate {coordinates}"
-        call = self._dynamics._calls.get(name) or self._rate_call(name, self.coordinates.indices(coordinates))
+        call = self._calls.get(name) or self._rate_call(name, self.coordinates.indices(coordinates))
         T, rate, least = call(q, v)
         return T, rate, least
 

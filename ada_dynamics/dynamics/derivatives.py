@@ -344,7 +344,7 @@ class DerivativeQueries(QueryGroup):
             InputError: loops are redundant, and their conditions depend on each other in another way in this pose.
         """
         given = {"q": q, "v": v, "tau": tau, "w": w, "d_q": d_q, "d_v": d_v, "d_tau": d_tau}
-        call = self._dynamics._calls.get("forward_hvp") or self._dynamics._of_forward(
+        call = self._calls.get("forward_hvp") or self._dynamics._of_forward(
             "forward_hvp", quantities.forward_gradient_along, closed_derivatives.second_products, given
         )
         return Derivatives._make(call(*given.values()))
@@ -361,7 +361,7 @@ class DerivativeQueries(QueryGroup):
         d_a: ArrayLike,
     ) -> Derivatives:
         """Change of `inverse_vjp` with a change of each argument, w as it is, as in `forward_hvp`; no loops."""
-        call = self._dynamics._calls.get("inverse_hvp") or self._dynamics._of_inverse(
+        call = self._calls.get("inverse_hvp") or self._dynamics._of_inverse(
             "inverse_hvp", quantities.inverse_gradient_along
         )
         return Derivatives._make(call(q, v, a, w, d_q, d_v, d_a))
