@@ -122,7 +122,8 @@ def test_a_frozen_process_that_goes_on_does_not_make_up_for_what_it_missed(ros):
     process.signal(signal.SIGSTOP)
     try:
         end = time.monotonic() + 1.0
-        ros.wait(lambda: time.monotonic() > end, what="1 s")
+        at_rest = lambda: abs(simulated.loop.latest.v[0]) < 1e-3  # noqa: E731
+        ros.wait(lambda: time.monotonic() > end and at_rest(), what="1 s, and the joint at its last setpoint")
         stood, count = simulated.loop.latest.q.copy(), len(commands)
     finally:
         process.signal(signal.SIGCONT)
