@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of the front door: turned into arrays, and explained where they are unusable."""
+"""Conversion of the arguments of `Dynamics` to arrays; invalid ones raise an InputError."""
 
 from __future__ import annotations
 

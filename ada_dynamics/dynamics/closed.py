@@ -309,7 +309,7 @@ class ClosedDynamics:
         warn_singular(self.model, self.lost_names(solution), what, self.tangents(q) if solution.is_at_rest else None)
 
     def tangents(self, q: Array) -> list[Array]:
-        """Directions in which the mechanism can start to move from a singular pose."""
+        """Directions in which the mechanism can start to move from a singular configuration."""
         system, solution = self._solution(q, np.zeros(self.model.nv))
         return singular.branch_directions(system, solution.lost, lambda v: self._gamma(q, v))
 
@@ -342,8 +342,8 @@ class ClosedDynamics:
     def efforts(self, q: Array, v: Array, wanted: Array, a: Array) -> Array:
         """Least efforts of the motors that do what efforts on all joints of the tree would, state by state.
 
-        In a singular pose: along the branch on which the mechanism moves. At rest there they do it along all motions,
-        where the motors can, and else along the branch of the acceleration a, or of one that they can move along.
+        In a singular configuration they act along the branch on which the mechanism moves; at rest along all directions
+        of motion if the motors can, otherwise along the branch of the acceleration a, or one that they can move along.
         """
         if q.ndim == 2:
             return np.array([self.efforts(*row) for row in zip(q, v, wanted, a, strict=True)]).reshape(wanted.shape)
@@ -409,7 +409,7 @@ class ClosedDynamics:
             ) from None
 
     def warn_if_singular(self, q: Array, v: Array) -> None:
-        """Warn where a state, or some state of a batch, is in a singular pose."""
+        """Warn if a state, or some state of a batch, is singular."""
         if not q.size or not self.analysis.rank:
             return
         poses, speeds = np.atleast_2d(q), np.atleast_2d(v)

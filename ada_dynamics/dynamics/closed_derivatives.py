@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of forward dynamics with loops, by the first tier that can: fast, robust, or on numbers.
 
-In singular poses accelerations do not depend smoothly on the state, and there are none.
+In singular configurations accelerations do not depend smoothly on the state and have no derivatives.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def rescue(of_state: Callable[..., Any], inputs: Sequence[Array], is_batch: bool
     """Results of `of_state`, an array or a tuple of them, where some state stopped the fast tier.
 
     Raises:
-        SingularConfigurationError: a state is in a singular pose; the message gives its index and the loops.
+        SingularConfigurationError: a state is singular; the message gives its index and the loops.
     """
     if not is_batch:
         return of_state(*map(np.ascontiguousarray, inputs))
@@ -125,9 +125,8 @@ def second_on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *m
     a, multipliers = regular(closed, system, v, lambda: closed.rates(q, v))
     if closed.analysis.is_redundant:
         raise InputError(
-            f"loops of model {closed.model.name!r} are redundant, and the conditions that stand for them depend on "
-            "each other in this pose: second derivatives are those of a fixed choice, which would have to be another "
-            "one here. Use a configuration nearby.",
+            f"loops of model {closed.model.name!r} are redundant, and the constraints selected as independent "
+            "are dependent in this configuration; second derivatives are undefined. Use a configuration nearby.",
             loop=", ".join(closed.model.loop_names),
             field="q",
         )

@@ -72,7 +72,7 @@ class Computation:
                 configurations only, "rank-revealing" decomposes the constraint Jacobian by singular values in every
                 state (slow, to check results), and auto takes the fastest elimination that the state allows.
             checked: refuse values that are not finite and quaternions off unit length. Without it they give NaN, and
-                forward dynamics of loops is wrong in singular poses, where nothing hands it on to the next tier.
+                forward dynamics of loops is wrong in singular configurations, without fallback to the next solver.
             q0: configuration near one that closes the loops, in the assembly mode to be used; near the neutral
                 configuration by default.
             order: of assembly, for ada and dca: "chain", "balanced" (a depth of O(log n)), "few_handles", or links in

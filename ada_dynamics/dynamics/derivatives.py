@@ -39,11 +39,11 @@ class Derivatives(NamedTuple):
 
 
 class ForwardInverseDerivatives(MotionQueries):
-    """How results change with their arguments. A step of q is a velocity, so quaternions need no care.
+    """Derivatives of forward and inverse dynamics. Derivatives with respect to q are along velocities (tangent space).
 
-    With loops they are those by all coordinates of the tree, one by one: along motions that the loops allow they say
-    how `forward` changes; off the loops, how it does where the loops stay as far open as they are. In singular poses
-    there are none: a `SingularConfigurationError` names the state and the loops.
+    With loops they are with respect to each coordinate of the spanning tree: along directions that the constraints
+    allow they are the derivatives of `forward`; other directions keep the closure error constant. In singular
+    configurations a `SingularConfigurationError` names the state and the loops.
     """
 
     forward: Callable[..., Array]

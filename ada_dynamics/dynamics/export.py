@@ -106,7 +106,7 @@ def quantity_of(dynamics: Dynamics, name: str, link: str | None) -> Quantity:
 
 
 def _closed(dynamics: Dynamics, name: str) -> Quantity:
-    """Dynamics with the loops closed; its status says where a pivot vanishes, as in singular poses."""
+    """Dynamics with loops; the status reports a vanishing pivot, as in singular configurations."""
     found = closed_quantity_of(dynamics, name)
     if found is None:
         raise InputError(

@@ -35,7 +35,7 @@ class Dynamics(ForwardInverseDerivatives):
     counts for all states. Batches may have either order of memory; the result has that of the arguments.
 
     The first call of a method compiles its kernel or fetches it from the cache on disk. Later ones take a fraction of a
-    microsecond beside the dynamics themselves, with arguments in order or by name, as arrays of float64, float32 or
+    microsecond in addition to the computation, with arguments in order or by name, as arrays of float64, float32 or
     int64 with any strides, or as lists, which take longest; external wrenches cost some microseconds more.
     """
 

@@ -47,9 +47,9 @@ class Adjusted:
             motions = self.dynamics.constraints.coordinates.samples[0]
             held = [name for name, k in zip(self.names, self.added, strict=True) if np.allclose(motions[k], 0.0)]
             raise InputError(
-                f"loops of model {self.model.name!r} leave {missing} of the lengths and turns {', '.join(self.names)} "
-                f"no room: changed by themselves, the loops cannot close any more{_among(held)}. Name such that the "
-                "loops can follow, or all that change together one by one in a model of your own.",
+                f"loops of model {self.model.name!r} determine {missing} of the parameters {', '.join(self.names)}: "
+                f"if they change alone, the loops cannot be closed{_among(held)}. Name parameters for which the loops "
+                "stay closed.",
                 field="parameters",
                 value=tuple(held),
                 allowed=len(self.names) - missing,

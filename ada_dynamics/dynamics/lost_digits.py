@@ -65,7 +65,8 @@ def warn_if_digits_are_lost(
     message = (
         f"model {model.name!r} is next to a singular configuration{where}: the smallest singular value of its loops is "
         f"{sigma[i]:.1e} of the largest, and {what} have a relative error of about {error:.0e}, as the loops determine "
-        f"q to {known_to:.0e} only. Take a configuration beside it, or derivatives by the coordinates of the tree."
+        f"q to {known_to:.0e} only. Use a configuration farther away, or derivatives with "
+        "respect to the coordinates of the tree."
     )
     states = () if numbers is None else tuple(numbers[k] for k in np.flatnonzero(sigma < NEAR))
     warning = LostDigitsWarning(message, loops=tuple(model.loop_names), states=states, error=error)

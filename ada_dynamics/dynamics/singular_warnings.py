@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings of singular poses, and what these mean for the question that was asked."""
+"""Warnings of singular configurations, by the quantity that was computed."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from ada_dynamics.dynamics.off_loops import level_of_caller
 from ada_dynamics.errors import BifurcationWarning, SingularConfigurationWarning
 from ada_dynamics.model.model import Model
 
-# By what is asked for: accelerations, efforts, or a state that is projected.
+# Computed quantity: accelerations, efforts, or a projected state.
 OF_FORWARD, OF_INVERSE, OF_STATE = "forward", "inverse", "state"
 _MOVING = {
-    OF_FORWARD: "its acceleration follows from the rate of the loop conditions; joint forces can be infinite",
-    OF_INVERSE: "the efforts are those along the branch on which it moves; joint forces can be infinite",
-    OF_STATE: "its loops allow more velocities here than motions; those of its branch are what it goes on with",
+    OF_FORWARD: "its acceleration follows from the rate of the constraints; joint forces can be infinite",
+    OF_INVERSE: "the efforts are those along its current branch; joint forces can be infinite",
+    OF_STATE: "its loops allow more velocities than finite motions; the velocity is projected onto its current branch",
 }
 _AT_REST = {
-    OF_FORWARD: "The accelerations are those of least constraint",
-    OF_INVERSE: "The efforts are those for all of its motions if the motors can, or for one of its branches",
-    OF_STATE: "Its loops allow more velocities here than motions",
+    OF_FORWARD: "The accelerations are those of Gauss' principle of least constraint",
+    OF_INVERSE: "The efforts are those for all directions of motion if the motors can produce them, or for one branch",
+    OF_STATE: "Its loops allow more velocities than finite motions",
 }
 
 
 def warn_singular(model: Model, loops: Iterable[str], what: str, ways: Sequence[Array] | None) -> None:
-    """Tell of a singular pose.
+    """Warn of a singular configuration.
 
     Args:
-        model: that is in it.
-        loops: that lose conditions there.
-        what: was asked for.
-        ways: directions in which it can start to move, where it is at rest.
+        model: the model.
+        loops: names of loops whose constraints lose rank.
+        what: the computed quantity.
+        ways: directions in which it can start to move, if it is at rest.
     """
     names = tuple(sorted(loops))
-    where = f"model {model.name!r} is in a singular pose (loops {', '.join(names)})"
+    where = f"model {model.name!r} is in a singular configuration (loops {', '.join(names)})"
     if ways is None:
         warning = SingularConfigurationWarning(f"{where}: {_MOVING[what]}.", loops=names)
         warnings.warn(warning, stacklevel=level_of_caller())

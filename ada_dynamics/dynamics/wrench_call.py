@@ -28,7 +28,7 @@ def joint_wrenches(
     Args:
         model: the mechanism.
         kernels: its kernels.
-        forward: forward dynamics of the front door.
+        forward: `Dynamics.forward`.
         arrays: q, v and tau, checked.
         external: wrenches on links, as given.
     """

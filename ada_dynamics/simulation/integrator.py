@@ -41,7 +41,7 @@ class Counts:
     steps: int = 0
     refused: int = 0  # steps of an adaptive method that were too long
     fallback: int = 0  # steps that were taken on numbers
-    singular: list[float] = field(default_factory=list)  # times at which singular poses were passed [s]
+    singular: list[float] = field(default_factory=list)  # times at which singular configurations were passed [s]
 
 
 class Integrator:

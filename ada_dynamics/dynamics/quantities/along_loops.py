@@ -24,7 +24,7 @@ from ada_dynamics.expr import Traced, jvp, minimum
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.vector import ZERO, Scalar
 
-LEAST_PIVOT = 1e-2  # of its typical size: less costs digits, or tells of a singular pose
+LEAST_PIVOT = 1e-2  # fraction of its typical size; smaller ones lose digits or belong to a singular configuration
 
 
 def tangent_map(tree: Tree, order: MapOrder, units: Sequence[float]) -> Quantity:
