@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m trials.gate repeat [--runs 10] [--target test] [--quiet] | faults: measure the test gate itself.
+"""python -m trials.gate repeat [--runs 10] [--all 3] | faults: measure the test gate itself.
 
-repeat: run `make TARGET` repeatedly in a clone of HEAD. The first run includes the set-up; the first two begin with an
-        empty kernel cache. Four of ten compete with four busy processes (none with --quiet); half ignore SIGINT.
+repeat: run `make test` repeatedly in a clone of HEAD, and `make test-all`, which begins with it, in the last runs.
+        The first run includes the set-up; the first two begin with an empty kernel cache. Four of ten compete with four
+        busy processes (none beside test-all); half ignore SIGINT.
 faults: change one line in each of twelve rooms (trials/gate/faults.yaml), one at a time, and run the unit tests, which
         `make test` runs, until the first failure. A fault that no test finds is an error.
 
@@ -20,7 +21,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FAULTS = Path(__file__).with_name("faults.yaml")
 BUSY = "while True: pass"
 BUSY_PROCESSES = 4
-_SUMMARY = re.compile(r"^=+ (.*\d+ (?:passed|failed|error).*) =+$")
+_SUMMARY = re.compile(r"^=+ (.*\d+ (?:passed|failed|error).*) =+$", re.MULTILINE)
 
 
 def main() -> int:
@@ -39,9 +40,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m trials.gate", description=__doc__.split("\n")[0])
     parser.add_argument("campaign", choices=("repeat", "faults"))
     parser.add_argument("--runs", type=int, default=10, help="of repeat (default: %(default)s)")
-    parser.add_argument("--target", default="test", help="of make, for repeat (default: %(default)s)")
+    parser.add_argument("--all", type=int, default=3, help="runs of test-all among them (default: %(default)s)")
     parser.add_argument("--folder", type=Path, default=ROOT / "out/gate", help="of results (default: out/gate)")
-    parser.add_argument("--quiet", action="store_true", help="repeat without busy processes")
     options = parser.parse_args()
     head = subprocess.check_output(("git", "rev-parse", "--short", "HEAD"), cwd=ROOT, text=True).strip()
     folder = options.folder / head
@@ -50,30 +50,29 @@ def main() -> int:
     if not clone.exists():
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
     if options.campaign == "repeat":
-        busy = 0 if options.quiet else BUSY_PROCESSES
-        return repeat(clone, folder / f"{options.target}.jsonl", options.target, options.runs, busy)
+        targets = ["test"] * (options.runs - options.all) + ["test-all"] * options.all
+        return repeat(clone, folder / "repeat.jsonl", targets)
     return faults(clone, folder / "faults.jsonl")
 
 
-def repeat(clone: Path, kept: Path, target: str, runs: int, busy_processes: int) -> int:
-    """Run `make TARGET` until there are `runs` results."""
+def repeat(clone: Path, kept: Path, targets: Sequence[str]) -> int:
+    """Run `make TARGET` for each target that has no result yet."""
     results = _read(kept)
-    for number in range(len(results), runs):
-        is_busy, ignores = bool(busy_processes) and number % 5 in (1, 3), number % 2 == 1
+    for number, target in list(enumerate(targets))[len(results) :]:
+        is_busy, ignores = target == "test" and number % 5 in (1, 3, 4), number % 2 == 1
         if number < 2:
             shutil.rmtree(clone / ".pytest_cache", ignore_errors=True)
         log = kept.with_name(f"{target}-{number}.log")
         began = time.monotonic()
-        with _busy(busy_processes if is_busy else 0):
+        with _busy(BUSY_PROCESSES if is_busy else 0):
             code = _make(clone, target, log, ignores_sigint=ignores)
-        summaries = [
-            found[1] for line in log.read_text(errors="replace").splitlines() if (found := _SUMMARY.match(line))
-        ]
-        result = {"run": number, "busy": is_busy, "sigint": "ignored" if ignores else "default", "code": code}
-        results.append(result | {"seconds": round(time.monotonic() - began), "tests": summaries})
-        _append(kept, results[-1])
-        print(_row(results[-1]), flush=True)
-    print(f"\nmake {target}, {len(results)} runs, {sum(one['code'] != 0 for one in results)} failed:")
+        summaries = _SUMMARY.findall(log.read_text(errors="replace"))
+        result = {"run": number, "target": target, "busy": is_busy, "code": code, "tests": summaries}
+        result |= {"sigint": "ignored" if ignores else "default", "seconds": round(time.monotonic() - began)}
+        results.append(result)
+        _append(kept, result)
+        print(_row(result), flush=True)
+    print(f"\n{len(results)} runs, {sum(one['code'] != 0 for one in results)} failed:")
     print(*map(_row, results), sep="\n")
     return int(any(one["code"] for one in results))
 
@@ -82,7 +81,8 @@ def _row(one: dict[str, Any]) -> str:
     beside = f"beside {BUSY_PROCESSES} busy processes" if one["busy"] else "quiet"
     tests = "; ".join(one["tests"])
     sigint = f"SIGINT {one['sigint']}"
-    return f"run {one['run'] + 1:>2}  {one['seconds']:>5} s  exit {one['code']}  {sigint:<15} {beside:<24} {tests}"
+    run = f"run {one['run'] + 1:>2}  make {one['target']:<8}  {one['seconds']:>5} s  exit {one['code']}"
+    return f"{run}  {sigint:<15} {beside:<24} {tests}"
 
 
 def faults(clone: Path, kept: Path) -> int:

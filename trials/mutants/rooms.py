@@ -51,12 +51,12 @@ def _device(*sources: str, names: str) -> Room:
 # Tests that take minutes, compare with fleets of robots or need a device stay out: what they alone would see, counts as
 # not seen.
 ROOMS = {
-    "expr": _library("expr", "jit/test_tape"),
+    "expr": _library("expr", "jit/test_jit_kernel"),
     "jit": _library(
         "jit",
         "expr/test_columns",
         "dynamics/test_trees_against_pinocchio",
-        *_of("simulation", "marches motion_derivatives"),
+        *_of("simulation", "integrators motion_derivatives"),
     ),
     "spatial": _library("spatial"),
     "model": _library("model", *_of("algorithms", "ada_thin_links joint_types springs"), "dynamics/test_helical"),
