@@ -90,6 +90,8 @@ class _NoRclpy(importlib.abc.MetaPathFinder):
 
 with contextlib.suppress(ImportError):
     import mujoco  # noqa: F401  # its first import starts a process, whichever test it is in
+with contextlib.suppress(ImportError):
+    import matplotlib.font_manager  # noqa: F401  # the first import on a machine lists the fonts, with a timer thread
 
 _forbid(time, "sleep", "sleep")
 _forbid(subprocess.Popen, "__init__", "start a process")
