@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Safety of every robot, whatever is commanded and whatever fails; the same for all of them."""
+"""Safety functions common to all robots: limits, watchdogs, ramps to rest, latched stops."""

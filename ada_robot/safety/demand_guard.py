@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guard of a robot's cycle: a demand is taken as a whole or refused as a whole, never clamped, always counted."""
+"""Check of demands in the safety cycle. A demand is accepted or refused as a whole, never clipped, and counted."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from ada_robot.contract import Demand, Mode, Reason, Refusal, Tally
 from ada_robot.limits import ROUNDING, refused_jump
 from ada_robot.safety.joint_rules import JointRules
 
-AHEAD = 0.01  # [s] that a stamp may be in the future: both ends read the same clock
+AHEAD = 0.01  # tolerance of stamps in the future [s]; both ends read the same clock
 
 
 class DemandGuard(Tally):
-    """Judges what a robot is asked for by the rules of its safety settings."""
+    """Checks demands against the joint rules."""
 
     def __init__(
         self, rules: JointRules, modes: Iterable[Mode], max_age: float, clock: Callable[[], float] = SYSTEM_CLOCK
     ) -> None:
-        """Prepare.
+        """Set the rules.
 
         Args:
-            rules: limits.
-            modes: that the driver has.
-            max_age: of a demand [s].
-            clock: steady time [s], by which late demands are explained.
+            rules: joint rules.
+            modes: modes supported by the driver.
+            max_age: maximum age of a demand [s].
+            clock: steady clock [s], used to explain late demands.
         """
         super().__init__()
         self._rules, self._modes = rules, frozenset(modes)
         self._age = AgeRule(max_age, AHEAD, "command_timeout", clock)
 
     def judge(self, demand: Demand, now: float, demanded: Array, measured: Array | None = None) -> Refusal | None:
-        """Judge a demand, and count it.
+        """Check a demand and count it.
 
         Args:
-            demand: as it came.
-            now: on the clock of its stamp [s].
-            demanded: where the joints are demanded to be, or are, at this moment; what positions may jump from.
-            measured: where they are; None: where they are demanded to be.
+            demand: received demand.
+            now: present time on the clock of its stamp [s].
+            demanded: present demanded or measured positions, from which position jumps are measured.
+            measured: measured positions; None if equal to `demanded`.
 
         Returns:
-            None for one that may be followed; else why not.
+            Refusal, or None if the demand is accepted.
         """
         where = (demanded,) if measured is None else (demanded, measured)
         refusal = (
@@ -54,15 +54,15 @@ class DemandGuard(Tally):
         return self.count(refusal, now)
 
     def refused_numbers(self, demand: Demand, *where: Array) -> Refusal | None:
-        """Why length, mode or numbers of a demand are refused; nothing is counted.
+        """Return the refusal of length, mode or values of a demand, or None, without counting it.
 
         Args:
-            demand: as it came.
-            where: places where the joints stand, as `Limits.span` takes them; none: wherever the robot may be.
+            demand: received demand.
+            where: present positions that widen the range, see `Limits.span`; none for any possible position.
         """
         if demand.mode not in self._modes:
             known = ", ".join(sorted(mode.value for mode in self._modes))
-            text = f"the robot cannot be commanded by {getattr(demand.mode, 'value', demand.mode)}; it can by {known}."
+            text = f"the robot has no mode {getattr(demand.mode, 'value', demand.mode)}; its modes are {known}."
             return Refusal(Reason.NO_MODE, text)
         rules = self._rules
         places = where or (rules.lower - rules.margin, rules.upper + rules.margin)

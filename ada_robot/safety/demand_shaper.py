@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From accepted commands to the demand of each cycle: bounded speed, acceleration and rate of efforts."""
+"""Setpoint generation from accepted commands with bounded velocity, acceleration and effort rate."""
 
 from __future__ import annotations
 
@@ -12,37 +12,32 @@ from ada_robot.safety.speed_bounds import SpeedBounds
 
 
 class DemandShaper:
-    """The demanded positions, speeds and efforts.
+    """Demanded positions, velocities and efforts.
 
     Attributes:
-        position: demanded (in VELOCITY and EFFORT: measured) [rad, m].
-        velocity: with which the demand moves [rad/s, m/s].
-        effort: demanded last [N m, N].
+        position: demanded positions (in VELOCITY and EFFORT: measured) [rad, m].
+        velocity: velocities of the demand [rad/s, m/s].
+        effort: last demanded efforts [N m, N].
     """
 
     def __init__(self, rules: JointRules, period: float) -> None:
-        """Begin at rest nowhere; `rest_at` says where.
-
-        Args:
-            rules: limits.
-            period: of the cycle [s].
-        """
+        """Args: joint rules; cycle time [s]. `rest_at` sets the initial positions."""
         self._rules, self._period = rules, period
         self._speeds = SpeedBounds(rules.bounds, rules.acceleration, rules.deceleration, period, rules.tool)
         self._none = self.effort = np.zeros(len(rules.names))
         self.position = self.velocity = self._reference = self._target = self._rate = self._none
-        self._left = 0  # cycles until the reference is at the target
-        self._is_coasting = False  # moving without a target
+        self._left = 0  # cycles until the reference reaches the target
+        self._is_coasting = False  # decelerating without a target
 
     def rest_at(self, position: Array) -> None:
-        """Set a pose at rest."""
+        """Start at rest at given positions."""
         self.position = np.array(position, dtype=np.float64)
         self.velocity = self._none.copy()
         self._is_coasting = False
         self._hold_reference()
 
     def move_at(self, position: Array, velocity: Array) -> None:
-        """Set a measured motion, on the way to rest without a target; unknown velocities count as zero."""
+        """Start from a measured motion and decelerate without a target; unknown velocities count as zero."""
         self.rest_at(position)
         self._is_coasting = True
         fastest = self._rules.velocity
@@ -50,16 +45,16 @@ class DemandShaper:
 
     @property
     def is_at_rest(self) -> bool:
-        """True if the demand stands still."""
+        """True if the demanded velocity is zero."""
         return not self.velocity.any()
 
     # --- positions ------------------------------------------------------------------------------------------------
     def aim(self, target: Array, interval: float) -> None:
-        """Take a new target: the reference goes there evenly within the time between commands.
+        """Set a new target, which the reference reaches linearly within the command interval.
 
         Args:
-            target: of joints beyond a limit no farther out than demanded.
-            interval: since the command before [s].
+            target: positions; of joints outside a limit no farther out than the present demand.
+            interval: time since the previous command [s].
         """
         self._is_coasting = False
         self._target = self._rules.bounds.inside(target, self.position)
@@ -67,7 +62,7 @@ class DemandShaper:
         self._rate = (self._target - self._reference) / (self._left * self._period)
 
     def follow(self) -> Array:
-        """Positions of the next cycle: towards the reference, as fast as speed and acceleration allow."""
+        """Advance one cycle towards the reference within the velocity and acceleration limits."""
         if self._is_coasting:
             self._is_coasting = not self.is_at_rest
             position = self.slow_down()
@@ -84,16 +79,17 @@ class DemandShaper:
         wanted = rate + np.sign(behind) * self._speeds.arriving(np.abs(behind))
         velocity = self._speeds.next(self.velocity, wanted, self.position)
         there = self.position + velocity * period
-        # remove rounding: a demand that arrives is the target itself, bit for bit
+        # set a demand that has arrived to the exact target, without rounding errors
         arrived = np.abs(there - self._reference) <= ROUNDING * period
         self.position = np.where(arrived, self._reference, there)
         self.velocity = velocity
         return self.position
 
     def slow_down(self) -> Array:
-        """Positions of the next cycle while the demand comes to rest; `follow` would go on to the last target.
+        """Advance one cycle on the ramp to rest.
 
-        No device follows a position beyond its limit: a demand that comes there too fast, as after efforts, ends there.
+        Positions stop at the limits, which the device cannot exceed, even if the velocity is too high for the ramp (as
+        after efforts).
         """
         self.velocity = self._speeds.slower(self.velocity)
         there = self.position + self.velocity * self._period
@@ -104,14 +100,13 @@ class DemandShaper:
 
     # --- velocities -----------------------------------------------------------------------------------------------
     def approach(self, wanted: Array, position: Array, moved: Array, late: float = 0.0) -> Array:
-        """Velocities of the next cycle: towards the wanted ones, and to rest before the position limits.
+        """Advance one cycle towards the commanded velocities, coming to rest before the position limits.
 
         Args:
-            wanted: by the command.
-            position: measured.
-            moved: way that each joint goes on by itself before a demand takes effect: lag of the drives and age of
-                the measurement times speed, with its sign.
-            late: see `SpeedBounds.next`.
+            wanted: commanded velocities.
+            position: measured positions.
+            moved: displacement until a demand takes effect: velocity times drive lag and age of the measurement.
+            late: possible delay of the following cycle [s], see `SpeedBounds.next`.
         """
         self.velocity = self._speeds.next(self.velocity, wanted, position + moved, late)
         self.position = position
@@ -119,7 +114,7 @@ class DemandShaper:
         return self.velocity
 
     def brake(self, position: Array) -> Array:
-        """Velocities of the next cycle on the way to rest."""
+        """Advance one cycle on the ramp to rest, in velocities."""
         self.velocity = self._speeds.slower(self.velocity)
         self.position = position
         self._hold_reference()
@@ -127,17 +122,17 @@ class DemandShaper:
 
     # --- efforts --------------------------------------------------------------------------------------------------
     def exert_from(self, effort: Array) -> None:
-        """Begin with the efforts that the motors give; unknown ones count as the last demand."""
+        """Start from the measured efforts; unknown ones are taken from the last demand."""
         greatest = self._rules.effort
         self.effort = np.clip(np.where(np.isfinite(effort), effort, self.effort), -greatest, greatest)
 
     def exert(self, wanted: Array) -> Array:
-        """Efforts of the next cycle: towards the wanted ones, no faster than the rate allows."""
+        """Advance one cycle towards the commanded efforts within the effort rate limits."""
         step = self._rules.effort_rate * self._period
         self.effort = np.clip(wanted, self.effort - step, self.effort + step)
         return self.effort
 
-    # --- both -----------------------------------------------------------------------------------------------------
+    # --- common -----------------------------------------------------------------------------------------------------
     def _hold_reference(self) -> None:
         self._reference = self._target = self.position
         self._rate, self._left = self._none, 0

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demands of each cycle: rest after the start, then commands, and ramps to rest where those end.
+"""Demand of each cycle: rest after the start, then commands, and ramps to rest where commands end.
 
-Efforts hold nothing by themselves, and no efforts let an arm fall. Where there is a reason to slow down in EFFORT, the
-last efforts are held for `HELD` cycles; then the robot comes to rest by velocities or positions. Once the reason
-is gone, efforts go on from those that the motors give, no faster than their rate allows. `gives_up` says when neither
-helps any more.
+Efforts alone cannot hold a position, and zero efforts let an arm fall. If a robot in EFFORT must slow down, the last
+efforts are held for `HELD` cycles, then it comes to rest by velocities or positions. When the cause has ended, effort
+control resumes from the measured efforts within the effort rate limits. `gives_up` reports when only brakes can help.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.measured import Measured
 from ada_robot.safety.settings import SafetySettings
 
-HOLDING = (Mode.POSITION, Mode.VELOCITY)  # modes in which a robot can be brought to rest, the better one first
-HELD = 5  # cycles in which the last efforts are held, before a robot is brought to rest in another mode
-_FRESH = 2.5  # periods that a measurement may be old of which a ramp to rest begins
+HOLDING = (Mode.POSITION, Mode.VELOCITY)  # modes that can bring a robot to rest, preferred one first
+HELD = 5  # cycles in which the last efforts are held before the mode changes
+_FRESH = 2.5  # maximum age, in periods, of a measurement from which a ramp to rest starts
 
 
 class Demands:
-    """From demands that are commanded to those that the driver gets.
+    """Converts accepted commands into the demands for the driver.
 
     Attributes:
-        mode: of the demands.
-        is_first: whether none was answered since the start.
+        mode: mode of the demands.
+        is_first: whether no demand was answered since the start.
     """
 
     def __init__(
@@ -43,15 +42,16 @@ class Demands:
         lateness: float = 0.0,
         commanded_speeds: Callable[[], Array | None] = lambda: None,
     ) -> None:
-        """Prepare.
+        """Create the demands; `begin` starts them.
 
         Args:
-            rules: limits.
-            settings: lag of the drives, timeouts.
-            modes: that the driver has.
-            period: of the cycle [s].
-            lateness: of a cycle, in which joints go on as demanded: limits are kept whenever it comes [s].
-            commanded_speeds: of the driver: the last ones that it made of positions; another mode continues from them.
+            rules: joint rules.
+            settings: drive lag and timeouts.
+            modes: modes supported by the driver.
+            period: cycle time [s].
+            lateness: delay of a cycle during which the joints follow the last demand without violating limits [s].
+            commanded_speeds: last velocities that the driver derived from positions; initial velocities after a
+                change of mode.
         """
         self._commanded_speeds = commanded_speeds
         self._settings, self._modes, self._period = settings, frozenset(modes), period
@@ -66,10 +66,10 @@ class Demands:
         self.longest_ramp = rules.longest_ramp
 
     def begin(self, measured: Measured) -> None:
-        """Begin at rest in a pose.
+        """Start at rest in the measured configuration.
 
         Args:
-            measured: the pose; followed from now on.
+            measured: measured joint state, kept and read in every cycle.
         """
         self._measured = measured
         self._shaper.rest_at(measured.position)
@@ -79,12 +79,12 @@ class Demands:
 
     @property
     def where(self) -> Array:
-        """Where the joints are demanded to be, or are; what a position command may jump from."""
+        """Present demanded or measured positions, from which jumps of position commands are measured."""
         return self._shaper.position if self.mode is Mode.POSITION else self._measured.position
 
     @property
     def is_at_rest(self) -> bool:
-        """True if the demand stands still."""
+        """True if the demanded velocity is zero."""
         return self.mode is not Mode.EFFORT and self._shaper.is_at_rest
 
     @property
@@ -94,15 +94,15 @@ class Demands:
 
     @property
     def can_ramp(self) -> bool:
-        """True if the robot can be brought to rest by demands: by efforts alone it cannot."""
+        """True if demands can bring the robot to rest, which efforts alone cannot."""
         return any(mode in self._modes for mode in HOLDING)
 
     def gives_up(self, now: float) -> str:
-        """Why a robot that still has a reason to slow down is left to its brakes; "" where it is not."""
+        """Return why a robot that must slow down can only be stopped by its brakes, or ""."""
         if not self.can_ramp and self._held >= HELD:
-            return f"its efforts were held for {HELD} cycles, and there is no other mode to hold it by"
+            return f"efforts were held for {HELD} cycles, and the robot has no other mode to hold its position"
         if now - self._fell_back_at > self.longest_ramp and self.is_at_rest:
-            return f"no efforts could be followed for {now - self._fell_back_at:.2g} s"
+            return f"effort control was interrupted for {now - self._fell_back_at:.2g} s"
         return ""
 
     # --- commands -------------------------------------------------------------------------------------------------
@@ -110,11 +110,11 @@ class Demands:
         """Follow a command from now on.
 
         Args:
-            wanted: checked.
-            interval: since the one before [s].
+            wanted: accepted command.
+            interval: time since the previous one [s].
         """
         self._wanted = wanted
-        if wanted.mode is not Mode.EFFORT:  # efforts begin with a demand, once nothing is a reason to slow down
+        if wanted.mode is not Mode.EFFORT:  # EFFORT is entered in `next`, when there is no reason to slow down
             self._fell_back_at = math.nan
             if wanted.mode is not self.mode:
                 self._change_mode(wanted.mode)
@@ -122,17 +122,17 @@ class Demands:
             self._shaper.aim(wanted.values, min(interval, self._settings.command_timeout))
 
     def drop(self) -> None:
-        """Drop the command: hold the last commanded position, or come to rest and stay there."""
+        """End the command: hold the last commanded position, or come to rest."""
         self._wanted, self._fell_back_at = None, math.nan
 
     def distrust(self) -> None:
-        """Come to rest by speeds where that is possible: holding a position relies on measured ones."""
+        """End the command, and come to rest by velocities if possible, since holding a position needs measurements."""
         self.drop()
         if self.mode is Mode.POSITION and Mode.VELOCITY in self._modes:
             self._change_mode(Mode.VELOCITY)
 
     def _change_mode(self, mode: Mode) -> None:
-        """Go on in another mode, without a jump."""
+        """Change the mode without a jump."""
         if mode is Mode.EFFORT:
             self._shaper.exert_from(self._measured.effort)
         else:
@@ -142,7 +142,7 @@ class Demands:
         self.mode = mode
 
     def _choose_mode(self, now: float, wanted: Demand | None) -> None:
-        """Enter and leave EFFORT."""
+        """Enter or leave EFFORT."""
         if self.mode is not Mode.EFFORT:
             if wanted is not None and wanted.mode is Mode.EFFORT:
                 self._change_mode(Mode.EFFORT)
@@ -158,24 +158,24 @@ class Demands:
 
     # --- demands --------------------------------------------------------------------------------------------------
     def first(self) -> Demand:
-        """Rest after the start; where possible such that the pose is measured before it is held."""
+        """Return the first demand after the start, at rest; zero velocities if possible, so that positions are read."""
         if self.mode is Mode.POSITION and Mode.VELOCITY not in self._modes:
             return Demand(Mode.POSITION, self._shaper.position.copy())
         return Demand(Mode.EFFORT if self.mode is Mode.EFFORT else Mode.VELOCITY, self._none.copy())
 
     def answered(self) -> None:
-        """Hold the pose of the first answer after the start."""
+        """Hold the positions of the first answer after the start."""
         self.is_first = False
         self._shaper.rest_at(self._measured.position)
         if self._wanted is not None and self._wanted.mode is Mode.POSITION:
             self._shaper.aim(self._wanted.values, self._period)
 
     def next(self, now: float, slow_down: bool) -> Demand:
-        """The demand of a cycle.
+        """Return the demand of a cycle.
 
         Args:
-            now: its time [s].
-            slow_down: on the way to rest, whatever is commanded.
+            now: time of the cycle [s].
+            slow_down: whether to ramp to rest instead of following the command.
         """
         wanted = None if slow_down else self._wanted
         self._choose_mode(now, wanted)

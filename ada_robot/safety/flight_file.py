@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flight records as files, written by a process of its own.
+"""Flight record files, written by a separate process.
 
     python -m ada_robot.safety.flight_file DESCRIPTOR FILE KEEP WHY
 
-An .mcap file for Foxglove, PlotJuggler and, where the robot is one of the catalogue's, `ada view`:
+The .mcap file can be opened by Foxglove, PlotJuggler and, for robots of the catalogue, `ada view`:
 
-    /flight/rows       every row, in tables; their columns are in the metadata "flight", `read` reads them
-    /flight/events     phases, refusals, faults in words
-    /joint_states      measured; every row of the last ten seconds, before that 100 per second
-    /commanded         demands, likewise: position, velocity or effort, the others NaN
-    /robot_description, /ada/state: of robots of the catalogue
+    /flight/rows       all rows as tables; the metadata "flight" names the columns; `read` reads them
+    /flight/events     phases, refusals and faults as text
+    /joint_states      measured state; the last ten seconds at full rate, before that at 100 Hz
+    /commanded         demands at the same rates: position, velocity or effort, the others NaN
+    /robot_description, /ada/state: for robots of the catalogue
 
-Message times are the wall clock's. Without the package mcap the rows and events go to an .npz file instead.
+Message times are wall-clock times. Without the package mcap, rows and events are written to an .npz file.
 """
 
 from __future__ import annotations
@@ -56,20 +56,20 @@ Times = NDArray[np.int64]
 
 ROWS, EVENTS, STATES, COMMANDED = "/flight/rows", "/flight/events", "/joint_states", "/commanded"
 METADATA = "flight"
-FINE_SECONDS = 10.0  # of the end, in which viewers get every row
-COARSE_RATE = 100.0  # [Hz] before that
+FINE_SECONDS = 10.0  # duration at the end of the record shown at full rate [s]
+COARSE_RATE = 100.0  # rate before that [Hz]
 ROWS_AT_ONCE = 2000
 NICE = 10
 
 
 class FlightRecord(NamedTuple):
-    """The content of a file.
+    """Content of a flight record.
 
     Attributes:
-        flight: whose it is.
-        why: it was written.
-        rows: one per cycle, see `columns_of`; the first column is the steady clock [s].
-        events: what happened.
+        flight: description of the robot.
+        why: reason of the record.
+        rows: one row per cycle, see `columns_of`; the first column is the steady clock [s].
+        events: recorded events.
         wall_offset: wall clock minus steady clock [ns].
     """
 
@@ -80,13 +80,13 @@ class FlightRecord(NamedTuple):
     wall_offset: int
 
     def vector(self, index: int) -> Array:
-        """One of the vectors of all rows: 0 demand, 1 position, 2 velocity, 3 effort."""
+        """Return a vector of all rows: 0 demand, 1 position, 2 velocity, 3 effort."""
         count = len(self.flight.joints)
         return self.rows[:, FIXED + index * count : FIXED + (index + 1) * count]
 
     @property
     def phases(self) -> list[str]:
-        """The phase of each row."""
+        """Phase of each row."""
         return [PHASES[int(number)].value for number in self.rows[:, 1]]
 
     @property
@@ -96,7 +96,7 @@ class FlightRecord(NamedTuple):
 
 
 def columns_of(flight: Flight) -> list[str]:
-    """Names of the columns, with units where they have one that is the same for all joints."""
+    """Return the column names, with units where they are the same for all joints."""
     fixed = ["time [s]", "phase", "mode", "flags", "alarm", "device time [s]"]
     vectors = ("demand", "position", "velocity", "effort")
     return fixed + [f"{what} {joint}" for what in vectors for joint in flight.joints]
@@ -104,10 +104,10 @@ def columns_of(flight: Flight) -> list[str]:
 
 # --- writing ------------------------------------------------------------------------------------------------------
 def write(record: FlightRecord, path: Path) -> Path:
-    """Write a record; it gets its name only when it is complete.
+    """Write a record to a temporary file, renamed when complete.
 
     Returns:
-        The file: with the suffix .npz where the package mcap is missing.
+        File path; its suffix is .npz if the package mcap is missing.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     is_mcap = find_spec("mcap") is not None
@@ -159,7 +159,7 @@ def _write_mcap(record: FlightRecord, out: TopicWriter) -> None:
     _add(out, COMMANDED, messages.JOINT_STATE, times[shown].tolist(), commanded)
     try:
         _add_model(record, shown, out)
-    except AdaError as problem:  # the record matters more than its picture
+    except AdaError as problem:  # the model is optional
         out.metadata("flight_model", {"left out": str(problem)})
 
 
@@ -171,7 +171,7 @@ def _add(out: TopicWriter, topic: str, kind: str, times: list[int], encoded: lis
 
 
 def _shown(record: FlightRecord) -> NDArray[np.intp]:
-    """Rows that viewers get."""
+    """Return the rows for `/joint_states` and `/commanded`."""
     steady = record.rows[:, 0]
     if not len(steady):
         return np.zeros(0, dtype=np.intp)
@@ -189,9 +189,9 @@ def _commanded(record: FlightRecord, shown: NDArray[np.intp]) -> dict[str, Array
 
 
 def _add_model(record: FlightRecord, shown: NDArray[np.intp], out: TopicWriter) -> None:
-    """Add what `ada view` needs, for robots of the catalogue whose pose follows from the joints alone.
+    """Add description and state for `ada view`, for robots of the catalogue without loops.
 
-    No transforms: their kernels may have to be compiled first.
+    Transforms are omitted, because their kernels may need a compilation.
     """
     if not record.flight.robot or not len(shown):
         return
@@ -229,17 +229,17 @@ def _add_model(record: FlightRecord, shown: NDArray[np.intp], out: TopicWriter) 
 
 
 def prune(folder: Path, keep: int, device: str) -> None:
-    """Delete a device's oldest records beyond a number; nothing else, whatever it is called.
+    """Delete the oldest records of a device beyond a number; other files are never deleted.
 
     Args:
-        folder: where they are.
-        keep: how many are left.
-        device: name of the kind of device.
+        folder: folder of the records.
+        keep: number of records to keep.
+        device: device type.
     """
     name = re.compile(rf"flight_{re.escape(device)}_\d{{8}}_\d{{6}}_\d{{3}}\.(mcap|npz)")
     found: list[tuple[float, Path]] = []
     for path in folder.iterdir():
-        with suppress(FileNotFoundError):  # other processes may delete, too
+        with suppress(FileNotFoundError):  # deleted by another process
             status = path.lstat()
             is_own = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
             if is_own and name.fullmatch(path.name) and _device_of(path) == device:
@@ -249,10 +249,10 @@ def prune(folder: Path, keep: int, device: str) -> None:
 
 
 def _device_of(path: Path) -> str:
-    """Whose record a file is, by its content; "" where it is none."""
+    """Return the device type of a record; "" if the file is no flight record."""
     try:
         return (_npz_texts(path) if path.suffix == ".npz" else _mcap_texts(path)).get("device", "")
-    except Exception:  # any error of a foreign file: it is not ours to delete
+    except Exception:  # unreadable files are no records, and are not deleted
         return ""
 
 
@@ -261,7 +261,7 @@ def read(path: Path) -> FlightRecord:
     """Read a record.
 
     Raises:
-        RecordingError: the file cannot be read, or is none.
+        RecordingError: if the file cannot be read as a flight record.
     """
     try:
         return _read_npz(path) if path.suffix == ".npz" else _read_mcap(path)
@@ -271,16 +271,16 @@ def read(path: Path) -> FlightRecord:
 
 
 class _Reading:
-    """Takes from the records of an .mcap file what a flight record needs."""
+    """Collects the content of a flight record from the records of an .mcap file."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
         self.tables: list[Array] = []
-        self.events: list[tuple[int, str]] = []  # by the wall's clock [ns]
+        self.events: list[tuple[int, str]] = []  # wall-clock time [ns] and text
         self._topics: dict[int, str] = {}
 
     def take(self, opcode: int, _offset: int, data: bytes) -> None:
-        """One record of the file."""
+        """Process one record of the file."""
         if opcode == CHUNK:
             self._take_chunk(chunk_data(parsed("Chunk", data)))
         elif opcode == METADATA_RECORD:
@@ -308,10 +308,10 @@ def _read_mcap(path: Path) -> FlightRecord:
     reading = _Reading()
     with path.open("rb") as file:
         if file.read(len(MCAP_MAGIC)) != MCAP_MAGIC:
-            raise ValueError("it is no MCAP file")
+            raise ValueError("not an MCAP file")
         problem = read_records(file, reading.take)
     if problem or not reading.texts:
-        raise ValueError(problem or f"it has no metadata {METADATA!r}")
+        raise ValueError(problem or f"metadata {METADATA!r} missing")
     offset = int(reading.texts["wall_offset"])
     events = [Event((at - offset) * 1e-9, text) for at, text in reading.events]
     rows = np.concatenate(reading.tables) if reading.tables else np.zeros((0, 0))
@@ -319,7 +319,7 @@ def _read_mcap(path: Path) -> FlightRecord:
 
 
 def _mcap_texts(path: Path) -> dict[str, str]:
-    """The texts of an .mcap file about its flight; empty where it is no record."""
+    """Return the flight metadata of an .mcap file; empty if it is no flight record."""
     with path.open("rb") as file:
         for metadata in mcap_module("mcap.reader").make_reader(file).iter_metadata():
             if metadata.name == METADATA:
@@ -328,7 +328,7 @@ def _mcap_texts(path: Path) -> dict[str, str]:
 
 
 def _npz_texts(path: Path) -> dict[str, str]:
-    """The texts of an .npz file about its flight; empty where it is no record."""
+    """Return the flight metadata of an .npz file."""
     texts: dict[str, str] = json.loads(text_in(read_arrays(path)["flight"]))
     return texts
 
@@ -348,9 +348,9 @@ def _record(texts: dict[str, str], rows: Array, events: list[Event]) -> FlightRe
 
 # --- the process --------------------------------------------------------------------------------------------------
 def main(descriptor: int, path: Path, keep: int, why: str) -> None:
-    """Write the record of a memory."""
+    """Write the record of a shared memory."""
     memory = FlightMemory(descriptor)
-    rows, events = memory.rows(), memory.events()  # first: the ring is still written to
+    rows, events = memory.rows(), memory.events()  # copy first: the cycle still writes to the ring
     os.nice(NICE)
     offset = time.time_ns() - time.monotonic_ns()
     write(FlightRecord(memory.flight, why, rows, events, offset), path)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flight recorder: the last minutes of demands, states and phases, written to a file when a fault latches.
+"""Flight recorder: the last minutes of demands, states and phases, written to a file when a fault latches.
 
-The cycle only fills rows of a shared memory. The file is written by a process of its own, of low priority, so that the
-cycle is not delayed; it can be written as well after the cycle's process has died.
+The cycle only fills rows of a shared memory. A separate process of low priority writes the file, so that the cycle is
+not delayed, and the record survives the cycle process.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ SUFFIX = ".mcap"
 
 
 class FlightState(NamedTuple):
-    """The content of a row, as `FlightRecorder.cycle` wrote it.
+    """Content of a row written by `FlightRecorder.cycle`.
 
     Attributes:
-        time: of the cycle [s].
-        phase: of the robot.
-        demand: that it got; None: none that moves.
-        feedback: its report; of its alarms the first one's number alone.
+        time: time of the cycle [s].
+        phase: phase of the robot.
+        demand: demand sent; None if no demand was sent.
+        feedback: feedback, with the code of the first alarm only.
     """
 
     time: float
@@ -48,21 +48,21 @@ class FlightState(NamedTuple):
 
 
 def flight_state(row: Array) -> FlightState:
-    """The state in a row of the memory."""
+    """Decode a row of the memory."""
     now, phase, mode, flags, alarm, reported_at = row[:FIXED].tolist()
     demanded, position, velocity, effort = row[FIXED:].reshape(VECTORS, -1)
     demand = None if mode < 0 else Demand(MODES[int(mode)], demanded)
-    alarms = (Alarm(int(alarm), "see the program that drives it"),) if alarm else ()
+    alarms = (Alarm(int(alarm), "see the program that drives the robot"),) if alarm else ()
     is_fresh, is_driven = bool(int(flags) & FRESH), bool(int(flags) & DRIVEN)
     feedback = Feedback(reported_at, position, velocity, effort, is_fresh, is_driven, alarms)
     return FlightState(now, PHASES[int(phase)], demand, feedback)
 
 
 def record_folder(setting: str) -> Path:
-    """Where records are written.
+    """Return the folder of flight records.
 
     Args:
-        setting: `SafetySettings.record_folder`; empty: the user's state folder.
+        setting: `SafetySettings.record_folder`; empty for the state folder of the user.
     """
     if setting:
         return Path(setting).expanduser()
@@ -71,38 +71,38 @@ def record_folder(setting: str) -> Path:
 
 
 def sibling_environment() -> dict[str, str]:
-    """Environment for a process that is to find the same modules as this one."""
+    """Return an environment in which a child process finds the same Python modules."""
     folders = [entry or str(Path.cwd()) for entry in sys.path]
     return {**child_environment(), "PYTHONPATH": os.pathsep.join(folders)}
 
 
 class FlightRecorder:
-    """Fills the memory, and has it written.
+    """Fills the memory, and starts the process that writes it.
 
     Attributes:
-        newest: file that was, or is being, written last; "" before the first.
+        newest: path of the latest record; "" before the first.
     """
 
     def __init__(self, descriptor: int, folder: Path, keep: int, clock: Clock = SYSTEM_CLOCK) -> None:
-        """Begin.
+        """Map the memory.
 
         Args:
-            descriptor: of the memory, see `flight_memory.new_memory`.
-            folder: for records.
-            keep: as many are left there; the oldest are deleted.
-            clock: whose time of day names the records.
+            descriptor: descriptor of the memory, see `flight_memory.new_memory`.
+            folder: folder of the records.
+            keep: number of records to keep.
+            clock: wall clock that names the records.
         """
         self._descriptor, self._folder, self._keep, self._clock = descriptor, folder, keep, clock
-        self._environment = sibling_environment()  # looks at installed packages: too slow for a cycle
+        self._environment = sibling_environment()  # computed here: too slow for a cycle
         self._memory = FlightMemory(descriptor)
         count = len(self._memory.flight.joints)
         self._vectors = [slice(FIXED + i * count, FIXED + (i + 1) * count) for i in range(4)]
         self._writers: list[subprocess.Popen[bytes]] = []
         self.newest = ""
 
-    # --- in each cycle --------------------------------------------------------------------------------------------
+    # --- called in each cycle -------------------------------------------------------------------------------------
     def cycle(self, now: float, phase: Phase, demand: Demand | None, feedback: Feedback) -> None:
-        """Record an exchange."""
+        """Record one exchange."""
         row = self._memory.next_row()
         flags = FRESH * feedback.is_fresh | DRIVEN * feedback.is_driven
         mode = -1 if demand is None else _MODE_NUMBER[demand.mode]
@@ -119,15 +119,15 @@ class FlightRecorder:
         """Record an event."""
         self._memory.event(now, text)
 
-    # --- to a file ------------------------------------------------------------------------------------------------
+    # --- file -----------------------------------------------------------------------------------------------------
     def save(self, why: str) -> subprocess.Popen[bytes]:
         """Start a process that writes the record, without waiting for it.
 
         Args:
-            why: for the file.
+            why: reason stored in the file.
 
         Raises:
-            OSError: it cannot be started.
+            OSError: if the process cannot be started.
         """
         self._writers = [writer for writer in self._writers if writer.poll() is None]
         wall = self._clock.wall()

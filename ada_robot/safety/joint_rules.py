@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of a robot's joints as arrays: the device's own, narrowed by the user's settings."""
+"""Joint limits of a robot as arrays: device limits, narrowed by the user's settings."""
 
 from __future__ import annotations
 
@@ -15,45 +15,44 @@ from ada_robot.limits import Limits, checked_joints
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.safety.tool_rules import Tool, ToolRules
 
-RAMP_TIME = 0.1  # [s] from a joint's velocity limit to rest, where no deceleration is set
-# [s] from no effort to a joint's limit, where no rate is set: the arm's speeds have the same. Arms that are made to be
-# driven by torques allow more (libfranka: 1000 N m/s for joints of 87 and 12 N m, 0.09 and 0.01 s); for the PA-10 and
-# the HEXA nothing is documented, and the torque step of a faulty program should be slow enough to be noticed
+RAMP_TIME = 0.1  # default time from the velocity limit to rest [s]
+# Default time from zero effort to the effort limit [s], equal to that of velocities. Torque-controlled arms allow more
+# (libfranka: 1000 N m/s for joints of 87 and 12 N m, 0.09 and 0.01 s). PA-10 and HEXA have no documented value; the
+# torque step of a faulty program should be slow enough to be noticed.
 EFFORT_TIME = 0.1
-FOLLOWING_TIME = 0.2  # [s] at a joint's velocity limit: the following error where none is set
+FOLLOWING_TIME = 0.2  # default following error, as time at the velocity limit [s]
 
 
 class JointRules:
-    """The rules of demands to joints, one number per joint in each array.
+    """Rules for the demands to a robot; arrays hold one value per joint.
 
     Attributes:
-        limits: positions, velocities (scaled) and efforts per joint, for people and other programs.
-        bounds: the same, as what judges numbers.
-        margin: how far beyond a position limit a joint may be [rad, m].
-        names: of the joints.
-        lower: least positions [rad, m].
-        upper: greatest positions.
-        velocity: greatest speeds [rad/s, m/s].
-        effort: greatest efforts [N m, N].
-        effort_rate: greatest change of efforts [N m/s, N/s].
-        acceleration: of demands [rad/s^2, m/s^2].
-        deceleration: of ramps to rest.
-        longest_ramp: to rest, of the slowest joint from its velocity limit [s].
-        step: farthest that a commanded position may be from the demanded one [rad, m].
-        following: farthest that the measured position may be from the demanded one.
+        limits: limits per joint: positions, scaled velocities and efforts.
+        bounds: the same limits as arrays with their checks.
+        margin: tolerance of measured positions outside a limit [rad, m].
+        names: joint names.
+        lower: lower position limits [rad, m].
+        upper: upper position limits.
+        velocity: maximum speeds [rad/s, m/s].
+        effort: maximum efforts [N m, N].
+        effort_rate: maximum effort rates [N m/s, N/s].
+        acceleration: maximum accelerations of demands [rad/s^2, m/s^2].
+        deceleration: decelerations of ramps to rest.
+        longest_ramp: longest ramp from a velocity limit to rest [s].
+        step: maximum distance of a commanded position from the demanded one [rad, m].
+        following: maximum distance of the measured position from the demanded one.
     """
 
     def __init__(self, device: Sequence[JointLimit], settings: SafetySettings, tool: Tool | None = None) -> None:
-        """Narrow the device's limits.
+        """Narrow the limits of the device.
 
         Args:
-            device: what the device can do.
-            settings: what the user asks for.
-            tool: the point that the robot carries; None: it is not known.
+            device: limits of the device.
+            settings: limits of the user.
+            tool: tool point; None if unknown.
 
         Raises:
-            InputError: lists of another length than there are joints, limits wider than the device's, or such that
-                nothing is left.
+            InputError: if a list has the wrong length, or a limit is wider than that of the device or leaves no range.
         """
         checked_joints(device)
         self.tool = ToolRules(tool, settings)
@@ -67,7 +66,9 @@ class JointRules:
         self.effort_rate = rates if settings.max_effort_rate else self.effort / EFFORT_TIME
         for name, lower, upper in zip(self.names, self.lower, self.upper, strict=True):
             if not lower < upper:
-                text = f"joint {name!r}: position_lower {lower:g} is not below position_upper {upper:g}; leave it room."
+                text = (
+                    f"joint {name!r}: position_lower {lower:g} is not below position_upper {upper:g}; widen the range."
+                )
                 raise InputError(text, joint=name, field="position_lower", value=lower, allowed=upper)
         count = len(self.names)
         fastest = self.velocity / RAMP_TIME
@@ -98,15 +99,15 @@ class JointRules:
             return can
         if len(wanted) != len(device):
             text = (
-                f"{setting} has {len(wanted)} numbers for the {len(device)} joints {', '.join(self.names)}; give one "
-                f"for each, in this order, or none to keep the default: {_list(device)}."
+                f"{setting} has {len(wanted)} values for the {len(device)} joints {', '.join(self.names)}; give one "
+                f"for each, in this order, or none for the default {_list(device)}."
             )
             raise InputError(text, field=setting, value=len(wanted), allowed=len(device))
         for name, ask, has in zip(self.names, wanted, device, strict=True):
             if ask < has if is_least else ask > has:
                 text = (
-                    f"joint {name!r}: {setting} is {ask:g}, wider than the device's own limit, {has:g}; narrow it to "
-                    f"{has:g} or {'more' if is_least else 'less'}. Limits of the device: {_list(device)}."
+                    f"joint {name!r}: {setting} {ask:g} is wider than the device limit {has:g}; narrow it to "
+                    f"{has:g} or {'more' if is_least else 'less'}. Device limits: {_list(device)}."
                 )
                 raise InputError(text, joint=name, field=setting, value=ask, allowed=has)
         return np.array(wanted, dtype=np.float64)

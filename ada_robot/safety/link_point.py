@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A point that a link of a robot description carries: where it is, and how it moves with the joints."""
+"""Position and Jacobian of a point fixed to a link of a robot model."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 class LinkPoint:
-    """A point fixed to a link: p = p_link + R r, and its Jacobian J_v - (R r) x J_w."""
+    """Point fixed to a link: position p_link + R r, Jacobian J_v - (R r) x J_w."""
 
     def __init__(self, model: Model, link: str, offset: Sequence[float], columns: Sequence[int]) -> None:
-        """Prepare; the point is compiled at its first use.
+        """Set the point; its kinematics is compiled at first use.
 
         Args:
-            model: robot description; joints that the device has not stay at 0.
-            link: that carries it.
-            offset: r, in the link's frame [m].
-            columns: of the device's joints among the model's.
+            model: robot model; joints that the device lacks are at 0.
+            link: link of the point.
+            offset: position r in the frame of the link [m].
+            columns: indices of the device's joints among those of the model.
 
         Raises:
-            InputError: no three finite numbers.
+            InputError: if the offset is not three finite numbers.
         """
         self._offset = np.array(offset, dtype=np.float64)
         if self._offset.shape != (3,) or not np.isfinite(self._offset).all():
@@ -41,12 +41,12 @@ class LinkPoint:
 
     @cached_property
     def _dynamics(self) -> Dynamics:
-        from ada_dynamics.dynamics import Dynamics  # loads the compiler, which programs that only command do not need
+        from ada_dynamics.dynamics import Dynamics  # loads the compiler, which clients do not need
 
         return Dynamics(self._model)
 
     def __call__(self, position: Array) -> ToolState:
-        """Where it is for these joint positions [rad, m]."""
+        """Return position and Jacobian at joint positions [rad, m]."""
         self._q[self._columns] = position
         pose = self._dynamics.pose(self._link, self._q)
         linear, angular = np.vsplit(self._dynamics.jacobian(self._link, self._q)[:, self._columns], 2)

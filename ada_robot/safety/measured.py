@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last state of all joints that a device reported, and velocities where it reports none."""
+"""Latest complete joint state reported by a device, with estimated velocities where it reports none."""
 
 from __future__ import annotations
 
@@ -9,35 +9,31 @@ import numpy as np
 
 from ada_robot.driver import Feedback
 
-SMOOTHED = 0.5  # [s] over which differences of positions count: a step of a coarse sensor is no motion
+SMOOTHED = 0.5  # time constant of velocities estimated from positions of coarse sensors [s]
 
 
 class Measured:
-    """The newest known state of the joints.
+    """Latest known joint state.
 
     Attributes:
-        position: all finite once there was one such answer [rad, m].
-        velocity: as reported; NaN where the device does not say.
-        speed: likewise, with differences of positions where it does not say.
-        effort: as reported; NaN where the device does not say.
-        at: time of that answer, by the cycle's clock [s]; -inf before the first.
+        position: joint positions; NaN before the first complete feedback [rad, m].
+        velocity: reported velocities; NaN where not reported [rad/s, m/s].
+        speed: reported velocities, or estimates from positions where not reported.
+        effort: reported efforts; NaN where not reported [N m, N].
+        at: time of the feedback on the clock of the cycle [s]; -inf before the first.
     """
 
     def __init__(self, joints: int) -> None:
-        """Start with nothing known.
-
-        Args:
-            joints: how many there are.
-        """
+        """Start with an unknown state. Args: number of joints."""
         self.position = self.velocity = self.effort = np.full(joints, math.nan)
         self.speed = np.zeros(joints)
         self.at = -math.inf
 
     def take(self, feedback: Feedback, now: float) -> bool:
-        """Take an answer.
+        """Store a feedback.
 
         Returns:
-            True if it is fresh, and has the positions of all joints.
+            True if it is fresh and contains the positions of all joints.
         """
         if not feedback.is_fresh or not np.isfinite(feedback.position).all():
             return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How regular the exchanges with a device are, seen from its own watchdog."""
+"""Timing of the exchanges with a device, compared with the device's watchdog timeout."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import math
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 
-_LEAST_SLEEP = 1e-3  # [s]; the two clocks are adjusted alike
+_LEAST_SLEEP = 1e-3  # tolerance of the clock difference [s]
 
 
 class Suspends:
-    """Time in which the machine was suspended: the steady clock leaves it out, the clock since the boot does not."""
+    """Suspend detection: the steady clock stops while the machine is suspended, the clock since boot does not."""
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
-        """Begin now."""
+        """Start with the present clocks."""
         self._clock = clock
-        self._most = math.inf  # largest possible difference of the clocks before the next suspend
+        self._most = math.inf  # upper bound of the clock difference before the next suspend
         self.look()
 
     def look(self) -> float:
-        """Time suspended since the last look, as far as it is certain [s].
+        """Return the suspended time since the last call, as a lower bound [s].
 
-        This process may stand still between two readings, so that each gives bounds alone.
+        The process may be preempted between two clock readings, so that they only bound the difference.
         """
         before = self._clock.now()
         boot = self._clock.since_boot()
@@ -38,25 +38,24 @@ class Suspends:
 class Pace:
     """Gaps between exchanges.
 
-    A cycle that is late by more than half of what the device waits is a warning: the machine is overloaded, and the
-    next delay may be longer. For as many cycles as were lost the robot then slows down before it follows commands
-    again, so that a machine that stays late brings it to rest before the device's own watchdog has to.
+    A cycle that is late by more than half the watchdog timeout indicates an overloaded machine. The robot then slows
+    down for as many cycles as were lost, so that repeated delays bring it to rest before the device's watchdog does.
 
     Attributes:
-        late: cycles that came so late.
-        longest: gap while the motors followed demands [s].
-        beyond: gaps longer than the device waits.
-        brake: cycles in which the robot still slows down, this one among them.
-        suspended: time for which the machine was suspended before the newest cycle [s].
+        late: number of late cycles.
+        longest: longest gap while the motors were driven [s].
+        beyond: number of gaps longer than the watchdog timeout.
+        brake: remaining cycles in which the robot slows down, including the present one.
+        suspended: suspended time before the present cycle [s].
     """
 
     def __init__(self, period: float, device_timeout: float, clock: Clock = SYSTEM_CLOCK) -> None:
-        """Prepare.
+        """Set the limits.
 
         Args:
-            period: between cycles [s].
-            device_timeout: silence after which the device stops by itself [s]; may be infinite.
-            clock: shows suspends of the machine.
+            period: cycle time [s].
+            device_timeout: watchdog timeout of the device [s]; may be infinite.
+            clock: clock used to detect suspends.
         """
         self._suspends = Suspends(clock)
         self.suspended = 0.0
@@ -66,7 +65,7 @@ class Pace:
         self._last = math.nan
 
     def begin(self) -> None:
-        """Count gaps from the next cycle on."""
+        """Restart; the first gap is counted from the next cycle."""
         self._last = math.nan
         self.brake = 0
 
@@ -74,11 +73,11 @@ class Pace:
         """Count a cycle.
 
         Args:
-            now: its time [s].
+            now: time of the cycle [s].
             is_driven: whether the motors follow demands.
 
         Returns:
-            Time since the cycle before, suspends of the machine counted [s]; 0 for the first.
+            Time since the previous cycle, including suspends [s]; 0 for the first cycle.
         """
         self.suspended = self._suspends.look()
         gap = now - self._last + self.suspended if math.isfinite(self._last) else 0.0

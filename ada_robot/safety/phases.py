@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The phases of a robot, and how one may follow another.
+"""Phases of a robot and their transitions.
 
     CLOSED --open--> INACTIVE --activate--> STARTING --> ACTIVE --deactivate--> STOPPING --> INACTIVE --close--> CLOSED
                         ^                                                          |
-                        '------------------- reset ------------------ STOPPED <----'   stop, alarm, fault: from anywhere
+                        '------------------- reset ------------------ STOPPED <----'   stop, alarm or fault in any phase
 
-STOPPED stays until someone resets it on purpose; nothing else leads out of it but the end.
+STOPPED is latched: it is left by a reset or by closing the robot only.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from types import MappingProxyType
 
 
 class Phase(Enum):
-    """The phase of a robot."""
+    """Phase of a robot."""
 
     CLOSED = "closed"
-    """No connection; nothing is known about the robot."""
+    """Not connected."""
     INACTIVE = "inactive"
-    """Connected and read; it stands still by itself (brakes on), and takes no commands."""
+    """Connected; feedback is read, the brakes hold the robot, commands are refused."""
     STARTING = "starting"
-    """Brakes open and servos come on; nothing moves yet."""
+    """Brakes are released and servos switched on, without motion."""
     ACTIVE = "active"
-    """It follows commands: the only phase in which it moves by them."""
+    """Commands are followed; motion by commands occurs in this phase only."""
     STOPPING = "stopping"
-    """It comes to rest along a ramp; commands are refused."""
+    """The robot ramps to rest; commands are refused."""
     STOPPED = "stopped"
-    """A stop, an alarm or a fault is latched; only a reset leads back to INACTIVE."""
+    """A stop, alarm or fault is latched; a reset leads to INACTIVE."""
 
     @property
     def is_driven(self) -> bool:
-        """True if its motors may follow demands."""
+        """True if the motors may follow demands."""
         return self in _DRIVEN
 
 
@@ -41,7 +41,7 @@ _DRIVEN = frozenset({Phase.STARTING, Phase.ACTIVE, Phase.STOPPING})
 
 FOLLOWS: Mapping[Phase, frozenset[Phase]] = MappingProxyType(
     {
-        Phase.CLOSED: frozenset({Phase.INACTIVE, Phase.STOPPED}),  # STOPPED: an alarm is there from the start
+        Phase.CLOSED: frozenset({Phase.INACTIVE, Phase.STOPPED}),  # STOPPED: the device has an alarm when opened
         Phase.INACTIVE: frozenset({Phase.STARTING, Phase.STOPPED, Phase.CLOSED}),
         Phase.STARTING: frozenset({Phase.ACTIVE, Phase.INACTIVE, Phase.STOPPED, Phase.CLOSED}),
         Phase.ACTIVE: frozenset({Phase.STOPPING, Phase.STOPPED, Phase.CLOSED}),
@@ -49,4 +49,4 @@ FOLLOWS: Mapping[Phase, frozenset[Phase]] = MappingProxyType(
         Phase.STOPPED: frozenset({Phase.INACTIVE, Phase.CLOSED}),
     }
 )
-"""The phases that may follow each; CLOSED follows a driven one only where the process or wire is lost."""
+"""Allowed next phases; CLOSED follows a driven phase only if the process or the connection is lost."""

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides the demand of each cycle, for any command and any failure. No thread, no I/O.
+"""Safety cycle: the demand of each cycle, for any command and any failure. No threads, no input or output.
 
     cycle = SafeCycle(driver, SafetySettings())
     cycle.open(now)
     cycle.step(now)                                     # every `driver.period` seconds: one exchange with the device
     cycle.activate(now)
-    feedback = cycle.step(now, demands)                 # again and again
-    cycle.deactivate(now, "done")                       # steps go on until the phase is INACTIVE
+    feedback = cycle.step(now, demands)                 # repeated
+    cycle.deactivate(now, "done")                       # followed by steps until the phase is INACTIVE
     cycle.close(now)
 
-All times are given, on one steady clock: the same code runs in real time (`ada_robot.cycle`) and in lock step with
-an emulator. The clock shows suspends of the machine, and why commands are late.
+The caller passes all times, on one steady clock, so that the same code runs in real time (`ada_robot.cycle`) and in
+lock step with an emulator. The clock itself is used to detect suspends and to explain late commands.
 """
 
 from __future__ import annotations
@@ -38,41 +38,41 @@ from ada_robot.safety.readiness import require_ready
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.safety.state_watch import StateWatch
 
-STILL_AFTER = 0.3  # [s] after which a robot whose demand stands still counts as still itself, whatever it measures
-RAMP_AT_MOST = 1.0  # [s] beyond its own length that a ramp may take
-TRIES = 5  # exchanges within which a needed fresh answer must come
-LATEST_POSE = 0.1  # [s], or three periods: how old the pose may be that a robot is activated in
-SLOWEST = 5  # periods that the longest allowed gap between cycles has at least
-UNDRIVEN = 2  # answers in a row without driven motors before that counts
+STILL_AFTER = 0.3  # time at zero demanded velocity after which the robot counts as at rest [s]
+RAMP_AT_MOST = 1.0  # allowed excess of a ramp over its planned duration [s]
+TRIES = 5  # exchanges to obtain a fresh reply after a reset
+LATEST_POSE = 0.1  # maximum age of the joint positions at activation [s], or three periods if longer
+SLOWEST = 5  # minimum of the longest allowed gap, in periods
+UNDRIVEN = 2  # consecutive replies with undriven motors that count as a fault
 _log = logging.getLogger("ada_robot")
 
 
 class Recorder(Protocol):
-    """Records all events; must not delay."""
+    """Records exchanges and events; must not block."""
 
     def cycle(self, now: float, phase: Phase, demand: Demand | None, feedback: Feedback) -> None:
-        """One exchange."""
+        """Record one exchange."""
 
     def event(self, now: float, text: str) -> None:
-        """Something that happened between exchanges."""
+        """Record an event."""
 
 
 class SafeCycle:
-    """The state machine of one robot.
+    """State machine of one robot.
 
     Attributes:
-        settings: rules.
-        rules: limits, the device's and the user's.
-        check: of commands, with its counters.
-        pace: of the exchanges, with its counters.
-        phase: what the robot is doing.
-        reason: why, in words.
-        latched: what stopped it first; "" where nothing did.
-        feedback: the newest.
-        demand: of the newest exchange; None where it got none that moves.
-        missed: exchanges without a fresh answer, since `open`.
-        commanded_at: when the newest accepted command was made [s]; -inf before the first.
-        on_phase: called with each new phase.
+        settings: safety settings.
+        rules: joint rules from the limits of device and user.
+        check: check of demands, with its counters.
+        pace: timing of the exchanges, with its counters.
+        phase: present phase.
+        reason: reason of the phase.
+        latched: first cause of the latched stop; "" for none.
+        feedback: latest feedback.
+        demand: demand of the latest exchange; None if no demand was sent.
+        missed: number of exchanges without a fresh reply since `open`.
+        commanded_at: creation time of the latest accepted command [s]; -inf before the first.
+        on_phase: callback for each new phase.
     """
 
     def __init__(
@@ -84,17 +84,17 @@ class SafeCycle:
         *,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """Prepare; nothing is sent.
+        """Create the state machine; nothing is sent.
 
         Args:
-            driver: of the robot; opened by `open`.
-            settings: rules; the defaults where None.
-            recorder: gets everything.
-            on_phase: see above.
-            clock: that the times are of.
+            driver: robot driver, closed.
+            settings: safety settings; None for the defaults.
+            recorder: recorder of exchanges and events.
+            on_phase: callback for each new phase.
+            clock: clock of the times passed to the methods.
 
         Raises:
-            InputError: limits wider than the device's, or of another length.
+            InputError: if limits are wider than those of the device, or have the wrong length.
         """
         self.settings = settings = driver.suited(settings or SafetySettings())
         self._driver, self._recorder, self.on_phase = driver, recorder, on_phase
@@ -104,7 +104,7 @@ class SafeCycle:
         self._longest_gap = max(settings.longest_gap, SLOWEST * driver.period)
         self.pace = Pace(driver.period, min(driver.device_timeout, self._longest_gap), clock)
         rules = self.rules
-        waits = driver.device_timeout  # time for which the device goes on as commanded if this process dies
+        waits = driver.device_timeout  # time for which the device follows the last command if this process dies
         lateness = (waits if math.isfinite(waits) else SLOWEST * driver.period) - driver.period
         driver.keep(rules, settings.drive_lag, lateness)
         self._watch = StateWatch(self.rules, settings, driver.period)
@@ -128,15 +128,15 @@ class SafeCycle:
 
     # --- requests -------------------------------------------------------------------------------------------------
     def open(self, now: float) -> None:
-        """Connect: INACTIVE afterwards, or STOPPED where the device has an alarm.
+        """Connect. The phase becomes INACTIVE, or STOPPED if the device has an alarm.
 
         Raises:
-            Refused: it is open.
-            TransportError: the wire cannot be opened.
-            NoAnswer: no such device answers there.
+            Refused: if it is already open.
+            TransportError: if the port or socket cannot be opened.
+            NoAnswer: if the device does not reply.
         """
         if self.phase is not Phase.CLOSED:
-            raise self._out_of_phase("only one that is closed can be opened")
+            raise self._out_of_phase("it is already open")
         self._forget()
         try:
             self._driver.open()
@@ -151,20 +151,21 @@ class SafeCycle:
         self._judge(now)
 
     def activate(self, now: float, stop_wanted: Callable[[], str] = lambda: "") -> None:
-        """Let the motors follow demands, from rest in the measured pose; the next `step` sends the first demand.
+        """Enable the motors at rest in the measured configuration; the next `step` sends the first demand.
 
         Args:
             now: present time [s].
-            stop_wanted: asked once the device has started; a reason there stops it before any demand.
+            stop_wanted: returns the reason to abort, or ""; called during and after the start of the device.
 
         Raises:
-            Refused: it is not INACTIVE, moves, is beyond a limit, has reported nothing lately, or is to stop.
-            DeviceAlarm: there is an alarm, or the device does not start and says why.
-            NoAnswer: it does not answer.
+            Refused: if the robot is not INACTIVE, moves, is outside a limit or has no recent feedback, or a stop was
+                requested.
+            DeviceAlarm: if there is an alarm, or the device reports why it does not start.
+            NoAnswer: if the device does not reply.
         """
         if self.phase is not Phase.INACTIVE:
             first = "reset it first; " if self.phase is Phase.STOPPED else ""
-            raise self._out_of_phase(f"{first}only one that is inactive can be activated")
+            raise self._out_of_phase(f"{first}activation requires phase inactive")
         pose_before = now - max(LATEST_POSE, 3.0 * self._driver.period)
         require_ready(self.feedback, self._measured, self._watch, pose_before, self._driver.counts.last_problem)
         self._be(Phase.STARTING, "activating", now)
@@ -173,10 +174,10 @@ class SafeCycle:
             self._driver.start()
         except Exception as problem:
             stopped = stop_wanted()
-            self._fault(now, f"stop: {stopped}" if stopped else f"it did not start: {problem}", at_once=True)
+            self._fault(now, f"stop: {stopped}" if stopped else f"start failed: {problem}", at_once=True)
             if isinstance(problem, HardwareError):
                 raise
-            raise NoAnswer(f"it did not start: {type(problem).__name__}: {problem}") from problem
+            raise NoAnswer(f"start failed: {type(problem).__name__}: {problem}") from problem
         stopped = stop_wanted()
         if stopped:
             self.stop(now, stopped)
@@ -191,56 +192,56 @@ class SafeCycle:
 
     @property
     def is_armed(self) -> bool:
-        """True if commands are followed, once it is ACTIVE."""
+        """True if commands are accepted in phase ACTIVE."""
         return self._dead_man.is_armed
 
     def arm(self, now: float) -> None:
-        """Follow commands, where activation alone does not make it (`arm_within`).
+        """Accept commands, where activation alone does not (`arm_within`).
 
         Raises:
-            Refused: the robot is not ACTIVE.
+            Refused: if the robot is not ACTIVE.
         """
         if self.phase is not Phase.ACTIVE:
-            raise self._out_of_phase("only one that is active can be armed")
+            raise self._out_of_phase("arming requires phase active")
         self._dead_man.arm(now)
         self._note(now, "armed")
 
     def lower_tool_speed(self, now: float, speed: float) -> None:
-        """Lower the greatest speed of the tool [m/s], in every phase.
+        """Lower the tool speed limit [m/s], in any phase.
 
         Raises:
-            InputError: it would be raised, or nothing limits it so far.
+            InputError: if it is above the present limit, or the robot has no tool speed limit.
         """
         self.rules.tool.lower(speed)
-        self._note(now, f"the tool's speed is limited to {speed:g} m/s")
+        self._note(now, f"tool speed limited to {speed:g} m/s")
 
     def deactivate(self, now: float, why: str = "deactivated") -> None:
-        """Begin the ramp to rest, after which the phase is INACTIVE; nothing happens where it is already.
+        """Start the ramp to rest, after which the phase is INACTIVE; without effect if it is INACTIVE already.
 
         Raises:
-            Refused: the robot is STOPPED or CLOSED.
+            Refused: if the robot is STOPPED or CLOSED.
         """
         if self.phase is Phase.ACTIVE:
             self._begin_ramp(now, why)
         elif self.phase in (Phase.STOPPED, Phase.CLOSED):
-            raise self._out_of_phase("there is nothing to deactivate")
+            raise self._out_of_phase("it is not active")
 
     def stop(self, now: float, why: str) -> None:
-        """Begin the ramp to rest, or stand, and latch STOPPED; in every phase but CLOSED."""
+        """Start the ramp to rest, or hold, and latch STOPPED; in every phase but CLOSED."""
         if self.phase is not Phase.CLOSED:
             self._fault(now, f"stop: {why}")
 
     def reset(self, now: float) -> None:
-        """Clear alarms and the latch: INACTIVE afterwards.
+        """Clear alarms and the latched stop. The phase becomes INACTIVE.
 
         Raises:
-            Refused: the robot is neither STOPPED nor INACTIVE.
-            DeviceAlarm: an alarm stays.
-            NoAnswer: the device does not answer.
-            TransportError: the wire is gone, and cannot be opened again.
+            Refused: if the robot is neither STOPPED nor INACTIVE.
+            DeviceAlarm: if an alarm remains.
+            NoAnswer: if the device does not reply.
+            TransportError: if the connection is lost and cannot be opened again.
         """
         if self.phase not in (Phase.STOPPED, Phase.INACTIVE):
-            raise self._out_of_phase("it can be reset when it is stopped")
+            raise self._out_of_phase("a reset requires phase stopped")
         if self._is_wire_gone:
             self._driver.close()
             self._driver.open()
@@ -251,17 +252,17 @@ class SafeCycle:
             if self.feedback.is_fresh:
                 break
         else:
-            text = f"the device did not answer in {TRIES} exchanges after its reset; look at wire and power."
+            text = f"no reply from the device in {TRIES} exchanges after its reset; check cable and power."
             raise NoAnswer(text, field="exchanges", value=TRIES)
         if self.feedback.alarms:
             alarms = self.feedback.alarms
-            raise alarm_error(f"an alarm stays after the reset: {in_words(alarms)}", alarms)
+            raise alarm_error(f"an alarm remains after the reset: {in_words(alarms)}", alarms)
         self.latched = ""
         self._missed_in_row = 0
         self._be(Phase.INACTIVE, "reset", now)
 
     def close(self, now: float) -> None:
-        """End; a robot that still moves gets no ramp: deactivate it before. May be called twice."""
+        """Disconnect without a ramp; deactivate a moving robot before. May be called twice."""
         if self.phase is Phase.CLOSED:
             return
         if self.phase.is_driven:
@@ -275,21 +276,21 @@ class SafeCycle:
 
     # --- each cycle -----------------------------------------------------------------------------------------------
     def step(self, now: float, demands: Sequence[Demand] = (), host_seen_at: float | None = None) -> Feedback:
-        """One exchange with the device.
+        """Perform one exchange with the device.
 
         Args:
-            now: present time, which grows [s].
-            demands: that came since the last step, the oldest first.
-            host_seen_at: when the commanding program was last heard of [s]; None: now, it calls this itself.
+            now: present time, increasing [s].
+            demands: demands received since the last step, the oldest first.
+            host_seen_at: time of the last message of the commanding program [s]; None for now (direct calls).
 
         Returns:
-            The device's report; not fresh where it was silent.
+            Feedback of the device; not fresh if it did not reply.
 
         Raises:
-            Refused: the robot is CLOSED.
+            Refused: if the robot is CLOSED.
         """
         if self.phase is Phase.CLOSED:
-            raise self._out_of_phase("open it before its cycles")
+            raise self._out_of_phase("open it first")
         self._keep_pace(now)
         for demand in demands:
             self._take(demand, now)
@@ -306,18 +307,18 @@ class SafeCycle:
         if not self.phase.is_driven:
             return
         if self.pace.suspended:
-            why = f"this machine was suspended for {self.pace.suspended:.3g} s; commands from before are of no use"
-            self._idle(now)  # brakes first: a ramp from where it was would be a command to move
+            why = f"the machine was suspended for {self.pace.suspended:.3g} s; commands made before are obsolete"
+            self._idle(now)  # brakes first: a ramp from the previous demand would move the robot
             self._fault(now, why, at_once=True)
             return
-        late = f"this cycle came {1e3 * gap:.3g} ms after the one before;"
-        why = "The machine is overloaded, or stood still"
+        late = f"this cycle was {1e3 * gap:.3g} ms after the previous one;"
+        why = "The machine is overloaded, or was halted"
         longest = self._driver.device_timeout
         if gap > longest:
-            text = f"{late} the device brakes by itself after {1e3 * longest:g} ms of silence. {why}"
+            text = f"{late} the watchdog of the device stops it after {1e3 * longest:g} ms. {why}"
             self._fault(now, text, at_once=True)
         elif gap > self._longest_gap:
-            self._fault(now, f"{late} at most {1e3 * self._longest_gap:g} ms are allowed (longest_gap). {why}")
+            self._fault(now, f"{late} the maximum is {1e3 * self._longest_gap:g} ms (longest_gap). {why}")
 
     def _take(self, demand: Demand, now: float) -> None:
         if self.phase is not Phase.ACTIVE:
@@ -332,7 +333,7 @@ class SafeCycle:
             self.commanded_at = made_at
 
     def _watch_host(self, now: float, host_seen_at: float) -> None:
-        """Come to rest without commands, and deactivate without the program that sends them."""
+        """Come to rest on command timeout, and deactivate on timeout of the commanding program."""
         was_armed = self.is_armed
         lapsed = self._dead_man.lapsed(now, host_seen_at, self.commanded_at)
         if was_armed and not self.is_armed:
@@ -345,7 +346,7 @@ class SafeCycle:
 
     # --- exchanges ------------------------------------------------------------------------------------------------
     def _exchange(self, now: float) -> None:
-        """Send the device its demand, and take its report."""
+        """Send the demand and store the feedback."""
         if self.phase is Phase.STOPPING and self._ramp_is_over(now):
             self._end_ramp(now)
         demands, slow_down = self._demands, self._must_slow_down(now)
@@ -362,18 +363,18 @@ class SafeCycle:
             demands.answered()
 
     def _must_slow_down(self, now: float) -> bool:
-        """True while cycles are late or answers are missing."""
+        """Return True while cycles are late or replies are missing."""
         if self.phase is not Phase.ACTIVE:
             return True
-        # efforts are computed from measurements: without those they are invalid sooner than other demands
+        # efforts depend on measurements: without feedback they become invalid sooner than other demands
         share = 4 if self._demands.mode is Mode.EFFORT else 2
         is_blind = share * self._missed_in_row > self.settings.max_missed
         if not (is_blind or self.pace.brake):
             return False
         gave_up = self._demands.gives_up(now)
         if gave_up:
-            cause = "answers are missing" if is_blind else "cycles are late"
-            self._fault(now, f"{gave_up}: {cause}. Look at wire and machine")
+            cause = "replies are missing" if is_blind else "cycles are late"
+            self._fault(now, f"{gave_up}: {cause}. Check cable and machine")
         return True
 
     def _idle(self, now: float) -> None:
@@ -381,7 +382,7 @@ class SafeCycle:
         self._accept(now, self._driver.idle)
 
     def _accept(self, now: float, exchange: Callable[[], Feedback]) -> None:
-        """Do an exchange; the cycle goes on after any error in it."""
+        """Perform an exchange; any exception becomes a fault."""
         self._is_seen = False
         before = self.feedback
         if self._is_wire_gone:
@@ -392,7 +393,7 @@ class SafeCycle:
         except TransportError as problem:
             self.feedback = replace(before, is_fresh=False)
             self._is_wire_gone = True
-            self._fault(now, f"the wire is gone: {problem}", at_once=True)
+            self._fault(now, f"connection lost: {problem}", at_once=True)
         except Exception as problem:
             self.feedback = replace(before, is_fresh=False)
             self._fault(now, f"the driver failed: {type(problem).__name__}: {problem}", at_once=True)
@@ -400,13 +401,13 @@ class SafeCycle:
         else:
             self._is_seen = self._measured.take(self.feedback, now)
 
-    # --- judgement ------------------------------------------------------------------------------------------------
+    # --- checks ---------------------------------------------------------------------------------------------------
     def _judge(self, now: float) -> None:
-        """Stop the robot where its report, or its silence, is a reason to."""
+        """Stop the robot if its feedback, or missing feedback, requires it."""
         feedback = self.feedback
         self.missed += not feedback.is_fresh
         self._missed_in_row = 0 if self._is_seen else self._missed_in_row + 1
-        if feedback.alarms:  # also alarms of the wire, while the device is silent
+        if feedback.alarms:  # also connection alarms without a reply of the device
             if self.phase is not Phase.STOPPED:
                 self._fault(now, f"alarm: {in_words(feedback.alarms)}", at_once=True)
         elif self.phase.is_driven:
@@ -414,14 +415,14 @@ class SafeCycle:
 
     def _judge_motion(self, now: float, feedback: Feedback) -> None:
         if self._missed_in_row > self.settings.max_missed:
-            problem = self._driver.counts.last_problem or "look at wire and power"
-            text = f"no answer with all positions came {self._missed_in_row} times in a row (max_missed is "
+            problem = self._driver.counts.last_problem or "check cable and power"
+            text = f"no reply with all positions {self._missed_in_row} times in a row (max_missed is "
             self._fault(now, f"{text}{self.settings.max_missed}): {problem}", at_once=True)
             return
         if feedback.is_fresh:
             self._undriven_in_row = 0 if feedback.is_driven else self._undriven_in_row + 1
         if self._undriven_in_row >= UNDRIVEN:
-            self._fault(now, "the device says that its motors do not follow any more", at_once=True)
+            self._fault(now, "the device reports that its motors no longer follow commands", at_once=True)
         elif self._is_seen and self.phase is Phase.ACTIVE and self.demand is not None:
             trouble = self._watch.trouble(self.demand.mode, self.demand.values, feedback)
             if trouble:
@@ -429,7 +430,7 @@ class SafeCycle:
 
     # --- coming to rest -------------------------------------------------------------------------------------------
     def _fault(self, now: float, why: str, *, at_once: bool = False) -> None:
-        """Latch STOPPED: along a ramp where there can be one, else at once. The first reason stays."""
+        """Latch STOPPED, by a ramp where possible, otherwise at once. The first cause is kept."""
         if self.latched:
             self._note(now, why)
         self.latched = self.latched or why
@@ -452,7 +453,7 @@ class SafeCycle:
         self._watch.begin()
         self._ramp_since, self._rest_since = now, math.nan
         self._be(Phase.STOPPING, why, now)
-        if not can_ramp:  # efforts hold nothing: the device must, at once
+        if not can_ramp:  # efforts cannot hold a position: the device must
             self._end_ramp(now)
 
     def _ramp_is_over(self, now: float) -> bool:
@@ -472,7 +473,7 @@ class SafeCycle:
         self.demand = None
         try:
             self._driver.stop()
-        except Exception as problem:  # it must not raise by contract; an error must not end the cycle
+        except Exception as problem:  # against the contract, but it must not end the cycle
             _log.warning("%s: stop failed: %s", self._driver.NAME, problem)
             self._note(now, f"the driver's stop failed: {problem}")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounded speeds: how fast joints may move in the next cycle, so that each limit can still be kept afterwards."""
+"""Velocity limits of the next cycle that allow all later limits to be kept."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from ada_robot.limits import Limits
 from ada_robot.safety.tool_rules import ToolRules
 
 _RESIDUE = 1e-6
-_FAR = 1e6  # [rad, m] stands for a limit that is not there
+_FAR = 1e6  # distance of a missing limit [rad, m]
 
 
 class Braking:
-    """Comes to rest with a deceleration per joint, in whole cycles.
+    """Braking distances with a constant deceleration per joint, in whole cycles.
 
-    A joint whose speed falls by a T in each cycle of T seconds, from v to rest, goes on for
+    A joint whose speed falls by a T in each cycle of T seconds, from v to rest, moves by
 
         d = T ((k + 1) v - k (k + 1)/2 a T),   k = floor(v / (a T))
 
-    from now on. `speed` is the inverse of that: the greatest speed that still ends within d. If it is kept in
-    one cycle it can be kept in the next one by slowing down by a T: a limit is never passed, and a target is reached
-    without overshoot. Where the next cycle may be late by L T, the joint goes on for L T v more at first.
+    `speed` is the inverse: the maximum speed that comes to rest within d. If it is kept in one cycle, slowing down by
+    a T keeps it in the next one, so that a limit is never exceeded and a target is reached without overshoot. If the
+    next cycle may be late by L T, the joint first moves by L T v more.
     """
 
     def __init__(self, deceleration: Array, period: float) -> None:
-        """Prepare.
+        """Set the deceleration.
 
         Args:
-            deceleration: per joint [rad/s^2, m/s^2]; infinite, or 0 of a joint that may not move: at once.
-            period: of the cycle [s].
+            deceleration: per joint [rad/s^2, m/s^2]; infinite, or 0 for a locked joint: stops within one cycle.
+            period: cycle time [s].
         """
-        loss = np.asarray(deceleration * period, dtype=np.float64)  # of speed in a cycle
+        loss = np.asarray(deceleration * period, dtype=np.float64)  # speed reduction per cycle
         self._is_gradual = np.isfinite(loss) & (loss > 0.0)
         self._is_plain = bool(self._is_gradual.all())
         self._loss = np.where(self._is_gradual, loss, 1.0)
         self._way, self._period = self._loss * period, period
 
     def speed(self, distance: Array, late: float = 0.0) -> Array:
-        """The greatest speed from which each joint comes to rest within a distance.
+        """Return the maximum speeds from which the joints come to rest within a distance.
 
         Args:
-            distance: per joint, also a row for each of several [rad, m]; below zero counts as zero.
-            late: how long the joint may go on before it begins to brake [s].
+            distance: per joint, or one row per set of distances [rad, m]; negative values count as zero.
+            late: delay before the joint starts to brake [s].
         """
         room = np.minimum(np.maximum(distance, 0.0), _FAR)
         cycles, L = room / self._way, late / self._period
@@ -53,19 +53,19 @@ class Braking:
 
 
 class SpeedBounds:
-    """Greatest demanded speeds of the next cycle, by those of this one."""
+    """Bounds of the demanded velocities of the next cycle, given those of the present cycle."""
 
     def __init__(
         self, bounds: Limits, acceleration: Array, deceleration: Array, period: float, tool: ToolRules | None = None
     ) -> None:
-        """Prepare.
+        """Set the limits.
 
         Args:
-            bounds: limits of positions and speeds.
-            acceleration: greatest [rad/s^2, m/s^2].
-            deceleration: greatest, on the way to rest.
-            period: of the cycle [s].
-            tool: limits of the point that the robot carries; None: it has none.
+            bounds: position and velocity limits.
+            acceleration: maximum accelerations [rad/s^2, m/s^2].
+            deceleration: maximum decelerations.
+            period: cycle time [s].
+            tool: limits of the tool point; None for none.
         """
         self._bounds, self._period = bounds, period
         self._tool = tool if tool is not None and tool.is_limiting else None
@@ -75,17 +75,17 @@ class SpeedBounds:
         self._shares = np.where(self._loss > 0.0, self._loss, 1.0)
 
     def arriving(self, distance: Array) -> Array:
-        """The greatest speed towards targets that are so far away; none is overshot."""
+        """Return the maximum speeds towards targets at a distance, without overshoot."""
         return self._arriving.speed(distance)
 
     def next(self, before: Array, wanted: Array, position: Array, late: float = 0.0) -> Array:
-        """Speeds nearest to the wanted ones, within limits of speed, acceleration, and the way to position limits.
+        """Return the velocities nearest to the commanded ones within velocity, acceleration and position limits.
 
         Args:
-            before: speeds of this cycle.
-            wanted: speeds.
-            position: where the joints will be when these speeds take effect.
-            late: how late the cycle after that may be [s]; until then joints go on with these speeds.
+            before: velocities of the present cycle.
+            wanted: commanded velocities.
+            position: joint positions when the new velocities take effect.
+            late: possible delay of the following cycle, during which the joints keep these velocities [s].
         """
         bounds, tool = self._bounds, self._tool
         if tool is not None:
@@ -98,13 +98,13 @@ class SpeedBounds:
         return velocity if tool is None else tool.within(position, self.slower(before), velocity)
 
     def _least(self, before: Array) -> Array:
-        """Least speeds: a joint that reverses decelerates for a part of the cycle, and accelerates for the rest."""
+        """Return the lower velocity bounds: a reversing joint decelerates for a part of the cycle, then accelerates."""
         gain, loss = self._gain, self._loss
         turned = -gain * (1.0 - np.minimum(np.abs(before) / self._shares, 1.0))
         return np.asarray(np.where(before > 0.0, np.where(before >= loss, before - loss, turned), before - gain))
 
     def slower(self, before: Array) -> Array:
-        """Speeds of the next cycle on the way to rest."""
+        """Return the velocities of the next cycle on the ramp to rest."""
         left = np.abs(before) - self._loss
-        # less than a millionth of a step is rounding: it needs no further cycle
+        # less than a millionth of a step is a rounding error
         return np.where(left > _RESIDUE * self._loss, np.sign(before) * left, 0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the robot with its demands: measured positions, speeds, and how far both are from what is demanded."""
+"""Monitoring of the measured state: position limits, velocities and following errors."""
 
 from __future__ import annotations
 
@@ -15,46 +15,38 @@ from ada_robot.safety.settings import SafetySettings
 from ada_robot.safety.speed_bounds import Braking
 from ada_robot.safety.tool_rules import ToolWatch
 
-# scales of speeds are not exact: this share of a way demanded by velocities may stay missing, and beside it the way at
-# this share of a joint's velocity limit; a joint that lags by more counts as blocked, however slow it should be
+# Velocity demands are not followed exactly: a joint may lag by this share of the demanded distance, plus the distance
+# at this share of its velocity limit. A joint that lags more counts as blocked.
 SLACK, CREEP = 0.25, 0.005
 
 
 class StateWatch:
-    """Says what is wrong with a measured state, in words.
-
-    Joints that the device says nothing about (NaN) are not judged.
+    """Checks a measured state and describes violations. Unreported values (NaN) are ignored.
 
     Attributes:
-        names: of the joints.
+        names: joint names.
     """
 
     def __init__(self, rules: JointRules, settings: SafetySettings, period: float) -> None:
-        """Prepare.
-
-        Args:
-            rules: limits.
-            settings: margins.
-            period: of the cycle [s].
-        """
+        """Args: joint rules; settings with the margins; cycle time [s]."""
         self._rules, self._settings, self._period = rules, settings, period
         self.names = rules.names
         self._tool = ToolWatch(rules.tool, rules.longest_ramp + settings.drive_lag)
         self._lower, self._upper = rules.lower - settings.position_margin, rules.upper + settings.position_margin
-        # a joint that may not move at all still shows the noise of its sensor
+        # tolerance for the sensor noise of locked joints
         self._fastest = rules.velocity * (1.0 + settings.velocity_margin) + settings.standstill
         self._braking = Braking(rules.deceleration, period)
         self._creep = CREEP * rules.velocity
         self.begin()
 
     def begin(self) -> None:
-        """Forget what was expected: the mode changes, or a motion begins."""
+        """Reset the expected positions, at a change of mode or the start of a motion."""
         self._expected: Array | None = None
         self._forgiven = self._demanded = self._before = np.zeros(len(self.names))
         self._since = math.nan
 
     def expect(self, now: float, demand: Demand) -> None:
-        """Record a demand that is sent, whether or not an answer comes."""
+        """Record a demand that is sent, with or without a reply."""
         if demand.mode is not Mode.VELOCITY:
             return
         if self._expected is not None:
@@ -64,12 +56,12 @@ class StateWatch:
         self._demanded, self._since = demand.values, now
 
     def trouble(self, mode: Mode, demanded: Array, feedback: Feedback) -> str:
-        """The trouble that an exchange shows, in words; "" where there is none.
+        """Return a description of the first violation, or "".
 
         Args:
-            mode: of the demand.
-            demanded: of the joints.
-            feedback: fresh.
+            mode: mode of the demand.
+            demanded: demanded values.
+            feedback: fresh feedback.
         """
         return (
             self.out_of_limits(feedback.position)
@@ -80,18 +72,18 @@ class StateWatch:
         )
 
     def moving(self, velocity: Array) -> str:
-        """A joint that moves, in words; "" where none does."""
+        """Describe a joint that moves; "" if none does."""
         fast = np.abs(velocity) > self._settings.standstill
         if not fast.any():
             return ""
         i = int(np.flatnonzero(fast)[0])
         return (
-            f"joint {self._rules.names[i]!r} moves at {velocity[i]:.4g}; up to {self._settings.standstill:g} counts as "
-            f"standing still (standstill)"
+            f"joint {self._rules.names[i]!r} moves at {velocity[i]:.4g}; the standstill threshold is "
+            f"{self._settings.standstill:g} (standstill)"
         )
 
     def out_of_limits(self, position: Array) -> str:
-        """A joint beyond its limits by more than the margin, in words; "" where none is."""
+        """Describe a joint outside its limits by more than the margin; "" if none is."""
         rules, margin = self._rules, self._settings.position_margin
         out = (position < self._lower) | (position > self._upper)
         if not out.any():
@@ -130,18 +122,18 @@ class StateWatch:
             return ""
         i = int(np.flatnonzero(away)[0])
         return (
-            f"joint {self._rules.names[i]!r} does not follow: it is at {position[i]:.6g} and should be at "
-            f"{expected[i]:.6g}; at most {self._rules.following[i]:.4g} are allowed (max_following_error). Something "
-            f"may be in its way"
+            f"joint {self._rules.names[i]!r} does not follow: measured {position[i]:.6g}, expected "
+            f"{expected[i]:.6g}; the maximum error is {self._rules.following[i]:.4g} (max_following_error). It may be "
+            f"blocked"
         )
 
     def _cannot_stop(self, feedback: Feedback) -> str:
-        """In EFFORT nothing brakes before a limit: the robot is stopped as long as it still can be."""
+        """Describe a joint about to become too fast to stop before its limit: EFFORT demands do not brake."""
         rules, position = self._rules, feedback.position
         velocity = np.nan_to_num(feedback.velocity, nan=0.0)
         gained = np.maximum(np.abs(velocity) - np.abs(self._before), 0.0)
         self._before = velocity
-        # a ramp begins in the next cycle; postponed once, it begins one later, at a speed higher by `gained`
+        # a ramp starts in the next cycle; one cycle later, the speed would be higher by `gained`
         fastest = np.abs(velocity) + gained
         ahead = np.where(velocity > 0.0, rules.upper - position, position - rules.lower)
         room = ahead - fastest * (self._settings.drive_lag + 2.0 * self._period) - gained * self._period
@@ -151,6 +143,6 @@ class StateWatch:
             return ""
         i = int(np.flatnonzero(late)[0])
         return (
-            f"joint {rules.names[i]!r} moves at {velocity[i]:.4g} towards its limit, {ahead[i]:.4g} away: it could not "
-            f"be stopped before it any more"
+            f"joint {rules.names[i]!r} moves at {velocity[i]:.4g} towards its limit at a distance of {ahead[i]:.4g}; "
+            f"later it could not be stopped before the limit"
         )

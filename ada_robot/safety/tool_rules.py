@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of the point that a robot carries: its speed, and the planes that it stays behind.
+"""Limits of the tool point: maximum speed, and planes that it must not cross.
 
-The speed of a point p(q) is |J v|. Slowing all joints by one factor leaves its path as it is, so that
+The speed of a point p(q) is |J v|. Scaling all joint velocities by one factor keeps the path, so that
 
-    factor = min(1, greatest speed / |J v|,  room / (T n'J v) for each plane that it comes nearer to)
+    factor = min(1, maximum speed / |J v|,  distance / (T n'J v) for each plane that the point approaches)
 
-where the room is what is left up to the plane. A point that keeps T n'J v <= room comes ever nearer and never passes
-the plane; one that is beyond it may move inwards alone.
+A point that satisfies T n'J v <= distance approaches the plane asymptotically. A point beyond a plane may only move
+back.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_robot.safety.settings import SafetySettings
 
-APPROACH = 0.3  # [s]: T above; a point 10 mm before a plane comes nearer at 33 mm/s at most
+APPROACH = 0.3  # T above [s]; a point 10 mm from a plane approaches it at 33 mm/s at most
 WINDOW = 0.05  # [s]
-_NUMBERS = 4  # of a plane
-_KEPT = 0.97  # share of the speed that is used: drives are behind, and each joint brakes at its own rate
-_SPEED_MARGIN = 0.25  # share by which the measured speed may exceed the limit
-_STILL = 1e-3  # [m] within WINDOW that counts as no motion
-_PLANE_MARGIN = 0.02  # [m] by which the measured point may be beyond a plane
+_NUMBERS = 4  # numbers per plane
+_KEPT = 0.97  # used share of the speed limit: drives lag, and each joint brakes at its own rate
+_SPEED_MARGIN = 0.25  # tolerance of the measured speed, as a share of the limit
+_STILL = 1e-3  # displacement within WINDOW that counts as no motion [m]
+_PLANE_MARGIN = 0.02  # tolerance of the measured point beyond a plane [m]
 
 
 class ToolState(NamedTuple):
-    """Where a point is, and how it moves with the joints.
+    """Position and Jacobian of the tool point.
 
     Attributes:
-        point: in the robot's base frame [m].
-        jacobian: its velocity by the joints' velocities, (3, joints).
+        point: position in the base frame of the robot [m].
+        jacobian: (3, joints), velocity of the point by the joint velocities.
     """
 
     point: Array
@@ -43,99 +43,99 @@ class ToolState(NamedTuple):
 
 
 class Tool(Protocol):
-    """A point that a robot carries."""
+    """Kinematics of a tool point."""
 
     def __call__(self, position: Array) -> ToolState:
-        """Where it is for these joint positions [rad, m]."""
+        """Return position and Jacobian at joint positions [rad, m]."""
 
 
 class ToolRules:
-    """Limits of one point.
+    """Limits of the tool point.
 
     Attributes:
-        speed: greatest [m/s]; inf: any.
-        normals: of the planes, one row each, of length 1, pointing out of what is allowed.
-        offsets: of the planes: allowed is normal . point <= offset [m].
+        speed: maximum speed [m/s]; inf for none.
+        normals: unit outward normals of the planes, one per row.
+        offsets: offsets of the planes: normal . point <= offset is allowed [m].
     """
 
     def __init__(self, tool: Tool | None, settings: SafetySettings) -> None:
-        """Take the limits of the settings.
+        """Read the limits from the settings.
 
         Args:
-            tool: the point; None: the robot has none.
-            settings: speed of the tool in the operating mode, `tool_planes`.
+            tool: tool point; None if the robot has none.
+            settings: settings with the tool speed of the operating mode and `tool_planes`.
 
         Raises:
-            InputError: planes that are none, or for a robot without a tool.
+            InputError: if planes are invalid, or given for a robot without a tool point.
         """
         planes = np.array(settings.tool_planes, dtype=np.float64)
         if planes.size and tool is None:
-            text = "tool_planes: this robot's tool is not known; planes cannot be kept. Leave them out."
+            text = "tool_planes: this robot has no known tool point, so planes cannot be monitored; leave them out."
             raise InputError(text, field="tool_planes", value="no tool")
         if planes.size % _NUMBERS:
             text = (
-                f"tool_planes has {planes.size} numbers; give four for each plane: nx, ny, nz, d keep the tool where "
-                f"nx x + ny y + nz z <= d, in the robot's base frame [m]."
+                f"tool_planes has {planes.size} numbers; give four per plane: nx, ny, nz, d keep the tool point where "
+                f"nx x + ny y + nz z <= d, in the base frame of the robot [m]."
             )
             raise InputError(text, field="tool_planes", value=planes.size)
         planes = planes.reshape(-1, _NUMBERS)
         lengths = np.linalg.norm(planes[:, :3], axis=1)
         if not (np.isfinite(planes).all() and (lengths > 0.0).all()):
-            text = f"tool_planes: {settings.tool_planes}: a normal of zero length, or a number not finite."
+            text = f"tool_planes {settings.tool_planes}: a normal has zero length, or a number is not finite."
             raise InputError(text, field="tool_planes", value=settings.tool_planes)
         self.speed = settings.greatest_tool_speed
         self.normals, self.offsets = planes[:, :3] / lengths[:, None], planes[:, 3] / lengths
         self._tool = tool if tool is not None and (planes.size or math.isfinite(self.speed)) else None
 
     def prepare(self, joints: int) -> None:
-        """Compile what is asked in each cycle. Args: how many joints the robot has."""
+        """Compile the kinematics. Args: number of joints."""
         if self._tool is not None:
             self._tool(np.zeros(joints))
 
     def lower(self, speed: float) -> None:
-        """Lower the greatest speed, also while the robot moves: demands slow down by their ramps.
+        """Lower the speed limit, also during motion; demands follow it by their ramps.
 
         Args:
-            speed: new [m/s].
+            speed: new limit [m/s].
 
         Raises:
-            InputError: it is none, or more than before, or nothing limits the robot so far.
+            InputError: if it is not positive or above the present limit, or the robot has no tool limits.
         """
         if self._tool is None:
             text = (
-                "the speed of this robot's tool cannot be lowered now: it was opened without a limit of its tool, or "
-                "its tool is not known. Open it with a tool_speed."
+                "the tool speed of this robot cannot be limited now: it was opened without a tool limit, or has no "
+                "known tool point. Open it with a tool_speed."
             )
             raise InputError(text, field="tool_speed", value=speed)
         if not 0.0 < speed <= self.speed:
             text = (
-                f"the tool's speed is limited to {self.speed:g} m/s, and is lowered only: give more than 0 and no more "
-                f"than that, not {speed:g}. To raise it, start anew."
+                f"tool speed {speed:g} m/s is not allowed: it must be positive and at most the present limit "
+                f"{self.speed:g} m/s. To raise it, restart the robot."
             )
             raise InputError(text, field="tool_speed", value=speed, allowed=self.speed)
         self.speed = speed
 
     def point(self, position: Array) -> Array:
-        """Where the point is, for joint positions that are known [m]."""
+        """Return the position of the tool point at finite joint positions [m]."""
         assert self._tool is not None
         return self._tool(position).point
 
     @property
     def is_limiting(self) -> bool:
-        """True if there is anything to keep."""
+        """True if there is a limit."""
         return self._tool is not None
 
     def slowed(self, position: Array, velocity: Array) -> Array:
-        """The same motion, as slow as the limits ask.
+        """Scale joint velocities down to the limits, keeping the direction of motion.
 
         Args:
-            position: of the joints [rad, m].
-            velocity: wanted [rad/s, m/s].
+            position: joint positions [rad, m].
+            velocity: commanded joint velocities [rad/s, m/s].
         """
         if self._tool is None or not velocity.any():
             return velocity
         if not np.isfinite(position).all():
-            return np.zeros_like(velocity)  # without a known pose nothing moves
+            return np.zeros_like(velocity)  # the configuration is unknown: no motion
         state = self._tool(position)
         moves = state.jacobian @ velocity
         factor = min(1.0, _KEPT * self.speed / max(float(np.linalg.norm(moves)), 1e-12))
@@ -146,15 +146,15 @@ class ToolRules:
         return velocity if factor == 1.0 else velocity * factor
 
     def within(self, position: Array, slowest: Array, velocity: Array) -> Array:
-        """The motion nearest to a wanted one, of those between it and the way to rest, that keeps the limits.
+        """Return the velocity nearest to the commanded one, on the line towards the ramp to rest, within the limits.
 
-        Joints that speed up and slow down by their own limits bend the path: what was slowed as a whole may be too
-        fast on the way there. With v = s + x (w - s) the greatest x in [0, 1] is the one that keeps |J v| and n'J v.
+        Joint acceleration limits bend the path, so that velocities scaled as a whole may still be too fast. With
+        v = s + x (w - s), x is the greatest value in [0, 1] that satisfies the limits of |J v| and n'J v.
 
         Args:
-            position: of the joints [rad, m].
-            slowest: s, velocities of the way to rest, which are returned where not even they keep the limits.
-            velocity: w, wanted [rad/s, m/s].
+            position: joint positions [rad, m].
+            slowest: s, velocities of the ramp to rest, returned if not even these satisfy the limits.
+            velocity: w, commanded velocities [rad/s, m/s].
         """
         if self._tool is None or not np.isfinite(position).all():
             return velocity if self._tool is None else slowest
@@ -170,25 +170,25 @@ class ToolRules:
 
 
 class ToolWatch:
-    """Checks that the measured point keeps its limits.
+    """Monitors the limits of the measured tool point.
 
-    Its speed is the way that it went within `WINDOW`: over one cycle, delays of answers would look like speed. A limit
-    that is lowered counts once a robot had the time to slow down.
+    Its speed is measured over `WINDOW`, because reply delays would appear as speed over a single cycle. A lowered limit
+    applies after the time for slowing down.
     """
 
     def __init__(self, rules: ToolRules, ramp: float = 0.0) -> None:
-        """Args: the limits; how long slowing down takes at most [s]."""
+        """Args: limits of the tool point; maximum duration of slowing down [s]."""
         self._rules, self._ramp = rules, ramp
         self._speed = self._wanted = rules.speed
         self._lowered_at = -math.inf
         self._seen: deque[tuple[float, Array]] = deque()
 
     def broken(self, time: float, position: Array) -> str:
-        """A limit that is not kept, in words; "": none, or nothing is known.
+        """Describe a violated limit; "" if none is, or the configuration is unknown.
 
         Args:
-            time: of the positions [s].
-            position: of the joints, measured [rad, m].
+            time: time of the positions [s].
+            position: measured joint positions [rad, m].
         """
         rules, seen = self._rules, self._seen
         if not rules.is_limiting or not np.isfinite(position).all():
@@ -205,15 +205,15 @@ class ToolWatch:
         way = point - whence
         speed = float(np.linalg.norm(way)) / (time - before)
         if speed > (1.0 + _SPEED_MARGIN) * greatest:
-            return f"the tool moves at {speed:.3g} m/s; at most {greatest:g} m/s are allowed (tool_speed)"
+            return f"the tool moves at {speed:.3g} m/s; the maximum is {greatest:g} m/s (tool_speed)"
         for i, (normal, offset) in enumerate(zip(rules.normals, rules.offsets, strict=True)):
             beyond = float(normal @ point) - offset
             if beyond > _PLANE_MARGIN and float(normal @ way) > _STILL:
-                return f"the tool is {beyond:.3g} m beyond plane {i + 1} of tool_planes, and moves on"
+                return f"the tool is {beyond:.3g} m beyond plane {i + 1} of tool_planes and moves outwards"
         return ""
 
     def _greatest(self, time: float) -> float:
-        """The limit that counts by now [m/s]."""
+        """Present limit, delayed after a change [m/s]."""
         if self._wanted != self._rules.speed:
             self._wanted, self._lowered_at = self._rules.speed, time
         if time - self._lowered_at > self._ramp + WINDOW:
@@ -222,7 +222,7 @@ class ToolWatch:
 
 
 def _share(a: float, b: float, c: float) -> float:
-    """The greatest x in [0, 1] with a x² + 2 b x + c <= 0; 0 where there is none."""
+    """Return the greatest x in [0, 1] with a x² + 2 b x + c <= 0; 0 if there is none."""
     if a + 2.0 * b + c <= 0.0:
         return 1.0
     if c >= 0.0 or a <= 0.0:

@@ -41,7 +41,7 @@ def test_who_does_not_arm_it_in_time_activates_anew() -> None:
     stream = arming()
     stream.steps(round(WINDOW / PERIOD) + 5, Mode.VELOCITY, TURN)
     stream.until_rest()
-    assert stream.cycle.phase is Phase.INACTIVE and "nobody armed it" in stream.cycle.reason
+    assert stream.cycle.phase is Phase.INACTIVE and "not armed" in stream.cycle.reason
     with refused(Refused, field="phase", value="inactive"):
         stream.cycle.arm(stream.clock.now())
     assert not is_moving(stream.tap.told)

@@ -201,7 +201,7 @@ def test_effort_without_commands_becomes_a_ramp_in_a_mode_that_holds_or_is_left_
     world.seconds(0.3)
     if modes == ("effort",):
         assert world.cycle.phase is Phase.INACTIVE
-        assert "efforts hold nothing" in world.cycle.reason
+        assert "efforts cannot hold a position" in world.cycle.reason
         assert world.arm.told.count("stop") == 1
         return
     assert not world.arm.speed.any()
@@ -239,7 +239,7 @@ def test_a_gap_longer_than_the_device_waits_stops_a_robot_that_is_driven():
     count = len(world.arm.demands)
     world.step(Mode.VELOCITY, 0.5, after=0.011)
     assert world.cycle.phase is Phase.STOPPED
-    assert "11 ms after the one before; the device brakes by itself after 10 ms" in world.cycle.reason
+    assert "11 ms after the previous one; the watchdog of the device stops it after 10 ms" in world.cycle.reason
     assert len(world.arm.demands) == count, "no demand after the gap"
     assert world.cycle.pace.beyond == 1
     patient = LockStep(HOLD, device_timeout=0.0).active()
@@ -274,7 +274,7 @@ def test_a_wire_that_is_gone_stops_the_robot_and_a_reset_opens_it_anew():
     world.arm.is_unplugged = True
     world.step(Mode.VELOCITY, 0.5)
     assert world.cycle.phase is Phase.STOPPED
-    assert world.cycle.reason == "the wire is gone: arm: unplugged"
+    assert world.cycle.reason == "connection lost: arm: unplugged"
     before = len(world.arm.told)
     feedback = world.step()
     assert not feedback.is_fresh
@@ -310,7 +310,7 @@ def running_away(arm):
 @pytest.mark.parametrize(
     ("fault", "phase", "words"),
     [
-        (not_driven, Phase.STOPPED, "motors do not follow"),
+        (not_driven, Phase.STOPPED, "motors no longer follow"),
         (a_bug, Phase.STOPPED, "the driver failed: ZeroDivisionError: a bug"),
         (beyond_its_limit, Phase.STOPPING, "'j2' is at 1.23"),
         (running_away, Phase.STOPPING, "'j3' moves at 1.4; its limit is 1, with velocity_margin 1.3"),
@@ -349,7 +349,7 @@ def test_efforts_that_drive_towards_a_limit_are_ended_while_the_robot_can_still_
     world.seconds(0.8, Mode.EFFORT, 1.0)
     while world.cycle.phase is Phase.ACTIVE:
         world.step(Mode.EFFORT, 0.0)
-    assert "could not be stopped before it" in world.cycle.latched
+    assert "could not be stopped before the limit" in world.cycle.latched
     world.until_rest()
     assert world.arm.position.max() <= 2.0
     assert world.arm.position.max() > 1.9
@@ -402,7 +402,7 @@ def test_a_robot_by_efforts_alone_holds_them_for_five_cycles_and_is_braked_then(
         world.step(Mode.EFFORT, 2.0, after=0.008)
     assert [demand.values[0] for demand in world.arm.demands[count:]] == [1.0] * 5
     assert world.cycle.phase is Phase.STOPPED
-    assert "no other mode to hold it by: cycles are late" in world.cycle.latched
+    assert "no other mode to hold its position: cycles are late" in world.cycle.latched
     assert world.arm.told.count("stop") == 1
 
 
@@ -440,7 +440,7 @@ def test_a_gap_longer_than_the_host_allows_brings_the_robot_to_rest_however_long
     count = len(world.speeds)
     world.step(Mode.VELOCITY, 0.5, after=gap)
     assert world.cycle.phase is Phase.STOPPING
-    assert "at most 100 ms are allowed (longest_gap)" in world.cycle.reason
+    assert "the maximum is 100 ms (longest_gap)" in world.cycle.reason
     world.until_rest()
     assert world.cycle.phase is Phase.STOPPED
     np.testing.assert_allclose(world.speeds[count : count + 24, 0], 0.5 - A * T * np.arange(1, 25), atol=1e-9)

@@ -44,7 +44,7 @@ def trouble(mode=Mode.EFFORT, demanded=(0.0, 0.0), **told):
         (
             {"mode": Mode.POSITION, "demanded": (0.0, 0.2)},
             {"mode": Mode.POSITION, "demanded": (0.0, 0.2 + EPS)},
-            "'b' does not follow: it is at 0 and should be at 0.2",
+            "'b' does not follow: measured 0, expected 0.2",
         ),
         (
             {"mode": Mode.POSITION, "demanded": (-0.2, 0.0)},
@@ -132,7 +132,7 @@ def test_efforts_are_ended_where_a_joint_could_just_be_stopped_before_its_limit(
         assert seen.trouble(Mode.EFFORT, np.zeros(2), far) == ""
         place = 1.0 - left if way > 0.0 else -2.0 + left
         text = seen.trouble(Mode.EFFORT, np.zeros(2), state((0.0, place), (0.0, way * speed)))
-        assert ("'b' moves" in text and "could not be stopped before it" in text) == stops
+        assert ("'b' moves" in text and "could not be stopped before the limit" in text) == stops
         assert seen.trouble(Mode.VELOCITY, np.zeros(2), state((0.0, place), (0.0, way * speed))) == ""
         away = state((0.0, place), (0.0, -way * speed))
         assert watch().trouble(Mode.EFFORT, np.zeros(2), away) == ""

@@ -130,7 +130,7 @@ def first_trouble(watch: ToolWatch, speed: float, seconds: float = 0.5, begin: f
 def test_a_point_may_be_a_quarter_faster_than_its_limit_and_is_judged_after_a_twentieth_of_a_second(speed) -> None:
     after, text = first_trouble(ToolWatch(ToolRules(along, SafetySettings(tool_speed=0.25))), speed)
     if abs(speed) > 0.3125:
-        assert after == pytest.approx(0.05, abs=0.0021) and "at 0.315 m/s; at most 0.25 m/s" in text
+        assert after == pytest.approx(0.05, abs=0.0021) and "at 0.315 m/s; the maximum is 0.25 m/s" in text
     else:
         assert after == math.inf
 
@@ -156,7 +156,7 @@ def test_a_limit_that_is_lowered_counts_once_there_was_time_to_slow_down() -> No
     assert first_trouble(watch, 0.2) == (math.inf, "")
     found.lower(0.1)
     after, text = first_trouble(watch, 0.2, begin=0.1004, since=0.502)
-    assert after == pytest.approx(0.1 + 0.05, abs=0.0041) and "at most 0.1 m/s" in text
+    assert after == pytest.approx(0.1 + 0.05, abs=0.0041) and "the maximum is 0.1 m/s" in text
     assert first_trouble(watch, 0.12, begin=0.3, since=2.0) == (math.inf, "")
 
 
