@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot as programs hold it: opened, activated, commanded, watched, stopped.
+"""Robot client: open, activate, command, monitor and stop a robot.
 
     robot = Robot("ada_hardware.pa10.driver:Pa10Driver", Pa10Settings(url="arcnet:arc0"), SafetySettings())
-    with robot:                                             # opens, and closes in the end: ramp, brakes, wire free
+    with robot:                                             # opens; on exit: ramp to rest, brakes on, port free
         robot.activate()
         while working:
             robot.command(Mode.VELOCITY, law(robot.feedback))
         robot.deactivate()
 
-What is sent to the device is decided in a process of its own (`ada_robot.cycle`), which goes on when this one is
-busy, frozen or killed: it brings the robot to rest then.
+The safety cycle (`ada_robot.cycle`) sends the demands to the device from a separate process. It keeps running when
+the client process is busy, frozen or killed, and then brings the robot to rest.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ from ada_robot.safety.settings import SafetySettings
 
 __all__ = ["Judged", "Place", "Robot", "RobotStatus"]
 
-RECENT = 0.1  # [s], or five periods: age up to which the newest message of the cycle counts as present
+RECENT = 0.1  # maximum age of the latest cycle message that counts as present [s], or five periods if longer
 Place = Literal["process", "thread"]
 Own = TypeVar("Own", bound="Robot")
 
 
 class Robot:
-    """A robot, wherever it is driven. Any thread may call anything; every call ends within its deadline.
+    """Client of a robot's safety cycle. All methods are thread-safe and return within their timeout.
 
-    After the cycle's process has died, or after `close`, `open` begins anew.
+    After `close`, or after the cycle process has died, `open` connects again.
 
     Attributes:
-        device: name of its kind of device.
-        joints: names, in the order of all arrays; known before `open`.
-        limits: of what may be commanded, per joint: the device's and the user's, velocity_scale included.
-        modes: that it can be commanded in.
-        period: between cycles [s].
+        device: device type.
+        joints: joint names, in the order of all arrays; known before `open`.
+        limits: command limits per joint: device limits narrowed by the safety settings, including velocity_scale.
+        modes: supported command modes.
+        period: cycle time [s].
     """
 
     def __init__(
@@ -72,20 +72,20 @@ class Robot:
         model: str = "",
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """Prepare; `open` connects.
+        """Load the driver; `open` connects.
 
         Args:
             driver: "module:class".
-            driver_settings: of the driver's class SETTINGS, or its values by name.
-            safety: rules; the defaults where None.
-            place: "process": the cycle runs in a process of its own, which outlives this one for as long as it takes
-                to bring the robot to rest; "thread": in a thread of this process.
-            model: the robot's name in the catalogue, for the flight recorder; "" where it is not there.
-            clock: of deadlines and ages; a cycle in a process of its own has the machine's.
+            driver_settings: instance of the driver's class SETTINGS, or its values by name.
+            safety: safety settings; None for the defaults.
+            place: "process": the cycle runs in a separate process, which outlives this one until the robot is at
+                rest; "thread": it runs in a thread of this process.
+            model: catalogue name of the robot for the flight recorder; "" if it has none.
+            clock: clock of deadlines and message ages; a separate cycle process uses the system clock.
 
         Raises:
-            UnknownDevice: there is no such driver.
-            InputError: settings that cannot be: wrong names or values, limits wider than the device's.
+            UnknownDevice: if the driver does not exist.
+            InputError: if settings are unknown, invalid, or wider than the limits of the device.
         """
         if place not in ("process", "thread"):
             allowed = ("process", "thread")
@@ -98,7 +98,7 @@ class Robot:
     def of(
         cls, driver: RobotDriver[Any], safety: SafetySettings | None = None, *, clock: Clock = SYSTEM_CLOCK
     ) -> Robot:
-        """A robot in a thread of this process, with a driver made by hand (which `open` and `close` open and close)."""
+        """Create a robot whose cycle runs in a thread of this process, with a given driver instance."""
         robot = cls.__new__(cls)
         robot._prepare(driver, safety or SafetySettings(), "thread", clock)
         return robot
@@ -119,28 +119,28 @@ class Robot:
         self._check = DemandGuard(self._rules, driver.modes, safety.command_timeout, clock)
         self.joints, self.limits = tuple(driver.joints), self._rules.limits
         self.modes, self.period = driver.modes, driver.period
-        self._requests = threading.RLock()  # open and close; all else goes on beside them
+        self._requests = threading.RLock()  # serializes open and close only
         self._link: HostLink | None = None
         self._cycle: CyclePlace | None = None
         self._recorder: FlightRecorder | None = None
         self._flight = -1
         self._is_closing = False
-        self._last: RobotStatus | None = None  # of the cycle before, where there is none now
+        self._last: RobotStatus | None = None  # report of the previous cycle, after it has ended
         self._closed_because = "not opened yet"
-        self._refused_at = 0.0  # [s] when a command was refused here
+        self._refused_at = 0.0  # time of the last refusal in this process [s]
         unknown = np.full(len(self.joints), math.nan)
         self._unknown = Feedback(-math.inf, unknown, unknown, unknown, is_fresh=False)
 
     # --- status ---------------------------------------------------------------------------------------------------
     @property
     def cycle_pid(self) -> int:
-        """Number of the process that the cycle runs in; 0 where there is none at the moment."""
+        """Process id of the cycle; 0 while none runs."""
         cycle = self._cycle
         return cycle.pid if cycle is not None and self._living() is not None else 0
 
     @property
     def phase(self) -> Phase:
-        """The phase; CLOSED also where the cycle's process has died."""
+        """Present phase; CLOSED also after the cycle process has died."""
         link = self._living()
         if link is None or link.report is None:
             return Phase.CLOSED
@@ -148,7 +148,7 @@ class Robot:
 
     @property
     def reason(self) -> str:
-        """Why it is in this phase, in words."""
+        """Reason of the present phase."""
         link = self._living()
         if link is None or link.report is None:
             return self._closed_because
@@ -156,13 +156,13 @@ class Robot:
 
     @property
     def feedback(self) -> Feedback:
-        """The newest; all NaN and not fresh before the first. `time` is of the steady clock."""
+        """Latest feedback, `time` on the steady clock; all NaN and not fresh before the first."""
         link = self._link
         newest = link.newest if link is not None else None
         if link is None or newest is None:
             return self._unknown
         report = link.report
-        # the last message of a cycle that is gone or frozen is not the present state
+        # the last message of a dead or frozen cycle is not the present state
         is_recent = link.is_alive and self._clock.now() - newest.sent_at < max(RECENT, 5.0 * self.period)
         is_fresh = newest.feedback.is_fresh and is_recent
         if report is None:
@@ -171,16 +171,16 @@ class Robot:
 
     @property
     def demand(self) -> Demand | None:
-        """The demand of the newest cycle; None where there was none."""
+        """Demand of the latest cycle; None if no demand was sent."""
         link = self._living()
         newest = link.newest if link is not None else None
         return None if newest is None else newest.demand
 
     def wait_feedback(self, timeout: float = 1.0) -> Feedback:
-        """Wait for a fresh feedback that is newer than the one at hand: for programs that work in step with the cycle.
+        """Wait for the next fresh feedback; synchronizes a program with the cycle.
 
         Raises:
-            NoAnswer: none came in time.
+            NoAnswer: if none is received within the timeout.
         """
         deadline = self._clock.now() + timeout
         link = self._opened("wait for feedback")
@@ -188,13 +188,13 @@ class Robot:
             newest = link.wait_newer(max(0.0, deadline - self._clock.now()))
             if newest is None:
                 ended = "" if link.is_alive else f"; {self.reason}"
-                text = f"{self.device}: the device reported nothing new within {timeout:g} s{ended}."
+                text = f"{self.device}: no new feedback from the device within {timeout:g} s{ended}."
                 raise NoAnswer(text, field="feedback", value=timeout)
             if newest.feedback.is_fresh:
                 return self.feedback
 
     def status(self) -> RobotStatus:
-        """Its status; never waits."""
+        """Return the status without waiting."""
         link, now = self._link, self._clock.now()
         heard = (link.report if link is not None else None) or self._last
         here, report = self._check, heard or RobotStatus()
@@ -215,17 +215,17 @@ class Robot:
 
     # --- commands and requests --------------------------------------------------------------------------------------
     def open(self, timeout: float = 20.0) -> None:
-        """Connect: INACTIVE afterwards, or STOPPED where the device has an alarm. Nothing moves.
+        """Connect without motion. The phase becomes INACTIVE, or STOPPED if the device has an alarm.
 
         Raises:
-            Refused: it is open.
-            TransportError: the wire cannot be opened.
-            NoAnswer: no such device answers there, or the cycle did not start in time.
+            Refused: if it is already open.
+            TransportError: if the port or socket cannot be opened.
+            NoAnswer: if the device does not reply, or the cycle does not start in time.
         """
         with self._requests:
             if self._living() is not None:
                 phase = self.phase.value
-                raise Refused(f"{self.device} is open already ({phase}); close it first.", field="phase", value=phase)
+                raise Refused(f"{self.device} is already open ({phase}); close it first.", field="phase", value=phase)
             self._let_go()
             deadline = self._clock.now() + timeout
             self._flight = flight_memory(self._model, self._driver, self._safety)
@@ -244,7 +244,7 @@ class Robot:
                 self._closed_because = f"not opened: {problem}"
                 self._let_go()
                 raise
-            # unlike a process, a thread does not outlive its program: it brings the robot to rest before
+            # a cycle thread does not outlive the program: bring the robot to rest at exit
             atexit.register(self._at_exit)
 
     def _at_exit(self) -> None:
@@ -252,14 +252,14 @@ class Robot:
             self.close()
 
     def _let_go(self) -> None:
-        """Release a cycle that has ended, or must."""
+        """Release the cycle; kill it if it does not end."""
         atexit.unregister(self._at_exit)
         link, cycle = self._link, self._cycle
         if link is not None:
             self._last = link.report or self._last
             link.end()
         if cycle is not None:
-            cycle.close()  # the cycle sees it, and ends
+            cycle.close()  # the cycle detects the closed sockets and ends
             if not cycle.wait(2.0):
                 cycle.kill()
         if self._flight >= 0:
@@ -267,57 +267,57 @@ class Robot:
         self._link, self._cycle, self._flight = None, None, -1
 
     def activate(self, timeout: float = 10.0) -> None:
-        """Make it follow commands: ACTIVE afterwards, at rest in the pose that was measured.
+        """Enable the motors at standstill in the measured configuration. The phase becomes ACTIVE.
 
         Raises:
-            Refused: it is not INACTIVE, moves, is beyond a limit, or has reported nothing lately.
-            DeviceAlarm: it does not start, and says why.
-            NoAnswer: device or cycle did not answer in time.
+            Refused: if the robot is not INACTIVE, moves, is outside a limit, or has no recent feedback.
+            DeviceAlarm: if the device reports why it does not start.
+            NoAnswer: if device or cycle do not reply in time.
         """
         self._opened("activate").ask("activate", timeout)
 
     def arm(self, timeout: float = 2.0) -> None:
-        """Let it follow commands, where its activation alone does not (`SafetySettings.arm_within`).
+        """Accept commands, where activation alone does not (`SafetySettings.arm_within`).
 
         Raises:
-            Refused: it is not ACTIVE.
-            NoAnswer: the cycle did not answer in time.
+            Refused: if the robot is not ACTIVE.
+            NoAnswer: if the cycle does not reply in time.
         """
         self._opened("arm").ask("arm", timeout)
 
     def lower_tool_speed(self, speed: float, timeout: float = 2.0) -> None:
-        """Lower the greatest speed of its tool [m/s] for as long as this object lives, also while it moves.
+        """Lower the tool speed limit [m/s] for the lifetime of this object, also during motion.
 
         Raises:
-            Refused: it is closed.
-            InputError: it would be raised, or nothing limits it so far.
-            NoAnswer: the cycle did not answer in time.
+            Refused: if the robot is closed.
+            InputError: if the speed is above the present limit, or the robot has no tool speed limit.
+            NoAnswer: if the cycle does not reply in time.
         """
         self._opened("lower its tool_speed").ask("lower_tool_speed", timeout, speed=speed)
         self._safety = self._safety.with_tool_speed(speed)
 
     @property
     def judged(self) -> Judged:
-        """The sent commands that the cycle has checked."""
+        """Creation times of the latest commands checked by the cycle."""
         link = self._living()
         newest = link.newest if link is not None else None
         return Judged() if newest is None else Judged(newest.commanded_at, newest.judged_at)
 
     def command(self, mode: Mode, values: Sequence[float] | Array) -> float:
-        """Command positions, velocities or efforts; returns at once.
+        """Send a position, velocity or effort command without waiting.
 
-        A command that breaks a rule is refused as a whole and counted: rules checked here raise, others show
-        in `status().refused` alone. The last accepted command stays in force until command_timeout.
+        An invalid command is refused as a whole and counted. Rules checked here raise, rules checked by the cycle
+        appear in `status().refused`. The last accepted command stays in force until command_timeout.
 
         Args:
-            mode: what the numbers are.
+            mode: commanded quantity.
             values: one per joint.
 
         Returns:
-            When it was made, on the steady clock [s]; by this `judged` names it.
+            Creation time on the steady clock [s], to be compared with `judged`.
 
         Raises:
-            Refused: the robot is not ACTIVE, has no such mode; a number is missing, not finite or over a limit.
+            Refused: if the robot is not ACTIVE or lacks the mode, or a value is missing, not finite or over a limit.
         """
         made_at = self._clock.now()
         try:
@@ -336,15 +336,15 @@ class Robot:
         return self.send(demand)
 
     def send(self, demand: Demand) -> float:
-        """Send a demand that was judged at its source already to the cycle, which judges it anew; see `command`.
+        """Send a demand that its source has already checked; the cycle checks it again. See `command`.
 
-        Its age counts from its stamp, where it has one: a thread that stands still before it sends makes it old.
+        Its age counts from its stamp, so that a delay between creation and sending is detected.
         """
         link = self._refuse_inactive()
         if demand.stamp == -math.inf:
             demand = demand._replace(stamp=self._clock.now())
         if not link.command(demand):
-            text = "the robot's cycle takes no commands: it is frozen, or overloaded."
+            text = "the robot's cycle does not accept commands: it is frozen or overloaded."
             raise self._refused(Refusal(Reason.NOT_TAKEN, text))
         return demand.stamp
 
@@ -361,45 +361,45 @@ class Robot:
         return refusal.as_error()
 
     def deactivate(self, timeout: float = 10.0) -> None:
-        """Bring it to rest along a ramp, then brakes: INACTIVE afterwards; nothing happens where it is already.
+        """Bring the robot to rest along a ramp, then apply the brakes. The phase becomes INACTIVE.
 
         Raises:
-            Refused: it is STOPPED or CLOSED.
-            NoAnswer: the cycle did not answer in time.
+            Refused: if the robot is STOPPED or CLOSED.
+            NoAnswer: if the cycle does not reply in time.
         """
         self._opened("deactivate").ask("deactivate", timeout, why="deactivated")
 
     def stop(self, why: str = "asked to stop", timeout: float = 2.0) -> None:
-        """Bring it to rest and latch STOPPED. Works in every phase; nothing happens where it is CLOSED.
+        """Bring the robot to rest and latch STOPPED, in every phase but CLOSED.
 
         Returns when the ramp has begun (the phase is STOPPING or STOPPED), not when it has ended.
 
         Raises:
-            NoAnswer: the cycle did not answer in time; the device is left to its own watchdog.
+            NoAnswer: if the cycle does not reply in time; only the watchdog of the device can stop the robot then.
         """
         link = self._living()
         if link is not None:
             link.ask("stop", timeout, why=why)
 
     def reset(self, timeout: float = 10.0) -> None:
-        """Clear alarms and the latched stop: INACTIVE afterwards. Nothing moves.
+        """Clear alarms and the latched stop without motion. The phase becomes INACTIVE.
 
         Raises:
-            Refused: it is neither STOPPED nor INACTIVE, or still comes to rest.
-            DeviceAlarm: an alarm stays, and says why.
-            NoAnswer: device or cycle did not answer in time.
+            Refused: if the robot is neither STOPPED nor INACTIVE, or not yet at rest.
+            DeviceAlarm: if an alarm remains.
+            NoAnswer: if device or cycle do not reply in time.
         """
         self._opened("reset").ask("reset", timeout)
 
     def save_flight_record(self, why: str = "asked for", timeout: float = 30.0) -> str:
-        """Write what the flight recorder has; done by itself when a fault latches.
+        """Write the flight record to a file; a latched fault does this automatically.
 
         Returns:
-            The file.
+            File path.
 
         Raises:
-            Refused: the robot is closed, or record_seconds is 0.
-            NoAnswer: it took too long.
+            Refused: if the robot is closed, or record_seconds is 0.
+            NoAnswer: if it is not written in time.
         """
         self._opened("write a flight record")
         return self._written(why, timeout)
@@ -419,10 +419,10 @@ class Robot:
         return recorder.newest
 
     def close(self, timeout: float = 10.0) -> None:
-        """Bring it to rest, brakes on, and let go of it: CLOSED afterwards, whatever happens. May be called twice.
+        """Bring the robot to rest with brakes on, and disconnect. The phase becomes CLOSED. May be called twice.
 
         Raises:
-            NoAnswer: the cycle did not end in time and was killed; the device is left to its own watchdog.
+            NoAnswer: if the cycle did not end in time and was killed; only the device's watchdog can act then.
         """
         with self._requests:
             link, cycle = self._living(), self._cycle
@@ -432,7 +432,7 @@ class Robot:
                     deadline = self._clock.now() + timeout
                     link.ask("close", timeout, why="closed")
                     if not cycle.wait(max(0.1, deadline - self._clock.now())):
-                        raise NoAnswer(f"{self.device}: the cycle said that it ends, and did not within {timeout:g} s.")
+                        raise NoAnswer(f"{self.device}: the cycle did not end within {timeout:g} s.")
                     self._closed_because = "closed"
             except NoAnswer as problem:
                 if cycle is not None:
@@ -444,7 +444,7 @@ class Robot:
                 self._is_closing = False
 
     def _living(self) -> HostLink | None:
-        """The link, where there is a cycle at its other end."""
+        """Return the link to a running cycle, or None."""
         link = self._link
         return link if link is not None and link.is_alive else None
 
@@ -456,11 +456,11 @@ class Robot:
         return link
 
     def _lost(self) -> None:
-        """The cycle's end is gone, unasked: record why, and save the flight record."""
+        """Record why the cycle ended unexpectedly, and save the flight record."""
         cycle, recorder = self._cycle, self._recorder
         if cycle is None or self._is_closing:
             return
-        self._closed_because = "the link to the cycle is gone"
+        self._closed_because = "the connection to the cycle was lost"
         cycle.wait(1.0)
         self._closed_because = cycle.ending() or self._closed_because
         if recorder is not None and self._place == "process":
@@ -468,7 +468,7 @@ class Robot:
                 recorder.save(self._closed_because)
 
     def __enter__(self: Own) -> Own:
-        """Open it, where it is not."""
+        """Open the robot, unless it is open."""
         if self._living() is None:
             self.open()
         return self
@@ -476,5 +476,5 @@ class Robot:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the robot."""
         self.close()

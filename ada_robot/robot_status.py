@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Status of a robot, for programs, diagnostics and people."""
+"""Robot status for programs and diagnostics."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ada_robot.timing.periods import PeriodSummary
 
 
 class Judged(NamedTuple):
-    """The commands a robot's cycle has checked, by their creation times on the steady clock [s]; -inf: none.
+    """Creation times of the latest commands checked by the cycle, on the steady clock [s]; -inf for none.
 
-    Those up to `judged_at` are: the one of `accepted_at` is the newest that is followed, those after it were refused.
+    All commands made up to `judged_at` are checked. The one made at `accepted_at` is in force; later ones were refused.
     """
 
     accepted_at: float = -math.inf
@@ -27,30 +27,30 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True)
 class RobotStatus:
-    """Status of a robot; at most a tenth of a second old.
+    """Status of a robot, at most 0.1 s old.
 
     Attributes:
-        phase: what it is doing.
-        reason: why it is in this phase, in words: "stop: a person fell", "deactivated: no command for 0.5 s".
-        is_armed: whether it follows commands while it is ACTIVE; see `arm_within`.
-        operating_mode: whose limits hold, "manual" or "automatic".
-        tool_speed: greatest of its tool [m/s]; inf: any.
-        alarms: what the device says is wrong.
-        accepted: commands that were accepted since it was opened.
-        refused: commands that were not, by reason.
-        last_refusal: words on the newest of them; "" where there is none.
-        refused_at: when that was, on the steady clock [s]; 0 where there is none.
-        counts: of the wire.
-        periods: of the cycle; None before its first.
-        missed_cycles: cycles in which the device did not answer.
-        late_cycles: cycles that came later than half the device's own watchdog, after which the robot was braked.
-        longest_gap: between two exchanges with the device, since it was opened [s].
-        command_age: since the last accepted command [s]; inf before the first.
-        feedback_age: since the last report of the device [s].
-        values: other figures of the device, such as "battery [V]".
-        flight_record: the newest file of the flight recorder; "" where there is none.
+        phase: present phase.
+        reason: reason of the phase, such as "stop: a person fell" or "deactivated: no command for 0.5 s".
+        is_armed: whether commands are accepted in phase ACTIVE, see `arm_within`.
+        operating_mode: "manual" or "automatic"; selects the limits.
+        tool_speed: tool speed limit [m/s]; inf for none.
+        alarms: active alarms of the device.
+        accepted: number of accepted commands since `open`.
+        refused: number of refused commands by reason.
+        last_refusal: message of the latest refusal; "" for none.
+        refused_at: time of the latest refusal on the steady clock [s]; 0 for none.
+        counts: frame counters.
+        periods: statistics of the cycle time; None before the first.
+        missed_cycles: cycles without a reply of the device.
+        late_cycles: cycles later than half the watchdog timeout of the device, after which the robot was slowed down.
+        longest_gap: longest time between two exchanges since `open` [s].
+        command_age: time since the last accepted command [s]; inf before the first.
+        feedback_age: time since the last reply of the device [s].
+        values: further quantities of the device, such as "battery [V]".
+        flight_record: path of the latest flight record; "" for none.
         place: "process" or "thread".
-        notes: what to know about the cycle, such as that it has no real-time priority.
+        notes: remarks on the cycle process, such as missing real-time priority.
     """
 
     phase: Phase = Phase.CLOSED

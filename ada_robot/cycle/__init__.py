@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cycle of a robot in real time: a process of its own (or a thread), and its link to the program that commands."""
+"""Real-time execution of the safety cycle in a separate process or thread, and its connection to the client."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of a robot's cycle, started by `ada_robot.robot.Robot`.
+"""Process of the safety cycle, started by `ada_robot.robot.Robot`.
 
     python -m ada_robot.cycle FAST REQUESTS FLIGHT
 
-Its arguments are descriptors: two sockets, and the memory of the flight recorder (-1: none). It ends by itself when the
-program at the other end closes the robot, or is gone, after the robot was brought to rest.
+The arguments are descriptors: two sockets, and the memory of the flight recorder (-1 for none). When the client closes
+the robot or dies, the process brings the robot to rest and ends.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from ada_robot.safety.settings import SafetySettings
 from ada_robot.timing.deadlines import DeadlineLoop, reduce_interpreter_jitter
 from ada_robot.timing.realtime import set_realtime_priority, stay_in_memory
 
-PATIENCE = 30.0  # [s] limit of the program's first request
-_LOOK = 0.05  # [s] between checks of signals: one that comes just before a wait does not interrupt it
+PATIENCE = 30.0  # timeout of the first request [s]
+_LOOK = 0.05  # interval of signal checks [s]: a signal just before a wait does not interrupt it
 _log = logging.getLogger("ada_robot")
 
 
 def main(fast: int, requests: int, flight: int) -> int:
-    """Serve until the end; an unread stderr blocks nothing."""
+    """Run the cycle until its end, with a non-blocking stderr."""
     with Outlet():
         return _serve(fast, requests, flight)
 
 
 def _serve(fast: int, requests: int, flight: int) -> int:
     logging.basicConfig(format="[ada_robot.cycle] %(levelname)s %(message)s", level=logging.INFO)
-    # Ctrl-C is for the program that commands: it closes the robot in order
+    # Ctrl-C is handled by the client, which closes the robot
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     fast_end, requests_end = socket.socket(fileno=fast), socket.socket(fileno=requests)
@@ -54,7 +54,7 @@ def _serve(fast: int, requests: int, flight: int) -> int:
     except Exception as problem:
         requests_end.send(messages.encode_reply(wanted["request"], problem))
         return 1
-    signal.signal(signal.SIGTERM, lambda *_: server.leave("the cycle's process was asked to end"))
+    signal.signal(signal.SIGTERM, lambda *_: server.leave("the cycle process received SIGTERM"))
     loop = DeadlineLoop(driver.period, server.tick, name="cycle", catch_up=0.0, on_failure=server.failed)
     server.run_in(loop)
 
@@ -62,11 +62,11 @@ def _serve(fast: int, requests: int, flight: int) -> int:
         problems = [stay_in_memory(), set_realtime_priority(safety.realtime_priority)]
         server.notes += [problem for problem in problems if problem]
         if server.notes:
-            _log.warning("%s: the cycle's process runs with %s", driver.NAME, "; ".join(server.notes))
+            _log.warning("%s: the cycle process runs with %s", driver.NAME, "; ".join(server.notes))
 
     loop.post(begin)
     reduce_interpreter_jitter()
-    with suppress(BrokenPipeError):  # the program is gone already: the first cycle sees it, and ends
+    with suppress(BrokenPipeError):  # the client has died; the first cycle detects it and ends
         requests_end.send(messages.encode_reply(wanted["request"], None))
     loop.start()
     while not server.ended.wait(_LOOK):

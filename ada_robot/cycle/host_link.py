@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commanding program's end of the link: sends at once, listens in a thread of its own, waits for replies."""
+"""Client end of the connection to the cycle: commands, requests and their replies, reports, heartbeats."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ada_robot.cycle.messages import Exchange
 from ada_robot.errors import NoAnswer
 from ada_robot.robot_status import RobotStatus
 
-BEATS = 5  # signs of life within host_timeout
-LONGEST_WAIT = 0.1  # [s] after which the listening thread checks whether it is to end
+BEATS = 5  # heartbeats per host_timeout
+LONGEST_WAIT = 0.1  # maximum poll interval of the receiving thread [s]
 
 
 class HostLink:
-    """Talks to one cycle, from any thread.
+    """Connection to one cycle, usable from any thread.
 
     Attributes:
-        report: the newest; None before the first.
+        report: latest report; None before the first.
     """
 
     def __init__(
@@ -37,14 +37,14 @@ class HostLink:
         on_loss: Callable[[], object] = lambda: None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """Begin to listen.
+        """Start the receiving thread.
 
         Args:
-            fast: this end of the pair for commands and feedback; stays the caller's.
-            requests: this end of the pair for requests and reports; likewise.
-            host_timeout: silence that the cycle takes for the end of this program [s].
-            on_loss: called, in the listening thread, when the other end is gone before `end` was.
-            clock: of heartbeats, deadlines and the age of messages.
+            fast: client end of the socket pair for commands and feedback; the caller closes it.
+            requests: client end of the socket pair for requests and reports; the caller closes it.
+            host_timeout: heartbeat timeout of the cycle [s].
+            on_loss: called in the receiving thread if the cycle ends before `end` is called.
+            clock: clock of heartbeats, deadlines and message ages.
         """
         self._fast, self._requests, self._clock = fast, requests, clock
         fast.setblocking(False)
@@ -64,26 +64,26 @@ class HostLink:
 
     @property
     def is_alive(self) -> bool:
-        """True if the other end is there."""
+        """True while the cycle is connected."""
         return not self._over.is_set()
 
     def end(self) -> None:
-        """Stop listening; nothing is sent."""
+        """Stop receiving, without a message to the cycle."""
         self._over.set()
         if threading.current_thread() is not self._thread:
             self._thread.join(2.0)
 
     # --- sending --------------------------------------------------------------------------------------------------
     def command(self, command: Demand) -> bool:
-        """Send a command; False where the cycle takes none at the moment: it is frozen, or gone."""
+        """Send a command; return False if the cycle is frozen or has ended."""
         return self._send(self._fast, messages.encode_command(command))
 
     def ask(self, what: str, timeout: float, **details: object) -> None:
-        """Make a request and wait until it is done.
+        """Send a request and wait for its reply.
 
         Raises:
-            HardwareError: what the cycle answers.
-            NoAnswer: it did not in time, or is gone.
+            HardwareError: error of the request, sent by the cycle.
+            NoAnswer: if no reply is received in time.
         """
         future: Future[Mapping[str, Any]] = Future()
         with self._lock:
@@ -92,12 +92,12 @@ class HostLink:
             self._futures[number] = future
         try:
             if self._over.is_set() or not self._send(self._requests, messages.encode_request(number, what, **details)):
-                raise NoAnswer(f"the robot's cycle is gone or does not listen; {what} was not asked for.")
+                raise NoAnswer(f"the robot's cycle has ended or is frozen; request {what!r} was not sent.")
             reply = future.result(timeout)
         except NotInTime:
             raise NoAnswer(
-                f"the robot's cycle did not answer within {timeout:g} s to: {what}. Its process is frozen, or its "
-                f"driver waits for the device. What the device does by itself is all that stops the robot now.",
+                f"the robot's cycle did not reply to {what!r} within {timeout:g} s: its process is frozen, or its "
+                f"driver waits for the device. Only the watchdog of the device can stop the robot.",
                 field="request",
                 value=what,
             ) from None
@@ -118,12 +118,12 @@ class HostLink:
     # --- receiving ------------------------------------------------------------------------------------------------
     @property
     def newest(self) -> Exchange | None:
-        """The cycle's newest message; None before the first."""
+        """Latest message of the cycle; None before the first."""
         data = self._newest
         return messages.decode_exchange(data) if data else None
 
     def wait_newer(self, timeout: float) -> Exchange | None:
-        """Wait for something newer than what is there now; None where nothing comes in time."""
+        """Wait for the next message of the cycle; None after the timeout."""
         deadline = self._clock.now() + timeout
         before = self._newest_at
         with self._arrived:
@@ -149,9 +149,9 @@ class HostLink:
                     beat_at = now + self._beat_every
                 poll.poll(1e3 * max(0.0, beat_at - now))
                 if not (self._take_requests() and self._take_exchanges()):
-                    self._take_requests()  # a cycle that ends has answered before
+                    self._take_requests()  # a cycle that ends has replied before
                     break
-        except (OSError, ValueError):  # the ends were closed
+        except (OSError, ValueError):  # the sockets were closed
             pass
         finally:
             is_loss = not self._over.is_set()
@@ -195,11 +195,11 @@ class HostLink:
                 future.set_result(content)
 
     def _give_up(self) -> None:
-        """Fail all open requests: the cycle is gone."""
+        """Fail all pending requests, because the cycle has ended."""
         with self._lock:
             waiting = list(self._futures.values())
             self._futures.clear()
         for future in waiting:
-            future.set_exception(NoAnswer("the robot's cycle ended before it answered."))
+            future.set_exception(NoAnswer("the robot's cycle ended before it replied."))
         with self._arrived:
             self._arrived.notify_all()

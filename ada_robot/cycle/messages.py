@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages between a commanding program and a robot's cycle, as bytes.
+"""Messages between client and safety cycle.
 
-Two socket pairs of datagrams, so that each message arrives whole or not at all, and the death of either end is seen:
+Two socket pairs of datagrams keep message boundaries and report the death of either end:
 
-    fast       ->  COMMAND, HEARTBEAT            <-  FEEDBACK             fixed layouts, in the machine's byte order
+    fast       ->  COMMAND, HEARTBEAT            <-  FEEDBACK             fixed layouts, native byte order
     requests   ->  open, activate, stop ...      <-  replies, STATUS      JSON
 
-A stop is a request: queued commands cannot delay it.
+A stop is a request, so that queued commands cannot delay it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from ada_robot.robot_status import RobotStatus
 from ada_robot.safety.phases import Phase
 from ada_robot.timing.periods import PeriodSummary
 
-LARGEST = 2**17  # bytes of any message
-LONGEST_TEXT = 1000  # characters of a text in a request
-NOBODY = 2**63 - 1  # number of a request whose answer nobody waits for, after all others
+LARGEST = 2**17  # maximum message size [bytes]
+LONGEST_TEXT = 1000  # maximum length of a text in a request
+NOBODY = 2**63 - 1  # number of a request without a recipient of the reply; orders it after all others
 HEARTBEAT = b"\x02"
 _COMMAND, _FEEDBACK = 1, 3
 _COMMAND_HEAD = struct.Struct("=BBxxxxxxd")  # kind, mode, stamp; then the values
@@ -46,13 +46,13 @@ _ERRORS = (Refused, DeviceAlarm, NoAnswer, TransportError, UnknownDevice, InputE
 
 # --- fast ---------------------------------------------------------------------------------------------------------
 def encode_command(command: Demand) -> bytes:
-    """A command."""
+    """Encode a command."""
     head = _COMMAND_HEAD.pack(_COMMAND, _MODE_INDEX[command.mode], command.stamp)
     return head + np.ascontiguousarray(command.values, dtype=np.float64).tobytes()
 
 
 def decode_command(data: bytes) -> Demand | None:
-    """A command; None for anything else."""
+    """Decode a command; None for other messages."""
     size = len(data) - _COMMAND_HEAD.size
     if size < 0 or size % 8 or data[0] != _COMMAND:
         return None
@@ -63,15 +63,15 @@ def decode_command(data: bytes) -> Demand | None:
 
 
 class Exchange(NamedTuple):
-    """The cycle's message after each exchange.
+    """Message sent by the cycle after each exchange with the device.
 
     Attributes:
-        phase: of the robot.
-        feedback: of the device; without alarms and values, which are in the report.
-        demand: that it got; None where it got none that moves.
-        commanded_at: when the newest accepted command was made [s]; -inf before the first.
-        judged_at: when the newest of those was made that were accepted or refused [s]; likewise.
-        sent_at: when the cycle sent this, on the steady clock [s].
+        phase: phase of the robot.
+        feedback: feedback of the device; alarms and values are in the report instead.
+        demand: demand sent; None if no demand was sent.
+        commanded_at: creation time of the latest accepted command [s]; -inf before the first.
+        judged_at: creation time of the latest command accepted or refused [s]; -inf before the first.
+        sent_at: send time on the steady clock [s].
     """
 
     phase: Phase
@@ -83,7 +83,7 @@ class Exchange(NamedTuple):
 
 
 def encode_exchange(exchange: Exchange) -> bytes:
-    """The message of an exchange."""
+    """Encode the message of an exchange."""
     feedback, demand = exchange.feedback, exchange.demand
     flags = _FRESH * feedback.is_fresh | _DRIVEN * feedback.is_driven | _DEMANDED * (demand is not None)
     mode = 0 if demand is None else _MODE_INDEX[demand.mode]
@@ -94,7 +94,7 @@ def encode_exchange(exchange: Exchange) -> bytes:
 
 
 def decode_exchange(data: bytes) -> Exchange:
-    """The content of such a message; the other end is of the same installation, so that nothing is checked."""
+    """Decode the message of an exchange, unchecked: both ends are of the same installation."""
     _, phase, flags, mode, time, commanded_at, judged_at, sent_at = _FEEDBACK_HEAD.unpack_from(data)
     numbers = np.frombuffer(data, dtype=np.float64, offset=_FEEDBACK_HEAD.size).reshape(4, -1)
     position, velocity, effort, demanded = numbers
@@ -105,7 +105,7 @@ def decode_exchange(data: bytes) -> Exchange:
 
 # --- requests -----------------------------------------------------------------------------------------------------
 def encode_report(status: RobotStatus) -> bytes:
-    """The slow part of what a cycle reports: how the robot is, but for what only the program at the other end knows."""
+    """Encode the part of the status known to the cycle."""
     fields = {name: getattr(status, name) for name in RobotStatus.__dataclass_fields__}
     fields["alarms"] = [list(alarm) for alarm in status.alarms]
     fields["counts"] = asdict(status.counts)
@@ -115,7 +115,7 @@ def encode_report(status: RobotStatus) -> bytes:
 
 
 def decode_report(fields: dict[str, Any]) -> RobotStatus:
-    """How the robot is, of the JSON object below its key "report"."""
+    """Decode a status from the JSON object below the key "report"."""
     periods = fields["periods"]
     changed = {
         "phase": Phase(fields["phase"]),
@@ -129,22 +129,22 @@ def decode_report(fields: dict[str, Any]) -> RobotStatus:
 
 
 def encode_request(number: int, what: str, **details: object) -> bytes:
-    """A request, which is answered under its number; of long texts the beginning."""
+    """Encode a request with its number; long texts are truncated."""
     short = {name: x[:LONGEST_TEXT] if isinstance(x, str) else x for name, x in details.items()}
     return json.dumps({"request": number, "what": what, **short}).encode()
 
 
 def decode_request(data: bytes) -> dict[str, Any]:
-    """A request; one that cannot be read, which no program of ours sends, is a stop that nobody waits for."""
+    """Decode a request; an unreadable one becomes a stop without a reply."""
     with suppress(ValueError, RecursionError):
         request: Any = json.loads(data)
         if isinstance(request, dict) and {"request", "what"} <= request.keys():
             return request
-    return {"request": NOBODY, "what": "stop", "why": "a request came that cannot be read"}
+    return {"request": NOBODY, "what": "stop", "why": "unreadable request"}
 
 
 def encode_reply(number: int, problem: BaseException | None) -> bytes:
-    """The reply to a request: done, or why not."""
+    """Encode the reply to a request: success, or the error."""
     if problem is None:
         return json.dumps({"reply": number}).encode()
     kind = next((known.__name__ for known in _ERRORS if isinstance(problem, known)), HardwareError.__name__)
@@ -153,7 +153,7 @@ def encode_reply(number: int, problem: BaseException | None) -> bytes:
 
 
 def _facts_of(problem: BaseException) -> dict[str, object]:
-    """The attributes of an error that JSON can express."""
+    """Return the attributes of an error that JSON can represent."""
     found: dict[str, object] = {}
     for name in _FACTS:
         value = getattr(problem, name, None)
@@ -165,7 +165,7 @@ def _facts_of(problem: BaseException) -> dict[str, object]:
 
 
 def problem_of(reply: Mapping[str, Any]) -> AdaError | None:
-    """The error that a reply carries; None where it carries none."""
+    """Return the error contained in a reply, or None."""
     if "error" not in reply:
         return None
     kinds: dict[str, type[AdaError]] = {known.__name__: known for known in _ERRORS}
@@ -176,6 +176,6 @@ def problem_of(reply: Mapping[str, Any]) -> AdaError | None:
 
 
 def decode_json(data: bytes) -> dict[str, Any]:
-    """A reply, a report, or what a cycle is to be made of."""
+    """Decode a reply, a report or the configuration of a cycle."""
     found: dict[str, Any] = json.loads(data)
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a cycle runs, in a process of its own or in a thread of this one; and how it is made."""
+"""Execution of the cycle in a separate process or in a thread, and creation of driver and flight recorder."""
 
 from __future__ import annotations
 
@@ -26,46 +26,46 @@ from ada_robot.timing.deadlines import DeadlineLoop
 
 
 def driver_class(driver: str) -> type[RobotDriver[Any]]:
-    """The class of a driver.
+    """Import a driver class.
 
     Args:
         driver: "module:class".
 
     Raises:
-        UnknownDevice: there is none, or it has no joints.
+        UnknownDevice: if it cannot be imported or is no robot driver.
     """
     module, _, name = driver.partition(":")
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as problem:
         raise UnknownDevice(
-            f"there is no driver {driver!r}: {problem}. Write module:class of one that can be imported.",
+            f"unknown driver {driver!r}: {problem}. Give the module:class of an importable driver.",
             field="driver",
             value=driver,
         ) from None
     if not (isinstance(found, type) and issubclass(found, RobotDriver)):
-        text = f"{driver!r} is no driver of a robot: it does not derive from RobotDriver."
+        text = f"{driver!r} is no robot driver: it does not derive from RobotDriver."
         raise UnknownDevice(text, field="driver", value=driver)
     return found
 
 
 def made_driver(driver: str, settings: object | Mapping[str, object]) -> RobotDriver[Any]:
-    """A driver, closed.
+    """Create a driver without connecting.
 
     Args:
-        driver: see `driver_class`.
-        settings: of its class SETTINGS, or values by name.
+        driver: "module:class".
+        settings: instance of its class SETTINGS, or values by name.
 
     Raises:
-        UnknownDevice: there is none.
-        InputError: settings that cannot be.
+        UnknownDevice: if the driver does not exist.
+        InputError: if a setting is invalid.
     """
     cls = driver_class(driver)
     return cls(checked(cls.SETTINGS, settings) if isinstance(settings, Mapping) else settings)
 
 
 def flight_memory(model: str, driver: RobotDriver[Any], safety: SafetySettings) -> int:
-    """Memory for the flight recorder; -1 where none is wanted. The caller closes it."""
+    """Create the memory of the flight recorder; -1 if recording is off. The caller closes the descriptor."""
     rows = round(safety.record_seconds / driver.period)
     if rows < 1:
         return -1
@@ -73,63 +73,63 @@ def flight_memory(model: str, driver: RobotDriver[Any], safety: SafetySettings) 
 
 
 def made_recorder(descriptor: int, safety: SafetySettings, clock: Clock = SYSTEM_CLOCK) -> FlightRecorder | None:
-    """The flight recorder of a memory; None where there is none."""
+    """Create the flight recorder of a memory; None for the descriptor -1."""
     if descriptor < 0:
         return None
     return FlightRecorder(descriptor, record_folder(safety.record_folder), safety.record_files, clock)
 
 
 class CyclePlace(ABC):
-    """Where a cycle runs.
+    """Execution environment of a cycle.
 
     Attributes:
-        fast: this end of the pair for commands and feedback.
-        requests: this end of the pair for requests and reports.
+        fast: client end of the socket pair for commands and feedback.
+        requests: client end of the socket pair for requests and reports.
     """
 
     def __init__(self) -> None:
-        """Make the pairs."""
+        """Create the socket pairs."""
         self.fast, self._far_fast = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.requests, self._far_requests = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
     @property
     @abstractmethod
     def pid(self) -> int:
-        """Number of the process that it runs in."""
+        """Process id of the cycle."""
 
     @abstractmethod
     def start(self, timeout: float) -> None:
-        """Begin; the ends can be used afterwards.
+        """Start the cycle; the sockets can be used afterwards.
 
         Raises:
-            HardwareError: it does not begin, in time or at all.
+            HardwareError: if it does not start in time.
         """
 
     @abstractmethod
     def wait(self, timeout: float) -> bool:
-        """Wait for the end of the cycle, which follows a request to close, or the closing of this side's ends."""
+        """Wait for the end of the cycle, after a close request or after `close`; False after the timeout."""
 
     @abstractmethod
     def kill(self) -> None:
-        """Kill it, where that is possible."""
+        """Kill the cycle, if possible."""
 
     @abstractmethod
     def ending(self) -> str:
-        """How it ended, in words; "" while it runs."""
+        """Describe how the cycle ended; "" while it runs."""
 
     def close(self) -> None:
-        """Let go of the ends; the cycle brings the robot to rest then, and ends."""
+        """Close the sockets, upon which the cycle brings the robot to rest and ends."""
         for end in (self.fast, self.requests, self._far_fast, self._far_requests):
             end.close()
 
 
 class CycleThread(CyclePlace):
-    """A cycle in a thread of this process."""
+    """Cycle in a thread of this process."""
 
     def __init__(
         self, driver: RobotDriver[Any], safety: SafetySettings, flight: int, clock: Clock = SYSTEM_CLOCK
     ) -> None:
-        """Prepare."""
+        """Create the cycle."""
         super().__init__()
         recorder = made_recorder(flight, safety, clock)
         self.server = CycleServer(driver, safety, self._far_fast, self._far_requests, recorder, clock=clock)
@@ -141,11 +141,11 @@ class CycleThread(CyclePlace):
 
     @property
     def pid(self) -> int:
-        """This process."""
+        """Process id of this process."""
         return os.getpid()
 
     def start(self, timeout: float) -> None:
-        """Begin."""
+        """Start the thread."""
         self._loop.start()
 
     def wait(self, timeout: float) -> bool:
@@ -153,30 +153,30 @@ class CycleThread(CyclePlace):
         return self.server.ended.wait(timeout) and self._loop.stop(1.0)
 
     def kill(self) -> None:
-        """A thread cannot be killed; it ends when its driver returns."""
-        self.server.leave("the cycle does not answer")
+        """Request the end: a thread cannot be killed, and ends when its driver returns."""
+        self.server.leave("the cycle does not reply")
 
     def ending(self) -> str:
-        """See the base class."""
+        """Describe how the cycle ended; "" while it runs."""
         return "the cycle's thread has ended" if self.server.ended.is_set() else ""
 
     def close(self) -> None:
-        """Let go of this side's ends alone: the others are the thread's."""
+        """Close the client ends only: the thread closes the others."""
         self.fast.close()
         self.requests.close()
 
 
 class CycleProcess(CyclePlace):
-    """A cycle in a process of its own, independent of this one's end, freeze or load."""
+    """Cycle in a separate process, unaffected by the end, freeze or load of this process."""
 
     def __init__(self, driver: str, settings: object, safety: SafetySettings, flight: int) -> None:
-        """Prepare.
+        """Create the cycle.
 
         Args:
-            driver: see `driver_class`.
-            settings: of the driver's class, or by name.
-            safety: rules.
-            flight: descriptor of the memory of the flight recorder, or -1.
+            driver: "module:class".
+            settings: instance of the driver's class SETTINGS, or values by name.
+            safety: safety settings.
+            flight: descriptor of the flight recorder's memory, or -1.
         """
         super().__init__()
         self._driver, self._safety, self._flight = driver, safety, flight
@@ -185,7 +185,7 @@ class CycleProcess(CyclePlace):
 
     @property
     def pid(self) -> int:
-        """Number of the process; 0 before `start`."""
+        """Process id; 0 before `start`."""
         return self._process.pid if self._process is not None else 0
 
     def start(self, timeout: float) -> None:
@@ -196,9 +196,9 @@ class CycleProcess(CyclePlace):
             pass_fds=[one for one in passed if one >= 0],
             env=sibling_environment(),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,  # else readers of this process' output would wait for that one's end
+            stdout=subprocess.DEVNULL,  # an inherited stdout would keep readers of this process waiting
             stderr=stderr_for_children(),
-            # signals to this process' group (Ctrl-C, a closed terminal) must not end it before the robot rests
+            # signals to this process group (Ctrl-C, closed terminal) must not end it before the robot is at rest
             start_new_session=True,
         )
         self._far_fast.close()
@@ -210,7 +210,7 @@ class CycleProcess(CyclePlace):
             reply = self.requests.recv(messages.LARGEST)
         except TimeoutError:
             self.kill()
-            raise NoAnswer(f"the process of the cycle was not ready within {timeout:g} s; it was ended.") from None
+            raise NoAnswer(f"the cycle process was not ready within {timeout:g} s and was killed.") from None
         except OSError as problem:
             raise self._not_started() from problem
         if not reply:
@@ -222,10 +222,10 @@ class CycleProcess(CyclePlace):
 
     def _not_started(self) -> HardwareError:
         self.wait(1.0)
-        return HardwareError(f"the process of the cycle did not start: {self.ending()}; it says why on stderr.")
+        return HardwareError(f"the cycle process did not start: {self.ending()}; see stderr for the reason.")
 
     def wait(self, timeout: float) -> bool:
-        """Wait for the end of the process."""
+        """Wait for the end of the process; False after the timeout."""
         if self._process is None:
             return True
         try:
@@ -235,14 +235,14 @@ class CycleProcess(CyclePlace):
         return True
 
     def kill(self) -> None:
-        """End it at once; the device is left to its own watchdog."""
+        """Kill the process; only the watchdog of the device can stop the robot then."""
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
             self._process.wait(5.0)
 
     def ending(self) -> str:
-        """See the base class."""
+        """Describe how the process ended; "" while it runs."""
         code = self._process.poll() if self._process is not None else None
         if code is None:
             return ""
-        return f"the cycle's process was ended by signal {-code}" if code < 0 else f"the cycle's process ended ({code})"
+        return f"the cycle process was killed by signal {-code}" if code < 0 else f"the cycle process ended ({code})"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cycle's end of the link: commands and requests in, one safe step per period, feedback and replies out.
+"""Server end of the connection: receives commands and requests, runs one cycle per period, sends feedback and replies.
 
-All of it happens in one thread and never waits for the other end. When that end is gone, the robot is brought to rest
-and closed, and the server has ended.
+One thread does all of this without waiting for the client. If the client dies, the robot is brought to rest and closed,
+and the server ends.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.timing.deadlines import DeadlineLoop
 
-MOST_COMMANDS = 16  # judged per cycle; of more, which no program needs, only the newest
-MOST_MESSAGES = 1024  # taken per cycle
-REPORT_EVERY = 0.1  # [s]
-PERIODS_EVERY = 1.0  # [s]: their percentiles take longer
-GIVE_UP = 5.0  # [s] in which a robot whose program is gone comes to rest, at the latest
-GONE = "the commanding program is gone"
+MOST_COMMANDS = 16  # commands checked per cycle; of more only the latest
+MOST_MESSAGES = 1024  # messages received per cycle
+REPORT_EVERY = 0.1  # interval of reports [s]
+PERIODS_EVERY = 1.0  # interval of cycle time statistics [s]; percentiles are expensive
+GIVE_UP = 5.0  # maximum time to rest after the end of the client [s]
+GONE = "the commanding program has ended"
 _log = logging.getLogger("ada_robot")
 
 
 class CycleServer:
-    """Serves one program that commands one robot.
+    """Server of one client that commands one robot.
 
     Attributes:
-        cycle: the state machine.
-        ended: set when the robot is closed and nothing more happens.
-        notes: what to know about this process; part of the reports.
+        cycle: safety cycle.
+        ended: set when the robot is closed and the server has ended.
+        notes: remarks on this process, sent with the reports.
     """
 
     def __init__(
@@ -55,15 +55,15 @@ class CycleServer:
         *,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """Prepare; `run_in` begins.
+        """Create the safety cycle; `run_in` sets its loop.
 
         Args:
-            driver: of the robot, closed.
-            settings: rules.
-            fast: this end of the pair for commands and feedback; closed in the end.
-            requests: this end of the pair for requests and reports; likewise.
-            recorder: of the flight; None: nothing is recorded.
-            clock: of all times.
+            driver: robot driver, closed.
+            settings: safety settings.
+            fast: server end of the socket pair for commands and feedback; closed at the end.
+            requests: server end of the socket pair for requests and reports; closed at the end.
+            recorder: flight recorder; None for none.
+            clock: clock of all times.
         """
         self.cycle = SafeCycle(driver, settings, recorder, self._phase_changed, clock=clock)
         self.ended = threading.Event()
@@ -73,29 +73,29 @@ class CycleServer:
         for end in (fast, requests):
             end.setblocking(False)
         self._host_seen_at = clock()
-        self._waiting: list[dict[str, Any]] = []  # requests, the oldest first
-        self._resting: list[dict[str, Any]] = []  # requests that are answered when the robot has come to rest
-        self._leaving = ""  # why this ends
+        self._waiting: list[dict[str, Any]] = []  # received requests, the oldest first
+        self._resting: list[dict[str, Any]] = []  # requests to be answered once the robot is at rest
+        self._leaving = ""  # reason to end
         self._leave_before = math.inf
         self._loop: DeadlineLoop | None = None
         self._reported_at = self._periods_at = -1.0
         self._periods: Any = None
-        self._recorded = ""  # what was latched when the flight was recorded last
-        self._was_driven = False  # when this began to end
+        self._recorded = ""  # latched fault of the last flight record
+        self._was_driven = False  # motors were driven when the server began to end
         self._restart_statistics = False
-        self._judged_at = -math.inf  # when the newest command that was judged was made
+        self._judged_at = -math.inf  # creation time of the latest checked command
         self._refusals, self._refused_at = 0, 0.0
 
     def run_in(self, loop: DeadlineLoop) -> None:
-        """Set the loop that calls `tick`, and that this ends."""
+        """Set the loop that calls `tick`; the server stops it at the end."""
         self._loop = loop
 
     def leave(self, why: str) -> None:
-        """Bring the robot to rest, close it and end, from the next tick on; any thread may ask."""
+        """Bring the robot to rest, close it and end, starting with the next tick; callable from any thread."""
         self._leaving = self._leaving or why
 
     def failed(self, problem: BaseException) -> None:
-        """The loop was ended by an error of this class itself: let the device hold by itself, and end."""
+        """Let the device hold its position and end, after an exception in the loop."""
         _log.error("%s: the cycle failed", self._driver.NAME, exc_info=problem)
         try:
             self.cycle.close(self._clock())
@@ -106,10 +106,10 @@ class CycleServer:
 
     # --- the loop's thread ----------------------------------------------------------------------------------------
     def tick(self, due: int = 1) -> None:
-        """One period.
+        """Execute one period.
 
         Args:
-            due: periods that passed; those that were missed are not made up for.
+            due: elapsed periods; missed ones are not repeated.
         """
         if self._restart_statistics and self._loop is not None:
             self._loop.statistics.restart()
@@ -156,7 +156,7 @@ class CycleServer:
         if now - self._reported_at >= REPORT_EVERY:
             self._report()
         if self._leaving and cycle.phase.is_driven and now > self._leave_before:
-            _log.warning("%s: did not come to rest within %g s; left to itself", self._driver.NAME, GIVE_UP)
+            _log.warning("%s: not at rest within %g s; closed without brakes", self._driver.NAME, GIVE_UP)
             self._end()
 
     def _end(self) -> None:
@@ -164,7 +164,7 @@ class CycleServer:
             self._save_record(GONE)
         self.cycle.close(self._clock())
         for request in self._resting:
-            closed = Refused(f"the robot was closed meanwhile: {self._leaving}.")
+            closed = Refused(f"the robot was closed before the request was done: {self._leaving}.")
             self._reply(request, None if request["what"] == "close" else closed)
         if self._loop is not None:
             self._loop.stop()
@@ -186,7 +186,7 @@ class CycleServer:
                     commands.append(command)
         overtaken = len(commands) - MOST_COMMANDS
         if overtaken > 0:
-            text = f"{overtaken} commands were overtaken by newer ones within a cycle; send one per cycle."
+            text = f"{overtaken} commands were superseded by newer ones within one cycle; send one per cycle."
             self.cycle.check.count(Refusal(Reason.OVERTAKEN, text), self._clock(), overtaken)
         return commands[-MOST_COMMANDS:]
 
@@ -196,7 +196,7 @@ class CycleServer:
             if data is None:
                 break
             request = messages.decode_request(data)
-            if request["what"] == "stop":  # before all waiting requests
+            if request["what"] == "stop":  # ahead of all waiting requests
                 self._waiting.insert(0, request)
             else:
                 self._waiting.append(request)
@@ -208,13 +208,13 @@ class CycleServer:
             return None
         except OSError:
             data = b""
-        if not data:  # no message is empty: the other end is closed
+        if not data:  # messages are never empty: the client has closed the socket
             self.leave(GONE)
             return None
         return data
 
     def _stop_wanted(self) -> str:
-        """Why the device is to start no further: a stop or the robot's close came meanwhile, or the program went."""
+        """Return the reason to abort the start of the device: a stop or close request, or the end of the client."""
         self._take_requests()
         stops = [request for request in self._waiting if request["what"] in ("stop", "close")]
         return str(stops[0]["why"]) if stops else self._leaving
@@ -257,28 +257,28 @@ class CycleServer:
             self._reply(request, None)
 
     def _refuse_older_resets(self, stop: dict[str, Any]) -> None:
-        """A reset that was asked for before a stop does not clear it."""
+        """Refuse resets requested before a stop: they must not clear it."""
         for requests in (self._waiting, self._resting):
             for request in list(requests):
                 if request["what"] == "reset" and request["request"] < stop["request"]:
                     requests.remove(request)
-                    text = f"stopped meanwhile: {stop['why']}. Reset it again when that is over."
+                    text = f"stopped after the reset was requested: {stop['why']}. Reset again afterwards."
                     self._reply(request, Refused(text, field="phase", value=Phase.STOPPED.value))
 
     def _serve_rested(self, request: dict[str, Any]) -> None:
-        """Answer requests that waited for the robot to come to rest."""
+        """Answer a request that waited until the robot is at rest."""
         if request["what"] == "reset":
             self._serve(request)
         elif request["what"] == "close":
-            self._resting.append(request)  # until the end
+            self._resting.append(request)  # answered by _end
         else:
             phase, reason = self.cycle.phase, self.cycle.reason
             is_inactive = phase is Phase.INACTIVE
-            instead = Refused(f"the robot is {phase.value} instead: {reason}.", field="phase", value=phase.value)
+            instead = Refused(f"the robot is {phase.value}: {reason}.", field="phase", value=phase.value)
             self._reply(request, None if is_inactive else instead)
 
     def _reply(self, request: dict[str, Any], problem: BaseException | None) -> None:
-        self._report()  # a caller that waited for the reply sees the state it refers to
+        self._report()  # report first, so that the caller sees the state that the reply refers to
         _send(self._requests, messages.encode_reply(request["request"], problem))
 
     # --- sending --------------------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ class CycleServer:
         cycle, now, loop = self.cycle, self._clock(), self._loop
         if loop is not None and (self._periods is None or now - self._periods_at >= PERIODS_EVERY):
             found = loop.statistics.summary()
-            self._periods, self._periods_at = found if found.period_max > 0.0 else None, now  # None: not known yet
+            self._periods, self._periods_at = found if found.period_max > 0.0 else None, now  # None: unknown
         self._reported_at = now
         status = RobotStatus(
             phase=cycle.phase,
@@ -323,8 +323,8 @@ class CycleServer:
 
 
 def _send(end: socket.socket, data: bytes) -> None:
-    """Send, where the other end has room; the next message follows soon. Its death is seen when it is read from."""
+    """Send without waiting; drop the message if the buffer is full. A closed socket is detected when reading."""
     try:
         end.send(data)
-    except OSError:  # full (BlockingIOError), or gone
+    except OSError:  # buffer full (BlockingIOError), or closed
         return
