@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types shared by programs, robots and their drivers: limits, commands, demands, refusals.
+"""Types shared by programs, robots and drivers: joint limits, commands, demands and refusals.
 
-A command is a request to joints by their names, in any of three modes. A demand is a request to all joints of a robot
-in one of these modes: a robot's cycle judges it, and passes it to the driver.
+A command addresses joints by name, in any combination of the three modes. A demand holds one value per joint of a
+robot in a single mode. The robot's safety cycle checks demands before it passes them to the driver.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from ada_robot.errors import Refused
 
 
 class Mode(Enum):
-    """The quantity that a joint is commanded in; the better way to hold it first."""
+    """Commanded quantity of a joint."""
 
     POSITION = "position"  # [rad, m]
     VELOCITY = "velocity"  # [rad/s, m/s]
     EFFORT = "effort"  # [N m, N]
 
 
-_MODES = tuple(Mode)  # faster to iterate than the class itself
+_MODES = tuple(Mode)  # iterating a tuple is faster than iterating the enumeration
 
 
 class JointLimit(NamedTuple):
-    """Limits of what a joint may be commanded; infinite where there is none.
+    """Limits of the commands to a joint; infinite where unlimited.
 
     Attributes:
-        name: of the joint.
-        lower: least position [rad, m].
-        upper: greatest position.
-        velocity: greatest speed, either way [rad/s, m/s].
-        effort: greatest effort, either way [N m, N].
-        has_motor: whether it can be commanded at all.
-        derived: which of "position", "velocity" and "effort" the description leaves open, so that the bound here is
-            somebody else's; for texts.
+        name: joint name.
+        lower: lower position limit [rad, m].
+        upper: upper position limit.
+        velocity: maximum speed in both directions [rad/s, m/s].
+        effort: maximum effort in both directions [N m, N].
+        has_motor: whether the joint is actuated.
+        derived: those of "position", "velocity" and "effort" that the robot description does not limit; their bounds
+            here are defaults. Used in messages.
     """
 
     name: str
@@ -52,14 +52,14 @@ class JointLimit(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A request to joints by name: position, velocity and effort have a number for each joint, or are None.
+    """Command to joints by name. Position, velocity and effort are None or hold one value per joint.
 
     Attributes:
-        names: of the joints; empty: all joints of the commander, in their order.
-        position: [rad, m].
-        velocity: [rad/s, m/s]; of the position, where there is one too.
-        effort: [N m, N]; on top of what holds a position, where there is one too.
-        stamp: when it was made [s]; None where it does not say.
+        names: joint names; empty for all joints of the robot, in its order.
+        position: position setpoints [rad, m].
+        velocity: velocity setpoints, or feedforward velocities where positions are given [rad/s, m/s].
+        effort: effort setpoints, or feedforward efforts where positions are given [N m, N].
+        stamp: creation time [s]; None if unknown.
     """
 
     names: Sequence[str] = ()
@@ -70,22 +70,22 @@ class Command(NamedTuple):
 
     @classmethod
     def of(cls, given: Mapping[Mode, Array]) -> Command:
-        """A command of quantities by mode, to all joints of the commander."""
+        """Create a command to all joints from quantities by mode."""
         return cls((), given.get(Mode.POSITION), given.get(Mode.VELOCITY), given.get(Mode.EFFORT))
 
     def given(self) -> dict[Mode, Array]:
-        """The quantities that it commands, by mode, in the order of `Mode`."""
+        """Return the commanded quantities by mode, in the order of `Mode`."""
         parts = zip(_MODES, self[1:4], strict=True)
         return {mode: values for mode, values in parts if values is not None and len(values)}
 
 
 class Demand(NamedTuple):
-    """One number for each joint of a robot, all in one mode; checked before it comes to a driver.
+    """Checked setpoint of a robot: one value per joint, all in one mode.
 
     Attributes:
-        mode: of all joints.
-        values: one per joint.
-        stamp: when it was made, on the steady clock [s]; -inf where that is of no matter.
+        mode: commanded quantity of all joints.
+        values: setpoints, one per joint.
+        stamp: creation time on the steady clock [s]; -inf for no time.
     """
 
     mode: Mode
@@ -94,7 +94,7 @@ class Demand(NamedTuple):
 
 
 class Reason(str, Enum):
-    """Why a command is refused; its value is the name in counters."""
+    """Reason of a refused command; its value is the name of the counter."""
 
     EMPTY = "empty"
     LENGTH = "wrong length"
@@ -108,7 +108,7 @@ class Reason(str, Enum):
     FROM_THE_FUTURE = "from the future"
     OVER_LIMIT = "over a limit"
     JUMP = "jump"
-    # of robots that follow one mode at a time, and only while they are active
+    # robots that accept one mode at a time, and only in phase ACTIVE
     NOT_ACTIVE = "not active"
     NOT_ARMED = "not armed"
     NO_MODE = "no such mode"
@@ -123,12 +123,12 @@ class Reason(str, Enum):
 
 
 class Refusal(NamedTuple):
-    """Why a command is refused, for counters and for people.
+    """Refusal of a command.
 
     Attributes:
-        reason: in two words.
-        text: joint, number, what is allowed, what to do.
-        joint: whose number it is; "" where it is of none.
+        reason: category, for counters.
+        text: message with the joint, the value, the allowed range and the remedy.
+        joint: name of the joint; "" if the refusal concerns no single joint.
     """
 
     reason: Reason
@@ -136,19 +136,19 @@ class Refusal(NamedTuple):
     joint: str = ""
 
     def as_error(self, device: str = "") -> Refused:
-        """The error of a call; device: named in front of the text."""
+        """Return the exception for this refusal. Args: device, named at the start of the message."""
         text = f"{device}: {self.text}" if device else self.text
         return Refused(text, joint=self.joint or None, field="command", value=self.reason.value)
 
 
 class Tally:
-    """Counts of what was taken and what was refused; as large after a day as after a second.
+    """Counters of accepted and refused commands, of constant size.
 
     Attributes:
-        accepted: how many were taken.
-        refused: how many were refused, by reason.
-        last_refusal: words on the newest of them; "" before the first.
-        last_accepted_at: time of the newest that was taken [s].
+        accepted: number of accepted commands.
+        refused: number of refused commands by reason.
+        last_refusal: message of the latest refusal; "" before the first.
+        last_accepted_at: time of the latest accepted command [s].
     """
 
     def __init__(self) -> None:
@@ -158,7 +158,7 @@ class Tally:
         self.last_accepted_at: float | None = None
 
     def count(self, refusal: Refusal | None, now: float, times: int = 1) -> Refusal | None:
-        """Count one, refused or (None) taken, and return it."""
+        """Count a refusal, or an accepted command (None), and return the argument."""
         if refusal is None:
             self.accepted += times
             self.last_accepted_at = now

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contract of every robot's driver: one exchange with the device per cycle, and nothing but the given command.
+"""Interface of robot drivers: one exchange with the device per cycle.
 
-A driver translates; it decides nothing. Whether a command is safe, when to hold, to slow down or to stop is decided
-once for all robots, in `ada_robot.safety`. All calls come from one thread, which calls one of `idle`, `cycle` every
-`period` seconds from `open` to `close`:
+A driver translates demands into device frames and replies into feedback. All safety decisions (limits, holding,
+ramps, stops) are made in `ada_robot.safety`, for every robot. One thread makes all calls. It calls `idle` or `cycle`
+every `period` seconds between `open` and `close`:
 
     open -> idle, idle, ... -> start -> cycle, cycle, ... -> stop -> idle, ... -> close
 """
@@ -29,13 +29,13 @@ S = TypeVar("S")
 
 
 class Alarm(NamedTuple):
-    """An alarm of a device.
+    """Alarm of a device.
 
     Attributes:
-        code: the device's own number.
-        text: what it means, and what to do.
-        joint: whose it is; "" for the device as a whole.
-        is_stop: an emergency stop, a dead-man switch: a person must act before a reset can help.
+        code: alarm code of the device.
+        text: meaning and remedy.
+        joint: name of the joint; "" for the whole device.
+        is_stop: whether an emergency stop or dead-man switch caused it, which a person must release before a reset.
     """
 
     code: int
@@ -45,29 +45,29 @@ class Alarm(NamedTuple):
 
 
 def in_words(alarms: Sequence[Alarm]) -> str:
-    """Alarms, or what else keeps a robot from moving, for people."""
+    """Format alarms or hindrances as one line of text."""
     return "; ".join(f"{f'{one.joint}: ' if one.joint else ''}{one.text} ({one.code:#x})" for one in alarms)
 
 
 def alarm_error(text: str, alarms: Sequence[Alarm]) -> DeviceAlarm:
-    """An error with joint and code of the first alarm."""
+    """Create the exception for alarms, with joint and code of the first one."""
     return DeviceAlarm(text, joint=alarms[0].joint or None, field="alarm", value=alarms[0].code)
 
 
 @dataclass(frozen=True)
 class Feedback:
-    """The state that a device reports in one cycle.
+    """State reported by a device in one cycle.
 
     Attributes:
-        time: when it came, on the steady clock [s].
-        position: per joint; NaN where the device does not report it [rad, m].
-        velocity: likewise [rad/s, m/s].
-        effort: likewise [N m, N].
-        is_fresh: whether it came in this cycle; else it is what came last.
-        is_driven: whether the motors follow commands: servos on, brakes off.
-        alarms: what the device says is wrong; empty: nothing.
-        values: other figures by name with unit, such as "battery [V]".
-        hindrances: what keeps it from being started, such as a switch; no alarms while it is not driven.
+        time: time of reception on the steady clock [s].
+        position: joint positions; NaN if not reported [rad, m].
+        velocity: joint velocities; NaN if not reported [rad/s, m/s].
+        effort: joint efforts; NaN if not reported [N m, N].
+        is_fresh: whether it was received in this cycle; otherwise it repeats the last one.
+        is_driven: whether the motors follow commands (servos on, brakes off).
+        alarms: active alarms.
+        values: further quantities by name and unit, such as "battery [V]".
+        hindrances: conditions that prevent a start, such as an open switch; not alarms while the motors are off.
     """
 
     time: float
@@ -83,15 +83,15 @@ class Feedback:
 
 @dataclass
 class LinkCounts:
-    """Counts of the frames on a wire since it was opened.
+    """Frame counters of a connection.
 
     Attributes:
         sent: frames sent.
-        received: answers that were taken.
-        missed: answers that did not come in time.
-        refused: frames that came damaged, late or unrequested.
-        retries: frames sent once more.
-        last_problem: words on the newest trouble.
+        received: valid replies.
+        missed: replies not received in time.
+        refused: damaged, late or unrequested frames.
+        retries: repeated frames.
+        last_problem: description of the latest problem.
     """
 
     sent: int = 0
@@ -103,17 +103,17 @@ class LinkCounts:
 
 
 class RobotDriver(ABC, Generic[S]):
-    """One robot on its wire.
+    """Driver of one robot.
 
     Attributes:
-        settings: in use.
-        joints: names of its joints, in the order of all arrays.
-        limits: of what the device itself can do, per joint; users may ask for less, never for more.
-        modes: that it can be commanded in.
-        period: between cycles [s].
-        device_timeout: silence after which the device stops by itself [s]; inf: it never does, the host must.
-        counts: of the wire.
-        interrupted: why `start` is to be given up, as soon as it can; "" while it is not. Set by who calls it.
+        settings: settings in use.
+        joints: joint names, in the order of all arrays.
+        limits: limits of the device per joint; user settings may only narrow them.
+        modes: supported command modes.
+        period: cycle time [s].
+        device_timeout: command timeout after which the device stops by itself [s]; inf if it has no watchdog.
+        counts: frame counters.
+        interrupted: returns the reason to abort `start`, or ""; set by the caller.
     """
 
     NAME: ClassVar[str]
@@ -126,13 +126,13 @@ class RobotDriver(ABC, Generic[S]):
     device_timeout: float = math.inf
 
     def __init__(self, settings: S) -> None:
-        """Prepare; `open` opens the wire.
+        """Store the settings; `open` connects.
 
         Args:
-            settings: of the class SETTINGS; among them `url`.
+            settings: instance of the class SETTINGS, including `url`.
 
         Raises:
-            InputError: settings that cannot be.
+            InputError: if a setting is invalid.
         """
         self.settings = settings
         self.counts = LinkCounts()
@@ -140,85 +140,85 @@ class RobotDriver(ABC, Generic[S]):
 
     # --- properties -----------------------------------------------------------------------------------------------
     def suited(self, safety: SafetySettings) -> SafetySettings:
-        """Rules of safety as this robot needs them: no margin finer than its sensors."""
+        """Return the safety settings adapted to this robot, with margins no finer than its sensor resolution."""
         return safety
 
     @property
     def commanded_speeds(self) -> Array | None:
-        """Speeds commanded last, where the driver itself makes them of positions [rad/s, m/s]; None: it does not."""
+        """Last commanded velocities where the driver converts positions to velocities [rad/s, m/s]; otherwise None."""
         return None
 
     def tool(self, offset: Sequence[float]) -> Tool | None:
-        """The point that the robot carries, for limits of its speed and place; None: it is not known.
+        """Return the tool point used by the tool speed and plane limits, or None if it is unknown.
 
         Args:
-            offset: of the point, in the frame of the last link [m].
+            offset: position of the point in the frame of the last link [m].
 
         Raises:
-            InputError: no three finite numbers.
+            InputError: if the offset is not three finite numbers.
         """
         return None
 
     def keep(self, rules: JointRules, drive_lag: float, lateness: float) -> None:
-        """Keep the user's bounds too, where the driver itself makes speeds of positions; else nothing.
+        """Apply the joint rules inside the driver; only drivers that convert positions to velocities need this.
 
         Args:
-            rules: speeds, accelerations and limits of the tool.
-            drive_lag: how long drives are behind their commanded speeds [s].
-            lateness: of a cycle, after which limits must still be kept [s].
+            rules: velocity, acceleration and tool limits.
+            drive_lag: delay of the drives behind velocity commands [s].
+            lateness: delay of a cycle that must not lead to a violated limit [s].
         """
 
     # --- operation ------------------------------------------------------------------------------------------------
     @abstractmethod
     def open(self) -> None:
-        """Open the wire and find the device; nothing moves.
+        """Connect to the device without motion.
 
         Raises:
-            TransportError: the wire cannot be opened.
-            NoAnswer: no such device answers there.
+            TransportError: if the port or socket cannot be opened.
+            NoAnswer: if the device does not reply.
         """
 
     @abstractmethod
     def idle(self) -> Feedback:
-        """One cycle in which nothing moves: brakes stay on, servos as they are.
+        """Exchange one frame without motion; brakes and servos keep their state.
 
-        Silence and damaged answers are counted and shown by `is_fresh`, not raised.
+        Missing and damaged replies are counted and reported by `is_fresh`, not raised.
 
         Raises:
-            TransportError: the wire is gone.
+            TransportError: if the connection is lost.
         """
 
     @abstractmethod
     def start(self) -> None:
-        """Make it follow commands, from standing still where it is: brakes off, servos on.
+        """Enable the motors at standstill: servos on, brakes off.
 
-        Takes some cycles, and keeps the device's own watchdog content meanwhile.
+        Takes several cycles, during which the watchdog of the device is served.
 
         Raises:
-            DeviceAlarm: it does not, and says why.
-            NoAnswer: it does not answer.
+            DeviceAlarm: if the device reports why it does not start.
+            NoAnswer: if the device does not reply.
         """
 
     @abstractmethod
     def cycle(self, demand: Demand) -> Feedback:
-        """One exchange: a command that was checked, and what the device reports. As `idle` about troubles."""
+        """Send a checked demand and return the feedback. Missing replies are handled as in `idle`."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Make it hold by itself from standing still, as far as possible: brakes on, or servos that hold.
+        """Make the device hold its position at standstill: brakes on, or servo hold.
 
-        Nothing is raised: it is called where all else has failed.
+        Raises nothing, because it is the last resort.
         """
 
     @abstractmethod
     def reset(self) -> None:
-        """Clear the device's alarms; it stays still.
+        """Clear the alarms of the device without motion.
 
         Raises:
-            DeviceAlarm: one stays, and says why.
-            NoAnswer: it does not answer.
+            DeviceAlarm: if an alarm remains.
+            NoAnswer: if the device does not reply.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """End, with the device still and the wire free; may be called twice, and after a failed `open`."""
+        """Disconnect, with the device at standstill; may be called twice, and after a failed `open`."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of devices; each says which device or address, what is allowed, and what to do."""
+"""Hardware errors; each message names the device or address, the allowed values and the remedy."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from ada_dynamics.errors import AdaError, InputError
 
 
 class HardwareError(AdaError):
-    """Something is wrong with a device, or with what is asked of it."""
+    """Base class of device errors."""
 
 
 class UnknownDevice(InputError, HardwareError):
-    """There is no such device, profile or emulator; the message lists those that there are."""
+    """Unknown device, profile or emulator; the message lists the known ones."""
 
 
 class TransportError(HardwareError):
-    """A line or socket cannot be opened, or has broken: no such port, no permission, in use, unplugged."""
+    """Port or socket that cannot be opened or was lost: missing, no permission, in use, unplugged."""
 
 
 class NoAnswer(HardwareError):
-    """A device is silent, or what it says is not of its protocol; the message says what was tried, and how often."""
+    """No reply, or none of the expected protocol; the message contains the attempts made."""
 
 
 class DeviceAlarm(HardwareError):
-    """A device says that something is wrong with itself; the message has its code and words."""
+    """Alarm reported by a device; the message contains code and text."""
 
 
 class Refused(InputError, HardwareError):
-    """A command or request breaks a rule of safety; nothing was sent."""
+    """Command or request that violates a safety rule; nothing was sent to the device."""

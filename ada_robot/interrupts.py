@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C, and the SIGINT by which launch systems end their programs."""
+"""SIGINT handling of programs: Ctrl-C and launch systems."""
 
 from __future__ import annotations
 
 import signal
 import threading
 
-COMPILER = "compiler"  # name of threads that compile: the end of a program does not wait for them
+COMPILER = "compiler"  # name of compiler threads, which the end of a program does not wait for
 
 
 def restore_sigint() -> None:
-    """Let SIGINT end this program where its starter ignores it.
+    """Restore the SIGINT handler where the parent process ignores SIGINT.
 
-    A shell without job control starts jobs in its background with SIGINT ignored, and whatever they start inherits
-    that, a launch system's children included. Nodes of ROS 2 and `ros2 launch` end on SIGINT all the same; so do these
-    programs. For programs alone, not for what is called in somebody else's process.
+    Shells without job control start background jobs with SIGINT ignored, and child processes inherit that. Call this
+    in programs only, never in library code.
     """
-    is_main = threading.current_thread() is threading.main_thread()  # others may not
+    is_main = threading.current_thread() is threading.main_thread()  # only the main thread may set handlers
     if is_main and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The common check of numbers for joints: names, positions, speeds, efforts, jumps; and the texts of refusals.
+"""Joint limit checks: names, positions, velocities, efforts and position jumps, with the texts of refusals.
 
-Commands and trajectories ask it at their source, demands in the cycle's own process, drivers and the judges of
-emulators at the wire. A joint beyond a position limit may be held where it stands, and moved inwards; never farther
-out.
+Commands and trajectories are checked where they are received, demands in the safety cycle, device frames in drivers
+and emulators. A joint outside a position limit may hold its position or move inwards, never farther out.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
 from ada_robot.contract import JointLimit, Mode, Reason, Refusal
 
-ROUNDING = 1e-9  # [rad, m] that a commanded position may be behind a limit
+ROUNDING = 1e-9  # tolerance of commanded positions at a limit [rad, m]
 DESCRIPTION = "the limits of the robot description"
-_OF_DEVICE = "the device's limits and those of the safety settings"
-LONGEST_NAME = 80  # characters of a name that a text shows: a message may hold a name of any length
+_OF_DEVICE = "the limits of the device and of the safety settings"
+LONGEST_NAME = 80  # characters of a joint name in a message; received names may be arbitrarily long
 
 
 def joint_limits(model: Model, motors: Sequence[str]) -> list[JointLimit]:
-    """Limits of the joints of a model, of which some have motors."""
+    """Return the limits of the joints of a model. Args: model; names of the actuated joints."""
     found = []
     for name, joint in model.joints.items():
         if name == model.floating_joint or not joint.nv:
@@ -37,35 +36,35 @@ def joint_limits(model: Model, motors: Sequence[str]) -> list[JointLimit]:
 
 
 def checked_joints(joints: Sequence[JointLimit]) -> dict[str, JointLimit]:
-    """Joints by name.
+    """Return the joints by name.
 
     Raises:
-        InputError: two have one name, or limits that no command can meet.
+        InputError: if a name is duplicate or limits contradict each other.
     """
     known: dict[str, JointLimit] = {}
     for joint in joints:
         if joint.name in known:
             raise InputError(
-                f"joints: {joint.name!r} is there twice; each joint is given once.", field="joints", joint=joint.name
+                f"joints: duplicate joint {joint.name!r}; list each joint once.", field="joints", joint=joint.name
             )
         if not joint.lower <= joint.upper:
             text = (
-                f"joints: {joint.name!r} has the limits [{joint.lower}, {joint.upper}]; lower must not be above upper."
+                f"joints: lower limit {joint.lower} of {joint.name!r} exceeds the upper limit {joint.upper}; swap them."
             )
             raise InputError(text, field="limits", joint=joint.name, value=(joint.lower, joint.upper))
         for what, value in (("velocity", joint.velocity), ("effort", joint.effort)):
             if not value >= 0.0:
-                text = f"joints: {what} of {joint.name!r} is {value!r}; it must not be negative."
+                text = f"joints: {what} limit of {joint.name!r} is {value!r}; it must not be negative."
                 raise InputError(text, joint=joint.name, field=what, value=value)
         known[joint.name] = joint
     return known
 
 
 def not_negative(what: str, value: float) -> float:
-    """A bound, which may be infinite.
+    """Return the bound as a float; infinity is allowed.
 
     Raises:
-        InputError: it is negative or not a number.
+        InputError: if it is negative or NaN.
     """
     if not value >= 0.0:
         raise InputError(f"{what} is {value!r}; it must not be negative.", field=what, value=value)
@@ -73,26 +72,26 @@ def not_negative(what: str, value: float) -> float:
 
 
 def refused_names(names: Sequence[str], joints: Mapping[str, JointLimit]) -> Refusal | None:
-    """The reason why these names cannot be commanded; None if they can."""
+    """Return the refusal of a list of joint names, or None if all can be commanded."""
     seen: set[str] = set()
     for name in names:
         joint = joints.get(name)
         if joint is None:
             return Refusal(Reason.UNKNOWN_JOINT, _unknown_text(name[:LONGEST_NAME], tuple(joints)))
         if name in seen:
-            return Refusal(Reason.DUPLICATE_JOINT, f"joint {name!r} is named twice; name each joint of a message once.")
+            return Refusal(Reason.DUPLICATE_JOINT, f"duplicate joint {name!r}; name each joint of a message once.")
         if not joint.has_motor:
             driven = [joint.name for joint in joints.values() if joint.has_motor]
             return Refusal(
                 Reason.NO_MOTOR,
-                f"joint {name!r} has no motor and follows the others; leave it out. Joints with one: "
+                f"joint {name!r} has no motor and cannot be commanded; leave it out. Actuated joints: "
                 f"{', '.join(driven[:12]) or 'none'}{', ...' if len(driven) > 12 else ''}.",
             )
         seen.add(name)
     return None
 
 
-@lru_cache(maxsize=16)  # looking for near names takes long, and a wrong sender repeats itself
+@lru_cache(maxsize=16)  # the search for similar names is slow, and a faulty sender repeats its message
 def _unknown_text(name: str, known: tuple[str, ...]) -> str:
     return str(unknown_name("joint", name, known))
 
@@ -100,19 +99,19 @@ def _unknown_text(name: str, known: tuple[str, ...]) -> str:
 def refused_number(
     joint: JointLimit, what: str, value: float, where: str = "", whose: str = DESCRIPTION
 ) -> Refusal | None:
-    """Why a position, velocity or effort is not for a joint; None if it is.
+    """Return the refusal of a position, velocity or effort, or None if it is allowed.
 
     Args:
-        joint: with its limits.
-        what: "position", "velocity" or "effort"; anything else has only to be finite.
-        value: wanted.
-        where: words for the text, as " at point 3".
-        whose: limits they are, for the text.
+        joint: joint with its limits.
+        what: "position", "velocity" or "effort"; other quantities must only be finite.
+        value: commanded value.
+        where: location for the message, such as " at point 3".
+        whose: origin of the limits for the message.
     """
     if not math.isfinite(value):
         text = (
-            f"joint {joint.name!r}: {what}{where} is {value}; it must be finite. Leave out what has no command; a "
-            f"controller that computes such a number has failed: look there."
+            f"joint {joint.name!r}: {what}{where} is {value}; it must be finite. Leave out joints without a command, "
+            f"and check the controller that computed this value."
         )
         return Refusal(Reason.NOT_FINITE, text, joint.name)
     if what == "position":
@@ -125,7 +124,7 @@ def refused_number(
     if is_inside:
         return None
     if what in joint.derived:
-        whose = "as far as a joint goes for which the robot description has no such limit"
+        whose = "the default range of joints that the robot description does not limit"
     text = (
         f"joint {joint.name!r}: {what}{where} is {value:.15g}, outside of [{lower:.15g}, {upper:.15g}], {whose}; "
         f"command a value inside."
@@ -136,27 +135,27 @@ def refused_number(
 def refused_jump(
     name: str, wanted: float, present: float | None, max_jump: float, rule: str, where: str = ""
 ) -> Refusal | None:
-    """Why a position is too far from the present one to be commanded at once; None if it is not.
+    """Return the refusal of a commanded position too far from the present one, or None if it is allowed.
 
     Args:
-        name: of the joint.
-        wanted: position.
-        present: position; None where it is not known.
-        max_jump: greatest distance, positive.
-        rule: that sets it, for the text, as "parameter max_position_jump; 0 = any".
-        where: words for the text.
+        name: joint name.
+        wanted: commanded position.
+        present: present position; None if unknown.
+        max_jump: maximum distance, positive.
+        rule: name of the setting for the message, such as "parameter max_position_jump; 0 = any".
+        where: location for the message.
     """
     if present is None or not math.isfinite(present):
         text = (
-            f"joint {name!r}: its present position is not known, so that position{where} {wanted:.15g} may be a jump; "
-            f"wait for its first state, or allow any jump ({rule})."
+            f"joint {name!r}: present position unknown, so position{where} {wanted:.15g} may be a jump; wait for the "
+            f"first joint state, or allow any jump ({rule})."
         )
         return Refusal(Reason.JUMP, text, name)
     if not abs(wanted - present) <= max_jump:
         text = (
             f"joint {name!r}: position{where} {wanted:.15g} is {abs(wanted - present):.9g} away from the present "
-            f"{present:.15g}; at most {max_jump:.9g} are allowed at once ({rule}). Come nearer in small steps, or "
-            f"send a trajectory."
+            f"{present:.15g}; the maximum jump is {max_jump:.9g} ({rule}). Approach in small steps, or send a "
+            f"trajectory."
         )
         return Refusal(Reason.JUMP, text, name)
     return None
@@ -166,11 +165,11 @@ class Limits:
     """Limits of all joints of a robot as arrays.
 
     Attributes:
-        names: of the joints.
-        lower: least positions [rad, m].
-        upper: greatest positions.
-        velocity: greatest speeds [rad/s, m/s].
-        effort: greatest efforts [N m, N].
+        names: joint names.
+        lower: lower position limits [rad, m].
+        upper: upper position limits.
+        velocity: maximum speeds [rad/s, m/s].
+        effort: maximum efforts [N m, N].
     """
 
     def __init__(self, limits: Sequence[JointLimit]) -> None:
@@ -182,11 +181,11 @@ class Limits:
         self.effort = np.array([limit.effort for limit in limits], dtype=np.float64)
 
     def span(self, mode: Mode, *where: Array) -> tuple[Array, Array]:
-        """The least and greatest number of each joint.
+        """Return the lower and upper bound of each joint.
 
         Args:
-            mode: what the numbers are.
-            where: places where the joints stand; a joint may be held there, even beyond a limit. NaN opens nothing.
+            mode: quantity.
+            where: positions, such as the measured ones, that widen the range to include them. NaN is ignored.
         """
         if mode is not Mode.POSITION:
             greatest = self.velocity if mode is Mode.VELOCITY else self.effort
@@ -197,21 +196,21 @@ class Limits:
         return lower, upper
 
     def inside(self, position: Array, where: Array) -> Array:
-        """Positions within the limits, or between a limit and where a joint beyond it stands."""
+        """Clip positions to the limits; a joint outside may keep its position `where` or move inwards."""
         return np.asarray(np.clip(position, *self.span(Mode.POSITION, where)))
 
     def refusal(self, mode: Mode, values: Array, *where: Array) -> Refusal | None:
-        """Why joints cannot be commanded these numbers; None if they can.
+        """Return the refusal of values, or None if they are allowed.
 
         Args:
-            mode: what the numbers are.
+            mode: quantity.
             values: one per joint.
-            where: as `span` takes it.
+            where: positions that widen the range, see `span`.
         """
         if values.shape != (len(self.names),):
             return Refusal(
                 Reason.LENGTH,
-                f"the command has {values.size} numbers for {len(self.names)} joints; give one for each: "
+                f"the command has {values.size} values for {len(self.names)} joints; give one for each of "
                 f"{', '.join(self.names)}.",
             )
         lower, upper = self.span(mode, *where)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules of Python that only Linux and macOS have, imported where they are needed, and not before.
+"""Import of Python modules that exist on Linux and macOS only.
 
-So the library, controllers and tools can be imported anywhere, and errors name the missing feature.
+They are imported at first use, so that libraries, controllers and tools can be imported on every system.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from ada_robot.errors import HardwareError
 
 
 def posix_module(name: str, what: str, instead: str = "") -> Any:
-    """The module.
+    """Import a module of POSIX systems.
 
     Args:
-        name: such as "termios".
-        what: it is needed for, as a sentence begins with.
-        instead: what can be done on this system, as a sentence.
+        name: module name, such as "termios".
+        what: feature that needs it; start of the error message.
+        instead: alternative on this system, as a sentence.
 
     Raises:
-        HardwareError: this system has none.
+        HardwareError: if the system lacks the module.
     """
     try:
         return import_module(name)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guard that messages with commands pass before a joint may see them; no ROS.
+"""Check of received commands before they reach a joint; no ROS.
 
-A message is taken as a whole or refused as a whole, with the reason counted. Nothing that a message can hold makes the
-guard raise, and what it keeps does not grow.
+A command is accepted or refused as a whole, and counted with the reason. No message content makes the check raise or
+grow its memory.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from ada_robot.limits import checked_joints, not_negative, refused_jump, refused
 
 
 class CommandGuard(Tally):
-    """Takes commands that keep every rule, and refuses the others.
+    """Accepts commands that satisfy all rules, and refuses others.
 
     Example::
 
         guard = CommandGuard([JointLimit("elbow", -2.0, 2.0, velocity=3.0, effort=50.0)])
         refusal = guard.check(Command(["elbow"], position=[0.4]), now, {"elbow": 0.35})
-        if refusal is None: ...                            # only now may a joint see the command
+        if refusal is None: ...                            # the command may be used
 
     Attributes:
-        age_rule: of their stamps.
-        max_jump: farthest that a commanded position may be from the present one [rad, m]; 0 takes any.
+        age_rule: rule for the stamps.
+        max_jump: maximum distance of a commanded position from the present one [rad, m]; 0 for any.
     """
 
     def __init__(
@@ -45,16 +45,16 @@ class CommandGuard(Tally):
         """Set the rules.
 
         Args:
-            joints: all joints of the robot, those without a motor too.
-            max_age: of a stamped command [s]; 0 takes any age.
-            max_jump: see above.
-            max_ahead: how far the sender's clock may be ahead [s].
-            age_parameter: the node's parameter that sets `max_age`, for texts.
-            jump_parameter: that of `max_jump`.
-            clock: steady [s]; it tells late messages from clocks that differ.
+            joints: all joints of the robot, including passive ones.
+            max_age: maximum age of a stamped command [s]; 0 for any.
+            max_jump: see the attribute.
+            max_ahead: tolerated lead of the sender's clock [s].
+            age_parameter: node parameter that sets `max_age`, for messages.
+            jump_parameter: node parameter that sets `max_jump`, for messages.
+            clock: steady clock [s], used to tell late messages from clock offsets.
 
         Raises:
-            InputError: joints of one name, limits that cannot be met, a negative bound.
+            InputError: if joint names are duplicate, limits contradict each other or a bound is negative.
         """
         super().__init__()
         self._joints = checked_joints(joints)
@@ -64,16 +64,16 @@ class CommandGuard(Tally):
         self._jump_rule = f"parameter {jump_parameter}; 0 = any"
 
     def check(self, command: Command, now: float, present: Mapping[str, float]) -> Refusal | None:
-        """Judge a command, and count it.
+        """Check a command and count it.
 
         Args:
-            command: as it came.
-            now: on the clock of its stamp [s].
-            present: positions, measured or commanded last, by joint. A position command for a joint that is not
-                among them, or is not finite, is refused, for its jump cannot be known.
+            command: received command.
+            now: present time on the clock of the stamp [s].
+            present: present positions by joint, measured or last commanded. Position commands to joints without a
+                finite present position are refused, because their jump is unknown.
 
         Returns:
-            None for a command that may be used; else why not.
+            Refusal, or None if the command is accepted.
         """
         names, given = command.names, {mode: np.asarray(values).tolist() for mode, values in command.given().items()}
         refusal = (
@@ -90,13 +90,13 @@ class CommandGuard(Tally):
             if len(values) != len(names):
                 return Refusal(
                     Reason.LENGTH,
-                    f"{mode.value} has {len(values)} numbers for {len(names)} names; each of position, velocity and "
-                    f"effort is empty or has one number per name. A sender that leaves out joints which have no such "
-                    f"command (ros2_control's topic interface does) says no more whose number is whose: give all "
-                    f"joints of one message the same command interfaces.",
+                    f"{mode.value} has {len(values)} values for {len(names)} names; position, velocity and effort must "
+                    f"each be empty or have one value per name. Senders that omit joints without such a command "
+                    f"(ros2_control's topic interface) make the assignment ambiguous: use the same command interfaces "
+                    f"for all joints of one message.",
                 )
         if not given:
-            return Refusal(Reason.EMPTY, "the command holds no number; give position, velocity or effort.")
+            return Refusal(Reason.EMPTY, "the command is empty; give position, velocity or effort.")
         return None
 
     def _bad_numbers(self, names: Sequence[str], given: Mapping[Mode, list[float]]) -> Refusal | None:
@@ -112,7 +112,7 @@ class CommandGuard(Tally):
     def _bad_jump(self, names: Sequence[str], wanted: Sequence[float], present: Mapping[str, float]) -> Refusal | None:
         if not self.max_jump:
             return None
-        for name, position in zip(names, wanted, strict=False):  # there may be no positions
+        for name, position in zip(names, wanted, strict=False):  # positions may be empty
             refusal = refused_jump(name, position, present.get(name), self.max_jump, self._jump_rule)
             if refusal:
                 return refusal

@@ -84,7 +84,7 @@ def _names(kind: str, is_second: bool, words: str) -> bool:
     if is_second:
         return "/flooder may not meanwhile" in words
     return kind == "plain" or any(
-        text in words for text in ("finite", "numbers for", "no number", "named twice", "unknown")
+        text in words for text in ("finite", "values for", "is empty", "duplicate joint", "unknown")
     )
 
 

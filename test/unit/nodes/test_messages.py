@@ -8,8 +8,8 @@ from ada_dynamics.clock import ManualClock
 from ada_robot.command.guard import CommandGuard
 from ada_robot.contract import Command, JointLimit
 
-CLOCKS, BUSY, EITHER = "so the two clocks differ", "so the clocks agree", "If that is so of all"
-SET = "so a clock was set since then"
+CLOCKS, BUSY, EITHER = "so the clocks differ", "so the clocks agree", "If all messages are late"
+SET = "so a clock was changed since"
 PERIOD = 0.02
 
 
