@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The map from a robot's servos to the joints of its model: config/khr1_angle_map.yaml, config/khr3_angle_map.yaml.
+"""Angle map from the servos of a Kondo robot to the joints of its model, such as config/khr1_angle_map.yaml.
 
     q [deg] = sign * (servo [deg] - zero)
 
-A file lists `servos`, each with its place on the board (RCB-1: `channel`; RCB-4: `id` and `sio`), its `joint`, `sign`,
-and the servo angles `home`, `zero`, `min` and `max` [deg]. Servo angles are the board's own: 0 to 180 on an RCB-1,
--135 to 135 from the servo's centre on an RCB-4.
+The file lists `servos`. Each has its connector (RCB-1: `channel`; RCB-4: `id` and `sio`), its `joint`, `sign`, and the
+servo angles `home`, `zero`, `min` and `max` [deg]: 0 to 180 on an RCB-1, -135 to 135 from the centre on an RCB-4.
 """
 
 from __future__ import annotations
@@ -31,24 +30,24 @@ from ada_robot.contract import JointLimit
 
 PathLike = str | os.PathLike[str]
 
-CHANNELS = 24  # of the two RCB-1 of a KHR-1: 1 to 12 on the first board, 13 to 24 on the second
-ICS_IDS = 18  # of servos on one bus of an RCB-4: 0 to 17
+CHANNELS = 24  # of the two RCB-1 boards of a KHR-1: 1 to 12 on the first, 13 to 24 on the second
+ICS_IDS = 18  # servo ids on one ICS bus of an RCB-4: 0 to 17
 SERVO_SPEED = math.radians(60.0 / 0.17)  # [rad/s] KRS-786ICS at 6 V (Awa 2009, table 2)
-SERVO_SPEED_ICS = math.radians(60.0 / 0.14)  # [rad/s] KRS-2552 and its like at their rated voltage (maker's data)
+SERVO_SPEED_ICS = math.radians(60.0 / 0.14)  # [rad/s] KRS-2552 at its rated voltage (data sheet)
 
 
 class _Format(NamedTuple):
-    """Properties of a kind of board."""
+    """Connector keys, angle range and resolution of a board type."""
 
     title: str
-    place: tuple[str, ...]  # keys that say where a servo is
-    lowest: float  # [deg] that servos can be commanded to
+    place: tuple[str, ...]  # keys that identify the connector of a servo
+    lowest: float  # [deg] smallest servo angle that can be commanded
     highest: float
-    resolution: float  # [deg] of a count
+    resolution: float  # [deg] per count
 
 
 class Board(Enum):
-    """Kinds of boards."""
+    """Board types."""
 
     RCB1 = _Format("RCB-1", ("channel",), 0.0, 180.0, 1.0)
     RCB4 = _Format("RCB-4", ("id", "sio"), -135.0, 135.0, 135.0 / 4000.0)
@@ -59,13 +58,13 @@ class Servo:
     """One servo: q [deg] = sign * (angle [deg] - zero).
 
     Attributes:
-        channel: on an RCB-1, 1 to 24; on an RCB-4, its ICS number, id * 2 + sio - 1.
-        joint: that it turns.
+        channel: RCB-1: 1 to 24; RCB-4: ICS number, id * 2 + sio - 1.
+        joint: name of the driven joint.
         sign: 1 or -1.
-        home: its angle in the home position [deg].
-        zero: its angle where the joint is at zero [deg].
-        lowest: least angle [deg].
-        highest: greatest angle [deg].
+        home: servo angle of the home position [deg].
+        zero: servo angle at joint position zero [deg].
+        lowest: lower limit of the servo angle [deg].
+        highest: upper limit of the servo angle [deg].
     """
 
     channel: int
@@ -77,36 +76,36 @@ class Servo:
     highest: float
 
     def position(self, angle: float) -> float:
-        """Joint position [rad] at a servo angle [deg]."""
+        """Return the joint position [rad] for a servo angle [deg]."""
         return float(np.radians(self.sign * (angle - self.zero)))
 
     def angle(self, position: float) -> float:
-        """Servo angle [deg] at a joint position [rad]."""
+        """Return the servo angle [deg] for a joint position [rad]."""
         return float(np.degrees(position)) * self.sign + self.zero
 
     def clipped(self, angle: float) -> float:
-        """The nearest angle within its limits [deg]: for what rounding has moved over them."""
+        """Clip a servo angle [deg] to the limits."""
         return min(max(angle, self.lowest), self.highest)
 
 
 @dataclass(frozen=True)
 class AngleMap:
-    """The servos of a robot by channel."""
+    """Servos of a robot by channel."""
 
     servos: dict[int, Servo]
     file: str = ""
 
     @staticmethod
     def read(path: PathLike, board: Board = Board.RCB1, joints: Sequence[str] | None = None) -> AngleMap:
-        """Read an angle map such as config/khr1_angle_map.yaml; needs the package PyYAML (extra "yaml").
+        """Read an angle map; needs the package PyYAML (extra "yaml").
 
         Args:
-            path: of the file.
-            board: that the servos hang on.
-            joints: of the robot, each of which needs a servo; None: any joints.
+            path: path of the file.
+            board: board type that the servos are connected to.
+            joints: joints of the robot, each of which must have a servo; None to accept any joints.
 
         Raises:
-            MotionError: the file is unusable; the message names line and key.
+            MotionError: the file is invalid; the message names line and key.
         """
         file = str(path)
         try:
@@ -115,12 +114,12 @@ class AngleMap:
             raise MotionError(str(problem), file=problem.file, line=problem.line, field=problem.field) from None
         servos = _servos(MapEntry(node, "map", file, ("servos",)), file, board, joints)
         if not servos:
-            text = f"{file}: it has no servos. Write servos: [{{channel: 1, joint: name, ...}}]."
+            text = f"{file}: no servos; add servos: [{{channel: 1, joint: name, ...}}]."
             raise MotionError(text, file=file, field="servos")
         missing = [joint for joint in joints or () if all(joint != servo.joint for servo in servos.values())]
         if missing:
             text = (
-                f"{file}: map.servos: no servo turns {', '.join(map(repr, missing))}; every joint of the robot needs "
+                f"{file}: map.servos: no servo for {', '.join(map(repr, missing))}; every joint of the robot needs "
                 f"one: add {{{', '.join(board.value.place)}: ..., joint: {missing[0]}, ...}}."
             )
             raise MotionError(text, file=file, field="servos", joint=missing[0])
@@ -128,7 +127,7 @@ class AngleMap:
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """Their joints, in the order of the file."""
+        """Joint names, in the order of the file."""
         return tuple(servo.joint for servo in self.servos.values())
 
     def home(self) -> dict[str, float]:
@@ -136,17 +135,17 @@ class AngleMap:
         return {servo.joint: servo.position(servo.home) for servo in self.servos.values()}
 
     def positions(self, angles: ArrayLike) -> Array:
-        """Joint positions [rad] at servo angles [deg], both in the order of the file."""
+        """Convert servo angles [deg] to joint positions [rad], both in the order of the file."""
         values = np.asarray(angles, dtype=np.float64)
         return np.array([servo.position(a) for servo, a in zip(self.servos.values(), values, strict=True)])
 
     def angles(self, positions: ArrayLike) -> Array:
-        """Servo angles [deg] at joint positions [rad], both in the order of the file."""
+        """Convert joint positions [rad] to servo angles [deg], both in the order of the file."""
         values = np.asarray(positions, dtype=np.float64)
         return np.array([servo.angle(q) for servo, q in zip(self.servos.values(), values, strict=True)])
 
     def limits(self, speed: float) -> list[JointLimit]:
-        """Limits of the joints, with servos of a speed [rad/s]."""
+        """Return the joint limits for servos of a given speed [rad/s]."""
         found = []
         for servo in self.servos.values():
             lower, upper = sorted((servo.position(servo.lowest), servo.position(servo.highest)))
@@ -155,7 +154,7 @@ class AngleMap:
 
 
 class MapEntry(Fields):
-    """One mapping of the file."""
+    """Mapping in the angle map file."""
 
     ERROR = MotionError
 
@@ -168,9 +167,9 @@ def _servos(top: MapEntry, file: str, board: Board, joints: Sequence[str] | None
         servo = _servo(entry, board)
         if servo.channel in found:
             key, what = board.value.place[0], _place_text(servo.channel, board)
-            raise entry.problem(key, f"{what} is there twice, for {found[servo.channel].joint} and {servo.joint}.")
+            raise entry.problem(key, f"{what} is used twice, for {found[servo.channel].joint} and {servo.joint}.")
         if any(servo.joint == other.joint for other in found.values()):
-            raise entry.problem("joint", f"joint {servo.joint!r} is there twice.")
+            raise entry.problem("joint", f"joint {servo.joint!r} has two servos.")
         if joints is not None and servo.joint not in joints:
             raise entry.problem(
                 "joint",
@@ -213,14 +212,14 @@ def _channel(entry: MapEntry, board: Board) -> int:
 
 
 def joints_of_robot(robot: str) -> tuple[str, ...] | None:
-    """The turning joints of a robot, by its name in the catalogue or its file; None for "": any.
+    """Return the motor joints of a robot given by catalogue name or file; None for "", which allows any joints.
 
     Raises:
-        InputError: there is no such robot.
+        InputError: the robot is not in the catalogue.
     """
     if not robot:
         return None
-    from ada_dynamics.model.model import motor_joints  # reading robots is an import of half a second
+    from ada_dynamics.model.model import motor_joints  # the import takes half a second
     from ada_dynamics.robots.load import load
 
     try:

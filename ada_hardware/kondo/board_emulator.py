@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of all emulated boards: silence after power-on, half commands, dead servos.
+"""Base of the emulated RCB boards: boot delay, incomplete commands, failed servos.
 
-Assumption, as the documents do not say: a command that is not complete is forgotten after 10 ms without a byte.
+Assumption (not documented): a board discards an incomplete command after 10 ms without a byte.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from ada_hardware.transport.framing import FrameParser
 
 @dataclass(frozen=True)
 class BoardEmulatorSettings:
-    """How emulated boards are built, and what they take for wrong."""
+    """Settings of an emulated board and the thresholds of its violation checks."""
 
-    angle_map: str = setting("", "file of the angle map; empty: that of the robot")
-    reply_delay: float = setting(0.001, "before a board answers", unit="s", lower=0.0, upper=10.0)
-    boot_time: float = setting(0.0, "of silence after power-on", unit="s", lower=0.0, upper=60.0)
-    max_step: float = setting(30.0, "that a position may be away, to be reached at once; 0: any", unit="deg", lower=0.0)
-    free_is_allowed: bool = setting(False, "whether servos may be commanded to let go")
-    seed: int = setting(0, "of what is random", lower=0)
+    angle_map: str = setting("", "angle map file; empty: default of the robot")
+    reply_delay: float = setting(0.001, "delay of a reply", unit="s", lower=0.0, upper=10.0)
+    boot_time: float = setting(0.0, "time without replies after power-on", unit="s", lower=0.0, upper=60.0)
+    max_step: float = setting(30.0, "largest allowed step of a fast position command; 0: any", unit="deg", lower=0.0)
+    free_is_allowed: bool = setting(False, "do not report commands that free servos as violations")
+    seed: int = setting(0, "seed of the random numbers", lower=0)
 
 
 S = TypeVar("S", bound=BoardEmulatorSettings)
@@ -37,10 +37,10 @@ _GAP = 0.010  # [s]
 
 
 class BoardEmulator(Emulator[S], Generic[S, C]):
-    """Boards on a serial line that take commands of type C.
+    """Emulated boards on a serial line; C is the type of their commands.
 
     Attributes:
-        map: their servos.
+        map: angle map of the servos.
     """
 
     WIRE: ClassVar[str] = "stream"
@@ -48,15 +48,7 @@ class BoardEmulator(Emulator[S], Generic[S, C]):
     ANGLE_MAP: ClassVar[str]  # in config/
 
     def __init__(self, settings: S, parser: FrameParser[C]) -> None:
-        """Switch them on.
-
-        Args:
-            settings: of the device.
-            parser: of commands.
-
-        Raises:
-            InputError: the angle map is unusable.
-        """
+        """Args: settings of the emulator; parser of the commands. Raises InputError for an invalid angle map."""
         super().__init__(settings)
         self.map = AngleMap.read(settings.angle_map or resources.find("config", self.ANGLE_MAP), self.BOARD)
         self._parser, self._random = parser, random.Random(settings.seed)
@@ -65,29 +57,29 @@ class BoardEmulator(Emulator[S], Generic[S, C]):
 
     @abstractmethod
     def _obeyed(self, data: bytes) -> list[Reply]:
-        """Obey the commands that these bytes complete, and answer."""
+        """Execute the commands completed by `data` and return the replies."""
 
     @abstractmethod
     def _motor(self, number: int) -> ServoMotion | None:
-        """A servo by its number, as the fault "dead_servo" has it; None: there is none."""
+        """Return the servo with the number used by the fault "dead_servo", or None."""
 
     @abstractmethod
     def _motors(self) -> dict[str, ServoMotion]:
-        """The servos by their joints."""
+        """Servos by joint name."""
 
     @abstractmethod
     def _angle(self, position: float) -> float:
-        """Servo angle of a servo's position [deg]."""
+        """Convert the position of a `ServoMotion` to a servo angle [deg]."""
 
     def _lose_power(self, silence: float) -> None:
-        """Switch off for a time [s]: servos are free."""
+        """Switch the power off: the servos are free, and the board does not reply for `silence` seconds."""
         for motor in self._motors().values():
             motor.release(self._time)
         self._parser.forget()
         self._silent_until = self._time + silence
 
     def fault(self, name: str, value: float) -> None:
-        """Switch a fault on or off."""
+        """Set or clear a fault."""
         before = self._faults.get(name, 0.0)
         super().fault(name, value)
         if name == "dead_servo":
@@ -99,7 +91,7 @@ class BoardEmulator(Emulator[S], Generic[S, C]):
             self._lose_power(value)
 
     def state(self) -> dict[str, object]:
-        """Servo angles by joint, where they turn to, which are free."""
+        """Servo angles and targets by joint, and the joints with free servos."""
         motors = self._motors()
         return {
             "angles": {joint: round(self._angle(motor.at(self._time)), 4) for joint, motor in motors.items()},
@@ -109,10 +101,10 @@ class BoardEmulator(Emulator[S], Generic[S, C]):
 
     def _judge_free(self, whose: str) -> None:
         if not self.settings.free_is_allowed:
-            self._accuse(f"{whose}: let go, without having been asked for")
+            self._accuse(f"{whose}: servo freed although free_is_allowed is not set")
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
-        """Obey commands, and answer."""
+        """Execute commands and return the replies."""
         self.advance(now)
         if self._heard is not None and now - self._heard > _GAP:
             self._parser.forget()
@@ -122,7 +114,7 @@ class BoardEmulator(Emulator[S], Generic[S, C]):
         return self._obeyed(data)
 
     def advance(self, now: float) -> list[Reply]:
-        """Go on with motions."""
+        """Advance running motions to the time `now`."""
         self._time = now
         if self._silent_until is None:
             self._silent_until = now + self.settings.boot_time

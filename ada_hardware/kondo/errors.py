@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of the files of a Kondo robot."""
+"""Errors in the files of a Kondo robot."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ from ada_robot.errors import HardwareError
 
 
 class MotionError(InputError, HardwareError):
-    """A motion or an angle map is unusable; the message names file, line and column or key."""
+    """Invalid motion file or angle map; the message names file, line and column or key."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A serial line on which the host asks and a board answers: tries, time-outs, late answers. Any protocol."""
+"""Request and reply exchange with boards on a serial line: retries, timeouts, stale replies; for any protocol."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _CHUNK = 512  # [bytes] read at once
 
 
 class Question(Generic[R]):
-    """A question, and how its answer is recognised.
+    """Request frame and the parser of its reply.
 
     Attributes:
-        frame: to be sent.
-        parser: makes a new parser of the answer.
-        wire_time: of both on the line [s].
-        name: for messages.
+        frame: bytes to be sent.
+        parser: factory of a parser for the reply.
+        wire_time: transmission time of request and reply [s].
+        name: name of the command for messages.
     """
 
     def __init__(self, frame: bytes, parser: Callable[[], FrameParser[R]], wire_time: float, name: str) -> None:
@@ -33,12 +33,12 @@ class Question(Generic[R]):
 
 
 class BoardBus(ABC, Generic[C, R]):
-    """Boards on a line, asked by commands of type C that they answer with replies of type R.
+    """Boards on a serial line; C is the type of commands, R the type of replies.
 
     Attributes:
         url: address of the line.
-        counts: what happened on it.
-        hint: of the message where there is no answer: what to look at.
+        counts: communication statistics.
+        hint: what to check, for the message about a missing reply.
     """
 
     TIMEOUT: ClassVar[float]  # [s]
@@ -54,16 +54,16 @@ class BoardBus(ABC, Generic[C, R]):
         clock: Callable[[], float] = time.monotonic,
         counts: LinkCounts | None = None,
     ) -> None:
-        """Use a line.
+        """Use an open line.
 
         Args:
             wire: the line.
-            timeout: from the end of a question to the end of its answer, without the time that bytes take [s]; None:
-                as usual for the board.
-            retries: further tries after the first.
-            pause: before each of them, in which late answers are let go by [s].
-            clock: steady time [s].
-            counts: to be kept; None: new ones.
+            timeout: time between the end of a request and the end of its reply, without transmission time [s]; None:
+                TIMEOUT of the board.
+            retries: number of retries.
+            pause: wait before a retry, during which stale replies are discarded [s].
+            clock: monotonic time [s].
+            counts: statistics to update; None for new ones.
         """
         self.url = wire.url
         self._wire, self._retries, self._pause, self._clock = wire, retries, pause, clock
@@ -73,23 +73,23 @@ class BoardBus(ABC, Generic[C, R]):
 
     @abstractmethod
     def _question(self, command: C) -> Question[R]:
-        """A command as it is asked.
+        """Encode a command.
 
         Raises:
-            InputError: a value that the board does not know.
+            InputError: a value is out of range.
         """
 
     def _until_answered(self, command: C, retries: int | None = None) -> R:
-        """Send a command until it is answered.
+        """Send a command until a reply is received.
 
         Args:
-            command: to be sent.
-            retries: other than the usual number.
+            command: command to send.
+            retries: number of retries; None for the default.
 
         Raises:
-            InputError: a value that the board does not know; nothing was sent.
-            NoAnswer: no try was answered.
-            TransportError: the line is gone.
+            InputError: a value is out of range; nothing was sent.
+            NoAnswer: no reply was received.
+            TransportError: the line failed.
         """
         question = self._question(command)
         tries = 1 + (self._retries if retries is None else retries)
@@ -107,17 +107,17 @@ class BoardBus(ABC, Generic[C, R]):
         raise NoAnswer(text, field="command", value=question.name)
 
     def try_once(self, command: C) -> R | None:
-        """Send a command and wait for its reply; None where none came in time.
+        """Send a command once and return its reply, or None after a timeout.
 
         Raises:
-            InputError: a value that the board does not know; nothing was sent.
-            TransportError: the line is gone.
+            InputError: a value is out of range; nothing was sent.
+            TransportError: the line failed.
         """
         return self._try(self._question(command))
 
     def _try(self, question: Question[R]) -> R | None:
         parser = question.parser()
-        self._wire.discard_input()  # a late answer must not be taken for that of this question
+        self._wire.discard_input()  # stale replies
         self._wire.write(question.frame)
         self.counts.sent += 1
         deadline = self._clock() + self._timeout + question.wire_time
@@ -131,15 +131,15 @@ class BoardBus(ABC, Generic[C, R]):
                 break
         if strange := parser.refused + parser.waiting:
             self.counts.refused += 1
-            self._trouble = f"{strange} bytes came that are no answer to it"
+            self._trouble = f"{strange} bytes received that are no valid reply"
         else:
             self.counts.missed += 1
-            self._trouble = "silence"
+            self._trouble = "no byte received"
         self.counts.last_problem = f"{question.name}: {self._trouble}"
         return None
 
     def _drain(self, duration: float) -> None:
-        """Wait, reading what comes and forgetting it."""
+        """Read and discard input for `duration` seconds."""
         deadline = self._clock() + duration
         while (left := deadline - self._clock()) > 0.0:
             self._wire.read(_CHUNK, left)

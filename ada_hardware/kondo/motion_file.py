@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of the KHR-1 as its program Heart To Heart writes them (CSV).
+"""Motion files (CSV) of the KHR-1 software Heart To Heart.
 
-A motion's first line is a heading. Each other line is a key frame: its number, its name, its speed (0 fastest to 7
-slowest), and 24 angles [deg], one per channel, relative to the home position; 225 stands for a channel without a servo.
-A frame's duration is not written: a servo needs a time per degree that the speed sets, all servos arrive together, and
-so the largest change counts.
+The first line is a heading. Each further line is a key frame: number, name, speed (0 fastest to 7 slowest), and 24
+angles [deg], one per channel, relative to the home position; 225 marks a channel without a servo. The duration of a
+frame is its largest angle change times the time per degree of its speed: all servos arrive at the same time.
 """
 
 from __future__ import annotations
@@ -20,20 +19,20 @@ from ada_hardware.kondo.angle_map import CHANNELS, AngleMap, PathLike, Servo
 from ada_hardware.kondo.errors import MotionError
 from ada_hardware.kondo.text_file import text_of
 
-UNUSED = 225  # of a channel without a servo
-# Seconds per degree by speed; measured by RoadNarrows, not the maker's figures.
+UNUSED = 225  # angle of a channel without a servo
+# Seconds per degree for each speed, measured by RoadNarrows.
 SECONDS_PER_DEGREE = (0.0028, 0.0030, 0.0032, 0.0034, 0.0036, 0.0038, 0.0086, 0.0178)
 
-_LONGEST = 2**20  # characters; a key frame has about 100
+_LONGEST = 2**20  # characters of a file; a key frame has about 100
 _FIRST = 3  # columns before the channels: number, name, speed
 
 
 class KeyFrame(NamedTuple):
-    """One line of a motion.
+    """Key frame of a motion.
 
     Attributes:
         speed: 0 (fastest) to 7 (slowest).
-        angles: of the servos, in the order of the angle map [deg].
+        angles: servo angles in the order of the angle map [deg].
     """
 
     speed: int
@@ -41,30 +40,30 @@ class KeyFrame(NamedTuple):
 
 
 def read_key_frames(path: PathLike, angle_map: AngleMap | PathLike) -> list[KeyFrame]:
-    """The key frames of a motion, as they stand in its file.
+    """Read the key frames of a motion file.
 
     Args:
-        path: the CSV file, in UTF-8 or Shift-JIS.
-        angle_map: of the robot, or its file.
+        path: CSV file in UTF-8 or Shift-JIS.
+        angle_map: angle map of the robot, or its file.
 
     Raises:
-        MotionError: a file is unusable; the message names its line and column, and what is allowed.
+        MotionError: a file is invalid; the message names line, column and the allowed values.
     """
     servos = angle_map if isinstance(angle_map, AngleMap) else AngleMap.read(angle_map)
     file = str(path)
     text = text_of(path)
     if len(text) > _LONGEST:
-        text = f"{file}: it has {len(text)} characters; a motion may have at most {_LONGEST}."
+        text = f"{file}: {len(text)} characters; a motion file may have at most {_LONGEST}."
         raise MotionError(text, file=file, field="length", value=len(text), allowed=_LONGEST)
     try:
         rows = list(csv.reader(text.splitlines()))
     except csv.Error as problem:
-        raise MotionError(f"{file}: it is no table: {problem}.", file=file) from None
+        raise MotionError(f"{file}: not a CSV table: {problem}.", file=file) from None
     return [_frame(file, i, row, servos) for i, row in enumerate(rows[1:], start=2) if any(map(str.strip, row))]
 
 
 def read_motion(path: PathLike, angle_map: AngleMap | PathLike) -> tuple[Array, dict[str, Array]]:
-    """A motion over time.
+    """Read a motion file as a joint trajectory.
 
     Example::
 
@@ -72,21 +71,21 @@ def read_motion(path: PathLike, angle_map: AngleMap | PathLike) -> tuple[Array, 
         angles["left_knee"]                                          # [rad], one per time
 
     Args:
-        path: the CSV file, in UTF-8 or Shift-JIS.
-        angle_map: of the robot, or its file.
+        path: CSV file in UTF-8 or Shift-JIS.
+        angle_map: angle map of the robot, or its file.
 
     Returns:
-        The times at which the frames are reached [s], the first one at zero, and the joints' angles then [rad]. A frame
-        that changes nothing takes no time and is left out.
+        Times at which the key frames are reached [s], starting at zero, and the joint angles at these times [rad]. Key
+        frames without a change are left out.
 
     Raises:
-        MotionError: a file is unusable; the message names its line and column, and what is allowed.
+        MotionError: a file is invalid; the message names line, column and the allowed values.
     """
     servos = angle_map if isinstance(angle_map, AngleMap) else AngleMap.read(angle_map)
     file = str(path)
     frames = read_key_frames(path, servos)
     if len(frames) < 2:
-        text = f"{file}: it has {len(frames)} key frames after its heading; a motion needs two or more."
+        text = f"{file}: {len(frames)} key frames after the heading; a motion needs two or more."
         raise MotionError(text, file=file, field="frames", value=len(frames), allowed="2 or more")
     times, kept = [0.0], [frames[0].angles]
     for frame in frames[1:]:
@@ -95,7 +94,7 @@ def read_motion(path: PathLike, angle_map: AngleMap | PathLike) -> tuple[Array, 
             times.append(times[-1] + SECONDS_PER_DEGREE[frame.speed] * change)
             kept.append(frame.angles)
     if len(times) < 2:
-        raise MotionError(f"{file}: all its key frames are the same; nothing moves.", file=file, field="frames")
+        raise MotionError(f"{file}: all key frames are equal.", file=file, field="frames")
     by_channel = np.array(kept).T
     turned = {s.joint: np.radians(s.sign * (by_channel[i] - s.zero)) for i, s in enumerate(servos.servos.values())}
     return np.array(times), turned
@@ -104,7 +103,7 @@ def read_motion(path: PathLike, angle_map: AngleMap | PathLike) -> tuple[Array, 
 def _frame(file: str, line: int, row: list[str], servos: AngleMap) -> KeyFrame:
     if len(row) < _FIRST + CHANNELS:
         wanted = f"{_FIRST + CHANNELS}: number, name, speed and {CHANNELS} channels"
-        text = f"{file}, line {line}: it has {len(row)} columns; a key frame has {wanted}."
+        text = f"{file}, line {line}: {len(row)} columns; a key frame has {wanted}."
         raise MotionError(text, file=file, line=line, field="columns", value=len(row))
     speed = _number(file, line, 3, row[2])
     if speed not in range(len(SECONDS_PER_DEGREE)):
@@ -121,8 +120,8 @@ def _angle(file: str, line: int, servo: Servo, text: str) -> float:
     if not servo.lowest <= angle <= servo.highest:
         low, high = servo.lowest - servo.home, servo.highest - servo.home
         text = (
-            f"{file}, line {line}, column {column}: channel {servo.channel} ({servo.joint}) is at {relative:g} deg "
-            f"from its home, a servo angle of {angle:g} deg; allowed are {low:g} to {high:g} deg from its home."
+            f"{file}, line {line}, column {column}: channel {servo.channel} ({servo.joint}): {relative:g} deg from "
+            f"home is a servo angle of {angle:g} deg; allowed are {low:g} to {high:g} deg from home."
         )
         raise MotionError(
             text, file=file, line=line, joint=servo.joint, field=f"column {column}", value=relative, allowed=(low, high)

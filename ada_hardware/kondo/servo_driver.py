@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the drivers of all boards: positions to servos that hold, and back, over one serial line."""
+"""Base of the Kondo drivers: position commands and readings of hobby servos over one serial line."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ from ada_robot.safety.settings import SafetySettings
 S = TypeVar("S", bound=ServoSettings)
 B = TypeVar("B")
 
-SLACK = 5.0  # [deg] that a reading may differ from the last one of a servo that stands still
-_LONGEST = 0.25  # [s] since the last reading, after which a servo can be anywhere
-_MARGIN = 1.25  # of the period over what the line needs
-_OUTSIDE = 3.5  # counts beyond its limits at which a servo may stand: three that it gives way, and what rounding hides
-_FINEST = 3.0  # [deg] likewise, of boards with finer counts
+SLACK = 5.0  # [deg] by which readings of a servo at rest may differ
+_LONGEST = 0.25  # [s] since the last reading, after which any angle is plausible
+_MARGIN = 1.25  # period over transmission time
+_OUTSIDE = 3.5  # counts that a servo may be beyond its limits: deflection of three counts, and rounding
+_FINEST = 3.0  # [deg] the same, for boards with fine resolution
 _READINGS = 6  # at most, until two agree
-_BLIND = 2  # code of the alarm; a number of our own, no board has one
-_LEAST_UNSEEN = 2  # exchanges: one lost answer on a slow line does not count
+_BLIND = 2  # alarm code, defined here
+_LEAST_UNSEEN = 2  # failed exchanges: a single lost reply does not count
 
 
 def servo_readings(speed: float) -> PlausibleReadings:
-    """Plausibility of servo angles [deg], of servos with a speed [rad/s]."""
+    """Return the plausibility check of angles [deg] for servos with a given speed [rad/s]."""
     return PlausibleReadings(math.degrees(speed), SLACK, longest=_LONGEST)
 
 
 class ServoDriver(RobotDriver[S], Generic[S, B]):
-    """A robot with hobby servos behind boards that are asked on a line, a bus of type B.
+    """Robot with hobby servos on boards with a serial line; B is the type of the bus.
 
     Attributes:
-        map: its servos.
+        map: angle map of the servos.
     """
 
     BOARD: ClassVar[Board]
@@ -62,13 +62,13 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         """Read the angle map.
 
         Args:
-            settings: of the robot.
-            wire: to be used; None: the one at the settings' url.
-            clock: steady time [s].
+            settings: settings of the robot.
+            wire: line to use; None to open the url of the settings.
+            clock: monotonic time [s].
 
         Raises:
-            MotionError: the angle map is unusable; the message names line and key.
-            InputError: there is no such robot.
+            MotionError: the angle map is invalid; the message names line and key.
+            InputError: the robot of the settings is unknown.
         """
         super().__init__(settings)
         path = settings.angle_map or resources.find("config", self.ANGLE_MAP)
@@ -83,24 +83,24 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
 
     # --- properties -----------------------------------------------------------------------------------------------
     def _cycle_period(self) -> float:
-        """Period as set, or as the line needs it, in whole 5 ms [s]."""
+        """Period as set, or computed from the transmission time in multiples of 5 ms [s]."""
         if self.settings.period:
             return self.settings.period
         return max(self.SHORTEST_PERIOD, math.ceil(self._line_time() * _MARGIN / 0.005 - 1e-9) * 0.005)
 
     @property
     def _outside(self) -> float:
-        """How far beyond its limits a servo may stand when it starts, and is brought back [deg]."""
+        """Angle by which a servo may be beyond its limits at the start [deg]."""
         return max(_FINEST, _OUTSIDE * self.BOARD.value.resolution)
 
     def suited(self, safety: SafetySettings) -> SafetySettings:
-        """Rules with a position margin of some counts: a servo under load stands a little off its target."""
+        """Widen the position margin by some counts: a servo under load deflects from its target."""
         margin = math.radians(_OUTSIDE * self.BOARD.value.resolution)
         return replace(safety, position_margin=max(safety.position_margin, margin))
 
     @property
     def bus(self) -> B:
-        """The line, for requests outside of cycles.
+        """Bus for requests outside of cycles.
 
         Raises:
             Refused: the driver is not open.
@@ -112,22 +112,22 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
     # --- implemented by boards ------------------------------------------------------------------------------------
     @abstractmethod
     def _line_time(self) -> float:
-        """Time of a cycle's questions and answers on the line [s]."""
+        """Time of all requests and replies of a cycle [s]."""
 
     @abstractmethod
     def _serial(self) -> Serial:
-        """How the line is set."""
+        """Settings of the serial line."""
 
     @abstractmethod
     def _emulator_settings(self) -> Mapping[str, object]:
-        """Settings that an emulator in this program must share."""
+        """Settings for an emulator in this process."""
 
     @abstractmethod
     def _connect(self, wire: ByteStream) -> B:
-        """The bus on an open line."""
+        """Create the bus on an open line."""
 
     def _bus_options(self) -> dict[str, Any]:
-        """Arguments of a `BoardBus` by the settings."""
+        """Arguments of a `BoardBus` from the settings."""
         s = self.settings
         return {
             "timeout": s.reply_timeout,
@@ -139,74 +139,74 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
 
     @abstractmethod
     def _find(self) -> None:
-        """Find the boards on the open line, and where the servos are.
+        """Find the boards on the open line and read the servo angles.
 
         Raises:
-            NoAnswer: not all boards do.
+            NoAnswer: a board does not reply.
         """
 
     @abstractmethod
     def _check_ready(self) -> None:
-        """Check that nothing keeps the boards from following commands.
+        """Check that the boards can execute position commands.
 
         Raises:
-            DeviceAlarm: something does.
-            NoAnswer: a board does not answer.
+            DeviceAlarm: a board cannot.
+            NoAnswer: a board does not reply.
         """
 
     @abstractmethod
     def _read(self) -> bool:
-        """Ask where the servos are, once; True if all readings are believed."""
+        """Read the servo angles once; return True if all readings are accepted."""
 
     @abstractmethod
     def _read_until_believed(self) -> None:
-        """Ask where the servos are until two readings agree.
+        """Read the servo angles until two readings agree.
 
         Raises:
-            NoAnswer: they do not, or none comes.
+            NoAnswer: no two readings agree.
         """
 
     @abstractmethod
     def _take_over(self, angles: Array) -> None:
-        """Command the pose in which the servos stand [deg], the first time.
+        """Send the first position command: the present servo angles [deg].
 
         Raises:
-            DeviceAlarm: a board refuses.
-            NoAnswer: a board does not answer.
+            DeviceAlarm: a board refuses it.
+            NoAnswer: a board does not reply.
         """
 
     @abstractmethod
     def _exchange(self, angles: Array) -> bool:
-        """Command servo angles [deg], and ask where the servos are; True if all that was asked is answered."""
+        """Command servo angles [deg] and read them back; return True if all replies were received."""
 
     @abstractmethod
     def _hold(self, is_blind: bool) -> None:
-        """Command the pose that the servos are in; `is_blind`: it must not wait for boards that do not answer.
+        """Command the present servo angles; with `is_blind`, do not wait for boards that do not reply.
 
         Raises:
-            HardwareError: no board takes it.
+            HardwareError: no board accepts the command.
         """
 
     @abstractmethod
     def _measured(self) -> Array:
-        """Servo angles that are believed; NaN where there is none [deg]."""
+        """Servo angles last accepted [deg]; NaN without a reading."""
 
     @abstractmethod
     def _let_go(self) -> None:
         """Free all servos.
 
         Raises:
-            NoAnswer: a board does not answer.
+            NoAnswer: a board does not reply.
         """
 
     @staticmethod
     @abstractmethod
     def _place(servo: Servo) -> str:
-        """Where a servo is plugged in, for people."""
+        """Connector of a servo, for messages."""
 
     # --- driver ---------------------------------------------------------------------------------------------------
     def open(self) -> None:
-        """Open the line, and find the boards."""
+        """Open the line and find the boards."""
         if self._bus is not None:
             self.close()
         self._open_line()
@@ -224,11 +224,11 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         return bus
 
     def start(self) -> None:
-        """Command the pose that the servos are in.
+        """Command the present servo angles.
 
         Raises:
-            DeviceAlarm: a board is not ready or refuses, or a servo stands outside of its limits.
-            NoAnswer: a board does not answer.
+            DeviceAlarm: a board is not ready or refuses the command, or a servo is outside of its limits.
+            NoAnswer: a board does not reply.
         """
         self._check_ready()
         self._read_until_believed()
@@ -238,7 +238,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         self._is_started, self._is_free, self._unseen = True, False, 0
 
     def stop(self) -> None:
-        """Command the pose that the servos are in, so far as it is known; nothing before `start`."""
+        """Command the present servo angles as far as known; no effect before `start`."""
         if not self._is_started or self._bus is None:
             return
         is_blind = self._is_blind
@@ -247,14 +247,14 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             self._hold(is_blind)
 
     def idle(self) -> Feedback:
-        """Ask where the servos are; nothing moves."""
+        """Read the servo angles without a command."""
         return self._feedback(self._read())
 
     def cycle(self, demand: Demand) -> Feedback:
-        """Command positions, and ask where the servos are; nothing is commanded blind for longer than `blind_time`.
+        """Command positions and read the servo angles; after `blind_time` without accepted readings, only read.
 
         Raises:
-            Refused: the command is none of positions.
+            Refused: the command is not a position command.
         """
         angles = self._asked_for(demand)
         begin = self._clock()
@@ -267,7 +267,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         return self._feedback(is_fresh)
 
     def close(self) -> None:
-        """Free the line; the servos hold on."""
+        """Close the line; the servos hold their position."""
         self._is_started = False
         self._bus = None
         wire, self._wire = self._wire, self._given
@@ -276,46 +276,46 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
                 wire.close()
 
     def release(self, *, confirm: bool = False) -> None:
-        """Let all servos go: the robot falls down unless it is held.
+        """Free all servos: the robot falls unless it is supported.
 
         Raises:
-            Refused: without `confirm`, or while it is started.
-            NoAnswer: a board does not answer.
+            Refused: `confirm` is not set, or the driver is started.
+            NoAnswer: a board does not reply.
         """
         self._check_may_fall(confirm, "release")
         self._let_go()
 
     # --- helpers of drivers ---------------------------------------------------------------------------------------
     def _check_may_fall(self, confirm: bool, call: str) -> None:
-        """Check that freeing the servos is confirmed.
+        """Check that freeing the servos is confirmed and the driver is stopped.
 
         Raises:
-            Refused: it is not confirmed, or the robot is started.
+            Refused: it is not confirmed, or the driver is started.
         """
         if not confirm:
-            text = f"{self.NAME}: free servos let the robot fall; hold it, and call {call}(confirm=True)."
+            text = f"{self.NAME}: the robot falls when its servos are freed; support it and call {call}(confirm=True)."
             raise Refused(text, field="confirm", value=False, allowed=True)
         if self._is_started:
-            raise Refused(f"{self.NAME}: it follows commands; stop() first.", field="state", value="started")
+            raise Refused(f"{self.NAME}: the driver is started; call stop() first.", field="state", value="started")
 
     @property
     def _is_blind(self) -> bool:
-        """True if it has been commanded for too long without being seen."""
+        """True after `blind_time` of commands without an accepted reading."""
         if not self._is_started or self._unseen < _LEAST_UNSEEN:
             return False
         return self._clock() - self._unseen_since >= self.settings.blind_time
 
     def _supply(self, is_fresh: bool) -> tuple[tuple[Alarm, ...], dict[str, float]]:
-        """Alarms of the board, and other figures by name with unit, as they go with an answer; most have none."""
+        """Return alarms and named values with unit for the feedback; none by default."""
         return (), {}
 
     def _feedback(self, is_fresh: bool) -> Feedback:
-        """The present feedback; `is_fresh`: it came just now."""
+        """Assemble the feedback; `is_fresh`: its reading was received in this cycle."""
         alarms, values = self._supply(is_fresh)
         if self._is_blind:
             text = (
-                f"no believable reading for {self._clock() - self._unseen_since:.2f} s (blind_time is "
-                f"{self.settings.blind_time:g} s; {self.counts.last_problem}): look at line and power."
+                f"no plausible reading for {self._clock() - self._unseen_since:.2f} s (blind_time is "
+                f"{self.settings.blind_time:g} s; {self.counts.last_problem}): check line and power supply."
             )
             alarms = (*alarms, Alarm(_BLIND, text))
         unknown = np.full(len(self.joints), np.nan)
@@ -323,64 +323,62 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         return Feedback(self._clock(), self._positions(), unknown, unknown, is_fresh, is_driven, alarms, values)
 
     def _asked_for(self, demand: Demand) -> Array:
-        """Servo angles that a command wants [deg].
+        """Servo angles of a position command [deg].
 
         Raises:
-            Refused: the command is none of positions.
+            Refused: the command is not a position command.
         """
         if demand.mode is not Mode.POSITION:
-            text = f"{self.NAME}: it takes positions only, not {demand.mode.value}."
+            text = f"{self.NAME}: supports position commands only, not {demand.mode.value}."
             raise Refused(text, field="mode", value=demand.mode.value, allowed=Mode.POSITION.value)
         return self.map.angles(demand.values)
 
     def _check_inside(self, angles: Array) -> None:
-        """Check that servos stand within their limits.
+        """Check that all servos are within their limits.
 
         Raises:
-            DeviceAlarm: one does not.
+            DeviceAlarm: a servo is outside of its limits.
         """
         for servo, angle in zip(self.map.servos.values(), angles, strict=True):
             if not servo.lowest - self._outside <= angle <= servo.highest + self._outside:
                 text = (
-                    f"{self.NAME}: {servo.joint} ({self._place(servo)}) stands at {angle:.0f} deg of its servo, "
-                    f"outside of its limits {servo.lowest:g} to {servo.highest:g}; turn it back by hand, or mend the "
-                    "angle map."
+                    f"{self.NAME}: {servo.joint} ({self._place(servo)}): servo angle {angle:.0f} deg is outside of its "
+                    f"limits {servo.lowest:g} to {servo.highest:g} deg; turn it back by hand or correct the angle map."
                 )
                 raise DeviceAlarm(text, joint=servo.joint, value=float(angle), allowed=(servo.lowest, servo.highest))
 
     def _believes(self, readings: PlausibleReadings, angles: Array, whose: str, *, can_be: bool = True) -> bool:
-        """True if new angles [deg] are believed; else they are counted, after the first believed reading."""
+        """Return True if a reading [deg] is accepted; after the first accepted one, rejected ones are counted."""
         is_believed = can_be and readings.take(angles, self._clock())
         if not is_believed and readings.believed is not None:
             self.counts.refused += 1
-            self.counts.last_problem = f"{whose}: servos cannot be there: {np.round(angles)}"
+            self.counts.last_problem = f"{whose}: implausible servo angles {np.round(angles)}"
         return is_believed
 
     def _until_believed(self, read: Callable[[], bool], whose: str, hint: str) -> None:
         """Read until two readings agree.
 
         Raises:
-            NoAnswer: they do not, or none comes.
+            NoAnswer: no two readings agree.
         """
         for _ in range(_READINGS + self.settings.retries):
             if read():
                 return
         text = (
-            f"{self.NAME}: {whose} does not tell twice in a row where the servos are "
+            f"{self.NAME}: {whose}: no two successive readings of the servo angles agree "
             f"({self.counts.last_problem or 'readings differ'}); {hint}"
         )
         raise NoAnswer(text, field="position")
 
     def _held(self) -> Array:
-        """Servo angles to hold [deg]: where servos are, or where they were commanded to if they are nearly there.
+        """Servo angles to hold [deg]: the last command where the servo is close to it, else the measured angle.
 
-        A servo under load stands a little off its target. If its position became the next command, it would give
-        way a little more each time.
+        A servo under load deflects from its target. Commanding the measured angle would add this deflection each time.
         """
         measured, target = self._measured(), self._target
         return measured if target is None else np.where(np.abs(measured - target) <= SLACK, target, measured)
 
     def _positions(self) -> Array:
-        """Joint positions to report [rad]."""
+        """Joint positions for the feedback [rad]."""
         is_read = self.settings.feedback == READ or self._target is None
         return self.map.positions(self._measured() if is_read or self._target is None else self._target)

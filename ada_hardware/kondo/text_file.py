@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of files that were written on a Japanese Windows, or anywhere else."""
+"""Text files in UTF-8 or Shift-JIS."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _ENCODINGS = ("utf-8-sig", "cp932")
 
 
 def text_of(path: str | os.PathLike[str]) -> str:
-    """A file's text, in UTF-8 or Shift-JIS.
+    """Read a text file in UTF-8 or Shift-JIS.
 
     Raises:
-        MotionError: it cannot be read, or is text in neither encoding.
+        MotionError: the file cannot be read or has neither encoding.
     """
     try:
         data = read_file(Path(path))
@@ -28,4 +28,4 @@ def text_of(path: str | os.PathLike[str]) -> str:
             return data.decode(encoding)
         except UnicodeDecodeError:
             continue
-    raise MotionError(f"{path}: it is text neither in UTF-8 nor in Shift-JIS (cp932).", file=path, field="encoding")
+    raise MotionError(f"{path}: neither UTF-8 nor Shift-JIS (cp932) text.", file=path, field="encoding")

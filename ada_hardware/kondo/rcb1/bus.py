@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The serial line of one or several RCB-1: the host asks, one board answers.
+"""Serial line of one or several RCB-1 boards.
 
 Sources: RoadNarrows' KHR1Serial.py (input flushed before each try, 4 retries, 10 ms pause) and the reference (30 ms).
 """
@@ -14,38 +14,38 @@ from ada_hardware.kondo.rcb1.codec import NO_BOARD, CommandFrame, Reply, ReplyPa
 from ada_hardware.kondo.rcb1.commands import BOARDS, COMMANDS, Code
 
 BAUD = 115_200
-_BITS = 10  # of a byte on the line: start, eight, stop
+_BITS = 10  # per byte: start, eight data bits, stop
 
 
 class Rcb1Bus(BoardBus[CommandFrame, Reply]):
-    """Boards on one line."""
+    """RCB-1 boards on one serial line."""
 
     TIMEOUT: ClassVar[float] = 0.030
-    hint = f"Is the robot switched on, the cable in, the line at {BAUD} baud 8N1, and the ID of the board right?"
+    hint = f"Check the power switch, the cable, the line settings ({BAUD} baud, 8N1) and the ID of the board."
 
     def ask(
         self, code: Code, board: int = NO_BOARD, values: Sequence[int] = (), *, retries: int | None = None
     ) -> Reply:
-        """Send a command until it is answered.
+        """Send a command until a reply is received.
 
         Args:
-            code: of the command.
-            board: ID.
-            values: of its fields.
-            retries: other than the usual number.
+            code: command code.
+            board: ID of the board.
+            values: values of the fields.
+            retries: number of retries; None for the default.
 
         Raises:
-            InputError: a value is not allowed; nothing was sent.
-            NoAnswer: no try was answered.
-            TransportError: the line is gone.
+            InputError: a value is out of range; nothing was sent.
+            NoAnswer: no reply was received.
+            TransportError: the line failed.
         """
         return self._until_answered(CommandFrame(code, board, tuple(int(value) for value in values)), retries)
 
     def boards(self) -> list[int]:
-        """IDs of the boards that answer; takes about a second, and moves nothing.
+        """Return the IDs of all boards that reply; takes about a second and moves nothing.
 
         Raises:
-            TransportError: the line is gone.
+            TransportError: the line failed.
         """
         return [board for board in range(BOARDS) if self.try_once(CommandFrame(Code.GET_SWITCHES, board)) is not None]
 
@@ -56,6 +56,6 @@ class Rcb1Bus(BoardBus[CommandFrame, Reply]):
 
 
 def wire_time(code: Code) -> float:
-    """Time that the bytes of a command and its reply take on the line [s]."""
+    """Transmission time of a command and its reply [s]."""
     kind = COMMANDS[code]
     return (kind.length + kind.reply_length) * _BITS / BAUD

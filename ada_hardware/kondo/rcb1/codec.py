@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of the RCB-1 and back: commands and replies, and incremental parsers for both ends of the line. No I/O.
+"""RCB-1 codec: encoding and decoding of commands and replies, incremental parsers for host and board. No I/O.
 
     frame = encode_command(CommandFrame(Code.SET_POSITIONS, 0, (4, *[90] * 12)))
     parser = ReplyParser(CommandFrame(Code.GET_POSITIONS, 0))
-    parser.feed(bytes_as_they_come)                      # [Reply(...)] once it is complete
+    parser.feed(received)                                # [Reply(...)] once the reply is complete
 
-A checksum of seven bits does not detect damage that leaves the sum alone modulo 128, such as a flip of any byte's
-highest bit. Values outside of their fields' ranges are refused as well, which catches most of that; who acts upon a
-position has to see whether a servo can have got there (`ada_hardware.plausible`).
+The 7-bit checksum does not detect an error in the highest bit of a byte. Values out of range are refused, which detects
+most of these errors; positions must also be checked for plausibility (`ada_hardware.plausible`).
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ NO_BOARD = -1
 
 
 class CommandFrame(NamedTuple):
-    """A command of the host.
+    """Command of the host.
 
     Attributes:
-        code: what shall be done.
-        board: ID of the board; NO_BOARD for GET_ID, which names none.
-        values: its fields, in the order of the table of commands.
+        code: command code.
+        board: ID of the board; NO_BOARD for GET_ID, which has no such field.
+        values: values of the fields, in the order of the command table.
     """
 
     code: Code
@@ -38,17 +37,17 @@ class CommandFrame(NamedTuple):
 
     @property
     def kind(self) -> CommandKind:
-        """Its row of the table."""
+        """Entry of the command table."""
         return COMMANDS[self.code]
 
 
 class Reply(NamedTuple):
-    """A reply of a board.
+    """Reply of a board.
 
     Attributes:
-        code: of the command.
-        board: that answers.
-        values: the fields of a reply with data; empty for an acknowledgement.
+        code: code of the command.
+        board: ID of the replying board.
+        values: values of the reply fields; empty for an acknowledgement.
     """
 
     code: Code
@@ -57,15 +56,15 @@ class Reply(NamedTuple):
 
 
 def checksum(data: bytes) -> int:
-    """Checksum of all bytes before it."""
+    """Checksum of a frame: sum of all preceding bytes, modulo 128."""
     return sum(data) & 0x7F
 
 
 def encode_command(command: CommandFrame) -> bytes:
-    """Bytes of a command.
+    """Encode a command.
 
     Raises:
-        InputError: it has too few or too many values, or one that its field does not allow.
+        InputError: the number of values is wrong or a value is out of range.
     """
     kind = command.kind
     body = [int(kind.code)]
@@ -75,14 +74,14 @@ def encode_command(command: CommandFrame) -> bytes:
         _check(command.code, (BOARD,), (command.board,))
         body.append(command.board)
     elif command.board != NO_BOARD:
-        text = f"RCB-1 {kind.code.name}: it names no board; leave out board {command.board}."
+        text = f"RCB-1 {kind.code.name}: has no board field; leave out board {command.board}."
         raise InputError(text, field="board", value=command.board)
     _check(command.code, kind.fields, command.values)
     return _closed(bytes([*body, *command.values]))
 
 
 def encode_reply(reply: Reply) -> bytes:
-    """Bytes of a reply; as `encode_command`."""
+    """Encode a reply; raises InputError like `encode_command`."""
     kind = COMMANDS[reply.code]
     _check(reply.code, (BOARD,), (reply.board,))
     if kind.reply is None:
@@ -93,11 +92,11 @@ def encode_reply(reply: Reply) -> bytes:
 
 
 def decode_command(frame: bytes, *, checks_values: bool = True) -> CommandFrame | None:
-    """The command that a frame is; None where it is none.
+    """Decode a complete frame; return None if it is not a valid command.
 
     Args:
-        frame: of the right length.
-        checks_values: whether a value that its field does not allow makes it none.
+        frame: frame of the correct length.
+        checks_values: refuse values out of range.
     """
     kind = COMMANDS.get(frame[0]) if frame else None
     if kind is None or len(frame) != kind.length or not _is_closed(frame):
@@ -112,7 +111,7 @@ def decode_command(frame: bytes, *, checks_values: bool = True) -> CommandFrame 
 
 
 def decode_reply(command: CommandFrame, frame: bytes) -> Reply | None:
-    """The reply to a command that a frame is; None where it is none."""
+    """Decode the reply to a command; return None if the frame is not a valid reply."""
     kind = command.kind
     if len(frame) != kind.reply_length or not BOARD.allows(frame[0]):
         return None
@@ -125,22 +124,20 @@ def decode_reply(command: CommandFrame, frame: bytes) -> Reply | None:
 
 
 class ReplyParser(FrameParser[Reply]):
-    """The host's end: finds the reply to one command in what comes."""
+    """Parser for the reply to one command (host side)."""
 
     def __init__(self, command: CommandFrame) -> None:
-        """Wait for the reply to a command."""
         length = command.kind.reply_length
         super().__init__(lambda _: length, partial(decode_reply, command))
 
 
 class CommandParser(FrameParser[CommandFrame]):
-    """The board's end: finds commands, whatever board they are for.
+    """Parser for commands to any board (board side).
 
-    Within a command no byte is as great as a first byte, but for 0xFF: after damage the next command is found soon.
+    Command codes exceed all other bytes of a frame except 0xFF, so the parser resynchronizes quickly after an error.
     """
 
     def __init__(self, *, checks_values: bool = True) -> None:
-        """Begin with an empty line; `checks_values` as in `decode_command`."""
         super().__init__(_command_length, partial(decode_command, checks_values=checks_values))
 
 
@@ -164,7 +161,7 @@ def _are_allowed(fields: Sequence[Field], values: Sequence[int]) -> bool:
 def _check(code: Code, fields: Sequence[Field], values: Sequence[int]) -> None:
     if len(fields) != len(values):
         wanted = ", ".join(field.name for field in fields) or "none"
-        text = f"RCB-1 {code.name}: it has {len(values)} values; it takes {len(fields)}: {wanted}."
+        text = f"RCB-1 {code.name}: {len(values)} values; expected {len(fields)}: {wanted}."
         raise InputError(text, field="values", value=len(values), allowed=len(fields))
     for field, value in zip(fields, values, strict=True):
         if not field.allows(value):

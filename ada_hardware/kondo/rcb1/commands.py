@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All documented commands of the RCB-1, as one table: code, fields, reply. The codec and the emulator read it.
+"""Command table of the RCB-1: code, fields and reply of all documented commands.
 
 Sources, which agree: RoadNarrows' KHR1Cmd.py and KHR1Serial.py, Rcb1.cs, D. Albert's partial translation of "RCB-1
-Command Reference" 2005.02. A command has no start mark; its length follows from its first byte. Its last byte, and that
-of a reply with data, is the sum of the bytes before it AND 0x7F. A command that writes is answered by [board, 0x06];
-there is no answer to a frame that is damaged or for another board.
+Command Reference" 2005.02. A command has no start marker; its first byte determines its length. The last byte of a
+command, and of a reply with data, is the sum of the preceding bytes AND 0x7F. The reply to a write command is
+[board, 0x06]. A board does not reply to damaged frames or frames for another board.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from typing import NamedTuple
 
 BOARD_CHANNELS = 12
 BOARDS = 32  # IDs 0 to 31
-MOTIONS = 40  # of a board, numbered from 0
-MOTION_FRAMES = 100  # of a motion
+MOTIONS = 40  # per board, numbered from 0
+MOTION_FRAMES = 100  # per motion
 SCENARIOS = 4
 SCENARIO_ENTRIES = 200
 SPEEDS = 8  # 0 fastest, 7 slowest
-LARGEST_ANGLE = 180  # [deg]; a count is one degree
-TRIM_ZERO = 20  # what stands for a trim of 0 deg
-LARGEST_TRIM = 20  # [deg] either way
+LARGEST_ANGLE = 180  # [deg]; one count is one degree
+TRIM_ZERO = 20  # encodes a trim of 0 deg
+LARGEST_TRIM = 20  # [deg] in both directions
 ACK = 0x06
-ID_KEY = 0x5A  # second byte of the command that sets a board's ID, lest it be sent by chance
+ID_KEY = 0x5A  # second byte of SET_ID, protects against accidental use
 SLEEP = 0x01  # software switch: servos are free
-MOTION_ENABLE = 0x02  # software switch: motions can be played
+MOTION_ENABLE = 0x02  # software switch: stored motions can be played
 
-# Instead of an angle; servos of the red version know them, the older blue ones do not.
+# Special values in place of an angle; supported by the red servos, not by the older blue ones.
 FREE = 0xDD
 POSITION_1, POSITION_2, POSITION_3 = 0xDE, 0xDF, 0xE0
-LOW = 0xE1  # in files and home lists of Heart To Heart: a channel without a servo
+LOW = 0xE1  # in files and home lists of Heart To Heart: channel without a servo
 HIGH = 0xE2
-UNUSED_OF_RCB1_CS = 0xFF  # what Rcb1.cs writes for a channel without a servo
+UNUSED_OF_RCB1_CS = 0xFF  # written by Rcb1.cs for a channel without a servo
 SPECIAL_POSITIONS = (FREE, POSITION_1, POSITION_2, POSITION_3, LOW, HIGH, UNUSED_OF_RCB1_CS)
 
 
@@ -68,10 +68,10 @@ class Field(NamedTuple):
     """One byte of a frame.
 
     Attributes:
-        name: for messages.
-        lowest: value.
-        highest: value.
-        others: further values that it may have.
+        name: name for messages.
+        lowest: smallest regular value.
+        highest: largest regular value.
+        others: special values.
     """
 
     name: str
@@ -80,25 +80,25 @@ class Field(NamedTuple):
     others: tuple[int, ...] = ()
 
     def allows(self, value: int) -> bool:
-        """True if it may have a value."""
+        """Return True if the value is allowed."""
         return self.lowest <= value <= self.highest or value in self.others
 
     @property
     def allowed(self) -> str:
-        """Its values in words."""
+        """Allowed values as text."""
         more = f", or one of {', '.join(f'{value:#04x}' for value in self.others)}" if self.others else ""
         return f"{self.lowest} to {self.highest}{more}"
 
 
 class CommandKind(NamedTuple):
-    """One row of the table.
+    """Entry of the command table.
 
     Attributes:
         code: first byte.
-        names_board: whether the board's ID follows (after ID_KEY, where that is `keyed`).
-        fields: what follows then, before the checksum.
-        reply: what follows the board's ID in the reply, before the checksum; None: the reply is [ID, ACK].
-        keyed: whether ID_KEY follows the code.
+        names_board: the board ID follows the code (and ID_KEY).
+        fields: fields between board ID and checksum.
+        reply: fields of the reply between board ID and checksum; None: the reply is [ID, ACK].
+        keyed: ID_KEY follows the code.
     """
 
     code: Code
@@ -109,12 +109,12 @@ class CommandKind(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Length of the command, with its checksum [bytes]."""
+        """Length of the command including its checksum [bytes]."""
         return 1 + self.keyed + self.names_board + len(self.fields) + 1
 
     @property
     def reply_length(self) -> int:
-        """Length of the reply, with its checksum or ACK [bytes]."""
+        """Length of the reply including its checksum or ACK [bytes]."""
         return 2 if self.reply is None else 1 + len(self.reply) + 1
 
 
@@ -130,7 +130,7 @@ _ENTRY = Field("entry", 0, SCENARIO_ENTRIES - 1)
 _ENTRIES = Field("entries", 0, SCENARIO_ENTRIES)
 _SWITCHES = Field("switches", 0, SLEEP | MOTION_ENABLE)
 _KEY = Field("key", 0, 255)
-# The order of these bytes was not found out: they are passed on as they are.
+# The meaning of these bytes is unknown; they are passed on unchanged.
 _KEY_BYTES = tuple(Field(f"key byte {i}", 0, 255) for i in (1, 2, 3))
 
 _KINDS = (

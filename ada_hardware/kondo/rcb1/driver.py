@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Driver of a KHR-1: positions to both its boards and back, once per cycle.
+"""Driver of the KHR-1: sends positions to both boards and reads them back once per cycle.
 
-The boards hold the last position by themselves, and know no time-out: silence of the host changes nothing. They tell
-positions in whole degrees; a reading that no servo can have reached is put aside (`ada_hardware.plausible`).
+The boards hold the last position and have no watchdog timeout: if the host stops sending, the servos stay where they
+are. Positions are read in whole degrees; implausible readings are rejected (`ada_hardware.plausible`).
 """
 
 from __future__ import annotations
@@ -37,27 +37,26 @@ class _BoardState:
 
     def __init__(self, board_id: int, servos: dict[int, tuple[int, Servo]]) -> None:
         self.id = board_id
-        self.servos = servos  # by channel 0 to 11: place among the joints, servo
+        self.servos = servos  # by channel 0 to 11: joint index, servo
         self.places = [place for place, _ in servos.values()]
         self.readings = servo_readings(SERVO_SPEED)
-        # Commands for channels that the map leaves out: every frame names all twelve.
+        # Commands for channels missing in the map: a frame always has all twelve.
         self.others = {i: c.LOW for i in range(c.BOARD_CHANNELS) if i not in servos}
 
 
 class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
-    """A KHR-1 on its serial line."""
+    """KHR-1 on a serial line."""
 
     NAME: ClassVar[str] = "khr1"
     SETTINGS: ClassVar[type] = Rcb1Settings
     BOARD: ClassVar[Board] = Board.RCB1
     ANGLE_MAP: ClassVar[str] = "khr1_angle_map.yaml"
     SERVO_SPEED: ClassVar[float] = SERVO_SPEED
-    SHORTEST_PERIOD: ClassVar[float] = 0.025  # 40 Hz, the most that is planned with
+    SHORTEST_PERIOD: ClassVar[float] = 0.025  # 40 Hz
 
     def __init__(
         self, settings: Rcb1Settings, *, wire: ByteStream | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Read the angle map; see `ServoDriver`."""
         super().__init__(settings, wire=wire, clock=clock)
         if settings.speed != CHOSEN:
             self.limits = self.map.limits(min(self.SERVO_SPEED, math.radians(1.0 / SECONDS_PER_DEGREE[settings.speed])))
@@ -67,25 +66,27 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
     # --- properties -----------------------------------------------------------------------------------------------
     @property
     def board_ids(self) -> tuple[int, ...]:
-        """IDs of the boards that have servos, first the one with channels 1 to 12."""
+        """IDs of the boards with servos, the board of channels 1 to 12 first."""
         return tuple(board.id for board in self._boards)
 
     # --- driver ---------------------------------------------------------------------------------------------------
     def reset(self) -> None:
-        """Check that the boards answer; they have no alarms.
+        """Check that both boards reply; they have no alarms.
 
         Raises:
-            NoAnswer: one does not.
+            NoAnswer: a board does not reply.
         """
         for board in self._boards:
             self.bus.ask(c.Code.GET_POSITIONS, board.id)
 
     # --- outside of cycles ----------------------------------------------------------------------------------------
     def home_position(self) -> Array:
-        """Joint positions of the home that the boards store [rad]; those of the map for servos without one.
+        """Return the joint positions of the home position stored in the boards [rad].
+
+        For servos without a stored home position, the angle map is used.
 
         Raises:
-            NoAnswer: a board does not answer.
+            NoAnswer: a board does not reply.
         """
         angles = np.array([servo.home for servo in self.map.servos.values()])
         for board in self._boards:
@@ -96,22 +97,22 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         return self.map.positions(angles)
 
     def memory(self) -> BoardMemory:
-        """Motions in the boards; no safety rule applies while they play.
+        """Return the interface to the stored motions; safety rules do not apply to stored motions.
 
         Raises:
-            Refused: the driver is not open, or follows commands.
+            Refused: the driver is closed or started.
         """
         if self._is_started:
-            text = "khr1: it follows commands, and the boards' own motions would fight them; stop() first."
+            text = "khr1: the driver is started and stored motions would interfere with it; call stop() first."
             raise Refused(text, field="state", value="started")
         return BoardMemory(self.bus, self.board_ids)
 
     def sleep(self, *, confirm: bool = False) -> None:
-        """Let the boards sleep, which frees all their servos, older ones and those outside of the map too.
+        """Set the sleep switch of both boards, which frees all servos, including unmapped ones.
 
         Raises:
-            Refused: without `confirm`, or while it is started.
-            NoAnswer: a board does not answer; the others sleep.
+            Refused: `confirm` is not set, or the driver is started.
+            NoAnswer: a board does not reply; the command is still sent to the other board.
         """
         self._check_may_fall(confirm, "sleep")
         silence: NoAnswer | None = None
@@ -125,11 +126,11 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             raise silence
 
     def wake(self, *, confirm: bool = False) -> None:
-        """End the sleep of boards; servos may jump to where they were commanded before.
+        """Clear the sleep switch of both boards; servos may jump to their last commanded angle.
 
         Raises:
-            Refused: without `confirm`.
-            NoAnswer: a board does not answer.
+            Refused: `confirm` is not set.
+            NoAnswer: a board does not reply.
         """
         if not confirm:
             text = "khr1: servos may jump when boards wake; hold the robot, and call wake(confirm=True)."
@@ -139,14 +140,14 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             self.bus.ask(c.Code.SET_SWITCHES, board.id, (switches & ~c.SLEEP,))
 
     def set_id(self, board_id: int, *, alone: bool = False) -> None:
-        """Give the one board on the line an ID; on a closed driver, which `open` leaves closed without both boards.
+        """Set the ID of the only connected board; the driver may be closed.
 
         Raises:
-            Refused: without `alone`, which says that the other board is not connected: both would take the ID.
-            NoAnswer: no board answers.
+            Refused: `alone` is not set, which confirms that the other board is disconnected; both would take the ID.
+            NoAnswer: no board replies.
         """
         if not alone:
-            text = "khr1: every board on the line takes the ID; connect one, and call set_id(..., alone=True)."
+            text = "khr1: every board on the line takes the ID; connect one board and call set_id(..., alone=True)."
             raise Refused(text, field="alone", value=False, allowed=True)
         if self._bus is not None:
             self.bus.ask(c.Code.SET_ID, board_id)
@@ -162,7 +163,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         return len(self._boards) * sum(wire_time(code) + self.settings.latency for code in codes)
 
     def _serial(self) -> Serial:
-        return Serial(BAUD, "N", dtr=False)  # as the level shifter of the cable wants it
+        return Serial(BAUD, "N", dtr=False)  # required by the level shifter in the cable
 
     def _emulator_settings(self) -> Mapping[str, object]:
         s = self.settings
@@ -172,7 +173,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         return Rcb1Bus(wire, **self._bus_options())
 
     def _let_go(self) -> None:
-        # only servos of the red version can
+        # supported by the red servos only
         for board in self._boards:
             self._find_others(board)
             values = [c.FREE if i in board.servos else board.others[i] for i in range(c.BOARD_CHANNELS)]
@@ -186,8 +187,8 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         for board in self._boards:
             if self.bus.ask(c.Code.GET_SWITCHES, board.id).values[0] & c.SLEEP:
                 text = (
-                    f"khr1: board {board.id} sleeps (software switch 0x01): its servos are free, and may jump when it "
-                    "wakes. Hold the robot, and wake it: ada hw service khr1 wake."
+                    f"khr1: board {board.id} sleeps (software switch 0x01); its servos are free and may jump on "
+                    "wake-up. Hold the robot and wake the board: ada hw service khr1 wake."
                 )
                 raise DeviceAlarm(text, field="board", value=board.id)
 
@@ -204,7 +205,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         if angles is not None:
             self._target = angles
             for board in self._boards:
-                with suppress(NoAnswer):  # the other board still gets its command
+                with suppress(NoAnswer):  # the other board must still receive its command
                     self._send(board, angles, retries=0 if is_blind else None)
 
     def _find(self) -> None:
@@ -218,26 +219,26 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         self._read_until_believed()
 
     def _find_others(self, board: _BoardState) -> None:
-        """Read where servos stand that the map leaves out, so that frames leave them there.
+        """Read the positions of unmapped servos, so that position frames keep them unchanged.
 
         Raises:
-            NoAnswer: the board does not answer.
+            NoAnswer: the board does not reply.
         """
         if board.others:
             first, second = (self.bus.ask(c.Code.GET_POSITIONS, board.id).values for _ in range(2))
             board.others = {i: _kept_at(first[i], second[i], last) for i, last in board.others.items()}
 
     def _who_answers(self) -> tuple[str, int | None]:
-        """A sentence on the board that answers, and its ID; "" and None: none does."""
+        """Return a sentence about a board that replies to GET_ID, and its ID; "" and None without a reply."""
         with suppress(NoAnswer):
             found = self.bus.ask(c.Code.GET_ID).board
             if found not in self.board_ids:
-                return f" A board with ID {found} does answer: set first_id or second_id to it, or set its ID.", found
-            return f" The board with ID {found} does answer.", found
+                return f" A board with ID {found} replies: set first_id or second_id to it, or change its ID.", found
+            return f" The board with ID {found} replies.", found
         return "", None
 
     def _read_board(self, board: _BoardState) -> bool:
-        """Ask a board where its servos are, once; True if the answer is believed."""
+        """Read the servo angles of a board once; return True if the reading is accepted."""
         reply = self.bus.try_once(CommandFrame(c.Code.GET_POSITIONS, board.id))
         if reply is None:
             return False
@@ -249,7 +250,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         return sum(self._read_board(board) for board in self._boards) == len(self._boards)
 
     def _read_until_believed(self) -> None:
-        hint = "is a channel of the angle map without a servo, or is the line disturbed?"
+        hint = "check the angle map for a channel without a servo, and the line for noise."
         for board in self._boards:
             self._until_believed(partial(self._read_board, board), f"{self.bus.url}: board {board.id}", hint)
 
@@ -265,26 +266,26 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         self._target = angles.copy() if self._target is None else self._target.copy()
         is_fresh = True
         for board in self._boards:
-            if self._is_blind:  # since the board before was waited for
+            if self._is_blind:  # may become true while waiting for the previous board
                 return False
             self._target[board.places] = angles[board.places]
             values = (speed, *self._bytes(board, angles))
             is_heard = self.bus.try_once(CommandFrame(c.Code.SET_POSITIONS, board.id, values)) is not None
             if self.settings.feedback == READ:
-                is_heard = is_heard and self._read_board(board)  # do not wait twice for a silent board
+                is_heard = is_heard and self._read_board(board)  # one timeout per silent board is enough
             is_fresh = is_fresh and is_heard
         return is_fresh
 
     def _speed(self, angles: Array) -> int:
-        """The slowest one at which these servo angles are reached within a period."""
+        """Return the slowest speed that reaches the angles within one period."""
         if self.settings.speed != CHOSEN:
             return self.settings.speed
-        step = 0.0 if self._target is None else float(np.max(np.abs(angles - self._target))) + 1.0  # rounding
+        step = 0.0 if self._target is None else float(np.max(np.abs(angles - self._target))) + 1.0  # rounding error
         levels = [i for i, per_degree in enumerate(SECONDS_PER_DEGREE) if per_degree * step <= self.period]
         return max(levels, default=0)
 
     def _send(self, board: _BoardState, angles: Array, *, retries: int | None = None) -> None:
-        """Command a board's servos, as slowly as can be."""
+        """Command the servos of a board at the slowest speed."""
         self.bus.ask(c.Code.SET_POSITIONS, board.id, (_SLOWEST, *self._bytes(board, angles)), retries=retries)
 
     def _bytes(self, board: _BoardState, angles: Array) -> list[int]:
@@ -296,16 +297,16 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
 
 
 def _kept_at(first: int, second: int, commanded: int) -> int:
-    """The value that leaves a channel outside of the map as it is.
+    """Return the value that leaves an unmapped channel unchanged.
 
     Args:
-        first: reading of it.
-        second: the reading right after.
-        commanded: its last command.
+        first: reading of the channel.
+        second: reading directly after it.
+        commanded: last command of the channel.
 
     Returns:
-        The angle at which a servo stands: the last command where it is nearly there, as in `ServoDriver._held`. What is
-        no angle is sent back where it moves nothing; else, as where two readings differ, LOW: no servo is driven.
+        The last command if the servo is close to it, as in `ServoDriver._held`, else the measured angle. The special
+        values FREE and HIGH are returned unchanged. LOW (no servo) if the readings differ or are anything else.
     """
     if max(first, second) <= c.LARGEST_ANGLE and abs(first - second) <= SLACK:
         return commanded if commanded <= c.LARGEST_ANGLE and abs(second - commanded) <= SLACK else second
@@ -313,7 +314,7 @@ def _kept_at(first: int, second: int, commanded: int) -> int:
 
 
 def _boards(angle_map: AngleMap, ids: Sequence[int]) -> Iterator[_BoardState]:
-    """The boards that have servos."""
+    """Return the boards that have servos."""
     for number, board_id in enumerate(ids):
         servos = {
             (servo.channel - 1) % c.BOARD_CHANNELS: (place, servo)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One emulated RCB-1: its servos, its memory, and the motion that it plays.
+"""Emulated RCB-1 board: servos, memory, playback of stored motions.
 
-Assumptions, as the documents do not say: a command for positions ends a motion that plays; a frame that was never
-written is the home position at speed 0; a channel without a servo reads as 0xE1; motions play only where the switch for
-them is on, which it is at power-on; where boards `wait`, a frame ends on both when its slower one ends.
+Assumptions (not documented): a position command ends a running motion; a key frame that was never written is the home
+position at speed 0; a channel without a servo reads 0xE1; motions play only if their switch is on, which is the state
+at power-on; with `boards_wait`, a frame ends on both boards when the slower one has finished.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ada_hardware.kondo.rcb1.codec import CommandFrame
 from ada_hardware.kondo.servo_motion import ServoMotion
 
 Values = tuple[int, ...]
-# Commands that write the memory: the one that reads it back, and how many of their values say where.
+# Write commands: the corresponding read command, and the number of values that form the address.
 _STORED = {
     c.Code.SET_FRAME: (c.Code.GET_FRAME, 2),
     c.Code.SET_FRAME_COUNT: (c.Code.GET_FRAME_COUNT, 1),
@@ -27,26 +27,26 @@ _STORED = {
     c.Code.SET_TRIMS: (c.Code.GET_TRIMS, 0),
 }
 _READERS = dict(_STORED.values())
-_TAKES_ANY = (c.Code.SET_ID, c.Code.SET_POSITIONS, c.Code.SET_SWITCHES, c.Code.SET_TRIMS)  # whatever their values
+_TAKES_ANY = (c.Code.SET_ID, c.Code.SET_POSITIONS, c.Code.SET_SWITCHES, c.Code.SET_TRIMS)  # accept any values
 
 
 class EmulatedBoard:
-    """A board with servos on some of its 12 channels.
+    """Board with servos on some of its 12 channels.
 
     Attributes:
-        id: that it answers to.
-        servos: by channel, 0 to 11.
-        peer: the other board of the robot, whose frames are waited for; None: none.
-        slowness: factor on all durations (a weak battery).
-        played: names of the frames that were begun, as (motion, frame).
+        id: board ID.
+        servos: servos by channel, 0 to 11.
+        peer: other board whose frames this one waits for; None: no waiting.
+        slowness: factor on all durations (weak battery).
+        played: (motion, frame) of all frames that were started.
     """
 
     def __init__(self, board_id: int, homes: Mapping[int, float]) -> None:
-        """Switch it on, at home.
+        """Start at the home position.
 
         Args:
-            board_id: its ID.
-            homes: servo angles of the home position, by channel [deg].
+            board_id: ID of the board.
+            homes: servo angles of the home position by channel [deg].
         """
         self.id = board_id
         self.servos = {channel: ServoMotion(home) for channel, home in homes.items()}
@@ -55,17 +55,17 @@ class EmulatedBoard:
         self.peer: EmulatedBoard | None = None
         self.slowness = 1.0
         self.played: list[tuple[int, int]] = []
-        self._memory: dict[Values, Values] = {}  # by the code that reads it, and where it is
-        self._queue: list[tuple[int, int]] = []  # frames that are still to be played
+        self._memory: dict[Values, Values] = {}  # by read command and address
+        self._queue: list[tuple[int, int]] = []  # frames to be played
         self._frame_end = 0.0
 
     # --- commands ---------------------------------------------------------------------------------------------------
     def obey(self, command: CommandFrame, now: float) -> Values | None:
-        """Do what a command says; the values of its reply, empty for an ACK; None: it cannot be, there is no answer."""
+        """Execute a command; return the reply values, empty for an ACK, or None for no reply (invalid address)."""
         v, code = command.values, c.Code
         are_allowed = all(field.allows(value) for field, value in zip(command.kind.fields, v, strict=True))
         if not are_allowed and command.code not in _TAKES_ANY:
-            return None  # there is no such place in its memory
+            return None  # no such memory address
         match command.code:
             case code.SET_ID:
                 self.id = command.board
@@ -104,25 +104,25 @@ class EmulatedBoard:
         return self._memory.get((reader, *where), defaults.get(reader, (0,)))
 
     def frame(self, motion: int, index: int) -> Values:
-        """A stored key frame: speed and twelve channels."""
+        """Stored key frame: speed and twelve channels."""
         return self._recall(c.Code.GET_FRAME, motion, index)
 
     def frames(self, motion: int) -> int:
-        """Number of the frames of a stored motion."""
+        """Number of frames of a stored motion."""
         return self._recall(c.Code.GET_FRAME_COUNT, motion)[0]
 
     # --- motion -----------------------------------------------------------------------------------------------------
     def move(self, speed: int, channels: Sequence[int], now: float) -> None:
-        """Turn servos to positions; all of them arrive together."""
+        """Move servos to positions so that all arrive at the same time."""
         self._go(channels, self._duration(speed, self._change(channels, now)), now)
 
     @property
     def next_frame(self) -> float:
-        """When the next frame of a motion begins; inf: there is none."""
+        """Start time of the next frame of the running motion; inf without one."""
         return self._frame_end if self._queue else math.inf
 
     def begin_frame(self) -> None:
-        """Begin the next frame of a motion."""
+        """Start the next frame of the running motion."""
         begin = self._frame_end
         motion, index = self._queue.pop(0)
         speed, *channels = self.frame(motion, index)
@@ -135,11 +135,11 @@ class EmulatedBoard:
         self.played.append((motion, index))
 
     def is_playing(self, now: float) -> bool:
-        """True if a motion goes on."""
+        """Return True while a motion is running."""
         return bool(self._queue) or (bool(self.played) and now < self._frame_end)
 
     def limp(self, now: float) -> None:
-        """Lose power for a moment: servos are free, the motion is over."""
+        """Free all servos and end the running motion (loss of power)."""
         self._queue.clear()
         for servo in self.servos.values():
             servo.release(now)
@@ -150,7 +150,7 @@ class EmulatedBoard:
             self._frame_end = now
 
     def _switch(self, switches: int, now: float) -> None:
-        self.switches = switches & (c.SLEEP | c.MOTION_ENABLE)  # of the others nothing is known
+        self.switches = switches & (c.SLEEP | c.MOTION_ENABLE)  # the other bits are undocumented
         if switches & c.SLEEP:
             self.limp(now)
 
@@ -165,7 +165,7 @@ class EmulatedBoard:
                 servo.release(now)
 
     def _change(self, channels: Sequence[int], now: float) -> float:
-        """The largest way of a servo to its new position [deg]."""
+        """Largest angle change of a servo [deg]."""
         ways = (abs(channels[i] - s.at(now)) for i, s in self.servos.items() if channels[i] <= c.LARGEST_ANGLE)
         return max(ways, default=0.0)
 

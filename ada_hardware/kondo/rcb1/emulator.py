@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An emulated KHR-1: two RCB-1 on one line, 17 servos. It is silent where the real one is, and judges its commands.
+"""Emulated KHR-1: two RCB-1 boards on one line, 17 servos.
 
-Assumptions: at power-on servos hold the home position; after a loss of power they are free until they get a position.
+Assumptions: at power-on the servos hold the home position; after a loss of power they are free until the next position
+command.
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ from ada_hardware.kondo.rcb1.bus import wire_time
 from ada_hardware.kondo.rcb1.emulated_board import EmulatedBoard
 from ada_hardware.kondo.servo_motion import ServoMotion
 
-_SLOW_SPEEDS = (6, 7)  # at which a long way is no jump
+_SLOW_SPEEDS = (6, 7)  # speeds at which large steps are allowed
 
 
 @dataclass(frozen=True)
 class Rcb1EmulatorSettings(BoardEmulatorSettings):
-    """How the emulated KHR-1 is built, and what it takes for wrong."""
+    """Settings of the emulated KHR-1 and the thresholds of its violation checks."""
 
     first_id: int = setting(0, "ID of the board with channels 1 to 12", lower=0, upper=31)
     second_id: int = setting(
-        1, "ID of the board with channels 13 to 24; the same: only the first is there", lower=0, upper=31
+        1, "ID of the board with channels 13 to 24; equal to first_id: no second board", lower=0, upper=31
     )
-    boards_wait: bool = setting(True, "whether a frame of a motion ends on both boards together")
+    boards_wait: bool = setting(True, "end each frame of a motion on both boards at the same time")
 
 
 class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
-    """Two boards on one line.
+    """Two emulated boards on one line.
 
     Attributes:
-        boards: the upper one, and the lower one.
+        boards: board of channels 1 to 12, board of channels 13 to 24.
     """
 
     NAME: ClassVar[str] = "khr1"
@@ -46,21 +47,17 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
     BOARD: ClassVar[Board] = Board.RCB1
     ANGLE_MAP: ClassVar[str] = "khr1_angle_map.yaml"
     FAULTS: ClassVar[Mapping[str, str]] = {
-        "dead_servo": "channel, 1 to 24, whose servo does not move any more",
-        "wrong_id": "IDs of all boards are higher by so much",
-        "silent_board": "1: the first board is silent, 2: the second, 3: both",
-        "late": "answers come later by so much [s]",
-        "bad_checksum": "every n-th answer has a wrong last byte",
-        "battery_low": "share of the servos' speed that is lost; 1: the boards lose power and stay silent",
-        "reboot": "the boards lose power, and are silent for so long [s]",
+        "dead_servo": "channel (1 to 24) of a servo that no longer moves",
+        "wrong_id": "offset added to the IDs of all boards",
+        "silent_board": "board that does not reply: 1 first, 2 second, 3 both",
+        "late": "additional delay of replies [s]",
+        "bad_checksum": "every n-th reply has a wrong last byte",
+        "battery_low": "fraction by which servo speed is reduced; 1: loss of power, no replies",
+        "reboot": "loss of power, no replies for this time [s]",
     }
 
     def __init__(self, settings: Rcb1EmulatorSettings) -> None:
-        """Switch it on.
-
-        Raises:
-            InputError: the angle map is unusable.
-        """
+        """Raises InputError for an invalid angle map."""
         super().__init__(settings, codec.CommandParser(checks_values=False))
         self._limits: dict[tuple[int, int], Servo] = {}
         self.boards = [self._board(0, settings.first_id)]
@@ -78,14 +75,14 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
         return replies
 
     def advance(self, now: float) -> list[Reply]:
-        """Go on with motions."""
+        """Advance running motions to the time `now`."""
         super().advance(now)
         while (board := min(self.boards, key=lambda one: one.next_frame)).next_frame <= now:
             board.begin_frame()
         return []
 
     def fault(self, name: str, value: float) -> None:
-        """Switch a fault on or off."""
+        """Set or clear a fault."""
         before = self._faults.get(name, 0.0)
         super().fault(name, value)
         if name == "wrong_id":
@@ -98,7 +95,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
                 self._lose_power(float("inf") if value >= 1.0 else self.settings.boot_time)
 
     def state(self) -> dict[str, object]:
-        """Servo angles by joint, IDs, what plays."""
+        """Servo state, board IDs, switches and playback of stored motions."""
         return {
             **super().state(),
             "ids": [board.id for board in self.boards],
@@ -118,7 +115,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
                 values = board.obey(command, self._time)
                 if values is not None:
                     found.append(self._reply(command, board.id, values))
-        return found[:1]  # of two boards with one ID the host hears something, here the first
+        return found[:1]  # two boards with one ID collide; the host receives the first reply
 
     def _reply(self, command: codec.CommandFrame, board_id: int, values: tuple[int, ...]) -> Reply:
         data = codec.encode_reply(codec.Reply(command.code, board_id % c.BOARDS, values))
@@ -176,7 +173,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
     def _judge_positions(self, board: int, channels: tuple[int, ...], speed: int) -> None:
         self._judge_limits(board, channels)
         if self.boards[board].switches & c.SLEEP:
-            self._accuse(f"positions for board {board + 1}, which sleeps")
+            self._accuse(f"positions for board {board + 1} while it sleeps")
         limit = self.settings.max_step
         for channel, motor in self.boards[board].servos.items():
             value, joint = channels[channel], self._limits[board, channel].joint

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions in the memory of the boards: uploaded, compared, played; or played from the host.
+"""Stored motions of the boards: upload, verification, playback; sampling of motions for playback by the host.
 
     motion = StoredMotion.read("walk.csv", driver.map)
     memory = BoardMemory(driver.bus, driver.board_ids)
     memory.upload(3, motion, progress=print)             # both boards; read back and compared
-    memory.play(3)                                       # both boards, back to back
+    memory.play(3)                                       # both boards, one right after the other
 
-Each board stores its own twelve channels and plays them by itself; both get the same frames with the same speeds and
-are started one right after the other. Whether a board waits for the other at the end of a frame is not documented:
-where the largest change of a frame is on one board, try the motion with the robot held.
+Each board stores and plays its own twelve channels; both receive the same frames with the same speeds. Whether a board
+waits for the other at the end of a frame is not documented: hold the robot when you test a motion in which the largest
+change of a frame is on one board.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from ada_hardware.kondo.rcb1 import commands as c
 from ada_hardware.kondo.rcb1.bus import Rcb1Bus
 from ada_robot.errors import HardwareError
 
-Progress = Callable[[int, int], object]  # frames that are done, and all of them
+Progress = Callable[[int, int], object]  # frames done, total
 
 
 class VerifyError(HardwareError):
-    """A board's memory does not hold what was written; the message names board, frame and channel."""
+    """Memory of a board differs from the data written; the message names board, frame and channel."""
 
 
 @dataclass(frozen=True)
 class StoredMotion:
-    """A motion as boards store it.
+    """Motion in the format of the board memory.
 
     Attributes:
-        frames: each a speed and 24 channels.
-        name: for messages.
+        frames: key frames, each a speed and 24 channels.
+        name: name for messages.
     """
 
     frames: tuple[tuple[int, ...], ...]
@@ -48,10 +48,10 @@ class StoredMotion:
 
     @staticmethod
     def read(path: PathLike, angle_map: AngleMap) -> StoredMotion:
-        """Read a motion of Heart To Heart (CSV).
+        """Read a motion file (CSV) of Heart To Heart.
 
         Raises:
-            MotionError: the file is unusable, has no frames, or more than a board holds; the message says where.
+            MotionError: the file is invalid, has no key frames, or more than a board can store.
         """
         frames = []
         for frame in read_key_frames(path, angle_map):
@@ -61,45 +61,45 @@ class StoredMotion:
             frames.append((frame.speed, *channels))
         if not 1 <= len(frames) <= c.MOTION_FRAMES:
             text = (
-                f"{path}: it has {len(frames)} key frames; a board holds 1 to {c.MOTION_FRAMES} per motion. Split it "
-                "into several motions."
+                f"{path}: {len(frames)} key frames; a board stores 1 to {c.MOTION_FRAMES} per motion. Split it into "
+                "several motions."
             )
             raise MotionError(text, file=path, field="frames", value=len(frames), allowed=f"1 to {c.MOTION_FRAMES}")
         return StoredMotion(tuple(frames), str(path))
 
     def of_board(self, number: int) -> list[tuple[int, ...]]:
-        """The frames of a board, 0 or 1: speed and twelve channels."""
+        """Return the frames of board 0 or 1: speed and twelve channels each."""
         first = 1 + number * c.BOARD_CHANNELS
         return [(frame[0], *frame[first : first + c.BOARD_CHANNELS]) for frame in self.frames]
 
 
 class BoardMemory:
-    """Motions in the boards of a robot."""
+    """Stored motions of the boards of a robot."""
 
     def __init__(self, bus: Rcb1Bus, board_ids: Sequence[int]) -> None:
-        """Use boards.
+        """Use open boards.
 
         Args:
-            bus: their line.
-            board_ids: the one with channels 1 to 12, then the one with 13 to 24.
+            bus: line of the boards.
+            board_ids: ID of the board with channels 1 to 12, then with 13 to 24.
         """
         self._bus, self._ids = bus, tuple(board_ids)
 
     # --- motions ----------------------------------------------------------------------------------------------------
     def upload(self, number: int, motion: StoredMotion, progress: Progress | None = None) -> None:
-        """Write a motion into both boards, read it back, compare.
+        """Write a motion to both boards, read it back and compare.
 
-        The number of frames comes last: a motion that was not written to its end cannot be played.
+        The frame count is written last, so an incomplete motion cannot be played.
 
         Args:
-            number: under which it is stored, 0 to 39; what was there is lost.
-            motion: to be stored.
-            progress: called after each frame that is written or read back, with how many of how many are done.
+            number: number under which the motion is stored, 0 to 39; an existing motion is overwritten.
+            motion: motion to store.
+            progress: called after each frame written or read back, with the number of frames done and in total.
 
         Raises:
-            InputError: there is no such number.
-            NoAnswer: a board does not answer.
-            VerifyError: it reads back differently.
+            InputError: the number is out of range.
+            NoAnswer: a board does not reply.
+            VerifyError: the data read back differ.
         """
         _check(number)
         total, done = 2 * len(motion.frames) * len(self._ids), 0
@@ -116,11 +116,11 @@ class BoardMemory:
             self._set_count(board, number, len(motion.frames))
 
     def play(self, number: int) -> None:
-        """Start a motion on both boards, back to back. The robot moves.
+        """Start a stored motion on both boards. The robot moves.
 
         Raises:
-            InputError: there is no such number.
-            NoAnswer: a board does not answer; the other one may move.
+            InputError: the number is out of range.
+            NoAnswer: a board does not reply; the other board may move.
         """
         _check(number)
         for board in self._ids:
@@ -133,8 +133,8 @@ class BoardMemory:
             if wanted != found:
                 what = f"channel {place}" if place else "speed"
                 text = (
-                    f"{self._bus.url}: board {board} holds {found} as {what} of frame {index} of motion {number}, not "
-                    f"{wanted}; upload it again."
+                    f"{self._bus.url}: board {board}: {what} of frame {index} of motion {number} reads {found} instead "
+                    f"of {wanted}; upload it again."
                 )
                 raise VerifyError(
                     text, field=f"board {board}, motion {number}, frame {index}, {what}", value=found, allowed=wanted
@@ -145,8 +145,8 @@ class BoardMemory:
         stored = self._bus.ask(c.Code.GET_FRAME_COUNT, board, (number,)).values[0]
         if stored != count:
             text = (
-                f"{self._bus.url}: board {board} answers SET_FRAME_COUNT {count} of {number}, but holds {stored}; try "
-                "again."
+                f"{self._bus.url}: board {board} acknowledged {count} frames for motion {number}, but reads {stored}; "
+                "upload it again."
             )
             raise VerifyError(text, field=f"board {board}, motion {number}, frames", value=stored, allowed=count)
 
@@ -154,21 +154,22 @@ class BoardMemory:
 def sampled(
     times: Array, angles: Mapping[str, Array], period: float, joints: Sequence[str], start: Array | None = None
 ) -> Array:
-    """A motion as commands of the host, one per period: servos turn at constant speed from frame to frame.
+    """Sample a motion with linear interpolation between its key frames, one sample per period.
 
     Args:
-        times: of its frames [s]; as from `kondo.motion_file.read_motion`.
-        angles: by joint [rad].
-        period: of the commands [s].
-        joints: order of the columns.
-        start: where the robot is [rad]; it comes from there to the first frame at the slowest speed. None: it is there.
+        times: times of the key frames [s], as returned by `kondo.motion_file.read_motion`.
+        angles: angles by joint [rad].
+        period: sampling period [s].
+        joints: joints in the order of the columns.
+        start: present configuration [rad], from which the first key frame is approached at the slowest speed; None: the
+            robot is at the first key frame.
 
     Raises:
-        InputError: a joint that the motion does not name.
+        InputError: the motion lacks a joint.
     """
     unknown = [joint for joint in joints if joint not in angles]
     if unknown:
-        text = f"the motion does not name {', '.join(unknown)}; it has {', '.join(angles)}."
+        text = f"the motion has no joint {', '.join(unknown)}; it has {', '.join(angles)}."
         raise InputError(text, joint=unknown[0], allowed=tuple(angles))
     frames = np.column_stack([angles[joint] for joint in joints])
     if start is not None:
@@ -180,7 +181,7 @@ def sampled(
 
 def _check(number: int) -> None:
     if number not in range(c.MOTIONS):
-        text = f"motion {number}: a board has numbers 0 to {c.MOTIONS - 1}."
+        text = f"motion {number}: allowed are 0 to {c.MOTIONS - 1}."
         raise InputError(text, field="motion", value=number, allowed=f"0 to {c.MOTIONS - 1}")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The serial line of an RCB-4: the host asks, the board answers; a refusal is an error of its own."""
+"""Serial line of an RCB-4 board; a NACK raises DeviceAlarm."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from ada_hardware.transport.wires import ByteStream
 from ada_robot.errors import DeviceAlarm
 
 COM_SPEEDS = (115_200, 625_000, 1_250_000)  # [baud]
-_BITS = 11  # of a byte on the line: start, eight, even parity, stop
-_LONGEST_TEXT = 68  # [bytes] of the answer to a question for the version
+_BITS = 11  # per byte: start, eight data bits, even parity, stop
+_LONGEST_TEXT = 68  # [bytes] of a version reply
 
 
 class Rcb4Bus(BoardBus[CommandFrame, Reply]):
-    """A board on its line."""
+    """RCB-4 board on a serial line."""
 
     TIMEOUT: ClassVar[float] = 0.05
 
     def __init__(self, wire: ByteStream, *, com_speed: int = COM_SPEEDS[0], **options: Any) -> None:
-        """Use a line; `com_speed`: of the line [baud], the other arguments as of `BoardBus`."""
+        """Use an open line with a rate of `com_speed` [baud]; the other arguments are those of `BoardBus`."""
         super().__init__(wire, **options)
         self._com_speed = com_speed
         self.hint = (
-            f"Is the robot switched on, the cable in, and the board's COM set to {com_speed} baud with even parity "
-            f"({', '.join(map(str, COM_SPEEDS))} can be set in HeartToHeart4)?"
+            f"Check the power switch, the cable, and the COM setting of the board: {com_speed} baud, even parity "
+            f"({', '.join(map(str, COM_SPEEDS))} can be set in HeartToHeart4)."
         )
 
     def ask(self, command: CommandFrame, *, retries: int | None = None) -> bytes:
-        """Send a command until it is answered; the data that was asked for.
+        """Send a command until a reply is received, and return the data of the reply.
 
         Raises:
-            InputError: a value that the board does not know; nothing was sent.
-            NoAnswer: no try was answered.
-            DeviceAlarm: the board refuses the command.
-            TransportError: the line is gone.
+            InputError: a value is out of range; nothing was sent.
+            NoAnswer: no reply was received.
+            DeviceAlarm: the board refused the command (NACK).
+            TransportError: the line failed.
         """
         reply = self._until_answered(command, retries)
         if not reply.is_ack:
             text = (
-                f"khr3: {self.url}: the board refuses {code_of(command).name} (NACK, {NACK:#04x}); is it an RCB-4, and "
-                "does the angle map have the right ids and sios?"
+                f"khr3: {self.url}: the board refused {code_of(command).name} (NACK, {NACK:#04x}); check that it is an "
+                "RCB-4 and that the angle map has the right ids and sios."
             )
             raise DeviceAlarm(text, field="command", value=code_of(command).name)
         return reply.data
@@ -57,7 +57,7 @@ class Rcb4Bus(BoardBus[CommandFrame, Reply]):
 
 
 def wire_time(command: CommandFrame, com_speed: int) -> float:
-    """Time that the bytes of a command and its reply take on the line [s]."""
+    """Transmission time of a command and its reply [s]."""
     data = data_length(command)
     answer = _LONGEST_TEXT if data is None else 3 + (data or 1)
     return (len(encode_command(command)) + answer) * _BITS / com_speed

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of the RCB-4 and back, and incremental parsers for both ends of the line. No I/O.
+"""RCB-4 codec and incremental parsers for host and board. No I/O.
 
-A frame is [its length, command, ..., checksum]; the checksum is the sum of all bytes before it AND 0xFF.
+A frame is [length, command, ..., checksum]; the checksum is the sum of all preceding bytes AND 0xFF.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ada_hardware.kondo.rcb4.messages import (
 from ada_hardware.transport.framing import FrameParser
 
 _MASK_BYTES = 5
-# Frames of one length only.
+# Commands of fixed length.
 _LENGTHS = {
     Code.CALL: 7,
     Code.RETURN: 3,
@@ -43,12 +43,12 @@ _VERDICTS = {bytes((ACK,)): True, bytes((NACK,)): False}
 
 
 class Reply(NamedTuple):
-    """A reply of the board.
+    """Reply of the board.
 
     Attributes:
-        code: of the command.
-        data: that was asked for; b"" where it only says yes or no.
-        is_ack: whether it says yes.
+        code: code of the command.
+        data: requested data; b"" for ACK and NACK.
+        is_ack: False for a NACK.
     """
 
     code: Code
@@ -57,16 +57,16 @@ class Reply(NamedTuple):
 
 
 def checksum(data: bytes) -> int:
-    """Checksum of all bytes before it."""
+    """Checksum of a frame: sum of all preceding bytes, modulo 256."""
     return sum(data) & 0xFF
 
 
 # --- host to board ----------------------------------------------------------------------------------------------------
 def encode_command(command: CommandFrame) -> bytes:
-    """Bytes of a command.
+    """Encode a command.
 
     Raises:
-        InputError: a value that the board does not know.
+        InputError: a value is out of range.
     """
     problem = fault_of(command)
     if problem is not None:
@@ -77,7 +77,7 @@ def encode_command(command: CommandFrame) -> bytes:
 
 
 def closed(body: bytes) -> bytes:
-    """A frame with its length and checksum."""
+    """Add length and checksum to the body of a frame."""
     frame = bytes((len(body) + 2,)) + body
     return frame + bytes((checksum(frame),))
 
@@ -104,11 +104,11 @@ def _payload(command: CommandFrame) -> bytes:
 
 
 def decode_command(frame: bytes, *, checks_values: bool = True) -> CommandFrame | None:
-    """The command that a frame is; None where it is none.
+    """Decode a complete frame; return None if it is not a valid command.
 
     Args:
-        frame: of the length that its first byte says.
-        checks_values: whether a value that the board does not know makes it none.
+        frame: frame of the length given by its first byte.
+        checks_values: refuse values out of range.
     """
     if len(frame) < 3 or frame[0] != len(frame) or frame[-1] != checksum(frame[:-1]) or not _is_beginning(frame):
         return None
@@ -119,7 +119,7 @@ def decode_command(frame: bytes, *, checks_values: bool = True) -> CommandFrame 
 
 
 def _taken_apart(code: Code, body: bytes) -> CommandFrame | None:
-    """Decode the bytes between code and checksum, whose length `_is_beginning` has checked."""
+    """Decode the bytes between code and checksum; `_is_beginning` has checked their number."""
     if code is Code.MOVE:
         return _taken_move(body)
     if code is Code.CALL:
@@ -153,17 +153,17 @@ def _taken_servos(code: Code, body: bytes) -> CommandFrame:
 
 # --- board to host ----------------------------------------------------------------------------------------------------
 def data_length(command: CommandFrame) -> int | None:
-    """How many bytes the answer to a command brings: 0: only yes or no; None: any number, a text."""
+    """Return the number of data bytes in the reply: 0 for ACK or NACK only, None for a text of any length."""
     if isinstance(command, ReadRam):
         return command.size
     return None if isinstance(command, Version) else 0
 
 
 def encode_reply(reply: Reply) -> bytes:
-    """Bytes of a reply.
+    """Encode a reply.
 
     Raises:
-        InputError: more data than one byte can count.
+        InputError: the data are too long.
     """
     if len(reply.data) > c.LONGEST_DATA:
         text = f"RCB-4 reply: {len(reply.data)} bytes of data; at most {c.LONGEST_DATA} fit."
@@ -172,7 +172,7 @@ def encode_reply(reply: Reply) -> bytes:
 
 
 def decode_reply(command: CommandFrame, frame: bytes) -> Reply | None:
-    """The reply to a command that a frame is; None where it is none."""
+    """Decode the reply to a command; return None if the frame is not a valid reply."""
     if len(frame) < 4 or frame[0] != len(frame) or frame[-1] != checksum(frame[:-1]) or frame[1] != code_of(command):
         return None
     code, data, wanted = Code(frame[1]), bytes(frame[2:-1]), data_length(command)
@@ -185,10 +185,9 @@ def decode_reply(command: CommandFrame, frame: bytes) -> Reply | None:
 
 
 class ReplyParser(FrameParser[Reply]):
-    """The host's end: finds the reply to one command in what comes."""
+    """Parser for the reply to one command (host side)."""
 
     def __init__(self, command: CommandFrame) -> None:
-        """Wait for the reply to a command."""
         super().__init__(partial(_reply_length, data_length(command), code_of(command)), partial(decode_reply, command))
 
 
@@ -201,10 +200,9 @@ def _reply_length(data: int | None, code: int, begin: bytes) -> int | None:
 
 
 class CommandParser(FrameParser[CommandFrame]):
-    """The board's end: finds commands."""
+    """Parser for commands (board side)."""
 
     def __init__(self, *, checks_values: bool = True) -> None:
-        """Begin with an empty line; `checks_values` as in `decode_command`."""
         super().__init__(_command_length, partial(decode_command, checks_values=checks_values))
 
 
@@ -215,7 +213,7 @@ def _command_length(begin: bytes) -> int | None:
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 def _is_beginning(data: bytes) -> bool:
-    """True if bytes can be the beginning of a command: so a line comes back into step before a wrong length is over."""
+    """Return True if the bytes can be the start of a command; detects a wrong length early."""
     length = data[0] if data else 3
     if length < 3:
         return False

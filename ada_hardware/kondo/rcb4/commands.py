@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands of the RCB-4, and the places in its memory.
+"""Command codes and memory map of the RCB-4.
 
 Sources, which agree: Kondo's Rcb4BaseLib (as in sunilgora/xml-Kondo-khr3hv), iory/rcb4, nake90/librcb4.
 """
@@ -11,27 +11,27 @@ from typing import NamedTuple
 
 ACK, NACK = 0x06, 0x15
 SERVOS = 35  # ICS numbers 0 to 34; 35 is the receiver of the remote control
-FREE, HOLD = 0x8000, 0x7FFF  # instead of a position
+FREE, HOLD = 0x8000, 0x7FFF  # special values in place of a position
 LOWEST, CENTRE, HIGHEST = 3500, 7500, 11500
 COUNTS_PER_DEGREE = 4000 / 135
 
-CONFIG = 0x0000  # places in the RAM
+CONFIG = 0x0000  # RAM addresses
 PROGRAM_COUNTER = 0x0002
-ADC = 0x0022  # 11 channels of two bytes; channel 0 is the supply
+ADC = 0x0022  # 11 channels of two bytes; channel 0 is the supply voltage
 DEVICES = 0x0090  # 20 bytes each
 RAM_SIZE = 0x0490
 DEVICE_SIZE = 20
-TRIM, MEASURED, TARGET, FRAME = 2, 4, 6, 8  # places in a device's 20 bytes
-MAIN_LOOP = 0x044B  # places in the ROM
+TRIM, MEASURED, TARGET, FRAME = 2, 4, 6, 8  # offsets in the 20 bytes of a device
+MAIN_LOOP = 0x044B  # ROM addresses
 MOTIONS_AT = 0x0B80
 MOTION_SIZE = 2048
 MOTIONS = 120  # numbered from 1
-VOLTS_PER_COUNT = 5.0 / 1024 * 4.9  # a 10-bit converter of 5 V behind a divider
-LONGEST_DATA = 252  # of a reply: one byte tells its length
+VOLTS_PER_COUNT = 5.0 / 1024 * 4.9  # 10-bit converter of 5 V behind a voltage divider
+LONGEST_DATA = 252  # bytes of a reply, limited by its one-byte length
 
 
 class Code(IntEnum):
-    """Second byte of a frame."""
+    """Second byte of a frame: command code."""
 
     MOVE = 0x00
     CALL = 0x0C
@@ -44,14 +44,14 @@ class Code(IntEnum):
 
 
 class Way(IntEnum):
-    """Third byte of MOVE: from where to where."""
+    """Third byte of MOVE: source and destination."""
 
     COM_TO_RAM = 0x02
     RAM_TO_COM = 0x20
 
 
 class Parameter(IntEnum):
-    """Parameters of SET_PARAMETER, 1 to 127 each."""
+    """Parameters of SET_PARAMETER; values 1 to 127."""
 
     STRETCH = 1
     SPEED = 2
@@ -60,10 +60,10 @@ class Parameter(IntEnum):
 
 
 class Config(IntFlag):
-    """Bits of the word at CONFIG."""
+    """Bits of the configuration word at address CONFIG."""
 
-    ICS = 0x0001  # servos are spoken to
-    RUN_PROGRAM = 0x0002  # the program in the ROM runs
+    ICS = 0x0001  # communication with the servos
+    RUN_PROGRAM = 0x0002  # execution of the program in ROM
     SERVO_RESPONSE = 0x0004
     VECTOR_JUMP = 0x0008
     FRAME_TIME = 0x0030
@@ -72,10 +72,10 @@ class Config(IntFlag):
 
 
 class Move(NamedTuple):
-    """Where one servo shall go.
+    """Target of one servo.
 
     Attributes:
-        servo: its ICS number, id * 2 + sio - 1.
+        servo: ICS number, id * 2 + sio - 1.
         position: 3500 to 11500, HOLD or FREE.
     """
 
@@ -84,25 +84,25 @@ class Move(NamedTuple):
 
 
 def is_position(value: int) -> bool:
-    """True if the value is a valid position command."""
+    """Return True if the value is a valid position command."""
     return LOWEST <= value <= HIGHEST or value in (FREE, HOLD)
 
 
 def counts_of_angle(angle: float) -> int:
-    """Position of a servo angle from the centre [deg]."""
+    """Convert a servo angle from the centre [deg] to counts."""
     return round(CENTRE + angle * COUNTS_PER_DEGREE)
 
 
 def angle_of_counts(position: float) -> float:
-    """Servo angle from the centre [deg] of a position."""
+    """Convert counts to a servo angle from the centre [deg]."""
     return (position - CENTRE) / COUNTS_PER_DEGREE
 
 
 def device_address(servo: int, offset: int = 0) -> int:
-    """Place of a servo's data in the RAM."""
+    """RAM address of the data of a servo."""
     return DEVICES + servo * DEVICE_SIZE + offset
 
 
 def motion_address(motion: int) -> int:
-    """Place of a motion in the ROM, by its number from 1 on."""
+    """ROM address of a motion; motions are numbered from 1."""
     return MOTIONS_AT + (motion - 1) * MOTION_SIZE

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Driver of a KHR-3HV or KXR: positions to all servos in one command and back, once per cycle.
+"""Driver of the KHR-3HV and KXR: sends one position command for all servos and reads them back, once per cycle.
 
-Servos hold the last position by themselves; the board knows no time-out. While the host commands, the program in the
-board's ROM is stopped: it would command the servos, too. It stays stopped until it is wanted (`run_program`) or the
-robot is switched off and on.
+The servos hold the last position; the board has no watchdog timeout. While the driver is started, the program in the
+ROM of the board is stopped, since it would command the servos, too. It stays stopped until `run_program(True)` or a
+power cycle.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.driver import Alarm
 from ada_robot.errors import DeviceAlarm, Refused
 
-_GENTLE = 0.3  # [s] in which the first position is reached
-_LOW_READINGS = 2  # of the supply, one after the other: servos that start pull it down for a moment
-_LOW_BATTERY = 1  # code of the alarm; a number of our own, the board has none
+_GENTLE = 0.3  # [s] duration of the first position command
+_LOW_READINGS = 2  # successive low readings that raise the alarm: starting servos cause short voltage drops
+_LOW_BATTERY = 1  # alarm code, defined here
 
 
 class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
-    """A robot with an RCB-4 on its serial line.
+    """Robot with an RCB-4 board on a serial line.
 
     Attributes:
-        version: what the board's firmware calls itself; "" before `open`.
+        version: firmware name read from the board; "" before `open`.
     """
 
     NAME: ClassVar[str] = "khr3"
@@ -45,12 +45,11 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
     BOARD: ClassVar[Board] = Board.RCB4
     ANGLE_MAP: ClassVar[str] = "khr3_angle_map.yaml"
     SERVO_SPEED: ClassVar[float] = SERVO_SPEED_ICS
-    SHORTEST_PERIOD: ClassVar[float] = 0.015  # servos get a new position from the board every frame
+    SHORTEST_PERIOD: ClassVar[float] = 0.015  # update period of the servos
 
     def __init__(
         self, settings: Rcb4Settings, *, wire: ByteStream | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Read the angle map; see `ServoDriver`."""
         super().__init__(settings, wire=wire, clock=clock)
         self.version = ""
         self._blocks = blocks(list(self.map.servos))
@@ -61,34 +60,34 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
 
     # --- driver ---------------------------------------------------------------------------------------------------
     def reset(self) -> None:
-        """Check that the board answers and has a good supply.
+        """Check that the board replies and its supply voltage is sufficient.
 
         Raises:
-            NoAnswer: it does not answer.
-            DeviceAlarm: the supply is low.
+            NoAnswer: the board does not reply.
+            DeviceAlarm: the supply voltage is low.
         """
         self.bus.ask(m.AckCheck())
         self._check_ready()
 
     # --- outside of cycles ----------------------------------------------------------------------------------------
     def home_position(self) -> Array:
-        """Joint positions of the angle map's home [rad]."""
+        """Return the joint positions of the home position in the angle map [rad]."""
         return self.map.positions([servo.home for servo in self.map.servos.values()])
 
     def play_motion(self, motion: int) -> None:
-        """Play a motion that HeartToHeart4 has put into the board. The robot moves, and no safety rule applies.
+        """Play a motion stored in the board by HeartToHeart4. The robot moves; safety rules do not apply.
 
-        The board's program is stopped, its counter set back, the motion called, and the program started.
+        Stops the program of the board, resets its program counter, calls the motion, and starts the program.
 
         Raises:
-            Refused: it follows commands, or there is no such number.
-            NoAnswer: the board does not answer.
+            Refused: the driver is started, or the number is out of range.
+            NoAnswer: the board does not reply.
         """
         if not 1 <= motion <= c.MOTIONS:
             text = f"khr3: motion {motion}; the board has 1 to {c.MOTIONS}."
             raise Refused(text, field="motion", value=motion, allowed=f"1 to {c.MOTIONS}")
         if self._is_started:
-            text = "khr3: it follows commands, and the board's own motion would fight them; stop() first."
+            text = "khr3: the driver is started and a stored motion would interfere with it; call stop() first."
             raise Refused(text, field="state", value="started")
         self._configure(run=False, ics=False)
         self.bus.ask(m.WriteRam(c.PROGRAM_COUNTER, c.MAIN_LOOP.to_bytes(3, "little") + bytes(7)))
@@ -96,24 +95,24 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self._configure(run=True)
 
     def playing(self) -> int:
-        """Number of the motion that the board plays; 0: none.
+        """Return the number of the motion that the board is playing, 0 for none.
 
         Raises:
-            NoAnswer: the board does not answer.
+            NoAnswer: the board does not reply.
         """
         data = self.bus.ask(m.ReadRam(c.PROGRAM_COUNTER, 10))
         counter, flags = int.from_bytes(data[:3], "little"), any(data[3:8])
         return (counter - c.MOTIONS_AT) // c.MOTION_SIZE + 1 if flags and counter >= c.MOTIONS_AT else 0
 
     def run_program(self, is_running: bool) -> None:
-        """Let the program in the board's ROM run, or stop it and a motion of it.
+        """Start the program in the ROM of the board, or stop it and its motion.
 
         Raises:
-            Refused: it is to run while the host commands.
-            NoAnswer: the board does not answer.
+            Refused: start requested while the driver is started.
+            NoAnswer: the board does not reply.
         """
         if is_running and self._is_started:
-            text = "khr3: it follows commands, and the board's program would fight them; stop() first."
+            text = "khr3: the driver is started and the program of the board would interfere; call stop() first."
             raise Refused(text, field="state", value="started")
         self._configure(run=is_running)
 
@@ -149,7 +148,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self._read_until_believed()
 
     def _take_over(self, angles: Array) -> None:
-        self._configure(run=False)  # the board's own program
+        self._configure(run=False)
         self._set_parameters()
         self._target = angles
         self.bus.ask(self._moves(angles, self._frames(_GENTLE)))
@@ -161,13 +160,13 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         if reply is not None and not reply.is_ack:
             self.counts.refused += 1
             self.counts.last_problem = "MOVE_SERVOS: refused by the board (NACK)"
-        if self.settings.feedback == READ and reply is not None:  # do not wait twice for a silent board
+        if self.settings.feedback == READ and reply is not None:  # one timeout per cycle is enough
             is_heard = self._read() and is_heard
         return is_heard
 
     def _hold(self, is_blind: bool) -> None:
         if not is_blind and self._target is not None and self._has_arrived():
-            # the deflection of a servo under load must not go into its target: it would add up over restarts
+            # the deflection of a loaded servo must not enter its target: it would accumulate over restarts
             self.bus.ask(self._moves(self._target, self._frames(self.period)))
         else:
             self._target = None
@@ -198,7 +197,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
                 self.bus.ask(m.SetParameter(parameter, tuple((servo, value) for servo in sorted(self.map.servos))))
 
     def _moves(self, angles: Array | int, frame: int) -> m.MoveServos:
-        """All servos to angles [deg], or to HOLD or FREE."""
+        """Command for all servos: angles [deg], or HOLD or FREE."""
         moves = []
         for number in sorted(self.map.servos):
             servo = self.map.servos[number]
@@ -229,17 +228,17 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         return self._believes(self._readings, angles, "positions")
 
     def _has_arrived(self) -> bool:
-        """True if all servos are about where they were commanded to."""
+        """Return True if all servos are close to their commanded angles."""
         if self._target is None or self.settings.feedback != READ or not self._read():
             return False
         return bool(np.all(np.abs(self._held() - self._target) == 0.0))
 
     def _read_until_believed(self) -> None:
-        hint = "is the line disturbed, or a servo of the angle map not there?"
+        hint = "check the line for noise, and the angle map for missing servos."
         self._until_believed(self._read, f"{self.bus.url}: the board", hint)
 
     def _read_battery(self) -> None:
-        """Read the supply at intervals."""
+        """Read the supply voltage if `battery_interval` has passed."""
         if self._clock() - self._battery_time < self.settings.battery_interval:
             return
         reply = self.bus.try_once(m.ReadRam(c.ADC, 2))
@@ -261,7 +260,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         if self._low_readings < _LOW_READINGS:
             return ()
         low = self.settings.battery_low
-        text = f"the supply has {self._battery:.1f} V, less than {low:g} V (battery_low): charge the battery."
+        text = f"supply voltage {self._battery:.1f} V is below {low:g} V (battery_low): charge the battery."
         return (Alarm(_LOW_BATTERY, text),)
 
     def _supply(self, is_fresh: bool) -> tuple[tuple[Alarm, ...], dict[str, float]]:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An emulated RCB-4 with the servos of a KHR-3HV: it answers, moves, runs motions, and judges its commands.
+"""Emulated RCB-4 board with the servos of a KHR-3HV.
 
-Assumptions, as the sources do not say: a frame lasts 15 ms; a command with a wrong checksum is not answered (setting
-`nacks`: it is refused); while the bus of the servos is off they hold, and take no commands; a servo's measured position
-is its target and its trim; at power-on servos hold the home position; a motion is a sequence of frames as they come
-over the line, ended by RETURN.
+Assumptions (not documented): a frame lasts 15 ms; a command with a wrong checksum is not answered (with `nacks`: it is
+refused); while the servo bus is off, servos hold and ignore commands; the measured position of a servo is target plus
+trim; at power-on the servos hold the home position; a motion is a sequence of command frames that ends with RETURN.
 """
 
 from __future__ import annotations
@@ -24,32 +23,32 @@ from ada_hardware.kondo.rcb4 import messages as m
 from ada_hardware.kondo.rcb4.bus import COM_SPEEDS, wire_time
 from ada_hardware.kondo.servo_motion import ServoMotion
 
-_QUICK = 0.5  # [s] below which a long way is a jump
+_QUICK = 0.5  # [s] duration of a command below which large steps are violations
 _VERSION = b"emulated RCB-4".ljust(64)
 _SPEED = SERVO_SPEED_ICS * 180.0 / math.pi * c.COUNTS_PER_DEGREE  # [counts/s]
 
 
 @dataclass(frozen=True)
 class Rcb4EmulatorSettings(BoardEmulatorSettings):
-    """How the emulated board is built, and what it takes for wrong."""
+    """Settings of the emulated board and the thresholds of its violation checks."""
 
-    com_speed: int = setting(COM_SPEEDS[0], "of the line", unit="baud", choices=COM_SPEEDS)
-    reply_delay: float = setting(0.0005, "before it answers", unit="s", lower=0.0, upper=10.0)
-    frame_time: float = setting(0.015, "of one frame of a motion", unit="s", lower=0.001, upper=0.1)
-    battery: float = setting(11.1, "of its supply", unit="V", lower=0.0, upper=24.0)
-    trim: int = setting(0, "of all servos, in counts", lower=-500, upper=500)
-    runs_program: bool = setting(True, "whether the program in its ROM runs at power-on")
-    nacks: bool = setting(False, "whether a command with a wrong checksum is refused; else it is not answered")
+    com_speed: int = setting(COM_SPEEDS[0], "rate of the line", unit="baud", choices=COM_SPEEDS)
+    reply_delay: float = setting(0.0005, "delay of a reply", unit="s", lower=0.0, upper=10.0)
+    frame_time: float = setting(0.015, "duration of a servo frame", unit="s", lower=0.001, upper=0.1)
+    battery: float = setting(11.1, "supply voltage", unit="V", lower=0.0, upper=24.0)
+    trim: int = setting(0, "trim of all servos, in counts", lower=-500, upper=500)
+    runs_program: bool = setting(True, "run the program in ROM at power-on")
+    nacks: bool = setting(False, "reply NACK to a command with a wrong checksum; otherwise do not reply")
 
 
 class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
-    """The board.
+    """Emulated RCB-4 board.
 
     Attributes:
-        ram: its memory.
-        rom: motions by their number from 1 on: frames as they come over the line.
-        servos: by ICS number, in counts without their trims.
-        parameters: as they were set, by parameter and ICS number.
+        ram: contents of the RAM.
+        rom: motions by number (from 1): sequences of command frames.
+        servos: servos by ICS number; positions in counts without trim.
+        parameters: parameter values by parameter and ICS number.
     """
 
     NAME: ClassVar[str] = "khr3"
@@ -57,20 +56,16 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
     BOARD: ClassVar[Board] = Board.RCB4
     ANGLE_MAP: ClassVar[str] = "khr3_angle_map.yaml"
     FAULTS: ClassVar[Mapping[str, str]] = {
-        "dead_servo": "ICS number + 1 of a servo that does not move any more",
-        "late": "answers come later by so much [s]",
+        "dead_servo": "ICS number + 1 of a servo that no longer moves",
+        "late": "additional delay of replies [s]",
         "nack": "every n-th command is refused",
-        "wrong_speed": "1: the line runs at another speed, all that comes is rubbish",
-        "battery_low": "the supply has so much less [V]",
-        "reboot": "the board loses power, and is silent for so long [s]",
+        "wrong_speed": "1: the rate of the line is wrong, replies are random bytes",
+        "battery_low": "reduction of the supply voltage [V]",
+        "reboot": "loss of power, no replies for this time [s]",
     }
 
     def __init__(self, settings: Rcb4EmulatorSettings) -> None:
-        """Switch it on.
-
-        Raises:
-            InputError: the angle map is unusable.
-        """
+        """Raises InputError for an invalid angle map."""
         super().__init__(settings, codec.CommandParser(checks_values=False))
         self.servos = {i: ServoMotion(c.counts_of_angle(s.home)) for i, s in self.map.servos.items()}
         self.ram = bytearray(c.RAM_SIZE)
@@ -102,7 +97,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
         return replies
 
     def advance(self, now: float) -> list[Reply]:
-        """Go on with a motion."""
+        """Advance a running motion to the time `now`."""
         super().advance(now)
         while self._motion and self._config & c.Config.RUN_PROGRAM and now >= self._step_end:
             self._run_step()
@@ -122,7 +117,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
         return c.angle_of_counts(position)
 
     def state(self) -> dict[str, object]:
-        """Servo angles by joint, what plays."""
+        """Servo state, running motion, configuration and servo parameters."""
         return {
             **super().state(),
             "motion": self._motion,
@@ -174,7 +169,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
         self._motion = motion + 1 if rest == 0 and motion + 1 in self.rom else 0
 
     def _run_step(self) -> None:
-        """The next frame of the motion that runs."""
+        """Execute the next frame of the running motion."""
         frames = self.rom.get(self._motion, ())
         command = codec.decode_command(frames[self._step]) if self._step < len(frames) else m.Return()
         self._step += 1
@@ -198,10 +193,10 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
             start = c.PROGRAM_COUNTER - address
             self._counter, self._motion = int.from_bytes(data[start : start + 3], "little"), 0
         if address <= c.CONFIG < address + len(data):
-            self._step_end = max(self._step_end, self._time)  # what stood still goes on from now
+            self._step_end = max(self._step_end, self._time)  # resume at the present time
 
     def _refresh(self) -> None:
-        """Bring into the RAM what changes by itself."""
+        """Update the RAM words that the board measures."""
         self._put(c.PROGRAM_COUNTER, *self._counter.to_bytes(3, "little"), 1 if self._motion else 0)
         counts = round((self.settings.battery - self._faults["battery_low"]) / c.VOLTS_PER_COUNT)
         self._put(c.ADC, *min(max(counts, 0), 1023).to_bytes(2, "little"))

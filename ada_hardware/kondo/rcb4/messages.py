@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands of an RCB-4 as values, with their checks; only those that are sent here."""
+"""Commands of the RCB-4 and their value checks; only those that the driver sends."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from ada_hardware.kondo.rcb4.commands import Code, Move
 
 
 class ReadRam(NamedTuple):
-    """Ask for bytes of the RAM."""
+    """Read bytes of the RAM."""
 
     address: int
     size: int
 
 
 class WriteRam(NamedTuple):
-    """Write bytes into the RAM."""
+    """Write bytes to the RAM."""
 
     address: int
     data: bytes
 
 
 class Call(NamedTuple):
-    """Run a piece of the ROM, and come back at its RETURN."""
+    """Call a subroutine in ROM."""
 
     address: int
     condition: int = 0
 
 
 class Return(NamedTuple):
-    """End of what was called."""
+    """Return from a subroutine in ROM."""
 
 
 class MoveServo(NamedTuple):
-    """Send one servo to a position, in so many frames."""
+    """Move one servo to a position within a number of frames."""
 
     servo: int
     frame: int
@@ -45,25 +45,25 @@ class MoveServo(NamedTuple):
 
 
 class MoveServos(NamedTuple):
-    """Send servos to positions, all in so many frames; by ICS number, ascending."""
+    """Move servos to positions within a number of frames; ICS numbers ascend."""
 
     frame: int
     moves: tuple[Move, ...]
 
 
 class SetParameter(NamedTuple):
-    """Set a parameter of servos; by ICS number, ascending."""
+    """Set a parameter of servos; ICS numbers ascend."""
 
     parameter: int
     values: tuple[tuple[int, int], ...]
 
 
 class Version(NamedTuple):
-    """Ask for the firmware's name."""
+    """Read the firmware name."""
 
 
 class AckCheck(NamedTuple):
-    """Ask whether a board answers."""
+    """Check that the board replies."""
 
 
 CommandFrame: TypeAlias = (
@@ -84,17 +84,17 @@ _CODES: dict[type, Code] = {
 
 
 def code_of(command: CommandFrame) -> Code:
-    """Second byte of a command's frame."""
+    """Command code: second byte of the frame."""
     return _CODES[type(command)]
 
 
 class Fault(NamedTuple):
-    """Value of a command that no board accepts.
+    """Command value out of range.
 
     Attributes:
-        field: name of the value.
+        field: name of the field.
         value: the value.
-        text: value and allowed ones, for messages.
+        text: value and allowed values, for messages.
     """
 
     field: str
@@ -103,7 +103,7 @@ class Fault(NamedTuple):
 
 
 def fault_of(command: CommandFrame) -> Fault | None:
-    """The first value of a command that no board accepts; None if all are allowed."""
+    """Return the first value of a command that is out of range, or None."""
     match command:
         case ReadRam(address, size):
             return _bad_place(address, size)
@@ -121,7 +121,7 @@ def fault_of(command: CommandFrame) -> Fault | None:
         case SetParameter(parameter, values):
             if parameter not in set(c.Parameter):
                 known = ", ".join(f"{p.value} ({p.name})" for p in c.Parameter)
-                return Fault("parameter", parameter, f"parameter {parameter}; there are {known}")
+                return Fault("parameter", parameter, f"parameter {parameter}; allowed are {known}")
             return next(filter(None, map(_bad_value, values)), None) or _bad_order([servo for servo, _ in values])
         case _:
             return None
@@ -140,7 +140,7 @@ def _bad_size(size: int, most: int) -> Fault | None:
 def _bad_servo(servo: int) -> Fault | None:
     if 0 <= servo < c.SERVOS:
         return None
-    return Fault("servo", servo, f"ICS number {servo}; there are 0 to {c.SERVOS - 1}")
+    return Fault("servo", servo, f"ICS number {servo}; allowed are 0 to {c.SERVOS - 1}")
 
 
 def _bad_frame(frame: int) -> Fault | None:
@@ -170,4 +170,4 @@ def _bad_order(servos: Sequence[int]) -> Fault | None:
     if any(_bad_servo(servo) for servo in servos):
         return _bad_servo(max(servos, key=lambda s: (s >= c.SERVOS, -s)))
     is_ascending = all(a < b for a, b in pairwise(servos))
-    return None if is_ascending else Fault("servos", servos, f"servos {servos} do not ascend")
+    return None if is_ascending else Fault("servos", servos, f"servos {servos} are not in ascending order")

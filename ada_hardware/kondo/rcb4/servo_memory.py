@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servos' data in the RAM of an RCB-4: which reads bring all of it, and what stands in it."""
+"""Servo data in the RAM of an RCB-4: read commands and decoding."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import NamedTuple
 from ada_hardware.kondo.rcb4 import commands as c
 from ada_hardware.kondo.rcb4.messages import ReadRam
 
-_FROM, _UP_TO = c.TRIM, c.TARGET + 2  # of a servo's bytes
+_FROM, _UP_TO = c.TRIM, c.TARGET + 2  # range of the bytes read per servo
 
 
 class ServoData(NamedTuple):
-    """Data of a servo in the board's memory.
+    """Data of a servo in the RAM of the board.
 
     Attributes:
-        trim: that is added to every target, in counts.
-        measured: position that the servo tells; its trim is in it.
-        target: commanded position, without the trim; FREE: it is free.
+        trim: offset added to every target, in counts.
+        measured: measured position including trim, in counts.
+        target: commanded position without trim, in counts, or FREE.
     """
 
     trim: int
@@ -27,18 +27,18 @@ class ServoData(NamedTuple):
 
 
 class Block(NamedTuple):
-    """One read.
+    """Read command and the servos whose data it returns.
 
     Attributes:
-        command: to be sent.
-        servos: whose data it brings, by ICS number.
+        command: read command.
+        servos: ICS numbers.
     """
 
     command: ReadRam
     servos: tuple[int, ...]
 
     def taken_apart(self, data: bytes) -> list[ServoData]:
-        """The servos' data in what came."""
+        """Decode the data of a reply."""
         found = []
         for servo in self.servos:
             at = c.device_address(servo, _FROM) - self.command.address
@@ -54,7 +54,7 @@ class Block(NamedTuple):
 
 
 def blocks(servos: Sequence[int]) -> list[Block]:
-    """The fewest reads that bring the data of servos, by ICS number."""
+    """Return the smallest number of read commands that cover the given ICS numbers."""
     found: list[list[int]] = []
     for servo in sorted(servos):
         if found and _size(found[-1][0], servo) <= c.LONGEST_DATA:

@@ -215,7 +215,7 @@ def test_a_reading_that_no_servo_can_have_reached_is_put_aside(name):
     feedback = world.run(q)
     assert not feedback.is_fresh
     np.testing.assert_allclose(feedback.position, q, atol=1e-12)
-    assert "servos cannot be there" in world.driver.counts.last_problem
+    assert "implausible servo angles" in world.driver.counts.last_problem
     assert world.run(q).is_fresh  # told twice in a row, it is believed
 
 

@@ -110,10 +110,10 @@ def with_channel(values, channel, value):
         (raw(0xFD, 1, 4, *with_channel(LOWER, 1, 101)), "left_hip_roll: 101"),
         (raw(0xF9, 1, 0, 0, 4, *with_channel(LOWER, 11, 69)), "right_ankle_roll: 69"),
         (raw(0xFD, 1, 5, *with_channel(LOWER, 4, 121)), "left_ankle_pitch: a step of 31"),
-        (raw(0xFD, 0, 4, *with_channel(UPPER, 6, FREE)), "neck_yaw: let go"),
-        (raw(0xFD, 0, 4, *with_channel(UPPER, 6, LOW)), "neck_yaw: let go"),
+        (raw(0xFD, 0, 4, *with_channel(UPPER, 6, FREE)), "neck_yaw: servo freed"),
+        (raw(0xFD, 0, 4, *with_channel(UPPER, 6, LOW)), "neck_yaw: servo freed"),
         (raw(0xFD, 0, 9, *UPPER), "speed is 9"),
-        (raw(0xF1, 0, 1), "board 1: let go"),
+        (raw(0xF1, 0, 1), "board 1: servo freed"),
         (raw(0xFF, 0x5A, 4), "SET_ID"),
         (raw(0xFD, 1, 7, *with_channel(LOWER, 4, 150)), ""),  # far, but slowly
         (raw(0xFD, 0, 4, *UPPER), ""),
@@ -129,7 +129,7 @@ def test_what_must_never_come_to_a_khr1_is_a_violation(frame, text):
 @pytest.mark.parametrize(
     ("command", "text"),
     [
-        (m.MoveServos(1, (Move(0, FREE_COUNTS),)), "neck_yaw: let go"),
+        (m.MoveServos(1, (Move(0, FREE_COUNTS),)), "neck_yaw: servo freed"),
         (m.MoveServos(10, (Move(12, 7500 - 900),)), "left_hip_roll: 6600"),
         (m.MoveServo(0, 1, 7500 + 1000), "neck_yaw: a step of 34"),
     ],
