@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of a robot's state, and back: joint states, transforms, wrenches, markers."""
+"""Encoding and decoding of robot state messages: joint states, transforms, wrenches, markers."""

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics of controller_node that others use, behind the node's name and a slash."""
+"""Topics of controller_node used by other nodes, below the node's name."""
 
 TARGET = "target"
-"""geometry_msgs/PoseStamped: the pose that is followed, in the frame of the robot's base; only while there is one."""
+"""geometry_msgs/PoseStamped: present target pose in the base frame of the robot; only if there is one."""
 
 JOINT_TARGET = "joint_target"
-"""sensor_msgs/JointState: positions that are followed; only while there are some."""
+"""sensor_msgs/JointState: present target positions; only if there are any."""
 
 POSE_REFERENCE = "pose_reference"
-"""geometry_msgs/PoseStamped: a pose to be followed."""
+"""geometry_msgs/PoseStamped: reference pose."""
 
 JOINT_REFERENCE = "joint_reference"
-"""sensor_msgs/JointState: positions to be followed."""
+"""sensor_msgs/JointState: reference positions."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages on joint_commands as commands; no ROS."""
+"""Decoding of messages on joint_commands; no ROS."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ada_robot.contract import Command
 
 
 def stamp_seconds(sec: int, nanosec: int) -> float | None:
-    """A message's stamp [s]; None for zero, by which a message says that it has none."""
+    """Return the stamp of a message [s]; None for zero, which means no stamp."""
     return sec + 1e-9 * nanosec if sec or nanosec else None
 
 
 def command_of(message: Any) -> Command:
-    """The command of a sensor_msgs/JointState."""
+    """Convert a sensor_msgs/JointState to a command."""
     stamp = message.header.stamp
     position, velocity, effort = (
         np.array(part) if part else None for part in (message.position, message.velocity, message.effort)

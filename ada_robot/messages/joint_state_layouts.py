@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sensor_msgs/JointState as bytes, for commands and states alike; no ROS."""
+"""Encoding of sensor_msgs/JointState for commands and states; no ROS."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _NOTHING = np.zeros(0)
 
 
 class JointStateLayouts:
-    """Messages laid out once for each set of joints and of their quantities."""
+    """Encoder with one message layout per set of joints and quantities."""
 
     def __init__(self) -> None:
-        """None laid out so far."""
+        """Start without layouts."""
         self._layouts: dict[tuple[tuple[str, ...], tuple[bool, ...]], Message] = {}
 
     def filled(self, names: tuple[str, ...], parts: Sequence[Array | None], stamp_ns: int) -> bytes:
-        """A message.
+        """Encode a message.
 
         Args:
-            names: of the joints.
-            parts: positions, velocities and efforts; None: the message has none.
+            names: joint names.
+            parts: positions, velocities and efforts; None for those left empty.
             stamp_ns: time in the header [ns].
         """
         key = names, tuple(part is not None for part in parts)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks (marks.py) as visualization_msgs/MarkerArray; imports message packages.
+"""Conversion between marks (marks.py) and visualization_msgs/MarkerArray; imports message packages.
 
-A mark keeps its namespace and number. One that is gone is deleted by the next message, and all fade when no message
-comes any more. `read_markers` is the way back, for viewers.
+A mark keeps its namespace and number. Marks missing in the next message are deleted, and all expire when no more
+messages are sent.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ _SIZES = {MarkKind.ARROW: 3, MarkKind.SPHERE: 1, MarkKind.LINE: 1}
 
 
 class MarkerMessages:
-    """Makes messages of marks, one after the other for the same viewers."""
+    """Creates consecutive marker messages."""
 
     def __init__(self, frame: str, lifetime: float) -> None:
-        """Args: the world's frame, and how long a marker stays when it is not renewed [s]; 0 for ever."""
+        """Args: world frame; lifetime of a marker that is not renewed [s], 0 for unlimited."""
         nanoseconds = round(lifetime * NANOSECONDS)
         self._frame = frame
         self._lifetime = Duration(sec=nanoseconds // NANOSECONDS, nanosec=nanoseconds % NANOSECONDS)
         self._shown: dict[tuple[str, int], None] = {}
-        self._made: dict[tuple[str, int], Marker] = {}  # creating one takes rclpy ten times as long as changing it
+        self._made: dict[tuple[str, int], Marker] = {}  # reused: creation takes ten times as long as a change
 
     def message(self, marks: Sequence[Mark], stamp_ns: int) -> MarkerArray:
-        """The marks, and the deletion of what was in the last message and is not among them.
+        """Return the marks, and the deletion of those of the last message that are missing now.
 
-        The message's parts are used again for the next one: publish it, or copy it.
+        The next call reuses parts of the message: publish or copy it before.
 
         Args:
-            marks: all that is to be seen.
+            marks: visible marks.
             stamp_ns: time in the headers [ns].
         """
         stamp = Time(sec=stamp_ns // NANOSECONDS, nanosec=stamp_ns % NANOSECONDS)
@@ -88,14 +88,14 @@ def _move(points: Sequence[Point], mark: Mark) -> None:
 def read_markers(
     message: MarkerArray, kept: MarkStore, now: float, worlds: Collection[str], complain: Callable[[str], None]
 ) -> None:
-    """Apply a message to the kept marks; other kinds than ours are left out.
+    """Apply a marker message to stored marks; unsupported markers are ignored.
 
     Args:
-        message: as `MarkerMessages` makes them, from any sender.
-        kept: is changed.
-        now: time of its arrival, on the clock of `kept` [s].
-        worlds: names of the world's frame; what is in another one is left out.
-        complain: called with the reason for each marker that is left out.
+        message: message of any sender.
+        kept: stored marks; modified.
+        now: time of reception on the clock of `kept` [s].
+        worlds: accepted names of the world frame.
+        complain: called with the reason for each ignored marker.
     """
     for marker in message.markers:
         if marker.action == Marker.DELETEALL:
@@ -106,7 +106,7 @@ def read_markers(
             if marker.header.frame_id in worlds:
                 mark = _mark_of(marker, complain)
             else:
-                complain(f"is in frame {marker.header.frame_id!r}; seen are those in {' or '.join(worlds)}")
+                complain(f"is in frame {marker.header.frame_id!r}; supported are {' and '.join(worlds)}")
         if mark is None:
             kept.drop(marker.ns, marker.id)
             continue
@@ -117,19 +117,19 @@ def read_markers(
 def _mark_of(marker: Marker, complain: Callable[[str], None]) -> Mark | None:
     kind = _KINDS.get(marker.type)
     if kind is None:
-        complain(f"is of type {marker.type}; seen are arrows ({Marker.ARROW}), spheres, and lines (LINE_STRIP)")
+        complain(f"is of type {marker.type}; supported are arrows ({Marker.ARROW}), spheres, and lines (LINE_STRIP)")
         return None
     rows = [(0.0, 0.0, 0.0)] if kind is MarkKind.SPHERE else [(p.x, p.y, p.z) for p in marker.points]
     size = (marker.scale.x, marker.scale.y, marker.scale.z)[: _SIZES[kind]]
     colour = (marker.color.r, marker.color.g, marker.color.b, marker.color.a)
     pose = matrix_of(marker.pose.position, marker.pose.orientation)
-    with np.errstate(invalid="ignore", over="ignore"):  # what comes of it is looked at below
+    with np.errstate(invalid="ignore", over="ignore"):  # checked below
         points = np.array(rows).reshape(-1, 3) @ pose[:3, :3].T + pose[:3, 3]
     if len(points) < _FEWEST_POINTS[kind] or (kind is MarkKind.ARROW and len(points) != 2):
-        complain(f"has {len(points)} points; arrows are seen from one to another, lines through two or more")
+        complain(f"has {len(points)} points; arrows need two, lines two or more")
         return None
     numbers = np.concatenate([points.ravel(), size, colour])
     if not np.isfinite(numbers).all() or min(size) <= 0.0 or not 0.0 <= min(colour) <= max(colour) <= 1.0:
-        complain("has numbers that are not finite, a size that is not positive, or a colour outside 0 to 1")
+        complain("has non-finite values, a non-positive size, or a colour outside 0 to 1")
         return None
     return Mark(marker.ns, marker.id, kind, points, size, colour)

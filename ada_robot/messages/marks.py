@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks beside a robot: loads of its joints, contact forces, gaps of loops, centre of mass, balance.
+"""Marks of a robot: joint wrenches, contact forces, closure errors, centre of mass, zero-moment point, support polygon.
 
-Numbers only, in the world; markers.py makes messages of them. Nothing is drawn of what is not finite, and no arrow of a
-force that is too small to be seen.
+They are computed in the world frame; markers.py converts them to messages. Non-finite marks and arrows too small to be
+visible are omitted.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model, reach_of
 from ada_robot.messages.wrenches import JointLoads, LoadedState
 
-# All lengths are shares of the robot's size.
-_HALF = 0.5  # arrow of a force as large as the weight, and the longest one; of a moment: of the weight on half the size
+# all lengths are shares of the robot's size
+_HALF = 0.5  # length of arrows at the robot's weight, or its moment at half the size, and maximum length
 _SHORTEST = 2e-3
-_SHARED = 2.5  # arrows of contacts are longer by this: they share the weight, and seldom one carries half of it
+_SHARED = 2.5  # additional scale of contact forces, which share the weight
 _LOOP, _POINT = 0.036, 0.05  # diameters
-_PRESSING = 1e-3  # of the weight: a smaller force on the ground has no zero-moment point worth drawing
+_PRESSING = 1e-3  # minimum contact force for a zero-moment point, as a share of the weight
 
 _MOMENT: Colour = (0.13, 0.42, 0.85, 1.0)
 _CONTACT: Colour = (0.95, 0.60, 0.10, 1.0)
@@ -38,10 +38,10 @@ _ZMP: Colour = (0.85, 0.10, 0.60, 1.0)
 
 
 class Marks:
-    """The marks of a robot.
+    """Marks of a robot.
 
     Attributes:
-        problem: why the last wrenches of joints could not be worked out, or None.
+        problem: reason why the last joint wrenches could not be computed, or None.
     """
 
     def __init__(
@@ -53,14 +53,14 @@ class Marks:
         contact_frames: Mapping[str, ContactFrame] | None = None,
         ground: float | None = None,
     ) -> None:
-        """Choose what is drawn.
+        """Choose the marks.
 
         Args:
-            model: the mechanism.
-            dynamics: of it.
-            loads: of the joints whose wrenches are drawn; none by default.
-            contact_frames: where the contacts act.
-            ground: height of the ground [m]; that of the lowest contact by default.
+            model: robot model.
+            dynamics: dynamics of the model.
+            loads: joint wrenches to draw; none by default.
+            contact_frames: frames of the contacts.
+            ground: height of the ground [m]; by default that of the lowest contact.
         """
         self._model = model
         self._dynamics = dynamics
@@ -75,7 +75,7 @@ class Marks:
         self.problem: str | None = None
 
     def at(self, state: LoadedState) -> list[Mark]:
-        """Args: what is drawn."""
+        """Return the marks of a state."""
         poses = self._dynamics.forward_kinematics(state.q)
         made = [*self._of_joints(state, poses), *self._of_loops(state, poses), *self._of_balance(state)]
         made += self._sphere("com", 0, self._dynamics.com(state.q), _POINT, _MASS)
@@ -83,7 +83,7 @@ class Marks:
 
     # --- shapes -------------------------------------------------------------------------------------------------
     def _arrow(self, space: str, number: int, start: Array, reach: Array, colour: Colour) -> Iterator[Mark]:
-        """An arrow, its reach given as a share of the longest one."""
+        """Yield an arrow; `reach` is a share of the maximum length."""
         length = float(np.linalg.norm(reach))
         if not _SHORTEST < length < np.inf:
             return
@@ -93,13 +93,13 @@ class Marks:
     def _sphere(self, space: str, number: int, at: Array, diameter: float, colour: Colour) -> Iterator[Mark]:
         yield Mark(space, number, MarkKind.SPHERE, at.reshape(1, 3), (diameter * self._size,), colour)
 
-    # --- meaning ------------------------------------------------------------------------------------------------
+    # --- quantities ---------------------------------------------------------------------------------------------
     def _of_joints(self, state: LoadedState, poses: Mapping[str, Array]) -> Iterator[Mark]:
         if self._loads is None:
             return
         try:
             found = self._loads.at(state)
-        except InputError as problem:  # everything else is still drawn
+        except InputError as problem:  # the other marks are still drawn
             self.problem = str(problem)
             return
         self.problem = None
@@ -134,7 +134,7 @@ class Marks:
         height = float(min(places[name][2] for name in grounded)) if self._ground is None else self._ground
         moment = SimpleNamespace(
             model=self._model, dynamics=self._dynamics, q=state.q[None, :], contact_wrenches=rows
-        )  # one state in the form of a motion
+        )  # one state as a motion of length one
         balance = balance_of(moment, contact_frames=self._frames, height=height)
         if sum(float(force[0]) for force in balance.forces.values()) > _PRESSING * self._weight:
             yield from self._sphere("zmp", 0, balance.zmp[0], _POINT, _ZMP)

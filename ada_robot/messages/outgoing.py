@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of a robot's state as the bytes that ROS 2 puts on the wire; no ROS is needed for it.
+"""Encoding of robot state messages as serialized bytes; no ROS needed.
 
-Their strings and lengths stay the same, so they are laid out once and only their numbers change; `Publisher.publish`
-of rclpy takes bytes as they are. The numbers are those of the state, bit for bit.
+Names and lengths do not change, so that each message is laid out once and only its numbers are replaced.
+`Publisher.publish` of rclpy accepts serialized bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NOTHING = np.zeros(0)
 
 
 class State(Protocol):
-    """A state that messages are made of."""
+    """State to be encoded."""
 
     @property
     def t(self) -> float:
@@ -40,7 +40,7 @@ class State(Protocol):
 
     @property
     def q(self) -> Array:
-        """Positions."""
+        """Configuration."""
 
     @property
     def v(self) -> Array:
@@ -48,11 +48,11 @@ class State(Protocol):
 
     @property
     def tau(self) -> Array:
-        """Efforts of the motors."""
+        """Motor efforts."""
 
 
 class FixedTransform(NamedTuple):
-    """A frame that stays where it is in its parent."""
+    """Constant transform between two frames."""
 
     parent: str
     child: str
@@ -61,23 +61,23 @@ class FixedTransform(NamedTuple):
 
     @classmethod
     def of(cls, parent: str, child: str, xyz: Array, rotation: Array) -> FixedTransform:
-        """The same with a rotation matrix."""
+        """Create it from a rotation matrix."""
         xyzw = quaternions(rotation[None, :, :])[0][_WXYZ_TO_XYZW]
         return cls(parent, child, tuple(xyz.tolist()), tuple(xyzw.tolist()))
 
     @classmethod
     def of_place(cls, world_frame: str, base_pose: Sequence[float]) -> FixedTransform:
-        """Where a robot's world frame is in the common one. Args: its name; x, y, z [m] and yaw [rad]."""
+        """Pose of a robot's world frame in the common one. Args: name of the frame; x, y, z [m] and yaw [rad]."""
         x, y, z, yaw = base_pose
         return cls(COMMON_WORLD, world_frame, (x, y, z), (0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw)))
 
 
 class StateMessages:
-    """A robot's state as messages; for one thread.
+    """Encoder of the state of a robot; for one thread.
 
     Attributes:
         joint_names: joints in `joint_state`.
-        world_frame: frame that the root is in, without the prefix; None where the root bears that name itself.
+        world_frame: parent frame of the root, without the prefix; None if the root has the name of the world frame.
     """
 
     def __init__(
@@ -89,17 +89,17 @@ class StateMessages:
         prefix: str = "",
         base_pose: Sequence[float] = (),
     ) -> None:
-        """Lay the messages out.
+        """Lay out the messages.
 
         Args:
-            model: the mechanism.
-            dynamics: of it; works out the poses.
-            world_frame: what the world's frame is called.
-            prefix: stands before the names of all frames.
-            base_pose: x, y, z [m] and yaw [rad] of that frame in one that several robots share; empty: unknown.
+            model: robot model.
+            dynamics: dynamics of the model, for the poses.
+            world_frame: name of the world frame.
+            prefix: prefix of all frame names.
+            base_pose: x, y, z [m] and yaw [rad] of that frame in the common world frame; empty if unknown.
 
         Raises:
-            InputError: a link that is not fixed to the world has the name of the world's frame.
+            InputError: if a movable link has the name of the world frame.
         """
         self._dynamics = dynamics
         self._joints = JointStates(model)
@@ -125,35 +125,35 @@ class StateMessages:
         return self.world_frame if is_world and self.world_frame is not None else joint.parent
 
     def joint_state(self, state: State, stamp_ns: int) -> bytes:
-        """sensor_msgs/JointState of all joints with one position.
+        """Encode a sensor_msgs/JointState of all joints with one position.
 
         Args:
-            state: at that time.
+            state: state to encode.
             stamp_ns: time in the header [ns].
         """
         numbers = self._joints.numbers(state.q, state.v, state.tau)
         return self._joint_state.fill_one(stamp_ns, np.concatenate(numbers))
 
     def joint_positions(self, state: State, stamp_ns: int) -> bytes:
-        """The same with positions alone: of a robot that cannot move yet."""
+        """Encode the positions only, for robots without known velocities and efforts."""
         return self._joint_positions.fill_one(stamp_ns, self._joints.numbers(state.q, state.v, state.tau).position)
 
     def transforms(self, state: State, stamp_ns: int) -> bytes:
-        """tf2_msgs/TFMessage from parent to child link of all joints that move; arguments as in `joint_state`.
+        """Encode a tf2_msgs/TFMessage with the transform from parent to child link of each movable joint.
 
-        A quaternion keeps its sign from one message to the next, so that it turns steadily.
+        Quaternions keep their sign between messages for continuity. Arguments as in `joint_state`.
         """
         poses = stacked_poses(self._dynamics, state.q)
         parents, between = poses.take(self._parents, axis=0), poses.take(self._children, axis=0)[:, :3]
         between[:, :, 3] -= parents[:, :3, 3]
-        between = parents[:, :3, :3].transpose(0, 2, 1) @ between  # rotation, and place beside it
+        between = parents[:, :3, :3].transpose(0, 2, 1) @ between  # rotation and translation
         turns = quaternions(between[:, :, :3]).take(_WXYZ_TO_XYZW, axis=1)
         turns *= np.copysign(1.0, (turns * self._last) @ _ONES)[:, None]
         self._last = turns
         return self._transforms.fill_one(stamp_ns, np.concatenate([between[:, :, 3], turns], axis=1).ravel())
 
     def static_transforms(self) -> list[FixedTransform]:
-        """Transforms of what never moves: the robot's place, the root of a fixed base in its world, fixed joints."""
+        """Return the constant transforms: pose of the robot, root of a fixed base, fixed joints."""
         rows = [FixedTransform.of(self._parent(joint), joint.child, joint.xyz, joint.rotation) for joint in self._fixed]
         if self._root is not None and self.world_frame is not None:
             rows.insert(0, FixedTransform.of(self.world_frame, self._root, np.zeros(3), np.eye(3)))
@@ -163,26 +163,26 @@ class StateMessages:
         return rows
 
     def clock(self, stamp_ns: int) -> bytes:
-        """rosgraph_msgs/Clock."""
+        """Encode a rosgraph_msgs/Clock."""
         return self._clock.fill_one(stamp_ns, _NOTHING)
 
     def state(self, state: State) -> bytes:
-        """std_msgs/Float64MultiArray of the whole state: t, q, v and tau, a dimension with its size for each."""
+        """Encode a std_msgs/Float64MultiArray of t, q, v and tau, with one dimension each."""
         return self._state.fill_one(0, np.concatenate([[state.t], state.q, state.v, state.tau]))
 
 
 def _is_carried(model: Model) -> bool:
-    """True if a joint holds the root link in the world."""
+    """Return True if the root link is the child of a joint."""
     return any(joint.child == model.root for joint in model.joints.values())
 
 
 def _world_frame(model: Model, name: str) -> str | None:
-    """The name of the world's frame, which no moving link may have."""
+    """Return the name of the world frame, which no movable link may have."""
     if name not in model.links:
         return name
     if name == model.root and not _is_carried(model):
         return None
     raise InputError(
-        f"world_frame is {name!r}, but model {model.name!r} has a link of that name which can move or is "
-        "not the root: transforms of two frames of one name would go in a circle. Take another name, such as 'odom'."
+        f"world_frame is {name!r}, but model {model.name!r} has a link of that name which is movable or not the root, "
+        "so that transforms would form a cycle. Choose another name, such as 'odom'."
     )

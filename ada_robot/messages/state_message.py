@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of a `~/state` message of the dynamics node, checked; no ROS.
+"""Decoding of `~/state` messages of the dynamics node; no ROS.
 
-`outgoing.StateMessages.state` writes such messages: t, q, v and tau one after another, a dimension for each.
+`outgoing.StateMessages.state` encodes them: t, q, v and tau, with one dimension each.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ LABELS = ("t", "q", "v", "tau")
 
 
 class StateNumbers(NamedTuple):
-    """A state of a model."""
+    """State of a model."""
 
-    t: float  # [s]; of a device, on the steady clock
+    t: float  # [s]; on the steady clock for devices
     q: Array
     v: Array
-    tau: Array  # efforts of the motors
+    tau: Array  # motor efforts
 
 
 def read_state(labels: Sequence[str], sizes: Sequence[int], data: ArrayLike) -> StateNumbers:
-    """The parts of a message's data.
+    """Split the data of a message.
 
     Args:
-        labels: of the dimensions.
-        sizes: of the dimensions.
-        data: all numbers.
+        labels: labels of the dimensions.
+        sizes: sizes of the dimensions.
+        data: all values.
 
     Raises:
-        InputError: it is no such message, or a number is not finite.
+        InputError: if the dimensions are wrong, or a value is not finite.
     """
     if tuple(labels) != LABELS or sizes[0] != 1 or min(sizes) < 0:
         shown = ", ".join(f"{label}: {size}" for label, size in zip(labels, sizes, strict=False))
-        raise InputError(f"its dimensions are ({shown}); they must be {', '.join(LABELS)}, with one number for t.")
+        raise InputError(f"its dimensions are ({shown}); they must be {', '.join(LABELS)}, with size 1 of t.")
     numbers = np.array(data, dtype=np.float64)
     if len(numbers) != sum(sizes):
-        raise InputError(f"it has {len(numbers)} numbers, but its dimensions say {sum(sizes)}.")
+        raise InputError(f"it has {len(numbers)} values, but its dimensions have {sum(sizes)}.")
     if not np.isfinite(numbers).all():
-        raise InputError(f"{int(np.sum(~np.isfinite(numbers)))} of its {len(numbers)} numbers are not finite.")
+        raise InputError(f"{int(np.sum(~np.isfinite(numbers)))} of its {len(numbers)} values are not finite.")
     t, q, v, tau = np.split(numbers, np.cumsum(sizes)[:-1])
     return StateNumbers(float(t[0]), q, v, tau)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages on joint_trajectory as points that are still to be checked; no ROS."""
+"""Decoding of messages on joint_trajectory; no ROS."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ada_robot.trajectory.points import OfferedTrajectory
 
 
 def offered_trajectory(message: Any, now: int) -> OfferedTrajectory:
-    """The numbers of a trajectory_msgs/JointTrajectory.
+    """Convert a trajectory_msgs/JointTrajectory.
 
     Args:
-        message: the trajectory.
-        now: on the clock of its stamp [ns].
+        message: trajectory message.
+        now: present time on the clock of its stamp [ns].
     """
     points, stamp = message.points, message.header.stamp
     is_stamped = stamp_seconds(stamp.sec, stamp.nanosec) is not None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads of joints as messages: the wrench that a joint puts on its child link, one message for each joint.
+"""Joint wrenches as messages: the wrench exerted by a joint on its child link, one message per joint. No ROS needed.
 
-All wrenches are about the origin of the child link, in that link's axes, so that every frame is one that /tf has: those
-of loop joints, which `Dynamics.joint_wrenches` gives in a frame of their own, are brought there. No ROS is needed here.
+All wrenches are about the origin of the child link in its axes, so that each frame exists in /tf.
+`Dynamics.joint_wrenches` expresses those of loop joints in a separate frame; they are transformed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.record import messages
 from ada_robot.messages.outgoing import State
 
-Efforts = Callable[[Array, Array], Array]  # of q and v
+Efforts = Callable[[Array, Array], Array]  # (q, v) -> efforts
 
 ALL = "all"
 _NO_CONTACTS: Mapping[str, ContactFrame] = {}
 
 
 class LoadedState(State, Protocol):
-    """A state with what acts on the robot from outside."""
+    """State with contact and external wrenches."""
 
     @property
     def external(self) -> Mapping[str, Array]:
@@ -41,15 +41,15 @@ class LoadedState(State, Protocol):
 
     @property
     def contact(self) -> Mapping[str, Array]:
-        """Contact wrenches by contact, [f, n] on its body, at its place in the world's axes."""
+        """Contact wrenches by contact, [f, n] on its body, at the contact point in world axes."""
 
 
 class JointLoads:
-    """Wrenches of chosen joints.
+    """Wrenches of selected joints.
 
     Attributes:
-        links: by joint, the child link that its wrench acts on.
-        not_unique: joints whose last wrench depended on how stiff and exact the parts are, and not on the motion alone.
+        links: child link by joint.
+        not_unique: joints whose last wrench was indeterminate, because of redundant constraints.
     """
 
     def __init__(
@@ -61,17 +61,17 @@ class JointLoads:
         contact_frames: Mapping[str, ContactFrame] = _NO_CONTACTS,
         efforts: Efforts | None = None,
     ) -> None:
-        """Choose the joints.
+        """Select the joints.
 
         Args:
-            model: the mechanism.
-            dynamics: of it.
-            joints: their names, fixed and loop joints too; "all" for all that can carry something.
-            contact_frames: where the contacts act.
-            efforts: what acts in the joints beside the motors; see `passive_efforts`.
+            model: robot model.
+            dynamics: dynamics of the model.
+            joints: names, including fixed and loop joints; "all" for all that transmit forces.
+            contact_frames: frames of the contacts.
+            efforts: joint efforts in addition to those of the motors; see `passive_efforts`.
 
         Raises:
-            InputError: there is no such joint.
+            InputError: if a joint is unknown.
         """
         self._dynamics = dynamics
         self._frames = dict(contact_frames)
@@ -87,10 +87,10 @@ class JointLoads:
         self.not_unique: tuple[str, ...] = ()
 
     def at(self, state: LoadedState) -> dict[str, Array]:
-        """Wrenches by joint, [fx, fy, fz, nx, ny, nz] on its child link, at the link's origin in its axes.
+        """Return the wrench [fx, fy, fz, nx, ny, nz] of each joint on its child link, at its origin in its axes.
 
         Raises:
-            InputError: the state is not finite, or a contact is not among `contact_frames`.
+            InputError: if the state is not finite, or a contact is not in `contact_frames`.
         """
         tau = state.tau if self._efforts is None else state.tau + self._efforts(state.q, state.v)
         found = self._dynamics.joint_wrenches(state.q, state.v, tau, self._applied(state) or None)
@@ -101,7 +101,7 @@ class JointLoads:
         }
 
     def _applied(self, state: LoadedState) -> Mapping[str, Array]:
-        """All that acts on links from outside, at their origins in their axes."""
+        """Return external and contact wrenches by link, at its origin in its axes."""
         touching = {name: wrench for name, wrench in state.contact.items() if np.any(wrench)}
         if not touching:
             return state.external
@@ -114,7 +114,7 @@ class JointLoads:
 
 @dataclass
 class _Moment:
-    """One state in the form of a motion."""
+    """One state as a motion of length one."""
 
     t: Array
     q: Array
@@ -125,7 +125,7 @@ class _Moment:
 
 
 def _at_link(loop: LoopJoint, wrench: Array) -> Array:
-    """A wrench at and in the child-side frame of a loop joint, brought to the child link's origin and axes."""
+    """Transform a wrench from the child-side frame of a loop joint to origin and axes of the child link."""
     force, moment = loop.child_rotation @ wrench[:3], loop.child_rotation @ wrench[3:]
     return np.concatenate([force, moment + np.cross(loop.child_xyz, force)])
 
@@ -133,12 +133,12 @@ def _at_link(loop: LoopJoint, wrench: Array) -> Array:
 def passive_efforts(
     model: Model, stops: JointStops | None = None, friction_speed: float = FRICTION_SPEED
 ) -> Efforts | None:
-    """Efforts of stops and friction at positions and velocities, as in `Simulation`; None where there are none.
+    """Return efforts of joint stops and friction as functions of (q, v), as in `Simulation`; None if there are none.
 
     Args:
-        model: the mechanism, with its friction; the dynamics beside it must be without.
-        stops: at its limits.
-        friction_speed: under which friction is as good as viscous [rad/s, m/s].
+        model: robot model with its friction; `dynamics` must not include it.
+        stops: joint stops.
+        friction_speed: speed below which friction is viscous [rad/s, m/s].
     """
     if stops is None and not any(joint.friction for joint in model.joints.values()):
         return None
@@ -152,19 +152,19 @@ def passive_efforts(
 
 
 class WrenchMessages:
-    """Wrenches of joints as geometry_msgs/WrenchStamped.
+    """Encoder of joint wrenches as geometry_msgs/WrenchStamped.
 
     Attributes:
-        topics: by joint, the last part of its topic's name, with nothing in it that ROS does not allow.
+        topics: last part of the topic name by joint, valid in ROS.
     """
 
     def __init__(self, loads: JointLoads, world_frame: str | None = None, prefix: str = "") -> None:
-        """Lay the messages out.
+        """Lay out the messages.
 
         Args:
-            loads: of the joints.
-            world_frame: whole name of the world's frame, which loop joints can be fixed to; "world" by default.
-            prefix: stands before the names of links.
+            loads: joint wrenches.
+            world_frame: full name of the world frame, for loop joints fixed to it; "world" by default.
+            prefix: prefix of the link names.
         """
         frame = world_frame or WORLD_LINK
         links = loads.links
@@ -175,14 +175,14 @@ class WrenchMessages:
         }
 
     def encode(self, state: LoadedState, stamp_ns: int) -> dict[str, bytes]:
-        """Messages by joint.
+        """Encode one message per joint.
 
         Args:
-            state: at that time.
+            state: state to encode.
             stamp_ns: time in the header [ns].
 
         Raises:
-            InputError: as `JointLoads.at`, or a wrench is not finite.
+            InputError: as `JointLoads.at`, or if a wrench is not finite.
         """
         found = self._loads.at(state)
         for joint, wrench in found.items():
@@ -192,7 +192,7 @@ class WrenchMessages:
 
 
 def topic_names(names: Iterable[str]) -> dict[str, str]:
-    """Unique names that ROS allows in a topic, by the given names."""
+    """Return unique topic names that are valid in ROS, by the given names."""
     found: dict[str, str] = {}
     for name in names:
         plain = re.sub(r"\W", "_", name, flags=re.ASCII)

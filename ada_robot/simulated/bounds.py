@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of what a simulated robot takes from outside, and of a motion that has not diverged; no ROS.
+"""Bounds of the inputs to a simulated robot, and detection of diverged motions; no ROS.
 
-All bounds follow from the robot and its step, so that there is nothing to set: from the limits in its description, and
-where that has none from its weight, its reach, and what a step can follow.
+All bounds follow from the limits in the robot description, or, where it has none, from the weight and reach of the
+robot and the time step.
 """
 
 from __future__ import annotations
@@ -22,38 +22,37 @@ from ada_dynamics.model.model import STANDARD_GRAVITY, Model, reach_of
 from ada_robot.contract import JointLimit
 from ada_robot.limits import ROUNDING, joint_limits, refused_number
 
-WEIGHTS = 10.0  # of the whole robot, that a force from outside or of a motor without a limit may have
-REACHES = 10.0  # of the robot, that anything may travel in a step
-SLOWEST = 100.0  # [rad/s, m/s]; slower motion has not diverged, however long the step
-SHARE = 0.1  # of the speed that counts as diverged, which may be given from outside
+WEIGHTS = 10.0  # maximum external force or unlimited motor force, in weights of the robot
+REACHES = 10.0  # maximum displacement per step, in reaches of the robot
+SLOWEST = 100.0  # speed below which a motion has not diverged [rad/s, m/s]
+SHARE = 0.1  # maximum velocity input, as a share of the divergence threshold
 
 
 class StateBounds:
-    """The bounds of one robot.
+    """Bounds of one robot.
 
     Attributes:
-        force: greatest force from outside [N].
-        moment: greatest moment from outside [N m].
-        fastest_turning: what may be given where there is no limit [rad/s].
-        fastest_sliding: likewise [m/s].
-        joints: what may be given for each joint, by name.
+        force: maximum external force [N].
+        moment: maximum external moment [N m].
+        fastest_turning: maximum velocity input of revolute joints without a limit [rad/s].
+        fastest_sliding: maximum velocity input of prismatic joints without a limit [m/s].
+        joints: input limits by joint.
     """
 
     def __init__(self, model: Model, step: float, *, keeps_limits: bool = True) -> None:
-        """Work them out.
+        """Compute the bounds.
 
         Args:
-            model: the robot.
-            step: of the simulation [s].
-            keeps_limits: whether positions beyond the limits of joints are refused in states, too; false where joints
-                have no stops and turn through them.
+            model: robot model.
+            step: time step [s].
+            keeps_limits: whether states outside the position limits are refused; False for joints without stops.
         """
         self._model, self._keeps_limits = model, keeps_limits
         gravity = float(np.linalg.norm([model.gravity, STANDARD_GRAVITY], axis=1).max())
         reach = reach_of(model)
         self.force = WEIGHTS * (model.total_mass or 1.0) * gravity
         self.moment = self.force * reach
-        # Half a turn in a step looks like half a turn the other way: no integrator follows that.
+        # half a turn per step is ambiguous: no integrator can follow it
         turning, sliding = max(math.pi / step, SLOWEST), max(REACHES * reach / step, SLOWEST)
         self.fastest_turning, self.fastest_sliding = SHARE * turning, SHARE * sliding
         self._fastest = np.where(_sliding_velocities(model), sliding, turning)
@@ -61,7 +60,7 @@ class StateBounds:
         self._single = [n for n, joint in model.joints.items() if joint.nq == joint.nv == 1 and joint.mimic is None]
 
     def _bounded(self, limit: JointLimit) -> JointLimit:
-        """A limit with numbers where the description has none."""
+        """Replace missing limits by the default bounds."""
         slides = self._model.joints[limit.name].type.slides()
         derived = []
         if not max(-limit.lower, limit.upper) < NO_LIMIT:
@@ -76,31 +75,31 @@ class StateBounds:
         return limit._replace(derived=tuple(derived))
 
     def limits(self, motors: Sequence[str]) -> list[JointLimit]:
-        """Limits of the joints, of which some have motors."""
+        """Return the joint limits. Args: names of the actuated joints."""
         return [limit._replace(has_motor=name in motors) for name, limit in self.joints.items()]
 
     # --- input --------------------------------------------------------------------------------------------------
     def check_wrench(self, wrench: Sequence[float], link: str) -> None:
-        """Check that a wrench [f, n] on a link is finite and not too large.
+        """Check a wrench [f, n] on a link.
 
         Raises:
-            InputError: it is not finite, or too large.
+            InputError: if it is not finite, or too large.
         """
         given = np.asarray(wrench, dtype=np.float64)
         force, moment = float(np.linalg.norm(given[:3])), float(np.linalg.norm(given[3:]))
-        if force <= self.force and moment <= self.moment:  # not so for NaN
+        if force <= self.force and moment <= self.moment:  # False for NaN
             return
         text = (
-            f"a wrench of {force:.4g} N and {moment:.4g} N m on link {link!r}: finite numbers only, up to "
-            f"{self.force:.4g} N ({WEIGHTS:g} times the robot's weight) and {self.moment:.4g} N m (that at its reach)."
+            f"wrench of {force:.4g} N and {moment:.4g} N m on link {link!r}: it must be finite, with at most "
+            f"{self.force:.4g} N ({WEIGHTS:g} times the robot's weight) and {self.moment:.4g} N m (at its reach)."
         )
         raise InputError(text, link=link, field="wrench", value=given, allowed=(self.force, self.moment))
 
     def check_joints(self, positions: Mapping[str, float], velocities: Mapping[str, float]) -> None:
-        """Check that positions and velocities of joints are within their limits; unknown names are ignored.
+        """Check positions and velocities of joints against their limits; unknown names are ignored.
 
         Raises:
-            InputError: one is not.
+            InputError: if a limit is violated.
         """
         for what, values in (("position", positions), ("velocity", velocities)):
             for name, value in values.items():
@@ -114,10 +113,10 @@ class StateBounds:
                     raise InputError(refusal.text, joint=name, field=what, value=value)
 
     def check_moved(self, before: Array, after: Array) -> None:
-        """Check that joints which followed others by loops are within their limits, where they were so before.
+        """Check that closing the loops has moved no joint outside its position limits.
 
         Raises:
-            InputError: one is not.
+            InputError: if it has.
         """
         if not self._keeps_limits:
             return
@@ -126,32 +125,32 @@ class StateBounds:
             if over > ROUNDING and name not in were:
                 limits = ", ".join(map(str, bounds_of(self._model.joints[name])))
                 text = (
-                    f"with its loops closed, joint {name!r} would be {over:.3g} beyond its limits {limits}; take "
-                    "positions nearer to the present ones."
+                    f"after loop closure, joint {name!r} would be {over:.3g} outside its limits {limits}; give "
+                    "positions closer to the present ones."
                 )
                 raise InputError(text, joint=name, field="position", value=over)
 
     def check_positions(self, q: ArrayLike) -> None:
-        """Check that positions are not so large that digits are lost.
+        """Check that positions are small enough to be represented precisely.
 
         Raises:
-            InputError: one is.
+            InputError: if one is not.
         """
         given = np.asarray(q, dtype=np.float64)
         bad = ~(np.abs(given) <= NO_LIMIT)
         if bad.any():
             i = int(np.argmax(bad))
             text = (
-                f"position {i} of model {self._model.name!r} is {given[i]:.6g}; it must be within {NO_LIMIT:g} rad "
-                "or m either way."
+                f"position {i} of model {self._model.name!r} is {given[i]:.6g}; its magnitude must not exceed "
+                f"{NO_LIMIT:g} rad or m."
             )
             raise InputError(text, field="position", value=float(given[i]), allowed=(-NO_LIMIT, NO_LIMIT))
 
     def check_velocities(self, v: ArrayLike) -> None:
-        """Check that the simulation can start with velocities, those of a free root too.
+        """Check initial velocities, including those of a floating base.
 
         Raises:
-            InputError: one is too large, or not finite.
+            InputError: if one is too large, or not finite.
         """
         given = np.asarray(v, dtype=np.float64)
         model = self._model
@@ -160,9 +159,9 @@ class StateBounds:
         if bad.any():
             i = int(np.argmax(bad))
             text = (
-                f"velocity {i} of model {model.name!r} is {given[i]:.6g}; it must be within "
-                f"{SHARE * self._fastest[i]:.4g} rad/s or m/s either way, a tenth of what a step of the simulation can "
-                "follow."
+                f"velocity {i} of model {model.name!r} is {given[i]:.6g}; its magnitude must not exceed "
+                f"{SHARE * self._fastest[i]:.4g} rad/s or m/s, a tenth of the divergence threshold of the time "
+                "step."
             )
             raise InputError(
                 text,
@@ -173,25 +172,25 @@ class StateBounds:
 
     # --- the motion ---------------------------------------------------------------------------------------------
     def diverged(self, q: Array, v: Array) -> str:
-        """Why a state has diverged, in words; empty where it has not."""
+        """Return why a state has diverged, or ""."""
         # NaN fails every comparison
         if (np.abs(v) <= self._fastest).all() and (np.abs(q) <= NO_LIMIT).all():
             return ""
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
-            return "it is not finite any more"
+            return "it is no longer finite"
         fast = np.abs(v) / self._fastest
         if fast.max(initial=0.0) > 1.0:
             i = int(np.argmax(fast))
             joint = self._model.joint_of_velocity(i)
             return (
-                f"velocity {i} ({joint}) became {v[i]:.3g}; past {self._fastest[i]:.4g} rad/s or m/s "
-                "(half a turn, or ten times the robot's reach, in a step) nothing can be followed"
+                f"velocity {i} ({joint}) became {v[i]:.3g}, above {self._fastest[i]:.4g} rad/s or m/s (half a turn, or "
+                "ten times the robot's reach, per step)"
             )
-        return f"a position became {q[int(np.argmax(np.abs(q)))]:.3g}; beyond {NO_LIMIT:g} rad or m digits are lost"
+        return f"a position became {q[int(np.argmax(np.abs(q)))]:.3g}, above {NO_LIMIT:g} rad or m"
 
 
 def _sliding_velocities(model: Model) -> NDArray[np.bool_]:
-    """True for each velocity of sliding rather than of turning."""
+    """Return True for each velocity that is translational."""
     slides = np.zeros(model.nv, dtype=bool)
     for body in model.tree.bodies:
         columns = body.joint.subspace(body.joint.neutral().tolist())

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver of a simulated robot: a period of simulated time per exchange, under the same cycle as every device.
+"""Driver of a simulated robot: one cycle of simulated time per exchange, under the same safety cycle as any device.
 
     robot = Robot("ada_robot.simulated.driver:SimulatedDriver", {"robot": "pa10"})
 
-In lock step the caller of the cycle advances a `ManualClock`:
+In lock step the caller advances a `ManualClock`:
 
     cycle = SafeCycle(SimulatedDriver(SimulatedSettings(robot="pa10"), clock=clock), clock=clock)
 """
@@ -25,16 +25,16 @@ from ada_robot.simulated.plant import Plant
 from ada_robot.simulated.settings import SimulatedSettings
 from ada_robot.simulated.source import bounds_of, load_robot, simulation_of
 
-FAILED = 1  # code of the alarm: the motion cannot go on
-_SETTLING = 2.0  # [s] of simulated time in which it comes to rest on its servos, at the longest
+FAILED = 1  # alarm code: the simulation failed
+_SETTLING = 2.0  # maximum simulated time to come to rest after opening [s]
 _STILL = 1e-3  # [rad/s, m/s]
 
 
 class SimulatedDriver(RobotDriver[SimulatedSettings]):
-    """One simulated robot; while it is not driven, its servos hold it.
+    """One simulated robot; its servos hold it while it is not driven.
 
     Attributes:
-        plant: its physics; None while it is closed.
+        plant: simulation with motors; None while closed.
     """
 
     NAME: ClassVar[str] = "simulated"
@@ -42,18 +42,18 @@ class SimulatedDriver(RobotDriver[SimulatedSettings]):
     SETTINGS: ClassVar[type] = SimulatedSettings
 
     def __init__(self, settings: SimulatedSettings, *, clock: Callable[[], float] = SYSTEM_CLOCK) -> None:
-        """Load the model; `open` compiles what moves it.
+        """Load the model; `open` compiles its dynamics.
 
         Args:
-            settings: of the robot.
-            clock: steady time [s].
+            settings: settings of the robot.
+            clock: steady clock [s].
 
         Raises:
-            InputError: a setting is unusable.
-            ModelError: the robot's file is.
+            InputError: if a setting is invalid.
+            ModelError: if the robot file is invalid.
         """
         if not settings.robot:
-            text = "robot is empty; set it to a name in the catalogue (`ada list`) or the path of a robot's file."
+            text = "robot is empty; set it to a name in the catalogue (`ada list`) or the path of a robot file."
             raise InputError(text, field="robot", value="")
         super().__init__(settings)
         self._clock = clock
@@ -71,7 +71,7 @@ class SimulatedDriver(RobotDriver[SimulatedSettings]):
         if self.plant is not None:
             return
         simulation = simulation_of(self._model, self.settings)
-        # the watchdog is that of the cycle
+        # no timeout: the safety cycle monitors the commands
         self.plant = plant = Plant(simulation, timeout=0.0, bounds=bounds_of(self._model, self.settings))
         plant.warm_up()
         while plant.t < _SETTLING and plant.failure is None:
@@ -92,7 +92,7 @@ class SimulatedDriver(RobotDriver[SimulatedSettings]):
     def cycle(self, demand: Demand) -> Feedback:  # noqa: D102
         plant = self._in_use()
         if not self._is_driven:
-            raise Refused(f"{self.NAME}: it takes commands once it is started.", field="state", value="not started")
+            raise Refused(f"{self.NAME}: not started; commands require a start.", field="state", value="not started")
         plant.command(Command.of({demand.mode: demand.values})._replace(names=self.joints))
         return self._exchange(plant)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated robot behind the dynamics node: its motors follow commands, step by step; no ROS.
+"""Simulated robot of the dynamics node, whose motors follow commands step by step; no ROS.
 
-It belongs to one thread. What others hand in has been checked before (`command_inputs`, `bounds`).
+It is used by one thread. Inputs must have been checked before (`command_inputs`, `bounds`).
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from ada_robot.trajectory.trajectory import TrajectoryFollower
 
 _ALL = slice(None)
 _MANY = 1_000_000  # steps
-_LOOK = 50  # most steps between checks of the state: the last good one is no older
+_LOOK = 50  # maximum number of steps between checks of the state
 _LOG = logging.getLogger(__name__)
-# modes of a motor; none: it holds its joint, or lets go. The first three come from commands, the last from points
+# motor modes; without a command: hold or release. The first three come from commands, the last from trajectories
 _IDLE, _EFFORT, _POSITION, _VELOCITY, _TRAJECTORY = range(5)
 _MODES = {_EFFORT: Mode.EFFORT, _POSITION: Mode.POSITION, _VELOCITY: Mode.VELOCITY, _TRAJECTORY: Mode.POSITION}
-_TIMED = (_EFFORT, _VELOCITY)  # commands that end when no newer one comes
+_TIMED = (_EFFORT, _VELOCITY)  # modes that end without a newer command
 
 
 class Snapshot(NamedTuple):
-    """A state, copied.
+    """Copy of a state.
 
     Attributes:
-        step: steps since the plant was made.
+        step: number of steps since creation.
         t: simulated time [s].
-        q: positions.
+        q: configuration.
         v: velocities.
-        tau: efforts of the motors.
-        external: by link, wrench [f, n] from outside, at its origin in its axes.
-        contact: by contact, wrench [f, n] on its body, world's axes, at its place.
-        stamp: time of the state on the clock of the stamps [ns]; of the plant itself, simulated time.
+        tau: motor efforts.
+        external: external wrenches [f, n] by link, at its origin in its axes.
+        contact: contact wrenches [f, n] by contact, on its body, at the contact point in world axes.
+        stamp: time on the clock of the stamps [ns]; simulated time if made by the plant.
     """
 
     step: int
@@ -58,22 +58,22 @@ class Snapshot(NamedTuple):
 
 
 class Plant:
-    """A simulation whose motors follow commands.
+    """Simulation whose motors follow commands.
 
     Attributes:
-        simulation: the motion.
-        bounds: of its states, and of what may be given from outside.
-        steps: done since the plant was made.
-        idle: what motors without a command do: "hold" or "release".
-        timeout: simulated time after which efforts and velocities end without a newer command [s]; 0: never.
-        stale: commands that ended so.
-        failure: why the motion cannot go on, or None; `reset` mends it.
+        simulation: simulation with servos.
+        bounds: bounds of its states and inputs.
+        steps: number of steps since creation.
+        idle: behaviour of motors without a command: "hold" or "release".
+        timeout: command timeout of efforts and velocities in simulated time [s]; 0 for none.
+        stale: number of commands ended by the timeout.
+        failure: reason why the simulation has stopped, or None; cleared by `reset`.
     """
 
     def __init__(
         self, simulation: Simulation, *, idle: str = "hold", timeout: float = 0.5, bounds: StateBounds | None = None
     ) -> None:
-        """Take a simulation with servos; its motors are idle."""
+        """Take a simulation with servos; its motors start without commands."""
         self.simulation = simulation
         self.model, self.dynamics = simulation.model, simulation.dynamics
         self.bounds = bounds or StateBounds(
@@ -96,19 +96,19 @@ class Plant:
 
     @property
     def motors(self) -> list[str]:
-        """Joints that can be commanded."""
+        """Actuated joints."""
         return self._bank.names
 
     def modes(self) -> dict[str, Mode | None]:
-        """The mode in which each motor follows a command or trajectory; None where it follows none."""
+        """Return the mode of each motor; None if it has no command."""
         return {name: _MODES.get(mode) for name, mode in zip(self.motors, self._mode.tolist(), strict=True)}
 
     # --- commands -----------------------------------------------------------------------------------------------
     def command(self, command: Command) -> None:
-        """Take a command that passed a `CommandGuard`, from the next step on.
+        """Follow a command that passed a `CommandGuard`, from the next step on.
 
-        Positions are approached, with velocities and efforts on top; velocities without positions move the joint from
-        where it is; efforts alone are given as they are.
+        Positions are servo setpoints, with velocities and efforts as feedforward. Velocities without positions move the
+        setpoint from the present position. Efforts alone are applied directly.
         """
         rows = self._bank.rows(command.names)
         self.trajectory.cancel(command.names)
@@ -119,7 +119,7 @@ class Plant:
             mode = _POSITION
         elif Mode.VELOCITY in given:
             mode = _VELOCITY
-            # a joint that moves already goes on from where it was commanded to be, without a jump
+            # a joint in velocity mode continues from its setpoint, without a jump
             goes_on = self._mode[rows] == _VELOCITY
             position = np.where(goes_on, self._position[rows], self._present(rows))
         else:
@@ -129,9 +129,9 @@ class Plant:
         self._is_changed = True
 
     def follow(self, offered: OfferedTrajectory) -> Refusal | None:
-        """Follow a trajectory from where the joints are, or are commanded to be; why not, where it breaks a rule.
+        """Follow a trajectory from the present setpoints or positions; return the refusal if it violates a rule.
 
-        Its joints follow it alone from now on: until it starts they are held there.
+        Its joints leave their other commands, and hold their position until the trajectory starts.
         """
         refusal = self.trajectory.accept(offered, self.t, self.targets())
         if refusal is None:
@@ -140,17 +140,17 @@ class Plant:
         return refusal
 
     def positions(self) -> dict[str, float]:
-        """Where each motor's joint is."""
+        """Return the position of each actuated joint."""
         return dict(zip(self.motors, self._present(_ALL).tolist(), strict=True))
 
     def targets(self) -> dict[str, float]:
-        """Where each motor is commanded to be; where it is, if it has no such command."""
+        """Return the position setpoint of each motor, or the position of its joint if it has none."""
         present = self._present(_ALL)
         targets = np.where(np.isin(self._mode, (_POSITION, _VELOCITY, _TRAJECTORY)), self._position, present)
         return dict(zip(self.motors, targets.tolist(), strict=True))
 
     def release_commands(self) -> None:
-        """End all commands: motors are idle from here."""
+        """End all commands."""
         self.trajectory.cancel()
         self._mode[:] = _IDLE
         self._position = self._present(_ALL)
@@ -158,7 +158,7 @@ class Plant:
         self._is_changed = True
 
     def set_rules(self, *, idle: str, timeout: float) -> None:
-        """Change what motors without a command do (hold where their joints are now, or let go), and the timeout."""
+        """Set the behaviour of motors without a command (hold the present position, or release), and the timeout."""
         self.timeout = timeout
         self._is_changed = True
         if idle == self.idle:
@@ -168,7 +168,7 @@ class Plant:
         self._position[free] = self._present(free)
 
     def push(self, link: str, wrench: ArrayLike, duration: float) -> None:
-        """A wrench [f, n] on a link, at its origin in its axes, in place of an earlier one."""
+        """Apply a wrench [f, n] to a link, at its origin in its axes, replacing an earlier one."""
         self.simulation.push(link, wrench, duration, "link", replaces=True)
 
     def _forget_commands(self) -> None:
@@ -182,9 +182,9 @@ class Plant:
 
     # --- time ---------------------------------------------------------------------------------------------------
     def advance(self, steps: int) -> None:
-        """Take steps, unless the motion has failed.
+        """Advance the simulation, unless it has failed.
 
-        A motion that cannot go on, or leaves its bounds, is reported by `failure`; the robot stays where it was last.
+        If it cannot continue or diverges, `failure` is set, and the robot keeps its last valid state.
         """
         while steps > 0 and self.failure is None:
             if self.t >= self._expires:
@@ -200,7 +200,7 @@ class Plant:
             steps -= count
 
     def _take(self, count: int) -> bool:
-        """Take steps; true if the robot is in a state that may be published."""
+        """Advance the simulation; return False if it fails."""
         sim, before = self.simulation, self.t
         try:
             sim.step(count)
@@ -209,7 +209,7 @@ class Plant:
                 problem = f"the motion of model {self.model.name!r} diverged at t = {self.t:.9g} s: {problem}."
         except (AdaError, ArithmeticError) as failure:
             problem = str(failure)
-        except Exception as failure:  # any numerical failure: the robot's node must outlive it
+        except Exception as failure:  # the robot's node must survive any numerical failure
             _LOG.exception("%s: a step failed", self.model.name)
             problem = f"{type(failure).__name__}: {failure}"
         if not problem:
@@ -226,13 +226,13 @@ class Plant:
         self._mode[ended] = _IDLE
         self._position[ended] = self.simulation.q[self._bank.q_index[ended]]
         self.stale += int(np.count_nonzero(ended))
-        # a position is held, without what came on top
+        # a position is held, without its feedforward
         alone = ended | (old & (self._mode == _POSITION))
         self._velocity[alone] = self._effort[alone] = 0.0
         self._is_changed = True
 
     def _when_stale(self) -> float:
-        """When the next command ends [s]."""
+        """Return the time of the next command timeout [s]."""
         loaded = (self._velocity != 0.0) | (self._effort != 0.0)
         timed = np.isin(self._mode, _TIMED) | ((self._mode == _POSITION) & loaded)
         if not self.timeout or not timed.any():
@@ -244,10 +244,10 @@ class Plant:
         return max(1, int(left) + 1) if left < _MANY else _MANY
 
     def _move_targets(self) -> None:
-        """Targets that change with each step."""
+        """Advance the setpoints that change with each step."""
         turning = self._mode == _VELOCITY
         if turning.any():
-            # no further from the joint than it takes to use its motor fully: it must not wind up behind an obstacle
+            # at most as far as the motor's effort limit allows, to prevent windup behind an obstacle
             there = self._position[turning] + self._velocity[turning] * self._step
             present = self.simulation.q[self._bank.q_index[turning]]
             reach = self._reach[turning]
@@ -256,7 +256,7 @@ class Plant:
         point = self.trajectory.sample(self.t + self._step) if following.any() else None
         if point is not None:
             rows = self._bank.rows(point.names)
-            here = following[rows]  # others have arrived, and left this mode
+            here = following[rows]  # the others have reached their end and left this mode
             targets = np.array([point.position, point.velocity, point.effort])[:, here]
             self._position[rows[here]], self._velocity[rows[here]], self._effort[rows[here]] = targets
             if not self.trajectory.is_active(self.t):
@@ -286,19 +286,19 @@ class Plant:
 
     # --- state --------------------------------------------------------------------------------------------------
     def warm_up(self) -> None:
-        """Compile what the first step needs, and be back at the start."""
-        with suppress(AdaError, ArithmeticError):  # the first step itself will raise it
+        """Compile the first step, and return to the start."""
+        with suppress(AdaError, ArithmeticError):  # raised again by the first step itself
             self.simulation.step()
         self.simulation.reset()
         self.snapshot()
 
     def reset(self, q: ArrayLike, v: ArrayLike | None = None, *, restarts_time: bool = False) -> None:
-        """Put the robot into a state; all commands end.
+        """Set the state and end all commands.
 
         Args:
-            q: positions.
+            q: configuration.
             v: velocities; zero by default.
-            restarts_time: whether simulated time begins at zero again; else it goes on.
+            restarts_time: whether simulated time restarts at zero.
         """
         self.simulation.reset(q, v, 0.0 if restarts_time else self.t)
         self._good = self.simulation.q, self.simulation.v
@@ -306,10 +306,10 @@ class Plant:
         self._forget_commands()
 
     def snapshot(self, *, loads: bool = True) -> Snapshot:
-        """The present state.
+        """Return a copy of the present state.
 
         Args:
-            loads: whether wrenches of contacts and from outside are wanted, too.
+            loads: whether to include contact and external wrenches.
         """
         sim = self.simulation
         external = sim.external_wrenches() if loads else {}

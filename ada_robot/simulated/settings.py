@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of a simulated robot's physics."""
+"""Physics settings of a simulated robot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FASTEST = 20_000.0  # [Hz]
 
 @dataclass(frozen=True)
 class PhysicsSettings(RobotSettings):
-    """A robot, its ground and stops, its servos, and how its motion is integrated; see the descriptions."""
+    """Robot, ground, joint stops, servos and integrator."""
 
     # --- the robot ----------------------------------------------------------------------------------------------
     rotor_inertia: float = setting(
@@ -70,7 +70,7 @@ class PhysicsSettings(RobotSettings):
 
 @dataclass(frozen=True)
 class SimulatedSettings(PhysicsSettings):
-    """A simulated robot as a device."""
+    """Simulated robot as a device."""
 
     url: str = setting("simulation:", "address; there is no wire", read_only=True)
     cycle_rate: float = setting(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From settings to a robot and its simulation; no ROS."""
+"""Creation of robot model and simulation from settings; no ROS."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ _LOG = logging.getLogger(__name__)
 
 
 def load_robot(settings: PhysicsSettings, description: str | None = None) -> Model:
-    """The robot that the parameters name, or that of a description.
+    """Load the robot named by the settings, or from a description.
 
     Raises:
-        InputError: a parameter is unusable.
-        ModelError: the robot's description is.
+        InputError: if a parameter is invalid.
+        ModelError: if the robot description is invalid.
     """
-    model = split_universals(settings.load(description))  # viewers know the joints of URDF 1.0 only
+    model = split_universals(settings.load(description))  # viewers support the joint types of URDF 1.0 only
     inertia, friction = settings.rotor_inertia, settings.joint_friction
     return with_drives(model, inertia, friction) if inertia or friction else model
 
 
 def with_drives(model: Model, inertia: float, friction: float) -> Model:
-    """The robot with other motors and gears.
+    """Add rotor inertia and friction to all motors.
 
     Args:
-        model: the robot.
-        inertia: of each motor as seen at its joint, added to what it has [kg m^2, kg].
-        friction: likewise, Coulomb's [N m, N].
+        model: robot model.
+        inertia: additional rotor inertia at the joint [kg m^2, kg].
+        friction: additional Coulomb friction at the joint [N m, N].
     """
     parts = Parts.of(model)
     for name in motor_joints(model):
@@ -60,17 +60,17 @@ def with_drives(model: Model, inertia: float, friction: float) -> Model:
 
 
 def scene_of(model: Model, settings: PhysicsSettings) -> Scene:
-    """Start of the robot, the ground under it, and stops at its limits.
+    """Create the scene: initial configuration, ground and joint stops.
 
-    A robot that starts as its document or our defaults have it is put on the ground.
+    Without initial_positions, the robot is placed on the ground.
 
     Raises:
-        InputError: a vector has the wrong length or is not finite, or the start is beyond limits.
-        ModelError: the loops cannot be closed near the positions.
+        InputError: if a vector has the wrong length or is not finite, or the start is outside limits.
+        ModelError: if loop closure fails near the positions.
     """
     given = settings.initial_positions
     start = _vector("initial_positions", given, model.nq, model) if given else start_of(settings.robot, model)
-    if given:  # and where there are stops, their limits are checked with them
+    if given:  # the limits of stops are checked with them
         bounds_of(model, settings).check_positions(given)
     return scene_for(
         model,
@@ -85,18 +85,18 @@ def scene_of(model: Model, settings: PhysicsSettings) -> Scene:
 
 
 def bounds_of(model: Model, settings: PhysicsSettings) -> StateBounds:
-    """The bounds of what the robot takes from outside."""
+    """Return the input bounds of the robot."""
     return StateBounds(model, 1.0 / settings.physics_rate, keeps_limits=settings.joint_stops)
 
 
 def _integrator(model: Model, settings: PhysicsSettings) -> IntegratorName:
-    """Implicit where servos hold the light links of a robot that floats."""
+    """Choose the integrator; implicit for servos on light links of floating robots."""
     is_left_open = settings.integrator == AUTO and floats(model)
     return "semi_implicit" if is_left_open else cast("IntegratorName", settings.integrator)
 
 
 def initial_state(model: Model, settings: PhysicsSettings) -> tuple[Array, Array | None]:
-    """Where the robot starts, and is reset to; see `scene_of`."""
+    """Return initial configuration and velocities; see `scene_of`."""
     return scene_of(model, settings).q, _initial_velocities(model, settings)
 
 
@@ -122,24 +122,24 @@ def _vector(name: str, values: tuple[float, ...], size: int, model: Model) -> Ar
 def state_with(
     model: Model, q: Array, positions: Mapping[str, float], velocities: Mapping[str, float]
 ) -> tuple[Array, Array]:
-    """A state with some joints moved, and with them what hangs on them by loops; at rest but for given velocities.
+    """Return a state with some joints moved and the loops closed; at rest except for given velocities.
 
     Args:
-        model: the robot.
-        q: where it is.
-        positions: by joint, of those with one position.
-        velocities: likewise.
+        model: robot model.
+        q: present configuration.
+        positions: by joint, for joints with one position.
+        velocities: by joint, for joints with one position.
 
     Raises:
-        InputError: a joint is unknown or has no single position, or a number is not finite.
-        ModelError: no pose closes the loops.
+        InputError: if a joint is unknown or has several positions, or a value is not finite.
+        ModelError: if loop closure fails.
     """
     single = {name for name in model.joint_names if model.joints[name].nq == 1}
     for name, value in (*positions.items(), *velocities.items()):
         if name not in single:
             raise unknown_name("joint with one position", name, sorted(single))
         if not np.isfinite(value):
-            raise InputError(f"joint {name!r} was given {value}; it must be finite.", joint=name, value=value)
+            raise InputError(f"joint {name!r}: value {value} must be finite.", joint=name, value=value)
     q, v = q.copy(), np.zeros(model.nv)
     for name, value in positions.items():
         q[model.q_index(name)] = value
@@ -152,14 +152,14 @@ def state_with(
 
 
 def start_snapshot(model: Model, scene: Scene, settings: PhysicsSettings) -> Snapshot:
-    """The state that a simulation of the robot starts in."""
+    """Return the initial state of a simulation."""
     v = _initial_velocities(model, settings)
     rest = np.zeros(model.nv)
     return Snapshot(0, 0.0, scene.q, rest if v is None else v, rest, {}, {})
 
 
 def algorithm_for(model: Model, wanted: str) -> Algorithm:
-    """The algorithm wanted, or "auto" where ADA is and joints mimic others, which it cannot couple."""
+    """Return the requested algorithm, or "auto" instead of "ada" for models with mimic joints, which it lacks."""
     return "auto" if model.has_mimics and wanted == "ada" else cast("Algorithm", wanted)
 
 
@@ -169,20 +169,20 @@ def simulation_of(
     gains: Mapping[str, tuple[float, float]] | None = None,
     scene: Scene | None = None,
 ) -> Simulation:
-    """The simulation that the parameters ask for.
+    """Create the simulation.
 
     Args:
-        model: the robot.
-        settings: the parameters.
-        gains: (stiffness, damping) of joints whose servos have their own.
-        scene: as `scene_of` has it, where it is there already.
+        model: robot model.
+        settings: physics settings.
+        gains: (stiffness, damping) by joint, for servos with individual gains.
+        scene: result of `scene_of`, if already computed.
     """
     scene, v = scene or scene_of(model, settings), _initial_velocities(model, settings)
     for note in scene.notes:
         _LOG.warning("%s: %s", model.name, note)
-    may_change = settings.integrator == AUTO and scene.integrator == "rkf45"  # servos may be stiffer than all else
+    may_change = settings.integrator == AUTO and scene.integrator == "rkf45"  # servos may be stiff
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SingularConfigurationWarning)  # the state of the loops is in /diagnostics
+        warnings.simplefilter("ignore", SingularConfigurationWarning)  # reported in /diagnostics
         return Simulation(
             model,
             scene.q,

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that work at absolute deadlines, and how well they keep them; no ROS."""
+"""Periodic threads with absolute deadlines, and their timing statistics; no ROS."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread that works at absolute deadlines on the steady clock. No ROS.
+"""Periodic thread with absolute deadlines on the steady clock. No ROS.
 
-Timers of an executor share a thread with everything that the executor does, and each waits for the one before. Work
-at a thousand times a second has a thread of its own; the executor keeps the work that may be late.
+Executor timers share one thread with all other callbacks, and each waits for the previous one. Work at 1 kHz therefore
+runs in a separate thread; the executor runs work that may be late.
 """
 
 from __future__ import annotations
@@ -26,24 +26,23 @@ from ada_robot.timing.periods import PeriodStatistics, PeriodTrace
 from ada_robot.timing.realtime import set_realtime_priority
 
 T = TypeVar("T")
-CATCH_UP = 0.05  # [s] behind its deadlines up to which a loop makes up for what it missed
-TRACES = "ADA_PERIODS"  # environment: a folder into which each loop writes all its wake-ups when it ends
+CATCH_UP = 0.05  # default delay up to which missed periods are made up for [s]
+TRACES = "ADA_PERIODS"  # environment variable: folder for the wake-up traces of all loops
 SWITCH_INTERVAL = 5e-5  # [s]
 _NS = 1e-9  # [s]
-_LONGEST_SLEEP = 50_000_000  # [ns] after which a sleeping loop checks for its end and for posted actions
-_REST_AFTER = 1_000_000  # [ns] without deadlines
+_LONGEST_SLEEP = 50_000_000  # maximum sleep before the loop checks for its end and for posted actions [ns]
+_REST_AFTER = 1_000_000  # interval of short sleeps in loops without deadlines [ns]
 _log = logging.getLogger("ada_dynamics")
 
 
 def reduce_interpreter_jitter() -> None:
-    """Keep Python itself from delaying a periodic thread; to be called when everything is set up, before it starts.
+    """Reduce delays of periodic threads by the Python interpreter. Call it after all initialization.
 
-    - Threads hand the interpreter over every 0.05 ms instead of every 5 ms. Beside a thread that is busy with pure
-      Python, a loop of 1 kHz wakes 5.2 ms late (median; 0.2 ms with this, 0.08 ms without the busy thread) and misses
-      five of six periods. The busy thread gets as much done as before.
-    - Objects that exist now are never scanned again by the garbage collector, which otherwise stops all threads for 30
-      to 60 ms each time that it goes through the 50 000 objects of a compiled robot and of rclpy; with this, for
-      microseconds.
+    - The interpreter lock is handed over every 0.05 ms instead of every 5 ms. With a second thread busy in pure Python,
+      a loop at 1 kHz wakes 0.2 ms late (median; 5.2 ms without this, 0.08 ms without the busy thread). The throughput
+      of the busy thread does not change.
+    - Existing objects are exempt from garbage collection, which otherwise stops all threads for 30 to 60 ms for the
+      50 000 objects of a compiled robot and rclpy.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.collect()
@@ -51,26 +50,26 @@ def reduce_interpreter_jitter() -> None:
 
 
 class DeadlineLoop:
-    """Calls a function at absolute deadlines, in a thread of its own.
+    """Thread that calls a function at absolute deadlines.
 
     Example::
 
         loop = DeadlineLoop(1e-3, simulation.step, name="physics")
         loop.start()
-        state = loop.post(plant.snapshot).result(timeout=1.0)     # done by the loop's thread, between two ticks
+        state = loop.post(plant.snapshot).result(timeout=1.0)     # executed by the loop's thread, between two ticks
         loop.stop()
 
-    The first deadline is one period after the start; the deadlines do not drift. A loop that wakes late makes up for
-    what it missed in one call, tick(n), as long as it is no more than `catch_up` behind (or one period, where that is
-    longer). Further behind it calls tick(1) and gives up the time of the missed periods, which the statistics count as
-    slipped. It sleeps between deadlines and never waits busily.
+    The first deadline is one period after the start; deadlines do not drift. A loop that wakes late makes up for the
+    missed periods in one call, tick(n), if it is at most `catch_up` late (or one period, if longer). Otherwise it calls
+    tick(1) and skips the missed periods, which the statistics count as slipped. It sleeps between deadlines.
 
-    With the environment's ADA_PERIODS=FOLDER each loop writes all its wake-ups to FOLDER/NAME.npy; see `PeriodTrace`.
+    If the environment variable ADA_PERIODS names a folder, each loop writes all its wake-ups to FOLDER/NAME.npy; see
+    `PeriodTrace`.
 
     Attributes:
-        statistics: of the periods; any thread may read them.
-        deadline: the last one that a tick was called for, on the steady clock [ns].
-        failure: what the function raised to end the loop; None until then.
+        statistics: timing statistics, readable from any thread.
+        deadline: deadline of the last tick on the steady clock [ns].
+        failure: exception that ended the loop; None before.
     """
 
     def __init__(
@@ -84,20 +83,20 @@ class DeadlineLoop:
         on_failure: Callable[[BaseException], object] | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """Prepare; `start` begins.
+        """Configure the loop; `start` starts it.
 
         Args:
-            period: between deadlines [s]; 0: no deadlines, tick(1) again and again.
-            tick: called with the number of periods that are due; what it raises ends the loop.
-            name: of the thread.
-            catch_up: see above [s].
-            priority: 1 to 99 of the system's real-time class SCHED_FIFO, which other programs then cannot delay;
-                where that is not allowed the loop runs as usual and logs so once. 0: as usual.
-            on_failure: called once, in the loop's thread, with what ended it; it is logged where this is None.
-            clock: deadlines are on its steady time.
+            period: time between deadlines [s]; 0 to call tick(1) without pause.
+            tick: called with the number of due periods; an exception ends the loop.
+            name: name of the thread.
+            catch_up: delay up to which missed periods are made up for [s].
+            priority: real-time priority 1 to 99 (SCHED_FIFO); 0 for none. Without permission the loop logs a warning
+                and runs without it.
+            on_failure: called once in the loop's thread with the exception that ended it; None logs it.
+            clock: clock of the deadlines.
 
         Raises:
-            InputError: a period, catch_up or priority that cannot be.
+            InputError: if period, catch_up or priority is invalid.
         """
         self._period = _checked_time("period", period)
         self._catch_up_ns = round(_checked_time("catch_up", catch_up) / _NS)
@@ -106,7 +105,7 @@ class DeadlineLoop:
             raise InputError(text, field="priority", value=priority, allowed=(0, 99))
         self._tick, self._name, self._priority, self._on_failure = tick, name, priority, on_failure
         self._clock = clock
-        self._lock = threading.Lock()  # guards start and end, and what may still be posted
+        self._lock = threading.Lock()  # guards start and end, and the posting of actions
         self._actions: deque[tuple[Callable[[], object], Future[object]]] = deque()
         self._is_closed = False
         self._thread: threading.Thread | None = None
@@ -118,7 +117,7 @@ class DeadlineLoop:
     # --- from any thread ------------------------------------------------------------------------------------------
     @property
     def period(self) -> float:
-        """Between deadlines [s]; 0 is as fast as possible. A new one counts from the last deadline on."""
+        """Time between deadlines [s]; 0 for no deadlines. A change counts from the last deadline."""
         return self._period
 
     @period.setter
@@ -127,44 +126,44 @@ class DeadlineLoop:
 
     @property
     def is_running(self) -> bool:
-        """True if the thread is alive."""
+        """True while the thread is alive."""
         thread = self._thread
         return thread is not None and thread.is_alive()
 
     @property
     def run_inside(self) -> bool:
-        """True if the caller is the loop's own thread."""
+        """True if the caller is the loop's thread."""
         return threading.current_thread() is self._thread
 
     def start(self) -> None:
-        """Begin, also after an end; nothing happens where it runs already.
+        """Start the thread, also after an end; without effect if it is running.
 
         Raises:
-            AdaError: a stopped loop has not ended yet.
+            AdaError: if a stopped loop has not ended yet.
         """
         with self._lock:
             if self.is_running:
                 if self._ending.is_set():
-                    raise AdaError(f"{self._name}: cannot start anew before its last tick has returned; wait for it.")
+                    raise AdaError(f"{self._name}: cannot restart before its last tick has returned; wait for it.")
                 return
             ending = self._opened()
-            # a daemon: a program that forgets to stop it ends nevertheless
+            # a daemon thread does not keep a program without `stop` alive
             self._thread = threading.Thread(target=self._run, args=(ending,), name=self._name, daemon=True)
             self._thread.start()
 
     def run(self, duration: float = math.inf) -> None:
-        """Run in the calling thread, on a `ManualClock` in lock step, instead of in a thread of its own.
+        """Run in the calling thread instead of a separate one, with a `ManualClock` in lock step.
 
         Args:
-            duration: after which it returns [s]; deadlines up to then are met, and what is posted afterwards is done
-                in the next run. It returns earlier with `stop`.
+            duration: run time [s]; deadlines up to then are met, and actions posted afterwards are executed in the
+                next run. `stop` ends the run earlier.
 
         Raises:
-            AdaError: it runs already.
+            AdaError: if the loop is running.
         """
         with self._lock:
             if self.is_running:
-                raise AdaError(f"{self._name}: runs already, in another thread.")
+                raise AdaError(f"{self._name}: already running in another thread.")
             ending = self._opened()
             self._thread = threading.current_thread()
         try:
@@ -179,12 +178,10 @@ class DeadlineLoop:
         return self._ending
 
     def stop(self, timeout: float = 2.0) -> bool:
-        """End after the present tick; actions that wait are cancelled.
-
-        From inside the loop it only asks for the end.
+        """End after the present tick, and cancel waiting actions. From inside the loop, only request the end.
 
         Args:
-            timeout: how long to wait for the thread [s].
+            timeout: time to wait for the thread [s].
 
         Returns:
             True if the thread has ended.
@@ -197,27 +194,27 @@ class DeadlineLoop:
         if thread is None:
             self._close()
             return True
-        # a signal may have interrupted its start: begun or not, it has nothing to do
+        # join raises if a signal interrupted the start of the thread
         with contextlib.suppress(RuntimeError):
             thread.join(timeout)
         return not thread.is_alive()
 
     def post(self, action: Callable[[], T]) -> Future[T]:
-        """Run an action in the loop's thread before its next tick, after all that was posted earlier.
+        """Execute an action in the loop's thread before its next tick, after earlier ones.
 
         Args:
-            action: what it returns or raises goes to the future alone.
+            action: its result or exception is stored in the future only.
 
         Returns:
-            A future, which is cancelled where the loop has ended, or ends before. Waiting for it inside the loop
-            would wait for ever.
+            A future, cancelled if the loop has ended or ends before the action. Waiting for it inside the loop
+            deadlocks.
         """
         future: Future[T] = Future()
         with self._lock:
             if self._is_closed:
                 future.cancel()
             else:
-                self._actions.append((action, future))  # type: ignore[arg-type]  # what goes in comes out again
+                self._actions.append((action, future))  # type: ignore[arg-type]  # the types of both agree
         return future
 
     # --- the thread -----------------------------------------------------------------------------------------------
@@ -229,7 +226,7 @@ class DeadlineLoop:
             _log.warning("%s: runs with %s", self._name, lacks)
         try:
             self._work(ending, trace, duration)
-        except BaseException as failure:  # no error may end the thread silently
+        except BaseException as failure:  # report every exception that ends the thread
             self.failure = failure
             ending.set()
         finally:
@@ -239,7 +236,7 @@ class DeadlineLoop:
             _save(trace)
         if self.failure is not None:
             if self._on_failure is None:
-                _log.error("%s: ended by an error", self._name, exc_info=self.failure)
+                _log.error("%s: ended by an exception", self._name, exc_info=self.failure)
             else:
                 self._on_failure(self.failure)
 
@@ -252,7 +249,7 @@ class DeadlineLoop:
         while not ending.is_set():
             if self._actions:
                 self._do_actions()
-                continue  # one of them may have ended the loop, or changed its period
+                continue  # an action may have ended the loop or changed its period
             now = clock()
             deadlines.follow(self._period, now)
             wait = deadlines.next - now
@@ -271,18 +268,18 @@ class DeadlineLoop:
             before = now
             self._tick(due)
             if not deadlines.period and now - rested >= _REST_AFTER:
-                sleep(0.0)  # releases the interpreter, for the 0.06 ms that the system makes of it
+                sleep(0.0)  # releases the interpreter lock, for about 0.06 ms
                 rested = now
 
     def _do_actions(self) -> None:
-        # only those present now: one that posts itself again must not keep the loop from its ticks
+        # only those present now: an action that posts itself again must not block the ticks
         for _ in range(len(self._actions)):
             action, future = self._actions.popleft()
             if not future.set_running_or_notify_cancel():
                 continue
             try:
                 result = action()
-            except BaseException as failure:  # the waiting caller handles it
+            except BaseException as failure:  # handled by the waiting caller
                 future.set_exception(failure)
             else:
                 future.set_result(result)
@@ -295,25 +292,25 @@ class DeadlineLoop:
 
 
 class Deadlines:
-    """A grid of times: origin + k period, in whole nanoseconds and without drift, however long it goes on.
+    """Deadlines origin + k period in whole nanoseconds, without drift.
 
     Attributes:
-        next: the deadline to be met [ns].
-        last: the one before, after `meet` the newest that is not after the present time [ns].
-        period: between deadlines [s].
+        next: next deadline [ns].
+        last: previous deadline; after `meet` the latest one not after the present time [ns].
+        period: time between deadlines [s].
     """
 
     def __init__(self, now: int) -> None:
-        """Args: present time [ns]; `follow` has to be called with a period before anything else."""
+        """Args: present time [ns]. Call `follow` before other methods."""
         self.period, self.next = -1.0, now
         self._origin = self.last = now
         self._count = 0
 
     def follow(self, period: float, now: int) -> None:
-        """Take a period, if it is a new one: it counts from the last deadline on, but no deadline is in the past.
+        """Set the period. A change counts from the last deadline, but sets no deadline in the past.
 
         Args:
-            period: [s]; with 0 each moment is a deadline.
+            period: time between deadlines [s]; 0 for no deadlines.
             now: present time [ns].
         """
         if not period:
@@ -326,21 +323,21 @@ class Deadlines:
         self.next = self._origin + length if period else now
 
     def meet(self, now: int, catch_up: int) -> tuple[int, int]:
-        """Go on to the deadline after the present time.
+        """Advance to the first deadline after the present time.
 
         Args:
             now: present time, not before `next` [ns].
-            catch_up: how far behind periods are still made up for [ns]; at least one period.
+            catch_up: delay up to which missed periods are made up for [ns]; at least one period.
 
         Returns:
-            How many periods are due, and how many are given up.
+            Number of due periods, and of skipped periods.
         """
         self.last = self.next
         if not self.period:
             return 1, 0
         late = now - self.next
         missed = int(late * _NS / self.period)
-        # the division rounds: the next deadline decides
+        # correct rounding errors of the division
         while self._time(self._count + missed + 1) <= now:
             missed += 1
         while missed and self._time(self._count + missed) > now:
@@ -351,7 +348,7 @@ class Deadlines:
         return (1, missed) if late > max(catch_up, self.duration(1)) else (1 + missed, 0)
 
     def duration(self, periods: int) -> int:
-        """How long some periods are [ns]."""
+        """Duration of a number of periods [ns]."""
         return round(periods * self.period / _NS)
 
     def _time(self, count: int) -> int:
@@ -360,7 +357,7 @@ class Deadlines:
 
 def _checked_time(what: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value < math.inf:
-        text = f"{what} is {value!r:.80}; it must be a number of seconds, not negative."
+        text = f"{what} is {value!r:.80}; it must be a finite, non-negative number of seconds."
         raise InputError(text, field=what, value=value, allowed=(0.0, math.inf))
     return float(value)
 

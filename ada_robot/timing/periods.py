@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well a periodic thread keeps time: figures that take no more room after a day than after a second. No ROS."""
+"""Timing statistics of periodic threads, in constant memory. No ROS."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from numpy.typing import NDArray
 
 from ada_dynamics.clock import SYSTEM_CLOCK
 
-_BITS = 6  # a bin is 2^-6 of its octave wide: its middle is off by less than 0.8 %
-_EXACT = 2 << _BITS  # [ns] shorter times have a bin each
-_OCTAVES = 41  # [2^ns] the last bin takes everything from 36 minutes on
+_BITS = 6  # bins have 2^-6 of the width of their octave: the centre is exact to 0.8 %
+_EXACT = 2 << _BITS  # shorter times have one bin per nanosecond [ns]
+_OCTAVES = 41  # the last bin contains all times from 36 minutes on [2^ns]
 _SIZE = (_OCTAVES - _BITS + 1) << _BITS
 _NS = 1e-9  # [s]
 
 
 @dataclass(frozen=True)
 class PeriodSummary:
-    """Figures of a thread's periods.
+    """Timing statistics of a periodic thread.
 
     Attributes:
-        count: wake-ups.
-        missed: periods whose deadline had passed by more than one period when the thread woke, made up for or not.
-        slipped_s: time that was given up because the thread was too far behind [s].
-        period_p50: between two wake-ups: median [s].
-        period_p99: what 99 % of them do not exceed [s].
-        period_p999: what 99.9 % do not exceed [s].
-        period_max: the longest [s].
-        late_p50: of a wake-up behind its deadline: median [s].
-        late_p99: what 99 % of them do not exceed [s].
-        late_p999: what 99.9 % do not exceed [s].
-        late_max: the latest [s].
-        since_s: how long these figures have been collected [s].
+        count: number of wake-ups.
+        missed: periods whose deadline had passed by more than one period at the wake-up.
+        slipped_s: skipped time [s].
+        period_p50: median time between wake-ups [s].
+        period_p99: 99th percentile of it [s].
+        period_p999: 99.9th percentile [s].
+        period_max: maximum [s].
+        late_p50: median delay of a wake-up after its deadline [s].
+        late_p99: 99th percentile of it [s].
+        late_p999: 99.9th percentile [s].
+        late_max: maximum [s].
+        since_s: time covered by the statistics [s].
     """
 
     count: int
@@ -54,24 +54,20 @@ class PeriodSummary:
 
 
 class Histogram:
-    """Counts of times in bins that grow with the time: percentiles within 0.8 %, whatever their size.
+    """Histogram of times with logarithmic bins, whose percentiles are exact to 0.8 %.
 
-    Not for several writers; reading from another thread is fine and at worst misses the newest time.
+    One thread writes; another may read, and misses at most the latest time.
     """
 
     __slots__ = ("bins", "longest")
 
     def __init__(self) -> None:
-        """Begin without any."""
-        self.bins = array("q", bytes(8 * _SIZE))  # counted up faster than an array of numpy's, and copied at once
+        """Start empty."""
+        self.bins = array("q", bytes(8 * _SIZE))  # increments are faster than in numpy arrays, copies are atomic
         self.longest = 0
 
     def add(self, time_ns: int) -> None:
-        """Count one.
-
-        Args:
-            time_ns: [ns]; below zero counts as zero.
-        """
+        """Count a time [ns]; negative values count as zero."""
         if time_ns > self.longest:
             self.longest = time_ns
         shift = time_ns.bit_length() - 1 - _BITS
@@ -84,23 +80,23 @@ class Histogram:
         self.bins[index] += 1
 
     def percentiles(self, shares: Sequence[float]) -> list[float]:
-        """The smallest times that these shares of all times do not exceed [s]; zeros where there are none.
+        """Return the smallest times [s] not exceeded by given shares of all times; zeros if empty.
 
         Args:
             shares: between 0 and 1.
         """
-        bins = np.array(self.bins)  # one copy: the writer goes on meanwhile
+        bins = np.array(self.bins)  # one copy, because the writer continues
         ranks = np.cumsum(bins)
         count = int(ranks[-1])
         if not count:
             return [0.0] * len(shares)
-        # the small allowance keeps 0.99 of 1000 at 990, although the product may round up
+        # the tolerance keeps 0.99 of 1000 at 990 if the product is rounded up
         wanted = [max(1, int(np.ceil(share * count - 1e-6))) for share in shares]
         return [min(_middle(int(np.searchsorted(ranks, rank))), self.longest) * _NS for rank in wanted]
 
 
 def _middle(index: int) -> float:
-    """The time in the middle of a bin [ns]."""
+    """Centre of a bin [ns]."""
     if index < _EXACT:
         return float(index)
     shift = (index >> _BITS) - 1
@@ -109,7 +105,7 @@ def _middle(index: int) -> float:
 
 
 class _Tally:
-    """Everything that begins anew at a restart, in one piece: it is exchanged at once."""
+    """Counters reset by a restart; replaced as one object."""
 
     __slots__ = ("count", "late", "missed", "period", "since_ns", "slipped_ns")
 
@@ -120,7 +116,7 @@ class _Tally:
 
 
 class PeriodStatistics:
-    """Periods and delays of one thread, which adds to them; any thread may read them or begin them anew.
+    """Timing statistics of one thread, which adds wake-ups; any thread may read or restart them.
 
     Example::
 
@@ -130,21 +126,17 @@ class PeriodStatistics:
     """
 
     def __init__(self, clock: Callable[[], int] = SYSTEM_CLOCK.now_ns) -> None:
-        """Begin.
-
-        Args:
-            clock: tells how long figures have been collected [ns].
-        """
+        """Args: clock of the covered time [ns]."""
         self._clock = clock
         self._tally = _Tally(clock())
 
     def add(self, late_ns: int, period_ns: int | None, due: int = 1) -> None:
-        """Count a wake-up.
+        """Add a wake-up.
 
         Args:
-            late_ns: behind the deadline [ns].
-            period_ns: since the wake-up before [ns]; None for the first one.
-            due: periods that it makes up for, its own among them.
+            late_ns: delay after the deadline [ns].
+            period_ns: time since the previous wake-up [ns]; None for the first one.
+            due: number of due periods, including its own.
         """
         tally = self._tally
         tally.count += 1
@@ -154,22 +146,22 @@ class PeriodStatistics:
             tally.period.add(period_ns)
 
     def slip(self, periods: int, time_ns: int) -> None:
-        """Count periods that nothing will make up for.
+        """Add skipped periods.
 
         Args:
-            periods: how many.
-            time_ns: that they would have taken [ns].
+            periods: number of periods.
+            time_ns: their duration [ns].
         """
         tally = self._tally
         tally.missed += periods
         tally.slipped_ns += time_ns
 
     def restart(self) -> None:
-        """Forget what was counted."""
+        """Reset all counters."""
         self._tally = _Tally(self._clock())
 
     def summary(self) -> PeriodSummary:
-        """The figures until now."""
+        """Return the present statistics."""
         tally = self._tally
         period_p50, period_p99, period_p999 = tally.period.percentiles((0.5, 0.99, 0.999))
         late_p50, late_p99, late_p999 = tally.late.percentiles((0.5, 0.99, 0.999))
@@ -190,32 +182,32 @@ class PeriodStatistics:
 
 
 class PeriodTrace:
-    """Each wake-up of a thread, for measurements: as many as there is room for, in memory that is taken at the start.
+    """Record of the wake-ups of a thread, in memory allocated at the start.
 
     Attributes:
-        path: where `save` puts them.
+        path: file written by `save`.
     """
 
     COLUMNS = ("woke_ns", "late_ns", "due")
 
     def __init__(self, path: Path, capacity: int = 2**20) -> None:
-        """Take the memory.
+        """Allocate the memory.
 
         Args:
-            path: of the .npy file: one row of COLUMNS for each wake-up, 64-bit integers.
-            capacity: wake-ups; those beyond are dropped. 2^20 are 17 minutes at 1 kHz, 24 MB.
+            path: .npy file with one row of COLUMNS per wake-up, 64-bit integers.
+            capacity: number of wake-ups; later ones are dropped. 2^20 are 17 minutes at 1 kHz, 24 MB.
         """
         self.path = path
         self._rows = array("q", bytes(8 * len(self.COLUMNS) * capacity))
         self._next = 0
 
     def add(self, woke_ns: int, late_ns: int, due: int) -> None:
-        """Keep a wake-up.
+        """Record a wake-up.
 
         Args:
-            woke_ns: by the loop's clock [ns].
-            late_ns: behind the deadline [ns].
-            due: periods that it makes up for.
+            woke_ns: time on the loop's clock [ns].
+            late_ns: delay after the deadline [ns].
+            due: number of due periods.
         """
         i, rows = self._next, self._rows
         if i < len(rows):
@@ -223,10 +215,10 @@ class PeriodTrace:
             self._next = i + 3
 
     def rows(self) -> NDArray[np.int64]:
-        """The wake-ups that were kept."""
+        """Return the recorded wake-ups."""
         return np.array(self._rows[: self._next], dtype=np.int64).reshape(-1, len(self.COLUMNS))
 
     def save(self) -> None:
-        """Write the file, and the folder that it is to lie in."""
+        """Write the file, and create its folder."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         np.save(self.path, self.rows())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scheduling and memory settings for threads and processes with deadlines; without permission they are skipped."""
+"""Real-time priority and memory locking of threads and processes; skipped without permission."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import os
 
 _NICENESS = -10
 _PR_SET_TIMERSLACK = 29  # linux/prctl.h
-_SLACK = 1_000  # [ns] that the system may be late on purpose; 50 000 by default
+_SLACK = 1_000  # timer slack [ns]; 50 000 by default
 _LOCK_ALL = 1 | 2  # MCL_CURRENT | MCL_FUTURE of <sys/mman.h>
 
 
 def stay_in_memory() -> str:
-    """Lock the whole process in memory, so that it never waits for a disk.
+    """Lock the process in memory to avoid page faults.
 
     Returns:
-        Why not; "" where it is locked.
+        Reason of a failure; "" on success.
     """
     problem = memory_limit()
     if problem:
@@ -25,38 +25,38 @@ def stay_in_memory() -> str:
     try:
         library = ctypes.CDLL(None, use_errno=True)
         if library.mlockall(_LOCK_ALL):
-            return f"memory that is not locked ({os.strerror(ctypes.get_errno())})"
+            return f"unlocked memory ({os.strerror(ctypes.get_errno())})"
     except (OSError, AttributeError) as problem:
-        return f"memory that is not locked ({problem})"
+        return f"unlocked memory ({problem})"
     return ""
 
 
 def memory_limit() -> str:
-    """Why this user may not lock a process in memory; "" where that is allowed."""
+    """Return why this user may not lock a process in memory, or ""."""
     try:
         import resource
-    except ImportError:  # only Unix has it
-        return "memory that is not locked (this system has no such limits)"
+    except ImportError:  # not a Unix system
+        return "unlocked memory (this system has no memory limits)"
     limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    # within a finite limit it could succeed now, and a later allocation fail
+    # within a finite limit, locking succeeds now, but a later allocation fails
     if limit != resource.RLIM_INFINITY and os.geteuid():
-        return "memory that is not locked (allow it by '@realtime - memlock unlimited' in /etc/security/limits.conf)"
+        return "unlocked memory (allow it by '@realtime - memlock unlimited' in /etc/security/limits.conf)"
     return ""
 
 
 def set_realtime_priority(priority: int) -> str:
-    """Give the calling thread real-time priority; what it starts later does not inherit it.
+    """Set the real-time priority of the calling thread; threads and processes started later do not inherit it.
 
     Args:
-        priority: 1 to 99 of SCHED_FIFO; 0: as usual.
+        priority: 1 to 99 (SCHED_FIFO); 0 for no change.
 
     Returns:
-        Why not; "" where it has it, or wants none.
+        Reason of a failure; "" on success.
     """
     if not priority:
         return ""
     if not hasattr(os, "sched_setscheduler"):
-        return f"no real-time priority {priority} (this system gives none)"
+        return f"no real-time priority {priority} (not supported by this system)"
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
     except OSError as problem:
@@ -68,12 +68,12 @@ def set_realtime_priority(priority: int) -> str:
 
 
 def raise_process_priority(priority: int = 0) -> None:
-    """Let the system wake this process promptly, as far as permissions allow; without them nothing is reported.
+    """Reduce the wake-up latency of this process as far as permitted, without reporting failures.
 
     Args:
-        priority: 1 to 99 of the real-time class SCHED_FIFO; 0, and where that is not allowed: a lower nice value.
+        priority: 1 to 99 (SCHED_FIFO); 0, or without permission: a lower nice value.
     """
-    with contextlib.suppress(OSError, AttributeError):  # no Linux
+    with contextlib.suppress(OSError, AttributeError):  # not Linux
         ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, _SLACK, 0, 0, 0)
     if priority and not set_realtime_priority(priority):
         return

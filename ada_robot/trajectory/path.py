@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves of some joints through points in time, with their extremes worked out exactly; no ROS."""
+"""Piecewise polynomial paths of joints, with exact extrema; no ROS."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from ada_dynamics.arrays import Array
 from ada_robot.trajectory.splines import segment_coefficients
 
-LARGEST = 1e200  # a curve's numbers are smaller, so that what is made of them stays finite
-HALVINGS = 28  # of [0, 1] in search of an extreme: 4e-9 beside it a curve has its value to rounding
+LARGEST = 1e200  # upper bound of values and derivatives, far from overflow
+HALVINGS = 28  # bisection steps: an error of 4e-9 in the location leaves a rounding error in the extremum
 
 
 class PathState(NamedTuple):
-    """Where joints are at a time: one number per joint in each list."""
+    """State of joints at a time: one value per joint in each list."""
 
     position: list[float]
     velocity: list[float]
@@ -28,7 +28,7 @@ class PathState(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Bounds of curves, (segments, joints): lowest and highest position, greatest speed."""
+    """Bounds of segments, (segments, joints): minimum and maximum position, maximum speed."""
 
     lowest: Array
     highest: Array
@@ -37,14 +37,14 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True)
 class Path:
-    """Curves through points at times, at rest behind the last one.
+    """Piecewise polynomials through points in time, at rest after the last one.
 
     Attributes:
-        base: time from which the others count [s], apart so that a clock of 10⁹ s costs them no digits.
-        knots: increasing [s].
-        positions: of the joints at the knots, (knots, joints).
-        efforts: likewise, joined by straight lines.
-        coefficients: of powers of each segment's own time from 0 to 1, (segments, powers, joints).
+        base: reference time of the knots [s]; separate, so that clock values of 10⁹ s cost no precision.
+        knots: increasing times since `base` [s].
+        positions: positions at the knots, (knots, joints).
+        efforts: efforts at the knots, interpolated linearly.
+        coefficients: by powers of the normalized time of each segment, (segments, powers, joints).
     """
 
     base: float
@@ -63,20 +63,20 @@ class Path:
         accelerations: Array | None = None,
         efforts: Array | None = None,
     ) -> Path:
-        """Straight lines through positions; cubics where velocities are given; else curves of fifth order.
+        """Interpolate positions by lines, with velocities by cubics, with accelerations by quintic polynomials.
 
         Args:
-            base: see above.
-            knots: see above.
-            positions: see above.
-            velocities: at the knots, (knots, joints), or None.
-            accelerations: at the knots, only with velocities.
-            efforts: zero by default.
+            base: reference time of the knots [s].
+            knots: increasing times [s].
+            positions: positions at the knots, (knots, joints).
+            velocities: velocities at the knots, or None.
+            accelerations: accelerations at the knots, only with velocities.
+            efforts: efforts at the knots; zero by default.
         """
         h = np.diff(knots)[:, None]
-        # In a segment's own time: neither very short nor very long segments spoil the coefficients.
+        # normalized time keeps the coefficients well-scaled for short and long segments
         starts, ends = [positions[:-1]], [positions[1:]]
-        with np.errstate(all="ignore"):  # numbers that are too large are found by `is_finite`
+        with np.errstate(all="ignore"):  # overflow is detected by `is_finite`
             for derivatives, factor in ((velocities, h), (accelerations, h * h)):
                 if derivatives is not None:
                     starts.append(derivatives[:-1] * factor)
@@ -92,17 +92,17 @@ class Path:
 
     @classmethod
     def resting(cls, at: float, positions: Array) -> Path:
-        """Joints that stay where they are.
+        """Path of joints at rest.
 
         Args:
-            at: since when [s].
+            at: start time [s].
             positions: (joints,).
         """
         return cls.through(at, np.zeros(1), positions[None, :])
 
     @property
     def end(self) -> float:
-        """When the last point is reached [s]."""
+        """Time of the last knot [s]."""
         return self.base + self.knots[-1]
 
     @property
@@ -111,11 +111,11 @@ class Path:
         return np.diff(self.knots)
 
     def shifted(self, dt: float) -> Path:
-        """The same path at another time."""
+        """Return the path shifted in time."""
         return replace(self, base=self.base + dt)
 
     def state(self, t: float) -> PathState:
-        """Where it is; before the first knot as in it, behind the last one at rest."""
+        """Return the state at a time; at rest after the last knot, in the state of the first knot before it."""
         local = t - self.base
         if local >= self.knots[-1]:
             return self._at_rest(-1)
@@ -127,7 +127,7 @@ class Path:
         return PathState(position, velocity, acceleration, effort)
 
     def start(self) -> PathState:
-        """The first point, at rest."""
+        """Return the first point, at rest."""
         return self._at_rest(0)
 
     def _at_rest(self, knot: int) -> PathState:
@@ -135,7 +135,7 @@ class Path:
         return PathState(self.positions[knot].tolist(), rest, rest, self.efforts[knot].tolist())
 
     def is_finite(self) -> Array:
-        """True if no number of a segment's curve and its two derivatives can overflow, (segments, joints)."""
+        """Return True where a segment and its two derivatives cannot overflow, (segments, joints)."""
         order = len(self.coefficients[0]) if len(self.coefficients) else 0
         sizes = np.abs(self.coefficients)
         h = self.durations[:, None]
@@ -146,35 +146,35 @@ class Path:
         return np.asarray(bound < LARGEST)
 
     def bounds(self) -> Bounds:
-        """Bounds of the curves: quick to say, and not tight.
+        """Return fast, conservative bounds of all segments.
 
-        A curve stays among its control points (Bernstein's), and its rate among their differences.
+        A polynomial lies within its Bernstein control points, and its derivative within their differences.
         """
         degree = self.coefficients.shape[1] - 1
         weights = [[comb(i, k) / comb(degree, k) for k in range(degree + 1)] for i in range(degree + 1)]
         points = np.array(weights) @ self.coefficients
-        with np.errstate(over="ignore"):  # infinite is a bound, too
+        with np.errstate(over="ignore"):  # infinity is a valid bound
             rates = degree * np.diff(points, axis=1) / self.durations[:, None, None]
         return Bounds(points.min(axis=1), points.max(axis=1), np.abs(rates).max(axis=1))
 
     def reach(self, segments: NDArray[np.intp], joints: NDArray[np.intp]) -> tuple[Array, Array]:
-        """Lowest and highest position of some curves, to rounding.
+        """Return minimum and maximum position of segments, exact to rounding.
 
         Args:
-            segments: of the curves, (n,).
-            joints: likewise.
+            segments: indices of the segments, (n,).
+            joints: indices of the joints, (n,).
         """
         values = _values_where_extreme(self.coefficients[segments, :, joints].T)
         return values.min(axis=0), values.max(axis=0)
 
     def top_speed(self, segments: NDArray[np.intp], joints: NDArray[np.intp]) -> Array:
-        """Greatest speed of some curves, to rounding; see `reach`."""
+        """Return the maximum speed of segments, exact to rounding; see `reach`."""
         rates = _values_where_extreme(_derivative(self.coefficients[segments, :, joints].T))
         return np.asarray(np.abs(rates).max(axis=0) / self.durations[segments])
 
 
 def _powers(s: float, h: float, order: int) -> Array:
-    """Factors of the coefficients in position, velocity and acceleration."""
+    """Return the factors of the coefficients for position, velocity and acceleration."""
     s2, s3 = s * s, s * s * s
     h2 = h * h
     rows = [
@@ -186,10 +186,10 @@ def _powers(s: float, h: float, order: int) -> Array:
 
 
 def _values_where_extreme(c: Array) -> Array:
-    """Values of polynomials at some points of [0, 1], the lowest and the highest one among them.
+    """Return values of polynomials at candidate points in [0, 1], which include the minimum and the maximum.
 
-    They are at the ends or at zeros of the derivative. Between two zeros of its own derivative a polynomial is
-    monotone, and halving finds the one zero that may be there; where there is none it ends at an end of the interval.
+    Extrema are at the ends or at roots of the derivative. Between two roots of its own derivative a polynomial is
+    monotone, so that bisection finds its single root; without a root it converges to an end of the interval.
 
     Args:
         c: coefficients by power, (powers, polynomials).
@@ -198,7 +198,7 @@ def _values_where_extreme(c: Array) -> Array:
     while len(derivatives[-1]) > 2:
         derivatives.append(_derivative(derivatives[-1]))
     zero, one = np.zeros((1, c.shape[1])), np.ones((1, c.shape[1]))
-    zeros = zero[:0]  # of the highest derivative that is left, a straight line's: none
+    zeros = zero[:0]  # roots of the highest derivative, which is constant: none
     for d in reversed(derivatives[1:]):
         edges = np.concatenate([zero, zeros, one])
         low, high = edges[:-1], edges[1:]
@@ -216,7 +216,7 @@ def _derivative(c: Array) -> Array:
 
 
 def _value(c: Array, s: Array) -> Array:
-    """Values of polynomials at points of each, (points, polynomials)."""
+    """Evaluate polynomials, each at its points, (points, polynomials)."""
     value = np.zeros_like(s)
     for row in c[::-1]:  # Horner's rule
         value = value * s + row

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The points of a trajectory, checked as a whole before anything follows them; no ROS."""
+"""Points of a trajectory, checked as a whole; no ROS."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ada_robot.trajectory.path import Path, PathState
 
 Rows = Sequence[Sequence[float]]
 
-MAX_POINTS = 10_000  # of one message; to judge them takes 0.1 s, and 1 s where all come near to their limits
+MAX_POINTS = 10_000  # maximum per message; the check takes 0.1 s, or 1 s if all points are close to limits
 
 
 class OfferedTrajectory(NamedTuple):
-    """Points over time as a message holds them, nothing checked; see `Trajectory.checked`.
+    """Unchecked points of a trajectory message; see `Trajectory.checked`.
 
     Attributes:
-        names: of joints.
-        times: of the points [s].
-        positions: a row for each point.
-        velocities: likewise; empty, or empty rows, where there are none.
+        names: joint names.
+        times: times of the points [s].
+        positions: one row per point.
+        velocities: one row per point; no rows, or empty rows, if not given.
         accelerations: likewise.
         efforts: likewise.
-        start_in: when its time 0 is, from now on [s]; None: now.
+        start_in: start time relative to now [s]; None for now.
     """
 
     names: Sequence[str]
@@ -43,12 +43,12 @@ class OfferedTrajectory(NamedTuple):
 
     @property
     def is_stop(self) -> bool:
-        """True if it has no points: its joints are to stay where they are."""
+        """True if there are no points: the joints shall hold their position."""
         return not len(self.times) and not len(self.positions)
 
 
 class TrajectoryError(InputError):
-    """A trajectory breaks a rule; `refusal` says which."""
+    """Trajectory that violates a rule; see `refusal`."""
 
     def __init__(self, reason: Reason, text: str, joint: str = "") -> None:
         super().__init__(text, joint=joint or None)
@@ -57,15 +57,15 @@ class TrajectoryError(InputError):
 
 @dataclass(frozen=True)
 class Trajectory:
-    """Points in time of some joints, within the limits of these.
+    """Points in time of joints, within their limits.
 
     Attributes:
-        names: of the joints.
-        times: since its start, increasing, (points,) [s].
+        names: joint names.
+        times: increasing times since the start, (points,) [s].
         positions: (points, joints) [rad, m].
-        velocities: likewise, or None.
-        accelerations: likewise, or None.
-        efforts: likewise, or None.
+        velocities: (points, joints), or None.
+        accelerations: (points, joints), or None.
+        efforts: (points, joints), or None.
     """
 
     names: tuple[str, ...]
@@ -77,18 +77,18 @@ class Trajectory:
 
     @classmethod
     def checked(cls, joints: Mapping[str, JointLimit], offered: OfferedTrajectory) -> Trajectory:
-        """A trajectory of numbers that keep all rules which the points keep by themselves.
+        """Check all rules that concern single points, and create the trajectory.
 
         Args:
-            joints: of the robot, by name.
-            offered: accelerations only with velocities.
+            joints: joints of the robot by name.
+            offered: points, with accelerations only if there are velocities.
 
         Raises:
-            TrajectoryError: a rule is broken.
+            TrajectoryError: if a rule is violated.
         """
         names = offered.names
         if not len(names):
-            raise TrajectoryError(Reason.EMPTY, "the trajectory names no joint; name those that it moves.")
+            raise TrajectoryError(Reason.EMPTY, "the trajectory has no joint names; name the joints that it moves.")
         refuse(refused_names(names, joints))
         t = _checked_times(offered.times)
         tables = {
@@ -105,21 +105,21 @@ class Trajectory:
         for what, table in tables.items():
             if table is not None:
                 for joint, column in zip([joints[name] for name in names], table.T, strict=True):
-                    for i in (int(np.argmin(column)), int(np.argmax(column))):  # one that is no number is the least
+                    for i in (int(np.argmin(column)), int(np.argmax(column))):  # argmin finds NaN
                         refuse(refused_number(joint, what, float(column[i]), f" of point {i}"))
         return cls(tuple(names), t, position, tables["velocity"], tables["acceleration"], tables["effort"])
 
     def first_after(self, elapsed: float) -> int:
-        """Index of the first point that is not over after some time; the number of points where all are."""
+        """Return the index of the first point at or after a time; the number of points if all are before."""
         return int(np.searchsorted(self.times, elapsed, side="left"))
 
     def path(self, base: float, elapsed: float, start: PathState) -> Path:
-        """The way from a state through all points that are not over.
+        """Return the path from a state through all points that are not elapsed.
 
         Args:
-            base: time at which it starts or started [s].
-            elapsed: since then; not later than the last point.
-            start: the joints' state at that time. A point that is due there and then takes its place.
+            base: start time of the trajectory [s].
+            elapsed: time since the start; not after the last point.
+            start: state of the joints at that time; replaced by a point at exactly this time.
         """
         first = self.first_after(elapsed)
         is_bridged = bool(self.times[first] > elapsed)
@@ -138,40 +138,40 @@ class Trajectory:
 
 
 def refuse(refusal: Refusal | None) -> None:
-    """Raise the refusal, if it is one, as a `TrajectoryError`."""
+    """Raise a `TrajectoryError` for a refusal; do nothing for None."""
     if refusal is not None:
         raise TrajectoryError(*refusal)
 
 
 def _checked_times(times: Sequence[float]) -> Array:
     if len(times) > MAX_POINTS:
-        text = f"the trajectory has {len(times)} points; at most {MAX_POINTS} are allowed. Send it in parts."
+        text = f"the trajectory has {len(times)} points; the maximum is {MAX_POINTS}. Split it."
         raise TrajectoryError(Reason.LENGTH, text)
     t = np.array(times, dtype=np.float64)
     if not np.isfinite(t).all():
         i = int(np.flatnonzero(~np.isfinite(t))[0])
         raise TrajectoryError(Reason.NOT_FINITE, f"the time of point {i} is {t[i]}; it must be finite.")
     if len(t) and t[0] < 0.0:
-        raise TrajectoryError(Reason.TIMES, f"point 0 is at {t[0]:.9g} s; times count from the start, 0 s or later.")
+        raise TrajectoryError(Reason.TIMES, f"point 0 is at {t[0]:.9g} s; times must not be negative.")
     late = np.flatnonzero(np.diff(t) <= 0.0)
     if len(late):
         i = int(late[0]) + 1
-        text = f"point {i} is at {t[i]:.9g} s, not after point {i - 1} at {t[i - 1]:.9g} s; times increase."
+        text = f"point {i} is at {t[i]:.9g} s, not after point {i - 1} at {t[i - 1]:.9g} s; times must increase."
         raise TrajectoryError(Reason.TIMES, text)
     return t
 
 
 def _table(what: str, rows: Rows, count: int, names: Sequence[str]) -> Array | None:
-    """Numbers of all points; None where no point has any."""
+    """Convert rows to an array; None if all rows are empty."""
     if len(rows) and len(rows) != count:
-        raise TrajectoryError(Reason.LENGTH, f"{what} are given for {len(rows)} points of {count}; give them for all.")
+        raise TrajectoryError(Reason.LENGTH, f"{what} are given for {len(rows)} of {count} points; give them for all.")
     if not any(len(row) for row in rows):
         return None
     for i, row in enumerate(rows):
         if len(row) != len(names):
             raise TrajectoryError(
                 Reason.LENGTH,
-                f"point {i} has {len(row)} {what} for {len(names)} joints; give one per joint in every point, or none "
-                f"in any.",
+                f"point {i} has {len(row)} {what} for {len(names)} joints; give one per joint in all points, or in "
+                f"none.",
             )
     return np.array([list(row) for row in rows], dtype=np.float64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Splines of fifth order through points (the simulator's `spline5`, Takahashi 2012, table 5.1 and sec. 6.2)."""
+"""Quintic splines through points (the simulator's `spline5`, Takahashi 2012, table 5.1 and sec. 6.2)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class State(NamedTuple):
 
 
 class QuinticSpline:
-    """A curve of fifth order between each two points, with four continuous derivatives at the inner ones.
+    """Piecewise quintic polynomials with four continuous derivatives at the inner points.
 
     Example::
 
         spline = QuinticSpline([0.0, 1.0, 2.0], [0.0, 0.5, 0.2])     # at rest at both ends
         position, velocity, acceleration = spline(0.3)
 
-    Before the first time and after the last one it stays at that point, at rest.
+    Before the first time and after the last one it is at rest at that point.
     """
 
     def __init__(
@@ -40,16 +40,16 @@ class QuinticSpline:
         velocities: tuple[ArrayLike, ArrayLike] = (0.0, 0.0),
         accelerations: tuple[ArrayLike, ArrayLike] = (0.0, 0.0),
     ) -> None:
-        """Choose the points.
+        """Interpolate the points.
 
         Args:
             times: increasing, (n,), n >= 2 [s].
-            points: one per time, (n,), or (n, d) for curves of d numbers.
+            points: one per time, (n,), or (n, d) for vectors.
             velocities: at the first and the last point.
-            accelerations: there.
+            accelerations: at the first and the last point.
 
         Raises:
-            InputError: the times do not increase, or lengths or numbers are unusable.
+            InputError: if the times do not increase, or shapes or values are invalid.
         """
         t, p = _checked_points(times, points)
         ends_v = [_end(f"velocities[{i}]", value, p) for i, value in enumerate(velocities)]
@@ -61,7 +61,7 @@ class QuinticSpline:
     def through_states(
         cls, times: ArrayLike, points: ArrayLike, velocities: ArrayLike, accelerations: ArrayLike
     ) -> QuinticSpline:
-        """The spline with a given velocity and acceleration at every point, which leave it two continuous derivatives.
+        """Interpolate points with given velocities and accelerations, with two continuous derivatives.
 
         Args:
             times: increasing, (n,), n >= 2 [s].
@@ -74,7 +74,7 @@ class QuinticSpline:
         states = {name: np.array(value, dtype=np.float64) for name, value in given.items()}
         for name, value in states.items():
             if value.shape != p.shape or not np.isfinite(value).all():
-                text = f"{name} have shape {value.shape}; they must be finite and of the points' {p.shape}."
+                text = f"{name} have shape {value.shape}; they must be finite and have the points' shape {p.shape}."
                 raise InputError(text, field=name, value=value.shape, allowed=p.shape)
         spline = cls.__new__(cls)
         spline._set(t, p, states["velocities"], states["accelerations"])
@@ -87,27 +87,27 @@ class QuinticSpline:
         self._coefficients = np.array(segment_coefficients(h, starts, ends))
 
     def __call__(self, t: ArrayLike) -> State:
-        """Position, velocity and acceleration at one time or at many: t's shape, then that of a point."""
+        """Position, velocity and acceleration at times; shape of t, followed by that of a point."""
         return State(self.position(t), self.velocity(t), self.acceleration(t))
 
     def position(self, t: ArrayLike) -> Array:
-        """Position at one time or at many."""
+        """Position at times."""
         return self._derivative(t, 0)
 
     def velocity(self, t: ArrayLike) -> Array:
-        """Its rate; zero outside the times."""
+        """Velocity at times; zero outside the range."""
         return self._derivative(t, 1)
 
     def acceleration(self, t: ArrayLike) -> Array:
-        """The rate of that; zero outside the times."""
+        """Acceleration at times; zero outside the range."""
         return self._derivative(t, 2)
 
     def jerk(self, t: ArrayLike) -> Array:
-        """The rate of that; zero outside the times."""
+        """Jerk at times; zero outside the range."""
         return self._derivative(t, 3)
 
     def snap(self, t: ArrayLike) -> Array:
-        """The rate of that, the highest that is continuous; zero outside the times."""
+        """Snap at times, the highest continuous derivative; zero outside the range."""
         return self._derivative(t, 4)
 
     def _derivative(self, t: ArrayLike, order: int) -> Array:
@@ -126,13 +126,12 @@ class QuinticSpline:
 
 
 def segment_coefficients(h: float | Array, start: Sequence[Array], end: Sequence[Array]) -> list[Array]:
-    """Coefficients, by powers of the time since a segment's start, of the curve of least order between two states.
+    """Return the coefficients of the polynomial of least order between two states, by powers of the local time.
 
     Args:
-        h: how long the segment takes, not zero.
-        start: the position there (a straight line), position and velocity (a cubic), or position, velocity and
-            acceleration (a curve of fifth order).
-        end: as many.
+        h: duration of the segment, not zero.
+        start: start position (line), position and velocity (cubic), or position, velocity and acceleration (quintic).
+        end: the same quantities at the end.
 
     Returns:
         2, 4 or 6 coefficients.
@@ -144,7 +143,7 @@ def segment_coefficients(h: float | Array, start: Sequence[Array], end: Sequence
         dp, dv = end[0] - p0 - h * v0, (end[1] - v0) * h
         return [p0, v0, (3.0 * dp - dv) / h**2, (dv - 2.0 * dp) / h**3]
     a0 = more[0]
-    # What is missing at the end of the segment from the motion at constant acceleration.
+    # differences to the motion with constant acceleration at the end of the segment
     dp = end[0] - p0 - h * v0 - 0.5 * h**2 * a0
     dv = (end[1] - v0 - h * a0) * h
     da = (end[2] - a0) * h**2
@@ -155,10 +154,10 @@ def segment_coefficients(h: float | Array, start: Sequence[Array], end: Sequence
 
 
 def _inner_states(t: Array, p: Array, ends_v: list[Array], ends_a: list[Array]) -> tuple[Array, Array]:
-    """Velocities and accelerations at which third and fourth derivatives are continuous at all inner points.
+    """Solve for the inner velocities and accelerations with continuous third and fourth derivatives.
 
-    The coefficients c3 and c4 are linear in the states at both ends of a segment; at an inner point the third and
-    fourth derivatives of both sides are equal: 2 (n - 2) equations.
+    The coefficients c3 and c4 are linear in the states at both ends of a segment; equal third and fourth derivatives
+    at an inner point give 2 (n - 2) equations.
     """
     n = len(p)
     v, a = np.zeros_like(p), np.zeros_like(p)
@@ -167,7 +166,7 @@ def _inner_states(t: Array, p: Array, ends_v: list[Array], ends_a: list[Array]) 
     inner = n - 2
     if inner == 0:
         return v, a
-    unit = float(np.mean(np.diff(t)))  # of time, which makes all entries of about one size
+    unit = float(np.mean(np.diff(t)))  # time scale, for a well-conditioned system
     h = np.diff(t) / unit
     flat = p.reshape(n, -1)
     system, right = np.zeros((2 * inner, 2 * n)), np.zeros((2 * inner, flat.shape[1]))
@@ -175,8 +174,8 @@ def _inner_states(t: Array, p: Array, ends_v: list[Array], ends_a: list[Array]) 
         left, after = h[i - 1], h[i]
         d0, d1 = flat[i] - flat[i - 1], flat[i + 1] - flat[i]
         rows = slice(2 * (i - 1), 2 * i)
-        # Third and fourth derivative at the end of the segment before, less those at the start of the one after, by
-        # [v, a] of the points i - 1, i, i + 1.
+        # third and fourth derivative at the end of the previous segment minus those at the start of the next one, by
+        # [v, a] of the points i - 1, i, i + 1
         system[rows, 2 * (i - 1) : 2 * (i + 2)] = [
             [-24 / left**2, -3 / left, 36 / after**2 - 36 / left**2, 9 / left + 9 / after, 24 / after**2, -3 / after],
             [
@@ -201,7 +200,7 @@ def _checked_points(times: ArrayLike, points: ArrayLike) -> tuple[Array, Array]:
     t, p = np.array(times, dtype=np.float64), np.array(points, dtype=np.float64)
     if t.ndim != 1 or len(t) < 2 or not np.isfinite(t).all():
         raise InputError(
-            f"times have shape {t.shape}; a spline needs at least 2 finite ones, (n,).", field="times", value=t.shape
+            f"times have shape {t.shape}; a spline needs at least 2 finite times, (n,).", field="times", value=t.shape
         )
     late = np.flatnonzero(np.diff(t) <= 0.0)
     if len(late):
@@ -217,6 +216,6 @@ def _checked_points(times: ArrayLike, points: ArrayLike) -> tuple[Array, Array]:
 def _end(name: str, value: ArrayLike, p: Array) -> Array:
     x = np.asarray(value, dtype=np.float64)
     if x.ndim > p.ndim - 1 or (x.ndim == 1 and x.shape != p.shape[1:]) or not np.isfinite(x).all():
-        text = f"{name} is {value!r}; it must be finite, and one number or {p.shape[1:]}, as each point."
+        text = f"{name} is {value!r}; it must be a finite number or have the shape {p.shape[1:]} of a point."
         raise InputError(text, field=name, value=value, allowed=p.shape[1:])
     return np.broadcast_to(x, p.shape[1:]).astype(np.float64)

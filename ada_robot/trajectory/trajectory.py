@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trajectories as `trajectory_msgs/JointTrajectory` holds them: checked as a whole, then followed in time; no ROS.
+"""Joint trajectories of the form `trajectory_msgs/JointTrajectory`: checked as a whole, then sampled in time; no ROS.
 
-They mean what they mean to ROS 2's joint_trajectory_controller. Points are joined by straight lines where they have
-positions only, by cubics where they have velocities, by curves of fifth order where they have accelerations too.
+Their meaning is that of ROS 2's joint_trajectory_controller. Points with positions only are joined by straight lines,
+points with velocities by cubics, points with accelerations by quintic polynomials.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ada_robot.trajectory.points import OfferedTrajectory, Trajectory, Trajector
 
 __all__ = ["Trajectory", "TrajectoryError", "TrajectoryFollower", "TrajectoryPoint"]
 
-MAX_WAITING = 10  # trajectories of a joint that wait for their start
+MAX_WAITING = 10  # maximum number of trajectories of a joint waiting for their start
 
 
 class TrajectoryPoint(NamedTuple):
-    """Where joints shall be: a number per name in each of the others; effort is zero where none was given."""
+    """Setpoint of joints: one value per name in each field; effort is zero if not given."""
 
     names: tuple[str, ...]
     position: tuple[float, ...]
@@ -35,7 +35,7 @@ class TrajectoryPoint(NamedTuple):
 
 
 class _Layer(NamedTuple):
-    """The motion of a joint from a time on: a column of a path."""
+    """Motion of a joint from a time on: a column of a path."""
 
     begin: float
     path: Path
@@ -43,7 +43,7 @@ class _Layer(NamedTuple):
 
 
 class TrajectoryFollower(Tally):
-    """Takes trajectories that keep every rule, and gives the wanted positions of their joints.
+    """Accepts trajectories that satisfy all rules, and samples the setpoints of their joints.
 
     Example::
 
@@ -52,12 +52,11 @@ class TrajectoryFollower(Tally):
         refusal = follower.accept(offered, now, present={"elbow": 0.0})
         point = follower.sample(now + 0.5)       # elbow at 0.2
 
-    A joint that got a trajectory is followed until `cancel`: after the last point it is held there, and from there its
-    next trajectory starts; so cancel joints that another command takes over. What `sample` reads is replaced at once:
-    another thread than that of `accept` may call it.
+    A joint with a trajectory is followed until `cancel`: it holds the last point, where its next trajectory starts.
+    Cancel joints that another command takes over. `sample` and `accept` may be called from different threads.
 
     Attributes:
-        max_jump: farthest that a point may be which is due at once [rad, m]; 0 takes any.
+        max_jump: maximum distance of a point due at once from the present position [rad, m]; 0 for any.
     """
 
     def __init__(
@@ -66,12 +65,12 @@ class TrajectoryFollower(Tally):
         """Set the rules.
 
         Args:
-            joints: all joints of the robot, those without a motor too.
-            max_jump: see above.
-            jump_parameter: the node's parameter that sets `max_jump`, for texts.
+            joints: all joints of the robot, including passive ones.
+            max_jump: see the attribute.
+            jump_parameter: node parameter that sets `max_jump`, for messages.
 
         Raises:
-            InputError: joints of one name, limits that cannot be met, a negative bound.
+            InputError: if joint names are duplicate, limits contradict each other or a bound is negative.
         """
         super().__init__()
         self._joints = checked_joints(joints)
@@ -82,21 +81,21 @@ class TrajectoryFollower(Tally):
 
     # --- input ----------------------------------------------------------------------------------------------------
     def accept(self, offered: OfferedTrajectory, now: float, present: Mapping[str, float]) -> Refusal | None:
-        """Judge a trajectory, count it, and follow it if it keeps every rule.
+        """Check a trajectory, count it, and follow it if it is accepted.
 
-        From its start on it replaces what its joints did; others go on. It begins where they are then: at the present
-        position, or in the state that the trajectory before has there. Of one that started already, the points that
-        are over are dropped, and its joints go straight to the next one. Without any point it is a stop: its joints
-        (all that are followed, where it names none) are held where they are, at once.
+        From its start on it replaces the motion of its joints; other joints continue. It begins at the present
+        position, or in the state of the previous trajectory at that time. If its start is in the past, elapsed points
+        are dropped, and the joints move directly to the next one. A trajectory without points is a stop: its joints
+        (all followed ones, if it names none) hold their present position.
 
         Args:
-            offered: its points.
-            now: on the clock that `sample` is asked by [s]. Where another thread samples meanwhile, one that is ahead
-                by what judging takes, a few ms, makes the change without the smallest step.
-            present: positions, measured or commanded last, by joint: of those that no trajectory moved before.
+            offered: points.
+            now: present time on the clock of `sample` [s]. If another thread samples, a time a few ms ahead accounts
+                for the duration of the check and avoids a step.
+            present: positions by joint, measured or last commanded, of joints not yet followed.
 
         Returns:
-            None for a trajectory that is followed; else why not, and all goes on as before.
+            Refusal, in which case the present motion continues; None if the trajectory is accepted.
         """
         refusal = None
         try:
@@ -119,8 +118,8 @@ class TrajectoryFollower(Tally):
         if first == len(trajectory.times):
             raise TrajectoryError(
                 Reason.OLD,
-                f"the trajectory was over {elapsed - float(trajectory.times[-1]):.9g} s ago; leave its stamp zero to "
-                f"start it now, or send it earlier; if all are as late, let sender and receiver share a clock "
+                f"the trajectory ended {elapsed - float(trajectory.times[-1]):.9g} s ago; set its stamp to zero to "
+                f"start it now, or send it earlier. If all are late, let sender and receiver share a clock "
                 f"(use_sim_time).",
             )
         before = {name: self._before(name, begin, now, present) for name in trajectory.names}
@@ -138,14 +137,14 @@ class TrajectoryFollower(Tally):
             if len(own) > MAX_WAITING:
                 raise TrajectoryError(
                     Reason.FROM_THE_FUTURE,
-                    f"joint {name!r} has {len(own) - 1} trajectories that wait for their start, as many as are kept; "
-                    f"send the next one later, or stop these with an empty one.",
+                    f"joint {name!r} has {len(own) - 1} trajectories waiting for their start, the maximum; send the "
+                    f"next one later, or cancel them by an empty trajectory.",
                 )
             changed[name] = own
         self._layers = changed
 
     def _before(self, name: str, begin: float, now: float, present: Mapping[str, float]) -> tuple[_Layer, ...]:
-        """The motion of a joint up to a time: at least one layer."""
+        """Return the motion of a joint up to a time, at least one layer."""
         own = self._layers.get(name)
         if own:
             return tuple(layer for layer in own if layer.begin <= begin) or (_resting(_state_of(own, begin)[0], now),)
@@ -153,24 +152,24 @@ class TrajectoryFollower(Tally):
         if at is None or not math.isfinite(at):
             raise TrajectoryError(
                 Reason.JUMP,
-                f"joint {name!r}: its present position is not known, from which the trajectory has to start; wait for "
-                f"its first state.",
+                f"joint {name!r}: present position unknown, at which the trajectory starts; wait for the first joint "
+                f"state.",
             )
         return (_resting(at, now),)
 
     def _check_way(self, path: Path, names: tuple[str, ...], first: int, *, is_bridged: bool) -> None:
-        """Refuse a way that leaves the limits between its points; ends of segments were checked before."""
+        """Refuse a path that leaves the limits between its points; the points themselves were checked before."""
         finite = path.is_finite()
         if not finite.all():
             i, j = np.argwhere(np.logical_not(finite))[0]
             raise TrajectoryError(
                 Reason.OVER_LIMIT,
-                f"joint {names[j]!r}: its motion {_between(int(i), first, is_bridged)} has numbers beyond any machine; "
-                f"give it more time, or nearer points.",
+                f"joint {names[j]!r}: values of its motion {_between(int(i), first, is_bridged)} overflow; give it "
+                f"more time, or closer points.",
             )
         joints = [self._joints[name] for name in names]
         lower, upper, speed = (np.tile([joint[k] for joint in joints], (len(finite), 1)) for k in (1, 2, 3))
-        # A joint that is outside already has to come back.
+        # a joint outside its limits may return
         lower[:1] = np.minimum(lower[:1], path.positions[:1])
         upper[:1] = np.maximum(upper[:1], path.positions[:1])
         lower, upper, speed = lower - ROUNDING, upper + ROUNDING, speed * (1.0 + ROUNDING)
@@ -180,9 +179,9 @@ class TrajectoryFollower(Tally):
         fast = np.nonzero(bounds.speed > speed)
         fastest = path.top_speed(*fast)
         for does, (i, j), values, is_over, limits, limit in (
-            ("comes to", near, lowest, lowest < lower[near], lower, "position limit"),
-            ("comes to", near, highest, highest > upper[near], upper, "position limit"),
-            ("reaches the speed", fast, fastest, fastest > speed[fast], speed, "velocity limit"),
+            ("reaches the position", near, lowest, lowest < lower[near], lower, "position limit"),
+            ("reaches the position", near, highest, highest > upper[near], upper, "position limit"),
+            ("reaches the velocity", fast, fastest, fastest > speed[fast], speed, "velocity limit"),
         ):
             if is_over.any():
                 k = int(np.argmax(is_over))
@@ -190,7 +189,7 @@ class TrajectoryFollower(Tally):
                     Reason.OVER_LIMIT,
                     f"joint {names[j[k]]!r} {does} {values[k]:.12g} {_between(int(i[k]), first, is_bridged)}, over "
                     f"the {limit} {limits[i[k], j[k]]:.9g} of the robot description; give that segment more time, or "
-                    f"other points.",
+                    f"change its points.",
                 )
 
     def _stop(self, names: Sequence[str], now: float, present: Mapping[str, float]) -> None:
@@ -198,18 +197,18 @@ class TrajectoryFollower(Tally):
         changed = dict(self._layers)
         for name in names or tuple(changed):
             at = _state_of(changed[name], now)[0] if name in changed else present.get(name)
-            if at is not None and math.isfinite(at):  # one that is neither known nor followed has nothing to stop
+            if at is not None and math.isfinite(at):  # joints without a position are not followed
                 changed[name] = (_resting(at, now),)
         self._layers = changed
 
     # --- output ---------------------------------------------------------------------------------------------------
     @property
     def followed(self) -> tuple[str, ...]:
-        """Joints that got a trajectory and were not cancelled."""
+        """Joints with a trajectory that was not cancelled."""
         return tuple(self._layers)
 
     def sample(self, t: float) -> TrajectoryPoint | None:
-        """Where the joints that are followed shall be at a time; None where there is none."""
+        """Return the setpoints of the followed joints at a time; None if there are none."""
         layers = self._layers
         if not layers:
             return None
@@ -218,19 +217,19 @@ class TrajectoryFollower(Tally):
         return TrajectoryPoint(tuple(layers), *zip(*rows, strict=True))
 
     def is_active(self, t: float) -> bool:
-        """True if a joint still has a way to go, or a start to wait for, at a time."""
+        """Return True if a trajectory has not ended, or not started, at a time."""
         return any(own[-1].path.end > t for own in self._layers.values())
 
     def cancel(self, names: Iterable[str] | None = None) -> None:
-        """Follow joints (all by default) no more: after a reset, or where another command takes them over."""
+        """Stop following joints (all by default), after a reset or when another command takes them over."""
         with self._change:
             gone = set(self._layers if names is None else names)
             self._layers = {name: own for name, own in self._layers.items() if name not in gone}
 
     def shift(self, dt: float) -> None:
-        """Go on as before on a clock that jumped: by `dt` [s], negative where it went back."""
+        """Shift all trajectories in time by `dt` [s], after a jump of the clock."""
         with self._change:
-            moved: dict[int, Path] = {}  # joints of one message share a path, before and after
+            moved: dict[int, Path] = {}  # joints of one message share a path
             for own in self._layers.values():
                 for layer in own:
                     moved.setdefault(id(layer.path), layer.path.shifted(dt))
@@ -245,7 +244,7 @@ def _resting(position: float, now: float) -> _Layer:
 
 
 def _needed(layers: tuple[_Layer, ...], now: float) -> tuple[_Layer, ...]:
-    """Layers without those that others have followed already."""
+    """Drop layers that are superseded already."""
     over = sum(1 for layer in layers[1:] if layer.begin <= now)
     return layers[over:]
 
@@ -253,12 +252,12 @@ def _needed(layers: tuple[_Layer, ...], now: float) -> tuple[_Layer, ...]:
 def _state_of(
     layers: tuple[_Layer, ...], t: float, known: dict[int, PathState] | None = None
 ) -> tuple[float, float, float, float]:
-    """Position, velocity, acceleration and effort of a joint at a time.
+    """Return position, velocity, acceleration and effort of a joint at a time.
 
     Args:
-        layers: of the joint, by their begin.
-        t: the time.
-        known: states of paths at this time by id, which saves work; grows.
+        layers: motion of the joint, ordered by time.
+        t: time.
+        known: cache of the states of paths at this time, by id; modified.
     """
     layer = layers[0]
     for later in layers[1:]:
@@ -277,7 +276,7 @@ def _state_of(
 
 # --- rules ----------------------------------------------------------------------------------------------------------
 def _between(segment: int, first: int, is_bridged: bool) -> str:
-    """Where a segment is, by the points of the message."""
+    """Describe a segment by the points of the message."""
     end = first + segment + (0 if is_bridged else 1)
     start = "the present state" if is_bridged and segment == 0 else f"point {end - 1}"
     return f"between {start} and point {end}"
