@@ -32,10 +32,10 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD
-from ada_dynamics.settings import setting
 from ada_dynamics.simulation.control import CompiledController
 from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command
+from ada_robot.settings import setting
 
 JOINTS = tuple(f"joint_{i}" for i in range(1, 11))
 TRUNK = "body"

@@ -22,9 +22,9 @@ from ada_controllers.state import PoseReference, Reference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.poses import inverse, length, moved, wrench_matrix
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.settings import setting
 from ada_dynamics.spatial.orientation import pose_of
 from ada_robot.contract import Command
+from ada_robot.settings import setting
 
 
 @dataclass(frozen=True)

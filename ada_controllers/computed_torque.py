@@ -22,9 +22,9 @@ from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.expr import Traced
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.model import Model
-from ada_dynamics.settings import setting
 from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command
+from ada_robot.settings import setting
 
 Places = NDArray[np.intp]
 

@@ -18,9 +18,9 @@ from ada_controllers.state import JointReference, Reference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model, motor_joints
-from ada_dynamics.settings import as_mapping, checked
 from ada_robot.contract import Command
 from ada_robot.limits import joint_limits
+from ada_robot.settings import as_mapping, checked
 
 S = TypeVar("S")
 
@@ -42,7 +42,7 @@ class Controller(ABC, Generic[S]):
         SUMMARY: what it does, in a line.
         KIND: which part of a `Command` it gives: "effort", "position" or "velocity".
         REFERENCES: kinds of references that it takes.
-        SETTINGS: class of its settings: a frozen dataclass of `ada_dynamics.settings.setting` fields.
+        SETTINGS: class of its settings: a frozen dataclass of `ada_robot.settings.setting` fields.
         model: the robot.
         joints: those that it commands.
         settings: values in use.
@@ -66,7 +66,7 @@ class Controller(ABC, Generic[S]):
 
         Args:
             model: of the robot.
-            settings: of the law; a mapping is checked, as `ada_dynamics.settings.checked` does.
+            settings: of the law; a mapping is checked, as `ada_robot.settings.checked` does.
             shaping: what commands are held to beside the limits of the robot description.
 
         Raises:

@@ -18,9 +18,9 @@ from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Traced
 from ada_dynamics.jit.compiled import Vector, compiled
-from ada_dynamics.settings import setting
 from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command
+from ada_robot.settings import setting
 
 _POSES = 5  # random ones, in which joints without a motor must carry nothing
 _NOTHING = 1e-9  # of the efforts of the motors

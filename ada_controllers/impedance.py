@@ -34,8 +34,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.poses import way_and_turn
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.settings import setting
 from ada_robot.contract import Command
+from ada_robot.settings import setting
 
 JOINTS, LINK = "joints", "link"
 Places = NDArray[np.intp] | slice

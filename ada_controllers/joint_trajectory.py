@@ -16,9 +16,9 @@ from ada_controllers.motion.profiles import PROFILES, brake, from_rest, plan, qu
 from ada_controllers.motion.waypoints import through
 from ada_controllers.state import JointPath, JointReference, Reference, State
 from ada_dynamics.arrays import Array
-from ada_dynamics.settings import setting
 from ada_robot.contract import Command
 from ada_robot.limits import ROUNDING
+from ada_robot.settings import setting
 
 MAX_POINTS = 500  # of a path: its curve is solved for all points at once, while the robot waits
 _KEPT = 1.0 - 1e-6  # of the limits: what a motion at its limit loses to rounding must not be cut

@@ -27,8 +27,8 @@ from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.constraints.tangent_map import velocity_units
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.model import Model
-from ada_dynamics.settings import setting
 from ada_robot.contract import Command
+from ada_robot.settings import setting
 
 FREQUENCY = 10.0  # [rad/s] of each motor's error with gains from the inertia; with T_d of 0.2 s it is critically damped
 LONGEST = 0.1  # [s] between two updates that are summed up: what happened in a longer gap is not known

@@ -22,9 +22,9 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.poses import length, twist_between, way_and_turn
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.settings import setting
 from ada_dynamics.spatial.orientation import pose_of
 from ada_robot.contract import Command
+from ada_robot.settings import setting
 
 END_TIME = 0.1  # [s] in which a joint may come to the end of its range: twenty times slower than what would hit it
 _RANK = 1e-6  # of the largest singular value: directions under it are in the null space

@@ -25,11 +25,11 @@ from ada_dynamics.algorithms.coupling_inertia import Coupling, coupling, efforts
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import Vector, compiled
-from ada_dynamics.settings import setting
 from ada_dynamics.simulation.control import CompiledController
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
 from ada_dynamics.spatial.vector import ZERO, Scalar
 from ada_robot.contract import Command
+from ada_robot.settings import setting
 
 
 @dataclass(frozen=True)

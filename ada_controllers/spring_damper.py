@@ -16,9 +16,9 @@ from ada_controllers.support.variable_gains import Axis, between, share, turned
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.jit.compiled import Vector, compiled
-from ada_dynamics.settings import setting
 from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command
+from ada_robot.settings import setting
 
 
 @dataclass(frozen=True)

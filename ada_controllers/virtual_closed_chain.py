@@ -24,9 +24,9 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.edit.parts import has_free_root
 from ada_dynamics.model.model import Model
-from ada_dynamics.settings import setting
 from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command
+from ada_robot.settings import setting
 
 HELD, PRESSED = "held", "pressed"
 _NONE = (0.0,) * 6

@@ -18,7 +18,6 @@ from ada_controllers import make
 from ada_controllers.state import State
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import ManualClock
-from ada_dynamics.settings import checked
 from ada_experiments.pictures import picture
 from ada_experiments.push_measures import FALLEN
 from ada_experiments.push_sweep import (
@@ -40,6 +39,7 @@ from ada_robot.contract import Demand, Mode
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
+from ada_robot.settings import checked
 from ada_robot.simulated.driver import SimulatedDriver
 from ada_robot.simulated.settings import SimulatedSettings
 from ada_tools.scenario import units

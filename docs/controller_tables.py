@@ -9,7 +9,7 @@ from typing import Any
 
 from ada_controllers import CONTROLLERS, find
 from ada_controllers.kit.shaping import ShapingSettings
-from ada_dynamics.settings import Setting, fields_of
+from ada_robot.settings import Setting, fields_of
 
 PAGE = Path(__file__).parent / "controllers.md"
 SHAPING = "shaping"

@@ -21,9 +21,9 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Traced
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.compiled import Vector, compiled_kernel
-from ada_dynamics.settings import setting
 from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command, JointLimit
+from ada_robot.settings import setting
 
 UNLIMITED = 1e30  # stands for infinity: differences of two of them stay numbers
 STOPPING = 0.02  # [s] in which a joint may be commanded to reach its end

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ada_controllers.registry import CONTROLLERS
-from ada_dynamics.settings import setting
 from ada_robot.ros.robot_settings import AUTO, RobotSettings
+from ada_robot.settings import setting
 
 JOINT_STATES, STATE = "joint_states", "state"  # topics
 CONTACT, ARM = "contact", "arm"

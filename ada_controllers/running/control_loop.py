@@ -28,8 +28,8 @@ from ada_controllers.running.robot_phase import RobotPhase
 from ada_controllers.running.state_watch import Measured, StateWatch, Verdict
 from ada_controllers.state import JointPath, Reference
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.settings import setting
 from ada_robot.contract import Command
+from ada_robot.settings import setting
 
 _OF_A_STALL = 0.25  # share of state_timeout: a stall of this thread counts as no more
 HOLD, RELEASE, SILENT = "hold", "release", "silent"

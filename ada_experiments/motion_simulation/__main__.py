@@ -13,7 +13,6 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.settings import checked, fields_of, option_numbers, option_values
 from ada_experiments.motion_simulation.dynamics_program import LoopSettings
 from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
 from ada_experiments.motion_simulation.frames import Mounting
@@ -28,6 +27,7 @@ from ada_hardware.emulation.ends import ANY_UDP
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.settings import HexaSettings
+from ada_robot.settings import checked, fields_of, option_numbers, option_values
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
 from ada_robot.timing.realtime import raise_process_priority
 

@@ -15,7 +15,6 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import setting
 from ada_experiments.motion_simulation.delay_meter import DelayMeter
 from ada_experiments.motion_simulation.force_filling import ForceFilling
 from ada_experiments.motion_simulation.frames import Motion, Mounting, of_seven, to_seven
@@ -24,6 +23,7 @@ from ada_experiments.motion_simulation.passivity import ActiveLoopWarning, Passi
 from ada_experiments.motion_simulation.prediction import longest_passive_delay, predicted
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_robot.errors import NoAnswer, Refused
+from ada_robot.settings import setting
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.clock import ManualClock
-from ada_dynamics.settings import setting
 from ada_experiments.motion_simulation.frames import Mounting, cross, inverse, wrench_in
 from ada_experiments.motion_simulation.hexa_table import HexaTable
 from ada_experiments.motion_simulation.probe_sensor import DriverSensor
@@ -28,6 +27,7 @@ from ada_hardware.force_torque.sensor_driver import SensorDriver
 from ada_hardware.hexa.driver import HexaDriver
 from ada_hardware.hexa.emulator import HexaEmulator
 from ada_hardware.hexa.settings import HexaEmulatorSettings, HexaSettings
+from ada_robot.settings import setting
 
 SENSORS = ("netft", "dynpick")
 _RATE = 1000.0  # [Hz], of the sensor

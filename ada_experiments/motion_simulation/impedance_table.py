@@ -23,11 +23,11 @@ from ada_dynamics.constraints.analysis import analyse
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms import hexa
-from ada_dynamics.settings import setting
 from ada_dynamics.spatial.orientation import pose_of, to_rpy
 from ada_experiments.motion_simulation.frames import Mounting, cross, inverse, rotation_of, turn_between, wrench_in
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
 from ada_robot.errors import Refused
+from ada_robot.settings import setting
 
 SUBSTEPS = 20  # of a period; 0.1 ms follow a probe of 1e6 N/m
 _FARTHEST = 0.08  # [m] from the touch, within which the impedance of one pose may stand for all

@@ -13,9 +13,9 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.load import load
-from ada_dynamics.settings import setting
 from ada_experiments.motion_simulation.frames import HALF, Motion, Mounting, opposite, seen_from
 from ada_experiments.motion_simulation.free_robot import ALGORITHMS, FreeRobot, Hold, Place, with_masses
+from ada_robot.settings import setting
 
 FREE, BASE, LAST = "root_joint", "base", "link_4"
 ARM = ("joint_1", "joint_2", "joint_3", "joint_4")

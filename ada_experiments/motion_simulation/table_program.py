@@ -16,10 +16,10 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
-from ada_dynamics.settings import setting
 from ada_experiments.motion_simulation.frames import of_seven, rotation_of, to_seven
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
 from ada_experiments.motion_simulation.packets import Flags, ForcePacket, PosePacket, decode, encode
+from ada_robot.settings import setting
 
 _WRAP = 1 << 32
 

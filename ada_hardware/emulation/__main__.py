@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ada_dynamics.errors import AdaError
-from ada_dynamics.settings import fields_of, option_numbers, option_values
 from ada_hardware.emulation.catalogue import emulator_class, made_emulator
 from ada_hardware.emulation.door import Door
 from ada_hardware.emulation.emulator import Emulator
@@ -21,6 +20,7 @@ from ada_hardware.emulation.pages import PageServer
 from ada_hardware.emulation.talk import Lines, answer, as_line
 from ada_hardware.registry import DEVICES
 from ada_robot.interrupts import restore_sigint
+from ada_robot.settings import fields_of, option_numbers, option_values
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
 from ada_robot.timing.realtime import raise_process_priority
 

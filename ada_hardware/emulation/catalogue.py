@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from ada_dynamics.settings import checked
 from ada_hardware.emulation.emulator import Emulator
 from ada_hardware.registry import DEVICES, find
 from ada_robot.errors import UnknownDevice
+from ada_robot.settings import checked
 
 
 def emulator_class(name: str) -> type[Emulator[Any]]:

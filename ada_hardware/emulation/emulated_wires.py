@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.settings import fields_of
 from ada_hardware.emulation.catalogue import emulator_class
 from ada_hardware.emulation.faults import WIRE_FAULTS, base_name
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.transport.wires import Wire
+from ada_robot.settings import fields_of
 
 SCHEME = "emulator:"
 

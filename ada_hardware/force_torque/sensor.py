@@ -24,7 +24,6 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock, ManualClock
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import checked
 from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver, SensorIdentity, SequenceCounts
 from ada_hardware.force_torque.sensor_reader import NOT_OPEN, SensorReader
 from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
@@ -33,6 +32,7 @@ from ada_hardware.force_torque.tool_motion import ToolMotion
 from ada_hardware.force_torque.zero import ZeroTaking
 from ada_hardware.registry import DEVICES, SENSOR, find
 from ada_robot.errors import NoAnswer, Refused, UnknownDevice
+from ada_robot.settings import checked
 
 __all__ = [
     "ForceSensor",

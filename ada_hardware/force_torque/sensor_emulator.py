@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from numpy.typing import ArrayLike
 
-from ada_dynamics.settings import setting
 from ada_hardware.emulation.emulator import Emulator, Reply
 from ada_hardware.force_torque.sensed_load import AXES, SensedLoad
+from ada_robot.settings import setting
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import setting
+from ada_robot.settings import setting
 
 
 @dataclass(frozen=True)

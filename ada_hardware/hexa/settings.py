@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import setting
 from ada_hardware.hexa.limits import TORQUE_LIMIT, WATCHDOG
 from ada_hardware.hexa.servo import DAMPING, STIFFEST
+from ada_robot.settings import setting
 
 
 @dataclass(frozen=True)

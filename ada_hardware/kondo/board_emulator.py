@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
 from ada_dynamics import resources
-from ada_dynamics.settings import setting
 from ada_hardware.emulation.emulator import Emulator, Reply
 from ada_hardware.kondo.angle_map import AngleMap, Board
 from ada_hardware.kondo.servo_motion import ServoMotion
 from ada_hardware.transport.framing import FrameParser
+from ada_robot.settings import setting
 
 
 @dataclass(frozen=True)

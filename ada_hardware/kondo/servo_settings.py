@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from ada_dynamics.settings import setting
+from ada_robot.settings import setting
 
 READ, COMMANDED = "read", "commanded"  # values of `feedback`
 

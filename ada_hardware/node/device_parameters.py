@@ -12,7 +12,6 @@ from typing import Any
 from rclpy.node import Node
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import fields_of
 from ada_hardware.force_torque.sensor import ForceSensorSettings
 from ada_hardware.node.device_plan import DevicePlan
 from ada_hardware.node.hardware_settings import DeviceSettings, HardwareSettings
@@ -21,6 +20,7 @@ from ada_hardware.opening import DRY
 from ada_hardware.registry import DRIVEN, ROBOT, SENSOR, DeviceKind
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.safety.settings import SafetySettings
+from ada_robot.settings import fields_of
 
 DRIVER, SAFETY, WRENCH = "driver", "safety", "sensor"  # prefixes behind a device's name
 _PART = r"[A-Za-z_][A-Za-z0-9_]*"

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ada_dynamics.settings import setting
 from ada_hardware.registry import DRIVEN
 from ada_robot.ros.robot_settings import PlaceSettings
+from ada_robot.settings import setting
 
 UNCONFIGURED, INACTIVE, COMMANDED, ACTIVE = "unconfigured", "inactive", "commanded", "active"
 _FASTEST = 20_000.0  # [Hz]

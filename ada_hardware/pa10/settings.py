@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import setting
 from ada_hardware.pa10.arm import RATED_TORQUE, model_name
 from ada_hardware.pa10.variants import AXES, VARIANTS, variant
+from ada_robot.settings import setting
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import checked, fields_of
 from ada_hardware.emulation.emulated_wires import read_address
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.rdt.calibration import PAGE
@@ -18,6 +17,7 @@ from ada_hardware.opening import EMULATOR, is_dry, is_emulated
 from ada_hardware.registry import ROBOT, DeviceKind, find
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
+from ada_robot.settings import checked, fields_of
 
 SAFETY, SENSOR_PREFIX, EMULATOR_PREFIX = "safety.", "sensor.", "emulator."
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.settings import checked
 from ada_hardware.robot import Robot
 from ada_hardware.self_test.checks import Check, Checks, TestEnded
 from ada_hardware.self_test.device import Plugged, Target, plugged
@@ -26,6 +25,7 @@ from ada_hardware.self_test.robot_checks import (
 from ada_hardware.self_test.sensor_checks import check_sensor
 from ada_robot.errors import HardwareError
 from ada_robot.safety.joint_rules import JointRules
+from ada_robot.settings import checked
 
 REAL_SCALE, EMULATED_SCALE = 0.1, 0.25  # of velocity limits in motions
 _EMULATED_TRIES = 5  # of a motion in which the machine stood still: a machine without a robot need not be fit for one

@@ -15,12 +15,12 @@ import socket
 import sys
 from contextlib import suppress
 
-from ada_dynamics.settings import checked
 from ada_robot.cycle import messages
 from ada_robot.cycle.place import made_driver, made_recorder
 from ada_robot.cycle.server import CycleServer
 from ada_robot.outlet import Outlet
 from ada_robot.safety.settings import SafetySettings
+from ada_robot.settings import checked
 from ada_robot.timing.deadlines import DeadlineLoop, reduce_interpreter_jitter
 from ada_robot.timing.realtime import set_realtime_priority, stay_in_memory
 

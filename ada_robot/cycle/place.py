@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import Any
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
-from ada_dynamics.settings import as_mapping, checked
 from ada_robot.cycle import messages
 from ada_robot.cycle.server import CycleServer
 from ada_robot.driver import RobotDriver
@@ -22,6 +21,7 @@ from ada_robot.outlet import stderr_for_children
 from ada_robot.safety.flight_memory import Flight, new_memory
 from ada_robot.safety.flight_recorder import FlightRecorder, record_folder, sibling_environment
 from ada_robot.safety.settings import SafetySettings
+from ada_robot.settings import as_mapping, checked
 from ada_robot.timing.deadlines import DeadlineLoop
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ada_dynamics.settings import setting
 from ada_robot.ros.robot_settings import PlaceSettings
+from ada_robot.settings import setting
 from ada_robot.simulated.settings import FASTEST, PhysicsSettings
 
 IDLE = ("hold", "release")

@@ -22,8 +22,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from ada_dynamics.errors import AdaError, InputError, unknown_name
-from ada_dynamics.settings import Setting, Value, as_mapping, checked, fields_of
 from ada_robot.ros.parameter_files import wildcard_parameters
+from ada_robot.settings import Setting, Value, as_mapping, checked, fields_of
 
 S = TypeVar("S")
 

@@ -14,7 +14,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.description import BASES, Base
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
-from ada_dynamics.settings import setting
+from ada_robot.settings import setting
 
 AUTO = "auto"
 LARGEST_GRAVITY = 1000.0  # [m/s^2]; a hundred times the earth's

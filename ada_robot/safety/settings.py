@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import setting
+from ada_robot.settings import setting
 
 MANUAL, AUTOMATIC = "manual", "automatic"
 _TOOL_SPEED = {MANUAL: "tool_speed", AUTOMATIC: "automatic_tool_speed"}

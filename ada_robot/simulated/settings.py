@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ada_dynamics.dynamics.computation import ALGORITHMS
-from ada_dynamics.settings import setting
 from ada_dynamics.simulation.methods import METHODS
 from ada_robot.ros.robot_settings import AUTO, RobotSettings
+from ada_robot.settings import setting
 
 FASTEST = 20_000.0  # [Hz]
 

@@ -21,11 +21,11 @@ from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 
 from ada_dynamics.errors import InputError, RecordingError
-from ada_dynamics.settings import setting
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_robot.ros.diagnostics import Diagnostics, Level, Status
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
+from ada_robot.settings import setting
 from ada_tools.nodes.bag.definitions import definition
 from ada_tools.nodes.bag.gaps import Gaps
 from ada_tools.nodes.bag.offered_qos import Offer, accepting, to_text

@@ -22,13 +22,13 @@ from rosgraph_msgs.msg import Clock
 from std_srvs.srv import SetBool, Trigger
 
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.settings import setting
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_dynamics.simulation.record.mcap_records import ENCODING
 from ada_robot.ros import qos
 from ada_robot.ros.diagnostics import Diagnostics, Level, Status
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
+from ada_robot.settings import setting
 from ada_tools.nodes.bag.definitions import definition, layout
 from ada_tools.nodes.bag.offered_qos import of_text, standing_for
 from ada_tools.nodes.bag.playing import CLOCK_PERIOD, Player, latched_first

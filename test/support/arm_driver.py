@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
-from ada_dynamics.settings import setting
 from ada_robot.contract import Demand, JointLimit, Mode
 from ada_robot.driver import Alarm, Array, Feedback, RobotDriver
 from ada_robot.errors import DeviceAlarm, NoAnswer, TransportError
+from ada_robot.settings import setting
 
 ROUNDING = 1e-9
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ada_dynamics.clock import ManualClock
-from ada_dynamics.settings import checked
 from ada_hardware.emulation.in_process import InProcessPackets, InProcessStream
 from ada_hardware.registry import find
+from ada_robot.settings import checked
 
 
 class DeviceWorld:

@@ -12,7 +12,7 @@ import numpy as np
 import ada_dynamics as ada
 from ada_controllers import Command, Controller, JointPath, JointReference, PoseReference, State
 from ada_dynamics.model.elements import Limits
-from ada_dynamics.settings import setting
+from ada_robot.settings import setting
 
 INF = math.inf
 

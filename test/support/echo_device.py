@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ada_dynamics.settings import setting
 from ada_hardware.emulation.emulator import Emulator, Reply, Violation
+from ada_robot.settings import setting
 
 
 def frame(content: bytes) -> bytes:

@@ -7,7 +7,6 @@ import numpy as np
 from tapped_wire import TappedPackets
 
 from ada_dynamics.clock import ManualClock
-from ada_dynamics.settings import checked
 from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.emulation.in_process import InProcessPackets
 from ada_hardware.hexa.driver import HexaDriver
@@ -16,6 +15,7 @@ from ada_hardware.hexa.kinematics import HexaKinematics
 from ada_hardware.hexa.limits import PERIOD
 from ada_hardware.hexa.settings import HexaEmulatorSettings, HexaSettings
 from ada_robot.contract import Demand, Mode
+from ada_robot.settings import checked
 
 LEVEL = (0.0, 0.0, 0.0)
 TABLE = HexaKinematics()

@@ -128,7 +128,7 @@ def _make(clone: Path, target: str, log: Path, *, ignores_sigint: bool = False, 
 @contextmanager
 def _busy(count: int) -> Iterator[None]:
     """Some processes beside the block that use all the processor time they get."""
-    others = [subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True) for _ in range(count)]
+    others = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
     try:
         yield
     finally:

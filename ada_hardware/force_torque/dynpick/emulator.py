@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import setting
 from ada_hardware.emulation.emulator import Reply
 from ada_hardware.force_torque.dynpick import codec
 from ada_hardware.force_torque.sensed_load import AXES
 from ada_hardware.force_torque.sensor_emulator import SensorEmulator, SensorEmulatorSettings
+from ada_robot.settings import setting
 
 _MOST_AT_ONCE = 1000  # records sent in one call
 

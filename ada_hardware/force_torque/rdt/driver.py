@@ -11,7 +11,6 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from ada_dynamics.settings import setting
 from ada_hardware.force_torque.rdt import codec
 from ada_hardware.force_torque.rdt.codec import Record, Request
 from ada_hardware.force_torque.rdt.sequence import SequenceWatch
@@ -19,6 +18,7 @@ from ada_hardware.force_torque.sensor_driver import Sample, SensorDriver
 from ada_hardware.opening import open_device_packets
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.errors import NoAnswer
+from ada_robot.settings import setting
 
 _TRIES, _WAIT = 10, 0.1  # [s] of a start that may get lost (netft_utils)
 _REPEATS = 3  # of requests that have no answer; each does the same as the one before

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.settings import setting
 from ada_hardware.emulation.emulator import Reply
 from ada_hardware.force_torque.rdt import codec
 from ada_hardware.force_torque.rdt.calibration import FORCE_UNITS, MOMENT_UNITS, PAGE
@@ -20,6 +19,7 @@ from ada_hardware.force_torque.rdt.codec import Record, Request
 from ada_hardware.force_torque.rdt.onrobot import SCALE, TICK
 from ada_hardware.force_torque.sensed_load import AXES
 from ada_hardware.force_torque.sensor_emulator import SensorEmulator, SensorEmulatorSettings
+from ada_robot.settings import setting
 
 _BUFFERED = 40  # records per packet of a buffered start
 _MOST_AT_ONCE = 1000  # records sent in one call; older ones count as lost on the wire

@@ -10,13 +10,13 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import setting
 from ada_hardware.force_torque.rdt import codec
 from ada_hardware.force_torque.rdt.calibration import PAGE, Calibration, fetch_page, parse_calibration
 from ada_hardware.force_torque.rdt.driver import RdtDriver, RdtSettings
 from ada_hardware.force_torque.sensor_driver import SensorIdentity
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.errors import NoAnswer
+from ada_robot.settings import setting
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ada_dynamics.settings import setting
 from ada_hardware.force_torque.rdt import codec
 from ada_hardware.force_torque.rdt.codec import Request
 from ada_hardware.force_torque.rdt.driver import RdtDriver, RdtSettings
 from ada_hardware.force_torque.sensor_driver import SensorIdentity
 from ada_hardware.transport.wires import PacketPort
+from ada_robot.settings import setting
 
 SCALE = (10_000.0,) * 3 + (100_000.0,) * 3  # [1/N], [1/(N m)]
 FILTERS = {"none": 0, "500": 1, "150": 2, "50": 3, "15": 4, "5": 5, "1.5": 6}

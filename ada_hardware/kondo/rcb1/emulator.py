@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ada_dynamics.settings import setting
 from ada_hardware.emulation.emulator import Reply
 from ada_hardware.kondo.angle_map import Board, Servo
 from ada_hardware.kondo.board_emulator import BoardEmulator, BoardEmulatorSettings
@@ -20,6 +19,7 @@ from ada_hardware.kondo.rcb1 import commands as c
 from ada_hardware.kondo.rcb1.bus import wire_time
 from ada_hardware.kondo.rcb1.emulated_board import EmulatedBoard
 from ada_hardware.kondo.servo_motion import ServoMotion
+from ada_robot.settings import setting
 
 _SLOW_SPEEDS = (6, 7)  # speeds at which large steps are allowed
 

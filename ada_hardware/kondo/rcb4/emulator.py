@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ada_dynamics.settings import setting
 from ada_hardware.emulation.emulator import Reply
 from ada_hardware.kondo.angle_map import SERVO_SPEED_ICS, Board, Servo
 from ada_hardware.kondo.board_emulator import BoardEmulator, BoardEmulatorSettings
@@ -22,6 +21,7 @@ from ada_hardware.kondo.rcb4 import commands as c
 from ada_hardware.kondo.rcb4 import messages as m
 from ada_hardware.kondo.rcb4.bus import COM_SPEEDS, wire_time
 from ada_hardware.kondo.servo_motion import ServoMotion
+from ada_robot.settings import setting
 
 _QUICK = 0.5  # [s] duration of a command below which large steps are violations
 _VERSION = b"emulated RCB-4".ljust(64)

@@ -7,11 +7,11 @@ import argparse
 import math
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import option_numbers, option_values
 from ada_hardware.opening import DRY, EMULATOR, open_device_packets, open_device_stream
 from ada_hardware.registry import DEVICES, find
 from ada_hardware.self_test.device import Target, target
 from ada_hardware.transport.wires import Serial
+from ada_robot.settings import option_numbers, option_values
 
 
 def add_device_arguments(parser: argparse.ArgumentParser) -> None:

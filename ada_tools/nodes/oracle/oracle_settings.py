@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ada_dynamics.dynamics.computation import ALGORITHMS
 from ada_dynamics.model.description import BASES
-from ada_dynamics.settings import setting
 from ada_robot.ros.robot_settings import AUTO, check_gravity
+from ada_robot.settings import setting
 
 
 @dataclass(frozen=True)

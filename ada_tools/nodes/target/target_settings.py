@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import setting
+from ada_robot.settings import setting
 
 _POSE = 6  # numbers of a pose
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ada_dynamics.model.description import BASES
-from ada_dynamics.settings import setting
 from ada_robot.ros.robot_settings import FrameSettings
+from ada_robot.settings import setting
 from ada_tools.browser.page import HOST, PORT
 from ada_tools.browser.push_panel import DIRECTIONS
 from ada_tools.browser.remote import AUTO

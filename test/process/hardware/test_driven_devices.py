@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from waiting import until
 
-from ada_dynamics.settings import checked
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.registry import find
 from ada_robot.contract import Demand, Mode
+from ada_robot.settings import checked
 
 pytest.importorskip("serial")
 

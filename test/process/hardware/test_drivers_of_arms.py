@@ -7,7 +7,6 @@ from refused import refused
 from waiting import LIMIT, until
 
 from ada_dynamics.clock import SYSTEM_CLOCK
-from ada_dynamics.settings import checked
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.registry import find
 from ada_hardware.robot import Robot
@@ -16,6 +15,7 @@ from ada_robot.errors import NoAnswer, Refused
 from ada_robot.safety.pace import Suspends
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
+from ada_robot.settings import checked
 
 
 def made(name, **settings):

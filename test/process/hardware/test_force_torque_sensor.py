@@ -12,7 +12,6 @@ from refused import refused
 from waiting import until
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import checked
 from ada_hardware.emulation.in_process import InProcessPackets
 from ada_hardware.emulation.pages import PageServer
 from ada_hardware.emulation.process import EmulatorProcess
@@ -23,6 +22,7 @@ from ada_hardware.force_torque.rdt.netft import NetFtDriver, NetFtSettings
 from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, Level, SensorState
 from ada_hardware.registry import find
 from ada_robot.errors import NoAnswer, TransportError, UnknownDevice
+from ada_robot.settings import checked
 
 pytest.importorskip("serial")
 LOAD = np.array([12.0, -34.0, 56.0, 0.7, -0.8, 0.9])

@@ -16,8 +16,8 @@ from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParameters,
 from rclpy.parameter import Parameter  # noqa: E402
 
 from ada_dynamics.errors import InputError  # noqa: E402
-from ada_dynamics.settings import setting  # noqa: E402
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides, start_settings  # noqa: E402
+from ada_robot.settings import setting  # noqa: E402
 
 
 @dataclass(frozen=True)

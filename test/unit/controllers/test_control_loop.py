@@ -19,7 +19,7 @@ from ada_controllers.running.robot_phase import RobotPhase
 from ada_controllers.running.state_watch import Measured
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import setting
+from ada_robot.settings import setting
 
 MODEL = ada.load("pa10")
 BENT = np.array([0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0])

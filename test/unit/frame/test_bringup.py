@@ -11,7 +11,7 @@ from setup_world import BARE, FULL, executables
 from ada_dynamics import resources
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.catalogue import CATALOGUE
-from ada_dynamics.settings import checked, fields_of
+from ada_robot.settings import checked, fields_of
 from ada_tools.bringup import SETUPS, find_setup, params_files, plan, template
 from ada_tools.bringup.arguments import assignments
 from ada_tools.bringup.processes import params_text

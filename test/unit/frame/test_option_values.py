@@ -5,7 +5,7 @@ import pytest
 from refused import refused
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import option_numbers, option_values
+from ada_robot.settings import option_numbers, option_values
 
 
 def test_values_are_json_and_else_text():

@@ -12,7 +12,6 @@ from kondo_world import DEGREE, QUICK, KondoWorld
 from refused import refused
 
 from ada_dynamics import resources
-from ada_dynamics.settings import checked
 from ada_hardware.kondo.angle_map import AngleMap
 from ada_hardware.kondo.errors import MotionError
 from ada_hardware.kondo.rcb1.bus import Rcb1Bus
@@ -25,6 +24,7 @@ from ada_hardware.plausible import PlausibleReadings
 from ada_hardware.registry import find
 from ada_robot.contract import Demand, Mode
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused
+from ada_robot.settings import checked
 
 MAPS = {name: resources.find("config", f"{name}_angle_map.yaml") for name in ("khr1", "khr3")}
 HOME = AngleMap.read(MAPS["khr1"]).home()

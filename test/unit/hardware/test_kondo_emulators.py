@@ -3,7 +3,6 @@
 
 import pytest
 
-from ada_dynamics.settings import checked
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
 from ada_hardware.kondo.rcb1.codec import CommandFrame, encode_command
 from ada_hardware.kondo.rcb1.commands import ACK, FREE, LOW, Code
@@ -13,6 +12,7 @@ from ada_hardware.kondo.rcb4 import messages as m
 from ada_hardware.kondo.rcb4.commands import COUNTS_PER_DEGREE, HOLD, Move
 from ada_hardware.kondo.rcb4.commands import FREE as FREE_COUNTS
 from ada_hardware.kondo.rcb4.emulator import Rcb4Emulator, Rcb4EmulatorSettings
+from ada_robot.settings import checked
 
 # Awa 2009, table 5, channels 1 to 12 and 13 to 24; 0xE1 = 225 where there is no servo
 UPPER = (5, 0, 90, LOW, LOW, 90, 175, 180, 90, LOW, LOW, LOW)

@@ -12,7 +12,6 @@ from refused import refused
 from tiers import nightly
 
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import checked
 from ada_hardware.pa10.arm import arm as describe_arm
 from ada_hardware.pa10.cyclic import (
     ANGLE_COUNT,
@@ -30,6 +29,7 @@ from ada_hardware.pa10.translation import Translation
 from ada_hardware.pa10.variants import variant
 from ada_robot.contract import Demand, Mode
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
+from ada_robot.settings import checked
 
 VARIANTS = pytest.mark.parametrize("name", ["ce", "7c"])
 STILL = np.zeros(7)

@@ -10,7 +10,6 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.resources import find
-from ada_dynamics.settings import checked
 from ada_hardware.pa10.cyclic import (
     ANGLE_COUNT,
     SPEED_COUNT,
@@ -24,6 +23,7 @@ from ada_hardware.pa10.emulator import Pa10Emulator
 from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
 from ada_hardware.pa10.packets import CONTROLLER, Packet, PacketParser, PacketType, alarm_clear_payload, encode_packet
 from ada_hardware.pa10.variants import variant
+from ada_robot.settings import checked
 from ada_tools.engines.mujoco_model import MujocoModel
 
 BRAKED, SERVO, TORQUE = AxisCommand(0x01), AxisCommand(0x02), AxisCommand(0x06)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.clock import ManualClock
-from ada_dynamics.settings import checked
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
+from ada_robot.settings import checked
 from ada_robot.simulated.driver import FAILED, SimulatedDriver
 from ada_robot.simulated.settings import SimulatedSettings
 from ada_robot.simulated.source import load_robot, simulation_of

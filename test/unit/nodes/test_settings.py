@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from refused import refused
 
 from ada_dynamics.errors import InputError, UnknownNameError
-from ada_dynamics.settings import as_mapping, checked, fields_of, setting
+from ada_robot.settings import as_mapping, checked, fields_of, setting
 
 
 @dataclass(frozen=True)

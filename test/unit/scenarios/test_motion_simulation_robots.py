@@ -12,10 +12,10 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_dynamics.settings import checked
 from ada_dynamics.simulation.profiles import constant
 from ada_experiments.motion_simulation.free_robot import FreeRobot, Hold, Place, with_masses
 from ada_experiments.motion_simulation.robot_pair import BASE, LAST, PairSettings, RobotPair
+from ada_robot.settings import checked
 
 Array = NDArray[np.float64]
 

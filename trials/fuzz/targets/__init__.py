@@ -33,7 +33,7 @@ _FILES: dict[str, _File] = {
         ("csv", "motion_csv", "flight", "sweep", "settings", "xacro"),
         (
             *(
-                "ada_dynamics.settings",
+                "ada_robot.settings",
                 "ada_dynamics.robots.readers.xacro",
                 "ada_robot.safety",
                 "ada_tools.sweep.store",

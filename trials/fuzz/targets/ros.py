@@ -36,7 +36,6 @@ from ada_controllers.running.state_watch import Measured
 from ada_controllers.state import State
 from ada_dynamics.drawing.marks import MarkStore
 from ada_dynamics.errors import AdaError
-from ada_dynamics.settings import checked
 from ada_robot.messages.joint_command import command_of
 from ada_robot.messages.markers import read_markers
 from ada_robot.messages.state_message import LABELS
@@ -45,6 +44,7 @@ from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.node.joint_commands import JointCommands
 from ada_robot.node.plant_loop import PlantLoop
 from ada_robot.ros.decoding import decoded
+from ada_robot.settings import checked
 from ada_robot.simulated.plant import Plant
 from ada_robot.simulated.source import load_robot, simulation_of
 from ada_tools.nodes.oracle_node import _read_joints, _read_state

@@ -14,7 +14,6 @@ from ada_controllers.registry import CONTROLLERS, find
 from ada_controllers.running.control_loop import LoopSettings
 from ada_dynamics import resources
 from ada_dynamics.robots.load import load
-from ada_dynamics.settings import as_mapping, checked
 from ada_hardware.kondo.angle_map import AngleMap
 from ada_hardware.kondo.motion_file import read_motion
 from ada_hardware.node.hardware_settings import DeviceSettings, HardwareSettings
@@ -22,6 +21,7 @@ from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.safety import flight_file
 from ada_robot.safety.flight_memory import Event, Flight
 from ada_robot.safety.settings import SafetySettings
+from ada_robot.settings import as_mapping, checked
 from ada_tools.identification import recordings
 from ada_tools.nodes.oracle.oracle_settings import OracleSettings
 from ada_tools.nodes.target.target_settings import TargetSettings
