@@ -1,1 +1,1 @@
-"""Trials that run for minutes to nights: what they find out stands in docs/trust.md, with command, date and seed."""
+"""Test campaigns that run for minutes to days; docs/validation.md lists their results and commands."""
