@@ -55,6 +55,25 @@ def mixed() -> Function:
     return trace("mixed", {"q": 3, "v": 2, "tau": 2}, mixed_body)
 
 
+def printed_body(q, v, unused):
+    """Every operation that printed C and Python have, and guards."""
+    a, b, c = q
+    y = (
+        sin(a * b) / (2.0 + cos(c)),
+        sqrt(3.0 + a * a) - 1e-7 * c,
+        select(a, b, -a, 2.5),
+        a,
+        -0.75,
+        1e30 * v[0],
+        atan2(-a, c),
+    )
+    return Traced({"y": y, "m": ((a + b, 0.0), (absolute(b), -1.0 / c))}, (b - 0.5, a + 10.0))
+
+
+PRINTED = trace("mixed", {"q": 3, "v": 1, "unused": 2}, printed_body)
+PRINTED_STATE = {"q": np.array([0.3, 1.7, -2.0]), "v": np.array([0.1]), "unused": np.zeros(2)}
+
+
 def square(name: str = "square", size: int = 7) -> Function:
     """q, v, tau of one size to one output of that size, as forward dynamics has it."""
 

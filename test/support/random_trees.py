@@ -83,6 +83,16 @@ def sprung_chain(damping: float = 0.1) -> ada.Model:
     return robot.build()
 
 
+def oblique(base: str = "floating") -> ada.Model:
+    """Oblique axes, a link behind a fixed joint, damping."""
+    inertia = (0.02, 0.03, 0.04, 0.001, 0.002, -0.003)
+    builder = ada.Builder("oblique").link("trunk", 3.0, (0.1, 0.0, 0.2), (0.3, 0.2, 0.4))
+    builder.link("arm", 1.0, (0.1, 0.2, 0.1), inertia).link("hand", 0.5, (0, 0, 0.1), inertia).link("tool", 0.1)
+    builder.joint("shoulder", "revolute", "trunk", "arm", (0, 0.2, 0.3), (0.1, 0.2, 0.3), (0.6, -0.5, 0.7), damping=0.3)
+    builder.joint("wrist", "revolute", "arm", "hand", (0.3, 0, 0), (0.3, 0, 0.1), (-0.2, 0.9, 0.1))
+    return builder.joint("grip", "fixed", "hand", "tool", (0, 0.1, 0.1), (0.4, 0.5, 0.6)).build(base)
+
+
 def two_free_bodies() -> ada.Model:
     """An arm, and two bodies that float beside it, of which one carries a rod."""
     rng = np.random.default_rng(4)

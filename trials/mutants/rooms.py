@@ -85,6 +85,7 @@ ROOMS = {
             "test/unit/nodes/test_commands.py",
             "test/unit/nodes/test_messages.py",
             "test/unit/frame/test_pages.py",
+            "test/process/hardware/test_flight_recorder.py",
         ),
     ),
     "pa10": _device("ada_hardware/pa10/packets.py", names="pa10_codec pa10_controller"),

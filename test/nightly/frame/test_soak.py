@@ -10,13 +10,10 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
 import pytest
 from waiting import until
 
-import ada_dynamics as ada
-from ada_dynamics.robots import mechanisms
-from trials.soak import recordings, steps, watch
+from trials.soak import steps, watch
 from trials.soak.ledger import Ledger
 
 LEAK = """
@@ -48,36 +45,6 @@ def test_what_a_process_keeps_is_found_and_one_that_keeps_nothing_is_not_blamed(
             process.kill()
             process.wait()
     assert str(leaky.pid) in blamed and str(calm.pid) not in blamed
-
-
-def test_a_slope_is_not_moved_by_a_single_step_or_an_outlier():
-    t = np.arange(0.0, 3600.0, 5.0)
-    rng = np.random.default_rng(1)
-    noise = rng.normal(0.0, 0.1, len(t))
-    still = 100.0 + noise + 5.0 * (np.arange(len(t)) == 300)
-    found = watch.growth(t, still)
-    assert found.low < 0.0 < found.high
-    found = watch.growth(t, still + 3.0 * t / 3600.0)
-    assert found.slope == pytest.approx(3.0, abs=0.1)
-    assert found.low < 3.0 < found.high
-
-
-@pytest.fixture
-def recording(tmp_path):
-    model, q = mechanisms.four_bar()
-    sim = ada.Simulation(model, q, log_every=4)
-    sim.run(0.4, record=tmp_path / "loop.mcap")
-    return tmp_path / "loop.mcap"
-
-
-def test_a_recording_is_read_whole_and_one_that_is_damaged_or_cut_short_is_a_problem(recording):
-    whole = recordings.read_simulation(recording)
-    assert whole["rows"] == (101, 101) and whole["problems"] == []
-    raw = recording.read_bytes()
-    recording.write_bytes(raw[: len(raw) // 2])
-    assert recordings.read_simulation(recording)["problems"]
-    recording.write_bytes(raw[:500] + bytes(400) + raw[900:])
-    assert recordings.read_simulation(recording)["problems"]
 
 
 def test_steps_go_on_where_another_call_was_killed_with_the_same_bits(tmp_path):

@@ -24,20 +24,6 @@ def case_of(name: str) -> Case:
     return case
 
 
-def test_a_recording_that_is_killed_or_fills_the_disk_loses_its_open_chunk_alone(tmp_path: Path) -> None:
-    for name in ("recording program killed", "disk full while recording"):
-        outcome = case_of(name).run(1)
-        assert outcome.state == "readable" and not outcome.problems
-
-
-@pytest.mark.ros
-def test_a_commander_that_wakes_up_moves_nothing() -> None:
-    pytest.importorskip("rclpy")
-    outcome = case_of("commander frozen, wakes up").run(1)
-    # in its state on any machine; in its time on one that nobody else works on, which the campaign says
-    assert outcome.state in ("inactive", "stopped") and not outcome.problems, outcome
-
-
 @pytest.mark.parametrize(
     "outcome", [Outcome("active", 0.1, []), Outcome("stopped", 0.6, []), Outcome("stopped", 0.1, ["moved"])]
 )

@@ -104,15 +104,8 @@ def test_any_json_is_read_or_refused(tmp_path_factory, value):
 
 
 @pytest.mark.fuzz
-@given(st.sampled_from(DOCUMENTS), edits)
+@given(st.sampled_from(DOCUMENTS), st.sampled_from(SIDECARS), edits)
 @thoroughly
-def test_many_damaged_documents_are_read_or_refused(document, changes):
+def test_many_damaged_documents_and_sidecars_are_read_or_refused(tmp_path_factory, document, sidecar, changes):
     read(edited(document, changes))
-
-
-@pytest.mark.fuzz
-@given(st.sampled_from(SIDECARS), edits)
-@thoroughly
-def test_many_damaged_sidecars_are_read_or_refused(tmp_path_factory, sidecar, changes):
-    text, name = sidecar
-    read_beside(edited(text, changes), tmp_path_factory.getbasetemp() / name)
+    read_beside(edited(sidecar[0], changes), tmp_path_factory.getbasetemp() / sidecar[1])

@@ -2,7 +2,6 @@
 """Setups with a controller over real DDS, as `ada up` starts them: robot and controller in processes of their own."""
 
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -95,31 +94,3 @@ def test_a_humanoid_that_is_pushed_sways_and_comes_back(ros, started, feet):
 
     ros.wait(has_come_back, what="the way back")
     running.end()
-
-
-def test_a_hand_gives_way_to_a_push_and_comes_back(ros, started):
-    running = started("pa10_control", "controller:=compliance", "real_time_factor:=0.5")
-    begin = running.signal("reference")[:3]
-    push = running.push("flange", (20.0, 0.0, 0.0))  # for 0.1 s on the robot's clock, again and again
-    timer = ros.tester.create_timer(0.05, push)
-
-    def gives_way():
-        """K_h is 1000 N/m; on a busy machine the push ends now and then before it is renewed."""
-        return abs(running.signal("shift")[0] - 0.02) < 2e-3 and abs(running.signal("wrench")[0] - 20.0) < 3.0
-
-    ros.wait(gives_way, what="20 mm along the hand's x axis, by 20 N")
-    with ros.paused():  # rclpy stumbles over a timer that is cancelled between its being due and its call
-        timer.cancel()
-    ros.wait(lambda: np.abs(running.signal("shift")).max() < 1e-3, what="the way back")
-    np.testing.assert_allclose(running.signal("reference")[:3], begin, atol=1e-12)  # the target stays
-    running.end()
-
-
-def test_a_controller_that_cannot_begin_ends_all_with_its_reason(ros, tmp_path):
-    file = tmp_path / "wrong.yaml"
-    file.write_text("controller_node: {ros__parameters: {pose_servo.gain: -1.0}}")
-    words = ("up", "pa10_control", "--headless", f"params_file:={file}")
-    process = ros.start(sys.executable, "-m", "ada_tools.cli", *words)
-    assert process.wait() == 2, process.output
-    assert "parameter pose_servo.gain is -1.0" in process.output
-    assert "controller_node has ended (exit code 2); ending" in process.output

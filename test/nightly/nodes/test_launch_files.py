@@ -167,28 +167,6 @@ def test_a_launch_starts_a_robot_or_a_sensor_and_an_interrupt_ends_it(name, star
 
 
 @pytest.mark.ros
-@pytest.mark.slow
-def test_arguments_that_were_given_win_over_the_file_of_parameters_and_the_others_do_not(start_launch, ros, tmp_path):
-    from rcl_interfaces.srv import GetParameters
-    from sensor_msgs.msg import JointState
-
-    file = tmp_path / "own.yaml"
-    text = "{idle: hold, real_time_factor: 0.5, physics_rate: 500.0}"
-    file.write_text(f"dynamics_node: {{ros__parameters: {text}}}")
-    process = start_launch("pa10_sim", "view:=false", "rviz:=false", f"params_file:={file}", "idle:=release")
-    states = ros.collect(JointState, "joint_states")
-    ros.wait(lambda: states or not process.is_running, what="joint states")
-    assert process.is_running, process.output
-    names = ["idle", "real_time_factor", "physics_rate", "use_sim_time", "wrenches"]
-    answer = ros.call(GetParameters, "/dynamics_node/get_parameters", GetParameters.Request(names=names))
-    idle, factor, rate, sim_time, wrenches = answer.values
-    assert (idle.string_value, factor.double_value, rate.double_value) == ("release", 0.5, 500.0)
-    assert not sim_time.bool_value
-    assert list(wrenches.string_array_value) == ["s1", "s2", "e1", "w1"]
-    assert process.stop() == 0, process.output
-
-
-@pytest.mark.ros
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
 def test_a_required_node_that_ends_by_itself_ends_the_launch_with_1_and_all_other_nodes(number, start_launch, ros):
     from sensor_msgs.msg import JointState

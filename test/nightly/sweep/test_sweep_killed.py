@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import descendants, is_alive
 from waiting import ended, until
 
 from ada_tools import sweep
@@ -73,31 +74,12 @@ def rows_in(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line.endswith(b"\n")]
 
 
-def children(pid: int) -> list[int]:
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = stat.read_text().rpartition(")")[2].split()[1]
-        except OSError:
-            continue
-        if int(parent) == pid:
-            found.append(int(stat.parent.name))
-    return found
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def begun(tmp_path: Path, runs: int = 200, more: str = "") -> tuple[subprocess.Popen[str], list[int], Path]:
     file, out = tmp_path / "s.yaml", tmp_path / "out"
     file.write_text(SWEEP.replace("COUNT", str(runs // 2)) + more)
     process = ada(file, "--output", out, "--jobs", 2)
     wait_for(lambda: len(rows_in(out / "runs.jsonl")) > 20 or process.poll() is not None)
-    return process, children(process.pid), out
+    return process, descendants(process.pid), out
 
 
 @pytest.mark.slow

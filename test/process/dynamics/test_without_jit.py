@@ -13,26 +13,11 @@ from typing import Any
 
 import numpy as np
 from paths import ROOT, SUPPORT
+from random_trees import oblique, states_of
 
 import ada_dynamics as ada
 
 KERNELS = ["specialised", "generic"]
-
-
-def oblique(base: str = "floating") -> ada.Model:
-    """Axes that are no coordinate axes, a link behind a fixed joint, damping."""
-    inertia = (0.02, 0.03, 0.04, 0.001, 0.002, -0.003)
-    builder = ada.Builder("oblique").link("trunk", 3.0, (0.1, 0.0, 0.2), (0.3, 0.2, 0.4))
-    builder.link("arm", 1.0, (0.1, 0.2, 0.1), inertia).link("hand", 0.5, (0, 0, 0.1), inertia).link("tool", 0.1)
-    builder.joint("shoulder", "revolute", "trunk", "arm", (0, 0.2, 0.3), (0.1, 0.2, 0.3), (0.6, -0.5, 0.7), damping=0.3)
-    builder.joint("wrist", "revolute", "arm", "hand", (0.3, 0, 0), (0.3, 0, 0.1), (-0.2, 0.9, 0.1))
-    return builder.joint("grip", "fixed", "hand", "tool", (0, 0.1, 0.1), (0.4, 0.5, 0.6)).build(base)
-
-
-def random_states(model: ada.Model, n: int) -> Any:
-    rng = np.random.default_rng(0)
-    q, v = zip(*(model.random_state(rng) for _ in range(n)), strict=True)
-    return np.array(q), np.array(v), rng.normal(size=(n, model.nv))
 
 
 def answers(model: ada.Model, states: Any, **options: str) -> list[Any]:
@@ -62,7 +47,7 @@ except ada.InputError as error:
 
 def test_without_the_jit_the_answers_are_the_same() -> None:
     model = oblique()
-    states = random_states(model, 3)
+    states = states_of(model, 3)
     found = subprocess.run(
         [sys.executable, "-c", ELSEWHERE, f"{Path(__file__).parent}:{SUPPORT}", pickle.dumps((model, states)).hex()],
         env={**os.environ, "ADA_JIT": "off", "PYTHONPATH": str(ROOT)},

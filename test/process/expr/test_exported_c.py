@@ -10,26 +10,10 @@ import subprocess
 
 import numpy as np
 import pytest
+from jit_examples import PRINTED as FUNCTION
+from jit_examples import PRINTED_STATE as STATE
 
-from ada_dynamics.expr import Traced, absolute, atan2, cos, evaluate, select, sin, sqrt, to_c, trace
-
-
-def _body(q, v, unused):
-    a, b, c = q
-    y = (
-        sin(a * b) / (2.0 + cos(c)),
-        sqrt(3.0 + a * a) - 1e-7 * c,
-        select(a, b, -a, 2.5),
-        a,
-        -0.75,
-        1e30 * v[0],
-        atan2(-a, c),
-    )
-    return Traced({"y": y, "m": ((a + b, 0.0), (absolute(b), -1.0 / c))}, (b - 0.5, a + 10.0))
-
-
-FUNCTION = trace("mixed", {"q": 3, "v": 1, "unused": 2}, _body)
-STATE = {"q": np.array([0.3, 1.7, -2.0]), "v": np.array([0.1]), "unused": np.zeros(2)}
+from ada_dynamics.expr import evaluate, to_c
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from ada_dynamics import Log
@@ -28,22 +27,3 @@ def test_pictures_films_and_recordings_are_written_by_one_command(ada, tmp_path)
     assert code == 0
     assert all(file.stat().st_size > 1000 for file in files)
     assert len(Log.load(files[-1])) == 301
-
-
-def test_four_corners_carry_a_kilogram_at_a_millisecond(ada):
-    import ada_dynamics as lib
-    from ada_dynamics.simulation import Contact, ContactPoint, Material
-
-    b = lib.Builder("box")
-    b.link("box", mass=1.0, inertia=np.diag([4e-3, 6e-3, 8e-3]))
-    model = b.build(base="floating")
-    corners = [(x, y, -0.05) for x in (-0.1, 0.1) for y in (-0.06, 0.06)]
-    points = [ContactPoint(f"corner_{i}", "box", xyz) for i, xyz in enumerate(corners)]
-    contact = Contact(points=points, material=Material.for_weight(1.0))
-    q = np.array([0.0, 0.0, 0.065, 0.02, 0.03, 0.0, 1.0])
-    q[3:] /= np.linalg.norm(q[3:])
-    for integrator in ("rkf45", "rk4", "semi_implicit"):
-        log = lib.Simulation(model, q, [0.1, 0, 0, 0, 0, 0.5], contact=contact, integrator=integrator).run(2.0)
-        assert np.max(np.abs(log.v[-500:])) < 1e-4
-        total = sum(wrench[-1, 2] for wrench in log.contact_wrenches.values())
-        assert total == pytest.approx(9.81, rel=1e-4)

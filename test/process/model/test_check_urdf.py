@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """urdfdom, the parser of RViz, MoveIt and ros2_control, reads every published description and shipped file."""
 
+import contextlib
 import shutil
 import subprocess
 
@@ -8,7 +9,7 @@ import pytest
 
 import ada_dynamics as ada
 from ada_dynamics.robots.catalogue import entry
-from ada_dynamics.robots.writers import render
+from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, render
 from ada_dynamics.simulation.record.viewer_topics import description
 
 CHECK_URDF = shutil.which("check_urdf")
@@ -22,9 +23,14 @@ def check(text, tmp_path):
 
 
 @needs_urdfdom
-def test_urdfdom_reads_the_description_and_the_file_of_every_robot_of_the_catalogue(tmp_path):
+def test_urdfdom_reads_the_description_and_all_files_of_every_robot_of_the_catalogue(tmp_path):
     for name in ada.robots():
-        for text in (description(ada.load(name)), entry(name).path.read_text(encoding="utf-8")):
+        model = ada.load(name)
+        texts = [description(model), entry(name).path.read_text(encoding="utf-8")]
+        for spelling in SPELLINGS:
+            with contextlib.suppress(Inexpressible):
+                texts += [text for ending, text in render(model, spelling).texts.items() if ending == ".urdf"]
+        for text in texts:
             found = check(text, tmp_path)
             assert found.returncode == 0, f"{name}: {found.stdout}{found.stderr}"
 

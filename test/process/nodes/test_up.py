@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("rclpy")
 
 from processes import descendants, is_alive
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
-from two_arms import TwoArms
 
 from ada_tools import cli
 from ada_tools.bringup import SETUPS
@@ -113,16 +113,40 @@ def test_an_interrupt_ends_all_processes_with_success(ros):
 
 @pytest.mark.slow
 def test_two_arms_with_prefixes_are_one_tree_and_follow_commands_of_their_own(ros):
-    arms = TwoArms(ros, "/left", "/right")
-    places = ((0.0, 0.5, 0.1, 0.5), (0.0, -0.5, 0.0, 3.0))
+    tf2_msgs = pytest.importorskip("tf2_msgs.msg")
+    places = {"left": "0.0 0.5 0.1 0.5", "right": "0.0 -0.5 0.0 3.0"}
+    states = {name: ros.collect(JointState, f"/{name}/joint_states") for name in places}
+    latched = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    static = ros.collect(tf2_msgs.TFMessage, "/tf_static", latched)
+    moving = ros.collect(tf2_msgs.TFMessage, "/tf")
     started = [
         ros.start(
             *(*ADA, "pa10", "--headless", "idle:=hold", f"namespace:={name}", f"frame_prefix:={name}/"),
-            f"base_pose:={' '.join(map(str, place))}",
+            f"base_pose:={place}",
         )
-        for name, place in zip(("left", "right"), places, strict=True)
+        for name, place in places.items()
     ]
-    arms.check(lambda: all(process.is_running for process in started), *places)
+    commands = {name: ros.matched(ros.publisher(JointState, f"/{name}/joint_commands")) for name in places}
+
+    def angle_of(name, joint):
+        newest = states[name].newest()
+        return newest.position[list(newest.name).index(joint)]
+
+    def are_there():  # commands are repeated: those that come before the physics is compiled are refused
+        commands["left"].publish(JointState(name=["s1"], position=[0.3]))
+        commands["right"].publish(JointState(name=["s3"], position=[-0.3]))
+        return abs(angle_of("left", "s1") - 0.3) < 0.02 and abs(angle_of("right", "s3") + 0.3) < 0.02
+
+    ros.wait(are_there, what="both arms at their commanded angles")
+    assert abs(angle_of("left", "s3")) < 0.05 and abs(angle_of("right", "s1")) < 0.05
+    parents = {}
+    for one in [one for message in [*static, *moving[-20:]] for one in message.transforms]:
+        assert parents.setdefault(one.child_frame_id, one.header.frame_id) == one.header.frame_id
+    assert set(parents.values()) - set(parents) == {"world"}, "one root"
+    frames = {
+        name: {frame.removeprefix(f"{name}/") for frame in parents if frame.startswith(f"{name}/")} for name in places
+    }
+    assert frames["left"] == frames["right"] and len(parents) == 2 * len(frames["left"])
     assert [process.stop() for process in started] == [0, 0]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from refused import refused
 
-from ada_dynamics import Builder, Dynamics
+from ada_dynamics import Builder, Dynamics, Simulation
 from ada_dynamics.analysis.power import external_power, power_balance, stop_power
 from ada_dynamics.contact.stops import JointStops
 from ada_dynamics.errors import InputError
@@ -25,44 +25,8 @@ def pendulum(**joint: Any):
     return builder.joint("pivot", "revolute", "base", "bob", axis=(0.0, 1.0, 0.0), **joint).build()
 
 
-def moved(model, duration, effort=lambda t, q, v: 0.0, start=1.0, speed=0.0, step=1e-3, external=None):
-    """A motion by Runge-Kutta steps of fourth order; efforts are held over each step."""
-    dynamics = Dynamics(model)
-    n = round(duration / step)
-    t, q, v, tau = np.arange(n + 1) * step, np.zeros((n + 1, 1)), np.zeros((n + 1, 1)), np.zeros((n + 1, 1))
-    q[0], v[0] = start, speed
-
-    for i in range(n + 1):
-        tau[i] = effort(t[i], q[i], v[i])
-        if i == n:
-            break
-
-        def rate(x, w, u=tau[i]):
-            return dynamics.forward(x, w, u, external=external)
-
-        h, a1 = step, rate(q[i], v[i])
-        v2 = v[i] + 0.5 * h * a1
-        a2 = rate(q[i] + 0.5 * h * v[i], v2)
-        v3 = v[i] + 0.5 * h * a2
-        a3 = rate(q[i] + 0.5 * h * v2, v3)
-        v4 = v[i] + h * a3
-        a4 = rate(q[i] + h * v3, v4)
-        q[i + 1] = q[i] + h / 6.0 * (v[i] + 2.0 * v2 + 2.0 * v3 + v4)
-        v[i + 1] = v[i] + h / 6.0 * (a1 + 2.0 * a2 + 2.0 * a3 + a4)
-    forces = {link: np.tile(np.asarray(w, dtype=float), (n + 1, 1)) for link, w in (external or {}).items()}
-    return Log(model, t, q, v, None, tau, external=forces, dynamics=dynamics)
-
-
-def test_damping_takes_what_is_missing():
-    balance = power_balance(moved(pendulum(damping=0.3), 1.0))
-    lost = balance.work["dissipated"][-1]
-    assert lost > 1.0
-    assert balance.total[0] - balance.total[-1] == pytest.approx(lost, rel=1e-9)
-    assert balance.worst < 1e-9
-
-
 def test_a_motor_that_is_held_over_each_step_does_torque_times_angle():
-    log = moved(pendulum(), 0.6, lambda t, q, v: 4.0 if t < 0.3 else -2.5)
+    log = Simulation(pendulum(), [1.0], controller=lambda t, q, v: [4.0 if t < 0.2995 else -2.5]).run(0.6)
     balance = power_balance(log)
     switch = 300
     wanted = 4.0 * (log.q[switch, 0] - log.q[0, 0]) - 2.5 * (log.q[-1, 0] - log.q[switch, 0])
@@ -138,4 +102,4 @@ def test_unknown_places_and_efforts_are_refused():
     with refused(InputError, field="tau", value=(101, 6)):
         power_balance(log)
     with refused(InputError, field="friction_speed", value=-1.0):
-        power_balance(moved(pendulum(), 0.01), friction_speed=-1.0)
+        power_balance(caught()[0], friction_speed=-1.0)

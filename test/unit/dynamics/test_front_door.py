@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from random_trees import oblique
 from refused import refused
 
 import ada_dynamics as ada
@@ -20,16 +21,6 @@ from ada_dynamics.robots.mechanisms import four_bar
 
 Array = NDArray[np.float64]
 KERNELS = ["specialised", "generic"]
-
-
-def oblique(base: str = "floating") -> ada.Model:
-    """Axes that are no coordinate axes, a link behind a fixed joint, damping."""
-    inertia = (0.02, 0.03, 0.04, 0.001, 0.002, -0.003)
-    builder = ada.Builder("oblique").link("trunk", 3.0, (0.1, 0.0, 0.2), (0.3, 0.2, 0.4))
-    builder.link("arm", 1.0, (0.1, 0.2, 0.1), inertia).link("hand", 0.5, (0, 0, 0.1), inertia).link("tool", 0.1)
-    builder.joint("shoulder", "revolute", "trunk", "arm", (0, 0.2, 0.3), (0.1, 0.2, 0.3), (0.6, -0.5, 0.7), damping=0.3)
-    builder.joint("wrist", "revolute", "arm", "hand", (0.3, 0, 0), (0.3, 0, 0.1), (-0.2, 0.9, 0.1))
-    return builder.joint("grip", "fixed", "hand", "tool", (0, 0.1, 0.1), (0.4, 0.5, 0.6)).build(base)
 
 
 @pytest.fixture(params=KERNELS)
@@ -243,20 +234,6 @@ def test_a_batch_in_either_memory_order_equals_its_states_one_by_one(kernel: str
         assert np.array_equal(rows, columns), "the order of memory changes no digit"
         # Lanes may fuse multiplications differently from the scalar code: a few roundings of the largest number.
         assert np.max(np.abs(rows - single)) <= 1e-13 * np.max(np.abs(single))
-
-
-def test_the_place_in_a_batch_changes_no_digit(kernel: str) -> None:
-    model = oblique()
-    dynamics = ada.Dynamics(model, kernel=kernel)
-    states = random_states(model, 37)
-    expected = dynamics.forward(*states)
-    for order in (np.arange(37)[::-1], np.random.default_rng(1).permutation(37), np.roll(np.arange(37), 5)):
-        assert np.array_equal(dynamics.forward(*(x[order] for x in states)), expected[order])
-    # and its neighbours have none either
-    others = [x.copy() for x in states]
-    for x, y in zip(others, random_states(model, 37, seed=9), strict=True):
-        x[:20] = y[:20]
-    assert np.array_equal(dynamics.forward(*others)[20:], expected[20:])
 
 
 def test_a_single_vector_counts_for_all_states_of_a_batch(kernel: str) -> None:

@@ -51,15 +51,6 @@ def test_virtual_power_of_efforts_is_that_along_the_branch_it_moves_on(
     assert float(way @ efforts) == pytest.approx(wanted, abs=1e-6)
 
 
-@pytest.mark.parametrize("branch", list(BRANCHES))
-def test_efforts_in_a_singular_pose_give_the_motion_that_was_wanted(rhombus: ada.Dynamics, branch: str) -> None:
-    v, a = 2.0 * BRANCHES[branch], 0.3 * BRANCHES[branch]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ada.SingularConfigurationWarning)
-        back = rhombus.forward(FLAT, v, rhombus.inverse(FLAT, v, a))
-    np.testing.assert_allclose(back, a, atol=1e-9)
-
-
 def test_efforts_at_rest_hold_along_both_branches(rhombus: ada.Dynamics) -> None:
     with pytest.warns(ada.BifurcationWarning):
         efforts = rhombus.inverse(FLAT, REST, REST)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mechanism_oracle import Case, Oracle, case_of, least_efforts
+from mechanism_oracle import Case, Oracle, least_efforts
 from refused import refused
 
 import ada_dynamics as ada
@@ -259,9 +259,3 @@ def test_beside_a_crossing_the_motion_is_that_of_the_reference(quiet: None, dist
     along = np.asarray(oracle.tree.mass_matrix(q), dtype=float)
     wanted = way * (way @ (tau - oracle.tree.bias(q, v))) / (way @ along @ way)
     near(dynamics.forward(q, v, tau), wanted, 1e-6)
-
-
-def test_case_of_the_catalogue_is_solved_by_singular_values_too() -> None:
-    for name in ("bennett", "stewart", "cassie_leg"):
-        case = case_of(name)
-        near(ada.Dynamics(case.model, solver="rank-revealing").forward(*case.state), case.a, 1e-11)

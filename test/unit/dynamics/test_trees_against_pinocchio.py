@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pin_tree import PinTree
-from random_trees import Array, assert_same, random_tree, sprung_chain, states_of
+from random_trees import KINDS, Array, assert_same, random_tree, sprung_chain, states_of, two_free_bodies
 
 import ada_dynamics as ada
 from ada_dynamics.dynamics import quantities
@@ -25,9 +25,18 @@ MODELS = {
     "springs": sprung_chain,
     "mimics": lambda: random_tree(2, ["revolute"] * 4, mimics={4: 2}),
     "eight in a row": lambda: random_tree(1, ["revolute"] * 8, is_serial=True),
+    "khr1": lambda: ada.load("khr1", base="floating"),
+    "humanoid": lambda: random_tree(7, ["revolute"] * 23 + ["prismatic"], "floating"),
+    "every joint": lambda: random_tree(0, KINDS, "floating"),
+    "every joint on Euler angles": lambda: random_tree(2, KINDS, "floating_euler"),
+    "two free bodies": two_free_bodies,
+    "a long chain of screws": lambda: random_tree(
+        6, ["helical", "revolute"] * 20, is_serial=True, stiffness=1.0, damping=0.1
+    ),
 }
+LARGE = list(MODELS)[6:]
 ALGORITHMS = ("aba", "ada", "dca", "crba", "lagrange", "order_n", "hybrid", "lanes")
-CASES: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in MODELS]
+CASES: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in MODELS if name not in LARGE]
 CASES += [("oblique", {"algorithm": name}) for name in ALGORITHMS]
 CASES += [
     ("oblique", {"kernel": "generic"}),
@@ -37,13 +46,18 @@ CASES += [
 CASES += [("mimics", {"algorithm": "crba"}), ("oblique", {"algorithm": "ada", "order": "chain"})]
 
 
+MORE = [(name, {}) for name in LARGE[:-1]] + [(name, {"kernel": "generic"}) for name in LARGE]
+MARKED = [*CASES, *(pytest.param(*case, marks=pytest.mark.fuzz) for case in MORE)]
+IDS = [" ".join((name, *map(str, options.values()))) for name, options in [*CASES, *MORE]]
+
+
 @cache
 def judged(name: str) -> tuple[ada.Model, tuple[Array, ...], PinTree]:
     model = MODELS[name]()
     return model, states_of(model, 3), PinTree(model)
 
 
-@pytest.mark.parametrize(("name", "options"), CASES, ids=[" ".join((n, *map(str, o.values()))) for n, o in CASES])
+@pytest.mark.parametrize(("name", "options"), MARKED, ids=IDS)
 def test_trees_accelerate_and_need_efforts_as_in_pinocchio(name: str, options: dict[str, Any]) -> None:
     model, (Q, V, U), peer = judged(name)
     dynamics = ada.Dynamics(model, **options)

@@ -9,7 +9,7 @@ import gc
 import numpy as np
 import pytest
 from cuda_driver import Cuda
-from jit_examples import close, kernel_of, key_of, mixed, states
+from jit_examples import close, key_of, states
 
 from ada_dynamics.errors import DeviceError, DeviceMemoryError, DriverTooOldError, NoDeviceError
 from ada_dynamics.expr import Traced, trace
@@ -211,13 +211,6 @@ def test_memory_that_is_not_there_is_told_with_what_is_left(cuda):
     assert (block.size, gpu.free_memory()) == (MIB, 2 * MIB)
     with pytest.raises(DeviceMemoryError):
         gpu.allocate(5 * MIB // 2, 0)
-
-
-def test_the_numbers_of_every_operation_are_those_of_the_processor_at_hand(cuda):
-    batch = states(mixed(), 5)
-    gpu = Gpu(0)
-    found, _ = StagedBatches(gpu).run(ThreadKernel(Signature.of(mixed()), mixed, "mixed", gpu), batch)
-    close(found, kernel_of(mixed()).batch(*batch))
 
 
 @pytest.mark.parametrize("shape", [(9, 4), (9, 2, 3), (700, 4)])

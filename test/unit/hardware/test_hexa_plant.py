@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from hexa_world import stiffness_at
 from tiers import nightly
 
 import ada_dynamics as ada
@@ -80,19 +79,6 @@ def test_what_motors_give_is_what_energy_gains():
     gained = sum(sim.dynamics.energy(sim.q, sim.v)) - start
     assert abs(gained) > 1e-3
     assert work == pytest.approx(gained, abs=1e-7)  # Runge-Kutta at 0.5 ms, and loops brought back
-
-
-@pytest.mark.parametrize("kp", [200.0, 400.0, 800.0])
-def test_the_plate_presses_on_the_probe_as_its_servos_stiffness_says(kp):
-    probe = Probe(tip=(0.0, 0.0, -0.5602), stiffness=1e6, dissipation=1.0)
-    plant, wanted = HexaPlant(HOME, probe, substep=2.5e-4), pose_of((0.0, 0.0, -0.5506), (0.0, 0.0, 0.0))
-    hold(plant, TABLE.inverse(wanted), 400, kp)
-    pressed = 0.4e-3  # [m] of the target behind the tip
-    table = stiffness_at(plant.pose, kp)
-    expected = pressed / (1.0 / table + 1.0 / probe.stiffness)
-    # K of one pose for a press that moves the cranks by 5e-3 rad: the change of K within it
-    np.testing.assert_allclose(plant.plate_wrench[:3], [0.0, 0.0, expected], rtol=3e-3, atol=1e-6)
-    np.testing.assert_allclose(plant.probe_wrench[:3], -plant.plate_wrench[:3], rtol=0, atol=1e-12)
 
 
 def test_the_wrench_on_the_plate_is_that_on_the_probe_moved_and_turned_round():

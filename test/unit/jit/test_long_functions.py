@@ -18,14 +18,6 @@ from ada_dynamics.jit.target import Limits
 FUNCTION = mixed()
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_parts_of_the_code_for_one_state_have_the_bits_of_the_whole(target):
-    whole, parts, batch = kernel_of(FUNCTION, target), parts_of(FUNCTION, target), states(FUNCTION, 23)
-    for row in zip(*batch, strict=True):
-        for found, expected in zip(parts.single(*row), whole.single(*row), strict=True):
-            assert np.array_equal(found, expected)
-
-
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_batches_of_huge_functions_run_state_by_state_with_the_same_bits(order):
     batch = [np.asarray(x, order=order) for x in states(FUNCTION, 23)]

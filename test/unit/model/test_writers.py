@@ -19,7 +19,7 @@ from loop_robots import (
     rotation,
     without_armature,
 )
-from written_files import refusals
+from tiers import nightly
 
 import ada_dynamics as ada
 from ada_dynamics.model import Builder
@@ -97,11 +97,26 @@ def test_gepettos_files_have_universal_joints_about_their_own_axes(tmp_path):
 
 
 # --- other parsers -----------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", ["five_bar", "floating_6", "parallel_gripper"])
+FEW = ("five_bar", "floating_6", "parallel_gripper")
+
+
+@pytest.mark.parametrize("name", [name if name in FEW else nightly(name) for name in ada.robots()])
 def test_readers_and_engines_take_all_files_that_are_written(name, tmp_path, monkeypatch):
-    pytest.importorskip("mujoco")
+    mujoco = pytest.importorskip("mujoco")
     monkeypatch.chdir(tmp_path)  # MuJoCo writes its warnings there
-    assert refusals(name, tmp_path) == {}
+    model = ada.load(name)
+    base = "floating" if model.floating_joint == "root_joint" else None
+    for spelling in SPELLINGS:
+        ending = {"mjcf": ".xml", "sdf": ".sdf"}.get(spelling, ".urdf")
+        try:
+            files = write(model, tmp_path / f"{name}_{spelling}{ending}", spelling)
+        except Inexpressible:
+            continue
+        loops = files[1] if len(files) > 1 else None
+        back = ada.load(files[0], None if spelling == "mjcf" else base, loops=loops)
+        assert (back.nv, back.loop_names) == (model.nv, model.loop_names), spelling
+        if spelling == "mjcf":
+            mujoco.MjModel.from_xml_path(str(files[0]))
 
 
 @pytest.mark.parametrize("seed", range(4))
