@@ -151,7 +151,7 @@ def _freedoms(dynamics: Dynamics, joint: LoopJoint, q: Array) -> Array:
 def constraint_conditioning(dynamics: Dynamics, q: ArrayLike, every: int = 1) -> Array:
     """Ratio of the smallest and largest singular value of the mass-weighted constraint Jacobian; 0 if singular.
 
-    See `Dynamics.loop_state`. The evaluation takes some 0.1 ms per configuration; `every` skips configurations.
+    See `Dynamics.constraints.state`. The evaluation takes some 0.1 ms per configuration; `every` skips configurations.
 
     Args:
         dynamics: dynamics of the robot; without loops the result is 1.

@@ -226,7 +226,7 @@ class Computation:
         return result
 
     def _look_once(self, name: str, q: Array, v: Array) -> None:
-        """Warn where the states of a method's first call are off the loops; `loop_state` tells it of any state."""
+        """Warn if states of the first call of a method violate the constraints; see `constraints.state`."""
         if name not in self._seen and self._kernels.closed is not None:
             self._seen.add(name)
             warn_if_off_loops(self._kernels.closed.analysis.constraints, q, v)
