@@ -16,8 +16,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.constraints.rank import CERTAIN, ROUNDED_GAP, ConstraintSubset, is_mobile, rank_at
 from ada_dynamics.errors import BeyondLimitsWarning, InputError, ModelError, unknown_name
-from ada_dynamics.model.bounds import bounds_of, within_limits
-from ada_dynamics.model.model import Model
+from ada_dynamics.model.bounds import bounds_of
+from ada_dynamics.model.model import Model, within_limits
 from ada_dynamics.model.tree import Tree
 
 CLOSED = 1e-11  # largest closure error of a closed loop, relative to the characteristic length

@@ -5,20 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from ada_dynamics import expr
-from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.joints import Spherical
 from ada_dynamics.model.joints.base import NO_LIMIT
 from ada_dynamics.model.turns import TurnAngle, WholeTurn
 from ada_dynamics.spatial.vector import Scalar
-
-if TYPE_CHECKING:
-    from ada_dynamics.model.model import Model
 
 
 class Bound(NamedTuple):
@@ -73,21 +67,6 @@ def bounds_of(joint: Joint) -> tuple[Bound, ...]:
 def position_limits(joint: Joint) -> tuple[float, float]:
     """Limits of a joint with one position; infinite for other joints."""
     return next((bound.ends for bound in bounds_of(joint) if bound.angle is None), (-math.inf, math.inf))
-
-
-def within_limits(model: Model, q: Array) -> Array:
-    """Nearest configuration in which all joints, including mimic joints, are within their limits."""
-    low, high, nearest = np.full(model.nq, -np.inf), np.full(model.nq, np.inf), np.array(q)
-    for body in model.tree.bodies:
-        joint = model.joints[body.name]
-        if joint.turns is not None:
-            nearest[body.q] = joint.turns.clipped(q[body.q])
-        if not joint.type.has_limits() or not bounds_of(joint) or not body.multiplier:
-            continue
-        limits = joint.limits
-        ends = sorted((x - body.offset) / body.multiplier for x in (limits.lower, limits.upper))
-        low[body.q], high[body.q] = np.maximum(low[body.q], ends[0]), np.minimum(high[body.q], ends[1])
-    return np.where(low <= high, np.clip(nearest, low, np.maximum(low, high)), nearest)
 
 
 def _end(limit: float) -> float | None:

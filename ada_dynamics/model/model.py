@@ -15,7 +15,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.display import NotebookDisplay, View, open_page
 from ada_dynamics.errors import FrozenNameDict, InputError, ReadOnlyError, unknown_name
 from ada_dynamics.execution import pause_garbage_collection
-from ada_dynamics.model.bounds import position_limits
+from ada_dynamics.model.bounds import bounds_of, position_limits
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, read_only
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.tree import Tree
@@ -431,3 +431,18 @@ def reach_of(model: Model) -> float:
         reach[joint.child] = reach.get(joint.parent, 0.0) + float(np.linalg.norm(joint.xyz))
     tips = [reach.get(link.name, 0.0) + 2.0 * float(np.linalg.norm(link.com)) for link in model.links.values()]
     return max(tips) or 1.0
+
+
+def within_limits(model: Model, q: Array) -> Array:
+    """Nearest configuration in which all joints, including mimic joints, are within their limits."""
+    low, high, nearest = np.full(model.nq, -np.inf), np.full(model.nq, np.inf), np.array(q)
+    for body in model.tree.bodies:
+        joint = model.joints[body.name]
+        if joint.turns is not None:
+            nearest[body.q] = joint.turns.clipped(q[body.q])
+        if not joint.type.has_limits() or not bounds_of(joint) or not body.multiplier:
+            continue
+        limits = joint.limits
+        ends = sorted((x - body.offset) / body.multiplier for x in (limits.lower, limits.upper))
+        low[body.q], high[body.q] = np.maximum(low[body.q], ends[0]), np.minimum(high[body.q], ends[1])
+    return np.where(low <= high, np.clip(nearest, low, np.maximum(low, high)), nearest)

@@ -104,7 +104,7 @@ class CatalogueEntry:
         if self.xacro is not None:
             return self.expand()
         from ada_dynamics.model.default_shapes import with_default_shapes
-        from ada_dynamics.model.edit.split_universals import split_universals
+        from ada_dynamics.model.edit.replace_joints import split_universals
 
         model = self.mechanism().model
         has_looks = any(link.visuals for link in model.links.values())

@@ -19,9 +19,9 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.kernels import tree_fingerprint
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.bounds import bounds_of, within_limits
+from ada_dynamics.model.bounds import bounds_of
 from ada_dynamics.model.joints import Prismatic
-from ada_dynamics.model.model import Model
+from ada_dynamics.model.model import Model, within_limits
 from ada_dynamics.simulation.forces import Forces
 from ada_dynamics.simulation.methods import IntegratorName
 from ada_dynamics.simulation.options import AUTO, IntegrationOptions, Stiffness

@@ -18,7 +18,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.quantities.base import position_rates
 from ada_dynamics.errors import InputError
-from ada_dynamics.model.edit.small import with_parts
+from ada_dynamics.model.edit.parts import with_parts
 from ada_dynamics.model.joints import Spherical, SphericalEuler
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.turns import Turns

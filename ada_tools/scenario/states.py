@@ -11,8 +11,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, unknown_name
-from ada_dynamics.model.edit.parts import Parts
-from ada_dynamics.model.edit.small import with_gravity
+from ada_dynamics.model.edit.parts import Parts, with_gravity
 from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.catalogue import CATALOGUE, start_of

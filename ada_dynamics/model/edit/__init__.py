@@ -2,12 +2,10 @@
 """Edits of models; each returns a new model."""
 
 from ada_dynamics.model.edit.adjustable import adjustable, geometry
-from ada_dynamics.model.edit.lock import lock, reduce
 from ada_dynamics.model.edit.merge import merge, with_prefix
-from ada_dynamics.model.edit.merge_turns import merge_turns
+from ada_dynamics.model.edit.parts import open_loops, remove_loop, with_gravity, with_parts
 from ada_dynamics.model.edit.recut import loop_path, recut
-from ada_dynamics.model.edit.small import open_loops, remove_loop, with_gravity, with_parts
-from ada_dynamics.model.edit.split_universals import split_universals
+from ada_dynamics.model.edit.replace_joints import lock, merge_turns, reduce, split_universals
 
 __all__ = [
     "adjustable",
