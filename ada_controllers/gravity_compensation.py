@@ -92,7 +92,7 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
 
     def _kernel(self) -> Callable[..., Any]:
         tree, rows = self.model.tree, self.v_index.tolist()
-        gravity = quantities.gravity(tree).body
+        gravity = quantities.of_tree(tree, "gravity").body
 
         def body(q: Vector, v: Vector, share: Vector, damping: Vector) -> Traced:
             assert gravity is not None

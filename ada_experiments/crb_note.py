@@ -82,7 +82,8 @@ def costs_of(model: Model, rounds: int = ROUNDS) -> Costs:
     error = max(float(np.abs(M - matrices["crba"]).max()) / scale for M in matrices.values())
     operations, programs = {}, {}
     for method in METHODS:
-        measured, function = counted(method, quantities.mass_matrix(model.tree, method).trace)
+        name = "mass_matrix" if method == "crba" else f"mass_matrix_{method}"
+        measured, function = counted(method, quantities.of_tree(model.tree, name).trace)
         operations[method] = measured.operations
         evaluate = compiled(measured, function, [states])
         if evaluate is not None:

@@ -23,11 +23,10 @@ from ada_dynamics.algorithms.elimination import ConstrainedSolution
 from ada_dynamics.algorithms.kinematics import link_pose
 from ada_dynamics.algorithms.ldl import factorise_dense
 from ada_dynamics.algorithms.rnea import inverse_dynamics
-from ada_dynamics.dynamics.quantities import closed, link_jacobian
+from ada_dynamics.dynamics.quantities import closed, of_tree
 from ada_dynamics.dynamics.quantities.base import position_guards, position_rates
 from ada_dynamics.expr import Traced
-from ada_dynamics.model.regroup import for_efforts
-from ada_dynamics.model.tree import NO_MOVE
+from ada_dynamics.model.tree import NO_MOVE, for_efforts
 from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3, cross
 
 Vector = Sequence[Scalar]
@@ -140,7 +139,7 @@ class Equations:
         for now, then in zip(axes, wanted, strict=False):
             turn = turn + cross(now, then)
         error = [*(wanted[3] - place), *(0.5 * turn)]
-        rows = link_jacobian(tree, link, "local_world_aligned").body
+        rows = of_tree(tree, "jacobian", link, "local_world_aligned").body
         assert rows is not None
         J = rows(q=q).outputs["J"]
         columns: list[list[Scalar]] = []
@@ -185,7 +184,7 @@ class Equations:
     def _led_back(self, q: Vector, v: Vector, loops: Loops, wanted: Vector | None) -> ConstrainedSolution:
         """The smallest step of the acceleration that makes it close gaps, and that the loops allow it."""
         mechanism = self.mechanism
-        of_state = closed.conditions(mechanism.tree, mechanism.plans).body
+        of_state = closed.conditions(mechanism.analysis.constraints, mechanism.plans).body
         assert of_state is not None and self.solver.correct is not None
         outputs = of_state(q=q, v=v).outputs
         kp, kd = loops.gains
@@ -200,9 +199,7 @@ class Equations:
 
     def gap(self, q: Vector) -> list[Scalar]:
         """Gaps of the conditions in use [m, rad]."""
-        gaps = closed.gap(self.mechanism.tree).body
-        assert gaps is not None
-        whole = gaps(q=q).outputs["gap"]
+        whole = self.mechanism.analysis.constraints.violation(q)
         return [whole[c] for c in self.mechanism.plans.nontrivial]
 
     def _guards(self, found: ConstrainedSolution) -> list[Scalar]:

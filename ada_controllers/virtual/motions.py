@@ -70,14 +70,15 @@ class Manifold:
 
     def _compiled(self) -> Callable[..., Any]:
         tree, plans = self.mechanism.tree, self.mechanism.plans
-        system, gaps = closed.system(tree, plans).body, closed.gap(tree).body
-        assert system is not None and gaps is not None
+        constraints = self.mechanism.analysis.constraints
+        system = closed.system(constraints, plans).body
+        assert system is not None
         no_wrenches = (0.0,) * (6 * len(tree.bodies))
         scales = [1.0 / w for w in self.mechanism.weights.tolist()]
 
         def body(q: Vector, v: Vector, effort: Vector) -> dict[str, Any]:
             found = system(q=q, v=v, tau=effort, wrenches=no_wrenches).outputs
-            gap = gaps(q=q).outputs["gap"]
+            gap = constraints.violation(q)
             return {
                 "M": found["M"],
                 "r": found["r"],

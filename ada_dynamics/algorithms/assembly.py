@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from ada_dynamics.algorithms import kinematics
 from ada_dynamics.algorithms.articulated_body import ArticulatedBody, FreeBody, Operator
 from ada_dynamics.algorithms.assembly_order import AssemblyOrder, Nesting, Step, assembly_order, joint_name
-from ada_dynamics.algorithms.closure import loop_rows, row_kinds
+from ada_dynamics.algorithms.closure import loop_rows
 from ada_dynamics.algorithms.joint_equations import (
     Close,
     ClosedJoints,
@@ -55,7 +55,7 @@ class ConstraintSelection:
     def used(self, loop: Loop) -> tuple[int, ...]:
         """Constraint rows of a loop in use."""
         if self.rows is None:
-            return tuple(range(len(row_kinds(loop))))
+            return tuple(range(len(loop.rows)))
         return tuple(self.rows.get(loop.name, ()))
 
     def check(self, tree: Tree) -> None:
@@ -69,7 +69,7 @@ class ConstraintSelection:
             if name not in names:
                 raise unknown_name("loop", name, names)
         for loop in tree.loops:
-            most = len(row_kinds(loop))
+            most = len(loop.rows)
             if not set(self.used(loop)) <= set(range(most)):
                 raise InputError(
                     f"loop {loop.name!r} has the constraint rows 0 to {most - 1}, not {list(self.used(loop))}.",
@@ -237,7 +237,7 @@ class AssemblyAlgorithm:
             tau: joint efforts.
             external: wrench on a body about its origin, in its axes.
             order: of assembly (see `assembly_order`); by default the one with few handles.
-            rows: constraint rows in use by loop, as indices into `closure.row_kinds`; all by default. They must be
+            rows: constraint rows in use by loop, as indices into `Loop.rows`; all by default. They must be
                 independent.
         """
         refuse_mimics(tree)

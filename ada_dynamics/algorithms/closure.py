@@ -21,11 +21,6 @@ from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import UNIT3, ZERO, ZERO3, Scalar, Vec3, cross
 
 
-def row_kinds(loop: Loop) -> tuple[RowKind, ...]:
-    """The columns of a loop joint's T, forces first."""
-    return loop.rows
-
-
 @dataclass(frozen=True)
 class ConstraintRow:
     """A constraint J a + γ = 0, and the wrenches of its multiplier λ = 1 on the two bodies."""
@@ -124,7 +119,7 @@ def closure_error(tree: Tree, X: Sequence[Transform], loop: Loop, rows: Sequence
     other = branches._points_up(loop.child_pose.position, loop.child, branches.child_side)[branches.top]
     apart = other - own
     turned = _turned(loop, a_axes, b_axes)
-    kinds = row_kinds(loop)
+    kinds = loop.rows
     result = []
     for i in range(len(kinds)) if rows is None else rows:
         is_force, k, pitch = kinds[i]
@@ -189,10 +184,10 @@ def loop_rows(
         v: velocities.
         moving: motion of every body, and of the world, with zero joint accelerations.
         loop: the loop.
-        rows: indices into `row_kinds`; all by default.
+        rows: indices into `Loop.rows`; all by default.
     """
     branches = Branches(tree, X, loop)
-    kinds = row_kinds(loop)
+    kinds = loop.rows
     chosen = [kinds[i] for i in (range(len(kinds)) if rows is None else rows)]
     inner, outer = branches.points()
     rates = _Rates(branches, q, v, moving, inner, outer, chosen)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ada_dynamics.algorithms.articulated_body import ArticulatedBody
 from ada_dynamics.algorithms.assembly import AssemblyAlgorithm, ConstraintSelection, State
-from ada_dynamics.algorithms.closure import Branches, ConstraintRow, loop_rows, row_kinds
+from ada_dynamics.algorithms.closure import Branches, ConstraintRow, loop_rows
 from ada_dynamics.algorithms.joint_equations import (
     Block,
     ClosingEquations,
@@ -183,7 +183,7 @@ class AllDirections(ConstraintSelection):
         """Equations of a loop joint: the constraints in use, followed by its free directions."""
         held = super().joint(state, index, moving)
         loop = state.tree.loops[index]
-        unused = sorted(set(range(len(row_kinds(loop)))) - set(self.used(loop)))
+        unused = sorted(set(range(len(loop.rows))) - set(self.used(loop)))
         free = loop_rows(state.tree, state.X, state.q, state.v, moving, loop, unused)
         free += free_rows(Branches(state.tree, state.X, loop))
         terms = replace(

@@ -37,7 +37,7 @@ class Plan:
     loop.
     """
 
-    rows: Mapping[str, tuple[int, ...]]  # constraint rows in use by loop, as indices into `closure.row_kinds`
+    rows: Mapping[str, tuple[int, ...]]  # constraint rows in use by loop, as indices into `Loop.rows`
     order: tuple[int, ...]  # of elimination of all unknowns
     combinations: Mapping[str, int] = field(default_factory=dict)  # by loop, number that replaces its rows
 

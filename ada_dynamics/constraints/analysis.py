@@ -69,7 +69,7 @@ class ConstraintAnalysis:
         return tuple(sorted((*self.independent, *self.redundant)))
 
     def by_loop(self, constraints: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-        """Constraints by loop, as indices into `closure.row_kinds`."""
+        """Constraints by loop, as indices into `Loop.rows`."""
         chosen: dict[str, tuple[int, ...]] = dict.fromkeys(self.constraints.model.loop_names, ())
         for c in sorted(constraints):
             loop, i, _ = self.constraints.rows[c]
@@ -133,7 +133,7 @@ def nontrivial_constraints(constraints: ConstraintSet, q: Array) -> list[int]:
     largest = np.zeros(len(constraints.rows))
     for i in range(_LOOKED_AT):
         at = q if i == 0 else constraints.model.integrate(q, AWAY * rng.normal(size=constraints.model.nv))
-        sizes = [max((abs(x) for x in row.columns.values()), default=0.0) for row in constraints.closure_rows(at)]
+        sizes = [max((abs(x) for x in row.columns.values()), default=0.0) for row in constraints.equations(at)]
         largest = np.maximum(largest, sizes)
     return [int(c) for c in np.flatnonzero(largest > TRIVIAL * np.max(largest, initial=0.0))]
 
@@ -294,8 +294,13 @@ def unique_at(constraints: ConstraintSet, q: Array, rank: int) -> UniqueComponen
     for wrenches in constraints.wrenches(q, U[:, rank:].T / constraints.weights):
         for name, wrench in wrenches.items():
             reached[name] = np.maximum(reached.get(name, np.zeros(6)), np.abs(wrench) / constraints.moment_units)
-    names = [body.name for body in constraints.model.full_tree.bodies] + constraints.model.loop_names
+    names = joints_with_wrenches(constraints.model)
     return {name: reached.get(name, np.zeros(6)) < CONTRIBUTES for name in names}
+
+
+def joints_with_wrenches(model: Model) -> list[str]:
+    """All joints that carry wrenches: those of the tree, then those of the loops."""
+    return [body.name for body in model.full_tree.bodies] + model.loop_names
 
 
 def unique_in_all(several: Sequence[UniqueComponents]) -> UniqueComponents:

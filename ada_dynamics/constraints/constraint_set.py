@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constraints of all loop joints of a model: rows, violation, Jacobian and bias as numpy arrays."""
+"""Constraints of all loop joints of a model: rows, violation, Jacobian and bias, on arrays and on graph nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 
 from ada_dynamics.algorithms import closure
+from ada_dynamics.algorithms.closure import ConstraintRow
 from ada_dynamics.algorithms.crba import mass_matrix
-from ada_dynamics.algorithms.kinematics import inward_sums, standing_still, transforms
+from ada_dynamics.algorithms.kinematics import inward_sums, standing_still, transforms, world_and_bodies
+from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Traced, trace
@@ -28,6 +30,10 @@ from ada_dynamics.spatial.vector import Scalar
 TRACED_AFTER, TRACED_UP_TO = 8, 120
 
 
+Vector = Array | Sequence[Scalar]
+Chosen = Mapping[str, Sequence[int]]  # indices into the rows of each loop
+
+
 class ScalarConstraint(NamedTuple):
     """One scalar constraint of a loop joint: the loop, its row there, and the force or moment that it transmits."""
 
@@ -38,6 +44,8 @@ class ScalarConstraint(NamedTuple):
 
 class ConstraintSet:
     """The constraints of all loops of a model.
+
+    The same equations run on arrays and on graph nodes: arrays give arrays, other sequences give lists.
 
     Attributes:
         rows: one `ScalarConstraint` per scalar constraint, loop by loop.
@@ -51,9 +59,7 @@ class ConstraintSet:
         self.is_turned = turned
         self.tree = model.tree.with_turned_loops() if turned else model.tree
         self.rows = tuple(
-            ScalarConstraint(loop.name, i, kind)
-            for loop in self.tree.loops
-            for i, kind in enumerate(closure.row_kinds(loop))
+            ScalarConstraint(loop.name, i, kind) for loop in self.tree.loops for i, kind in enumerate(loop.rows)
         )
         self.length = characteristic_length(model)
         # A moment counts as the force with the characteristic length as lever, an angle as the displacement there.
@@ -67,27 +73,69 @@ class ConstraintSet:
         full = self.model.full_tree
         return full.with_turned_loops() if self.is_turned else full
 
-    def violation(self, q: Array) -> Array:
-        """Closure error of each constraint [m, rad], (m,)."""
-        traced = self._traced()
-        if traced is not None:
-            return traced(q)[0]
-        X = transforms(self.tree, q.tolist())
-        return np.array([g for loop in self.tree.loops for g in closure.closure_error(self.tree, X, loop)], dtype=float)
+    def equations(self, q: Vector, v: Vector | None = None, chosen: Chosen | None = None) -> list[ConstraintRow]:
+        """The constraints J a + γ = 0 with their wrenches.
 
-    def _traced(self) -> Callable[[Array], list[Array]] | None:
-        """Violation and J as one plain Python function, once they have been computed a few times."""
+        Args:
+            q: configuration: an array, rows of a batch, or graph nodes.
+            v: velocities; zero by default.
+            chosen: indices into the rows of each loop, by loop; all by default.
+        """
+        return loop_equations(self.tree, q, v, chosen)
+
+    @overload
+    def violation(self, q: Array) -> Array: ...
+    @overload
+    def violation(self, q: Sequence[Scalar]) -> Sequence[Scalar]: ...
+    def violation(self, q: Vector) -> Vector:
+        """Closure error of each constraint [m, rad], (m,)."""
+        if isinstance(q, np.ndarray):
+            evaluated = self._evaluated(q)
+            if evaluated is not None:
+                return evaluated[0]
+        return _like(q, self._violation(_scalars(q)))
+
+    def _violation(self, q: Sequence[Scalar]) -> list[Scalar]:
+        X = transforms(self.tree, q)
+        return [g for loop in self.tree.loops for g in closure.closure_error(self.tree, X, loop)]
+
+    @overload
+    def jacobian(self, q: Array, chosen: Chosen | None = None) -> Array: ...
+    @overload
+    def jacobian(self, q: Sequence[Scalar], chosen: Chosen | None = None) -> Sequence[Scalar]: ...
+    def jacobian(self, q: Vector, chosen: Chosen | None = None) -> Vector:
+        """Constraint Jacobian J, (m, nv)."""
+        if isinstance(q, np.ndarray) and chosen is None:
+            evaluated = self._evaluated(q)
+            if evaluated is not None:
+                return evaluated[1]
+        rows = self.equations(q, None, chosen)
+        if not isinstance(q, np.ndarray):
+            return dense_rows(rows, self.tree.nv)
+        J = np.zeros((len(rows), self.tree.nv))
+        for line, row in zip(J, rows, strict=True):
+            for k, value in row.columns.items():
+                line[k] = value
+        return J
+
+    @overload
+    def bias(self, q: Array, v: Array, chosen: Chosen | None = None) -> Array: ...
+    @overload
+    def bias(self, q: Sequence[Scalar], v: Sequence[Scalar], chosen: Chosen | None = None) -> Sequence[Scalar]: ...
+    def bias(self, q: Vector, v: Vector, chosen: Chosen | None = None) -> Vector:
+        """Bias γ = J̇ v of each constraint [m/s², rad/s²], (m,): J a + γ = 0."""
+        return _like(q, [row.rate for row in self.equations(q, v, chosen)])
+
+    def _evaluated(self, q: Array) -> Sequence[Array] | None:
+        """Violation and J by one plain Python function, once they have been computed a few times."""
         self._calls += 1
         pays_off = self._calls > TRACED_AFTER and self.tree.nv <= TRACED_UP_TO
-        return self._violation_and_jacobian if pays_off else None
+        return self._traced(q) if pays_off else None
 
     @cached_property
-    def _violation_and_jacobian(self) -> Callable[[Array], list[Array]]:
+    def _traced(self) -> Callable[[Array], list[Array]]:
         def body(q: Sequence[Scalar]) -> Traced:
-            X = transforms(self.tree, q)
-            violation = [g for loop in self.tree.loops for g in closure.closure_error(self.tree, X, loop)]
-            J = [[row.columns.get(k, 0.0) for k in range(self.tree.nv)] for row in self._closure_rows(self.tree, q)]
-            return Traced({"violation": violation, "J": [x for line in J for x in line]})
+            return Traced({"violation": self.violation(q), "J": [x for line in self.jacobian(q) for x in line]})
 
         function = trace("closing", {"q": self.tree.nq}, body)
         backend = PythonBackend(Signature.of(function), lambda: function)
@@ -107,39 +155,16 @@ class ConstraintSet:
 
     def violations(self, q: Array) -> Array:
         """`violation` of one configuration or of a batch (N, nq), as columns (m, N)."""
-        X = transforms(self.tree, _scalars(q))
-        return _columns([g for loop in self.tree.loops for g in closure.closure_error(self.tree, X, loop)], q)
+        return _columns(self._violation(_scalars(q)), q)
 
     def rate_violations(self, q: Array, v: Array) -> tuple[Array, Array]:
         """|J v| and its scale |J| |v|, of one state or of a batch, as columns (m, N)."""
         velocities = _scalars(v)
-        terms = [[x * velocities[k] for k, x in row.columns.items()] for row in self.closure_rows(q)]
+        terms = [[x * velocities[k] for k, x in row.columns.items()] for row in self.equations(q)]
         return (
             np.abs(_columns([sum(x, 0.0) for x in terms], q)),
             _columns([sum(map(abs, x), 0.0) for x in terms], q),
         )
-
-    def closure_rows(self, q: Array, full: bool = False) -> list[closure.ConstraintRow]:
-        """Constraint wrenches and columns of J at rest; `full` on the tree that has a body for every link."""
-        return self._closure_rows(self.full_tree if full else self.tree, _scalars(q))
-
-    @staticmethod
-    def _closure_rows(tree: Tree, positions: Sequence[Any]) -> list[closure.ConstraintRow]:
-        rest = [0.0] * tree.nv
-        X = transforms(tree, positions)
-        still = standing_still(tree)
-        return [r for loop in tree.loops for r in closure.loop_rows(tree, X, positions, rest, still, loop)]
-
-    def jacobian(self, q: Array) -> Array:
-        """Constraint Jacobian J, (m, nv)."""
-        traced = self._traced()
-        if traced is not None:
-            return traced(q)[1]
-        J = np.zeros((len(self.rows), self.tree.nv))
-        for line, row in zip(J, self.closure_rows(q), strict=True):
-            for k, value in row.columns.items():
-                line[k] = value
-        return J
 
     def mass_matrix(self, q: Array) -> Array:
         """Joint-space mass matrix M, (nv, nv)."""
@@ -162,36 +187,81 @@ class ConstraintSet:
 
         [force, moment], for a tree joint in the axes of its child link, for a loop joint in its child-side frame.
         """
-        rows = self.closure_rows(q, full=True)
-        X = transforms(self.full_tree, q.tolist())
-        return [self._wrenches(rows, X, multipliers.tolist()) for multipliers in several]
-
-    def _wrenches(
-        self, rows: Sequence[closure.ConstraintRow], X: Sequence[Transform], multipliers: Sequence[float]
-    ) -> dict[str, Array]:
-        tree = self.full_tree
-        own: list[Force] = [NO_FORCE] * len(tree.bodies)
-        closing = dict.fromkeys(self.model.loop_names, NO_FORCE)
-        for (name, _, _), row, x in zip(self.rows, rows, multipliers, strict=True):
-            closing[name] = closing[name] + x * row.own
-            for i, wrench in row.wrenches.items():
-                own[i] = own[i] - x * wrench
-        result: dict[str, Array] = {}
-        for body, f in zip(tree.bodies, inward_sums(tree, X, own), strict=True):
-            at_link = tree.frames[self.model.joints[body.name].child].pose.to_child(f)
-            result[body.name] = np.array([*at_link.force, *at_link.moment])
-        for loop in tree.loops:
-            turned = loop.turn.to_parent(closing[loop.name])
-            result[loop.name] = np.array([*turned.force, *turned.moment])
-        return result
+        tree, positions = self.full_tree, q.tolist()
+        X, rows = transforms(tree, positions), loop_equations(tree, positions)
+        links = [self.model.joints[body.name].child for body in tree.bodies]
+        names = [*(body.name for body in tree.bodies), *(loop.name for loop in tree.loops)]
+        loops, still = [row.loop for row in self.rows], [NO_FORCE] * len(tree.bodies)
+        found = (carried_forces(tree, links, X, loops, rows, multipliers.tolist(), still) for multipliers in several)
+        return [{name: np.array([*f.force, *f.moment]) for name, f in zip(names, fs, strict=True)} for fs in found]
 
 
-def _scalars(x: Array) -> list[Any]:
-    """Scalars for the algorithms: floats, or one column per coordinate of a batch."""
-    return [*x.T] if x.ndim == 2 else x.tolist()
+def loop_equations(tree: Tree, q: Vector, v: Vector | None = None, chosen: Chosen | None = None) -> list[ConstraintRow]:
+    """`ConstraintSet.equations` of the loops of a tree."""
+    positions = _scalars(q)
+    X = transforms(tree, positions)
+    speeds = no_velocity(tree) if v is None else _scalars(v)
+    moving = standing_still(tree) if v is None else world_and_bodies(tree, X, positions, speeds, gravity=False)
+    return [
+        row
+        for loop in tree.loops
+        for row in closure.loop_rows(
+            tree, X, positions, speeds, moving, loop, None if chosen is None else chosen[loop.name]
+        )
+    ]
 
 
-def _columns(values: Sequence[Any], q: Array) -> Array:
+def dense_rows(rows: Sequence[ConstraintRow], nv: int) -> list[list[Scalar]]:
+    """J of constraints, row by row."""
+    return [[row.columns.get(k, 0.0) for k in range(nv)] for row in rows]
+
+
+def carried_forces(
+    tree: Tree,
+    links: Sequence[str],
+    X: Sequence[Transform],
+    loops: Sequence[str],
+    rows: Sequence[ConstraintRow],
+    multipliers: Sequence[Scalar],
+    needed: Sequence[Force],
+) -> list[Force]:
+    """Forces of all joints on their children, tree joints first, then loop joints.
+
+    A tree joint's is about the origin of its child link, in that link's axes; a loop joint's likewise at and in its
+    child-side frame.
+
+    Args:
+        tree: one body per link, so that fixed joints have their own.
+        links: the link of each body.
+        X: pose of every body in its parent.
+        loops: loop of each constraint.
+        rows: the constraints.
+        multipliers: λ of each.
+        needed: force that moves each body.
+    """
+    own, closing = list(needed), dict.fromkeys((loop.name for loop in tree.loops), NO_FORCE)
+    for loop, row, x in zip(loops, rows, multipliers, strict=True):
+        closing[loop] = closing[loop] + x * row.own
+        for i, wrench in row.wrenches.items():
+            own[i] = own[i] - x * wrench
+    carried = inward_sums(tree, X, own)
+    at_links = [tree.frames[link].pose.to_child(f) for link, f in zip(links, carried, strict=True)]
+    return [*at_links, *(loop.turn.to_parent(closing[loop.name]) for loop in tree.loops)]
+
+
+def _scalars(x: Vector) -> Sequence[Scalar]:
+    """Scalars for the algorithms: floats, one column per coordinate of a batch, or graph nodes."""
+    if not isinstance(x, np.ndarray):
+        return x
+    values: list[Scalar] = [*x.T] if x.ndim == 2 else x.tolist()
+    return values
+
+
+def _like(q: Vector, values: Sequence[Scalar]) -> Vector:
+    return np.array(values, dtype=float) if isinstance(q, np.ndarray) else values
+
+
+def _columns(values: Sequence[Scalar], q: Array) -> Array:
     """One row per value, one column per state."""
     found = np.empty((len(values), len(q) if q.ndim == 2 else 1))
     for row, value in zip(found, values, strict=True):

@@ -272,7 +272,7 @@ class EliminationPlans:
     """Elimination plans by algorithm, with the scales of their pivots.
 
     Attributes:
-        rows: the non-trivial constraints by loop, as indices into `closure.row_kinds`.
+        rows: the non-trivial constraints by loop, as indices into `Loop.rows`.
         nontrivial: the same as indices into the rows of the constraint set.
         independent: those in use by the candidates, as indices into `nontrivial`.
         candidates: by name of the algorithm ("kkt" or "aba") and of its order; empty if the mass matrix is singular

@@ -178,7 +178,7 @@ class MapOrder:
     """Elimination order of the dependent velocities.
 
     Attributes:
-        rows: independent constraints by loop, as indices into `closure.row_kinds`.
+        rows: independent constraints by loop, as indices into `Loop.rows`.
         pivots: row, among all of these, and velocity.
         typical: size of each pivot, the smallest in the samples.
         chosen: indices of the velocities that determine the others.

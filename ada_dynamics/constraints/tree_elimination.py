@@ -63,7 +63,7 @@ def tree_order(constraints: ConstraintSet, samples: Sequence[Array], plan: Plan,
         plan: the constraints in use by loop.
         chosen: the same as indices into `constraints.rows`.
     """
-    wrenches = [[row.wrenches for row in constraints.closure_rows(q)] for q in samples]
+    wrenches = [[row.wrenches for row in constraints.equations(q)] for q in samples]
 
     def search() -> _Search:
         return _Search(constraints, samples, plan, [[w[c] for c in chosen] for w in wrenches])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.singular import loose_joint
+from ada_dynamics.dynamics.preflight import loose_joint
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree

@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,14 @@ from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints import projection, singular
 from ada_dynamics.constraints.actuation import motor_efforts
-from ada_dynamics.constraints.analysis import ConstraintAnalysis
+from ada_dynamics.constraints.analysis import (
+    ConstraintAnalysis,
+    UniqueComponents,
+    joints_with_wrenches,
+    unique_in_general,
+)
 from ada_dynamics.constraints.analysis_cache import cached_analysis
+from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.constraints.elimination import LEAST_DETERMINANT, EliminationPlans
 from ada_dynamics.constraints.singular import along_branch, directions
 from ada_dynamics.constraints.solver import (
@@ -30,18 +35,15 @@ from ada_dynamics.constraints.solver import (
     RankRevealingSolver,
     solve_with_fallback,
 )
-from ada_dynamics.dynamics import closed_efforts, quantities
-from ada_dynamics.dynamics.loop_wrenches import LoopWrenches
+from ada_dynamics.constraints.tree_elimination import SEARCHED
+from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics.kernel_store import KernelStore
 from ada_dynamics.dynamics.quantities import closed
 from ada_dynamics.dynamics.singular_warnings import OF_FORWARD, OF_INVERSE, OF_STATE, warn_singular
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.jit import GuardError, Kernel
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
 from ada_dynamics.model.tree import Tree
-
-if TYPE_CHECKING:
-    from ada_dynamics.dynamics.kernels import Kernels
-
 
 # Velocities beyond which orders that keep all conditions for the end fill the matrix too much to be the cheapest: they
 # are not even written down where there is another one.
@@ -60,7 +62,7 @@ def is_robust(order: str) -> bool:
 class ClosedDynamics:
     """Kernels and constraint solvers of a model with loops."""
 
-    def __init__(self, kernels: Kernels, q0: Array | None, solver: str) -> None:
+    def __init__(self, kernels: KernelStore, q0: Array | None, solver: str) -> None:
         """Args: the model's kernels; a pose in the assembly mode to be used, where it is known; see `Dynamics`."""
         self.solver = solver
         self.kernels = kernels
@@ -156,9 +158,11 @@ class ClosedDynamics:
             )
 
     @cached_property
-    def wrenches(self) -> LoopWrenches:
-        """Wrenches of joints and loops."""
-        return LoopWrenches(self)
+    def unique(self) -> UniqueComponents:
+        """Components of the joint wrenches that are unique in general; of very large models none is known to be."""
+        if self.model.nv > SEARCHED:
+            return {name: np.zeros(6, dtype=bool) for name in joints_with_wrenches(self.model)}
+        return unique_in_general(self.analysis)
 
     # --- kernels ------------------------------------------------------------------------------------------------
     def quantity(self, name: str, external: bool, multipliers: bool, judged: bool = False) -> quantities.Quantity:
@@ -208,7 +212,8 @@ class ClosedDynamics:
 
     def system(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.System:
         """Of one state, or of rows of them."""
-        kernel = self.kernels.get("loop system", lambda: closed.system(self.tree, self.plans), quick=True)
+        constraints = self.analysis.constraints
+        kernel = self.kernels.get("loop system", lambda: closed.system(constraints, self.plans), quick=True)
         if wrenches is None:
             wrenches = np.zeros((*q.shape[:-1], 6 * len(self.tree.bodies)))
         run = kernel.single_status if q.ndim == 1 else kernel.batch_status
@@ -224,15 +229,15 @@ class ClosedDynamics:
     @cached_property
     def conditions(self) -> Kernel:
         """J and γ of the conditions in use, from q and v."""
-        return self.kernels.get("loop conditions", lambda: closed.conditions(self.tree, self.plans))
+        return self.kernels.get("loop conditions", lambda: closed.conditions(self.analysis.constraints, self.plans))
 
     def rates(self, q: Array, v: Array) -> singular.Rates:
         """How the conditions change along v.
 
         γ is a quadratic form of v, so that ∂γ/∂v comes exactly from γ(v + e), γ(v) and γ(e).
         """
-        tree, w = self.tree, self.weights
-        rates = self.kernels.get("loop condition rates", lambda: closed.condition_rates(tree, self.plans))
+        w, constraints = self.weights, self.analysis.constraints
+        rates = self.kernels.get("loop condition rates", lambda: closed.condition_rates(constraints, self.plans))
         (J, by_q), _ = rates.single_status(q, v)
         n = len(v)
         unit = np.eye(n)
@@ -326,7 +331,7 @@ class ClosedDynamics:
         Judged, it refuses nothing, and has an output below zero for states that it would refuse.
         """
         if (external, judged) not in self._inverse:
-            made = closed_efforts.inverse(self, external, judged=judged)
+            made = closed.shared_inverse(self.analysis, self.plans, external, judged=judged)
             kernel = None if made is None else self.kernels.get(f"closed inverse {external} {judged}", lambda: made)
             self._inverse[external, judged] = kernel
         return self._inverse[external, judged]
@@ -427,6 +432,32 @@ class ClosedDynamics:
 
     def gaps(self, q: Array) -> Array:
         """Gaps of all conditions [m, rad], row by row for a batch."""
-        kernel = self.kernels.get("loop gap", lambda: closed.gap(self.tree))
+        kernel = self.kernels.get("loop gap", lambda: closed.gap(self.analysis.constraints))
         whole, _ = (kernel.batch_status if q.ndim == 2 else kernel.single_status)(q)
         return np.asarray(whole, dtype=np.float64)
+
+
+class CompiledConstraintSet(ConstraintSet):
+    """`ConstraintSet` with violation, J and M from kernels, for interactive display.
+
+    No elimination plan is needed, so that a mechanism can be displayed without an analysis of its dynamics.
+    """
+
+    def __init__(self, kernels: KernelStore) -> None:
+        """Args: kernels of a model with loops."""
+        super().__init__(kernels.model)
+        self._kernels = kernels
+        self._closing = kernels.get("loop closing", lambda: closed.closing(ConstraintSet(kernels.model)))
+
+    def _evaluated(self, q: Array) -> Sequence[Array]:
+        found: Sequence[Array] = self._closing.single(q)
+        return found
+
+    def mass_matrix(self, q: Array) -> Array:
+        """Joint-space mass matrix M."""
+        kernel = self._kernels.get("mass_matrix", lambda: quantities.of_tree(self.tree, "mass_matrix"))
+        return np.asarray(kernel.single(q), dtype=np.float64)
+
+    def is_reversed(self, q: Array) -> bool:
+        """True if a loop closes with an axis, or a frame, in the opposite direction (see `closure.reversed_loops`)."""
+        return bool(np.any(self._closing.single(q)[2] < 0.0))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +16,10 @@ from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints import singular
 from ada_dynamics.dynamics import quantities
+from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.errors import InputError, SingularConfigurationError
 from ada_dynamics.jit import Kernel
-
-if TYPE_CHECKING:
-    from ada_dynamics.dynamics.closed import ClosedDynamics
 
 Changes = tuple[Array, Array, Array]  # of the accelerations, by q, v and τ
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation of quantities: check the arguments, find the kernel, handle its status."""
+"""Evaluation of quantities: check the arguments, find the kernel, handle its status; methods that run compiled code."""
 
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from types import FunctionType
-from typing import Any, Literal, TypeAlias, get_args
+from types import FunctionType, MethodType
+from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,17 +18,19 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closure import initial_configuration
 from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.dynamics import quantities
-from ada_dynamics.dynamics.ambient import Ambient
 from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, refusal
-from ada_dynamics.dynamics.compiled_method import CompiledMethod
 from ada_dynamics.dynamics.kernels import Kernels, is_long
 from ada_dynamics.dynamics.off_loops import NOTICED, warn_if_off_loops
 from ada_dynamics.dynamics.preflight import refuse_algorithm, refuse_unusable
 from ada_dynamics.dynamics.quantities.equations import Order
-from ada_dynamics.errors import InputError, ModelError, WrongTypeError, unknown_name
+from ada_dynamics.errors import CompileError, InputError, ModelError, WrongTypeError, unknown_name
 from ada_dynamics.hybrid.partition import cut_joints
 from ada_dynamics.jit import Kernel
+from ada_dynamics.jit.fallback import announce, reason_for_fallback
 from ada_dynamics.jit.native import Entry
+from ada_dynamics.jit.python_call import make_builtin
+from ada_dynamics.jit.signature import Signature
+from ada_dynamics.jit.target import Target
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 
@@ -40,6 +43,92 @@ SOLVERS: tuple[LoopSolver, ...] = get_args(LoopSolver)
 
 # Takes over where a kernel refuses a state, or some state of a batch.
 Rescue = Callable[[Sequence[Array], bool], Any]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Owner = TypeVar("Owner", bound="Computation | QueryGroup")
+_lock = threading.RLock()
+
+
+# Names of arguments that are vectors: positions, and as many numbers as there are velocities.
+VECTORS = ("q", "v", "tau", "a", "w", "d_q", "d_v", "d_tau", "d_a")
+Shape = Callable[[Model], tuple[int, ...]]
+
+
+def compiled_method(
+    function: Callable[Concatenate[Owner, P], R],
+) -> Callable[Concatenate[Owner, P], R]:
+    """A method of vectors among q, v, tau and a, with the result of its row of the table, or else one of length nv."""
+    row = quantities.TABLE.get(function.__name__.lstrip("_"))
+    return compiled_method_of(per_velocity if row is None else lambda model: row.shape_of(model.tree))(function)
+
+
+def compiled_method_of(
+    *shapes: Shape, record: type[tuple[Any, ...]] | None = None
+) -> Callable[[Callable[Concatenate[Owner, P], R]], Callable[Concatenate[Owner, P], R]]:
+    """A method of vectors among those of VECTORS, and perhaps of one more argument that has a default.
+
+    Taken from an object it is a builtin function, which runs the kernel that is connected to the method's name as soon
+    as there is one, and the method itself until then and for every call that needs Python.
+
+    Args:
+        shapes: of each result, by model.
+        record: named tuple of them, where there are several.
+    """
+
+    def decorate(function: Callable[Concatenate[Owner, P], R]) -> Callable[Concatenate[Owner, P], R]:
+        return cast("Callable[Concatenate[Owner, P], R]", CompiledMethod(function, shapes, record))
+
+    return decorate
+
+
+def per_velocity(model: Model) -> tuple[int, ...]:
+    """A number for each velocity."""
+    return (model.nv,)
+
+
+def per_pair(model: Model) -> tuple[int, ...]:
+    """A number for each pair of velocities."""
+    return (model.nv, model.nv)
+
+
+class CompiledMethod:
+    """The descriptor: what it makes for an object stays in the object's own dictionary, which is looked at first."""
+
+    def __init__(
+        self, function: Callable[..., Any], shapes: Sequence[Shape], record: type[tuple[Any, ...]] | None
+    ) -> None:
+        self.__doc__ = function.__doc__
+        self.function, self.shapes, self.record = function, shapes, record
+
+    def __get__(self, instance: Computation | QueryGroup | None, owner: type | None = None) -> Callable[..., Any]:
+        if instance is None:
+            return self.function
+        name = self.function.__name__
+        with _lock:  # threads that meet here get the same one
+            call: Callable[..., Any] | None = instance.__dict__.get(name)
+            if call is None:
+                call = instance.__dict__[name] = self._call(instance, MethodType(self.function, instance))
+        return call
+
+    def _call(self, instance: Computation | QueryGroup, method: Callable[..., Any]) -> Callable[..., Any]:
+        name = self.function.__name__
+        owner = cast("Computation", getattr(instance, "_dynamics", instance))  # of a group, or the dynamics
+        if not owner._runs_compiled(name) or reason_for_fallback() is not None:
+            return method
+        every = inspect.signature(method).parameters.values()
+        parameters = [one.name for one in every if one.kind is not one.KEYWORD_ONLY]
+        model = owner.model
+        inputs = tuple((one, model.nq if one == "q" else model.nv) for one in parameters if one in VECTORS)
+        signature = Signature(name, inputs, tuple((f"result_{i}", shape(model)) for i, shape in enumerate(self.shapes)))
+        entry = Entry(Target.host().lanes, takes_few=True)
+        try:
+            call = make_builtin(signature, entry, method, parameters, self.record)
+        except CompileError as error:
+            announce(str(error))
+            return method
+        owner._entries[name] = entry
+        return call
 
 
 class Computation:
@@ -165,6 +254,16 @@ class Computation:
         if link not in self._tree.frames:
             raise unknown_name("link", link, self._tree.frames)
 
+    def _require_links(self, links: str | Sequence[str]) -> None:
+        if not isinstance(links, (list, tuple)):
+            self._require_link(links)  # type: ignore[arg-type]
+        elif not links:
+            message = "no link is named; give the name of a link, or a list of names."
+            raise InputError(message, field="link", value=links)
+        else:
+            for name in links:
+                self._require_link(name)
+
     def _arguments(self, given: Mapping[str, Any]) -> dict[str, Array]:
         sizes = {"q": self.model.nq}
         return {
@@ -176,6 +275,18 @@ class Computation:
         if is_batch:
             return kernel.batch_status(*inputs)
         return kernel.single_status(*(np.ascontiguousarray(x) for x in inputs))
+
+    def _evaluate(self, name: str, *values: ArrayLike) -> Array:
+        """A quantity of the table, by the name of its method."""
+        row = name.lstrip("_")
+        given = dict(zip(quantities.TABLE[row].inputs, values, strict=True))
+        return self._compute(name, lambda: quantities.of_tree(self._tree, row), **given)
+
+    def _of_link(self, name: str, key: str, link: str | Sequence[str], *more: str) -> Callable[..., Any]:
+        """Computation of a quantity of a link, found by its key from now on."""
+        (self._require_links if name == "jacobian" else self._require_link)(link)  # type: ignore[arg-type]
+        inputs = quantities.TABLE[name].inputs
+        return self._quantity_call(key, lambda: quantities.of_tree(self._tree, name, link, *more), inputs)
 
     def _compute(self, name: str, make: Callable[[], quantities.Quantity], **given: Any) -> Array:
         call = self._calls.get(name) or self._quantity_call(name, make, given)
@@ -238,6 +349,46 @@ class Computation:
             usable = positions.batch_status(np.atleast_2d(arrays["q"]))[1] == 0
         if not usable:
             raise refusal(self.model, arrays)
+
+
+class Ambient:
+    """Conversion of gradients and changes between q and velocities, for automatic differentiation frameworks.
+
+    q̇ = N(q) v. A gradient by velocities is Nᵀ times one by q; the gradient of least norm, N (NᵀN)⁻¹ g, does not change
+    the length of quaternions. A change dq corresponds to the velocity (NᵀN)⁻¹ Nᵀ dq.
+    """
+
+    def __init__(self, kernels: Kernels) -> None:
+        """Args: kernels of the model."""
+        self._kernels, model = kernels, kernels.model
+        kinds = [joint.type for name, joint in model.joints.items() if name in model.joint_names]
+        self.is_plain = all(kind.has_rates_of_coordinates() for kind in kinds)  # v is the rate of q
+
+    def gradient(self, q: Array, by_velocity: Array) -> Array:
+        """Gradient by q from the gradient by velocities."""
+        if self.is_plain:
+            return by_velocity
+        N = self._map(q)
+        return np.asarray((N @ np.linalg.solve(N.swapaxes(-1, -2) @ N, by_velocity[..., None]))[..., 0])
+
+    def velocity(self, q: Array, d_q: Array) -> Array:
+        """Velocity that corresponds to a change of q."""
+        if self.is_plain:
+            return d_q
+        N = self._map(q)
+        T = N.swapaxes(-1, -2)
+        return np.asarray(np.linalg.solve(T @ N, T @ d_q[..., None])[..., 0])
+
+    def velocity_gradient(self, q: Array, by_position: Array) -> Array:
+        """Gradient by velocities from the gradient by q: Nᵀ g."""
+        if self.is_plain:
+            return by_position
+        return np.asarray((self._map(q).swapaxes(-1, -2) @ by_position[..., None])[..., 0])
+
+    def _map(self, q: Array) -> Array:
+        kernel = self._kernels.get("position map", lambda: quantities.of_tree(self._kernels.tree, "position_map"))
+        run = kernel.single if q.ndim == 1 else kernel.batch
+        return np.asarray(run(np.ascontiguousarray(q)))
 
 
 class QueryGroup:

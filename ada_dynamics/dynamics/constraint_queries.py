@@ -217,7 +217,7 @@ class ConstraintQueries(QueryGroup):
         order = self.coordinates.map_order(chosen)
         if order is None:
             return None
-        return quantities.tangent_map(closed.tree, order, self.coordinates.units.tolist())
+        return closed_quantities.tangent_map(closed.tree, order, self.coordinates.units.tolist())
 
     def _map_call(self, name: str, chosen: tuple[int, ...]) -> Callable[..., Any]:
         """The way to T: its kernel, and numbers where that refuses a state."""
@@ -247,7 +247,7 @@ class ConstraintQueries(QueryGroup):
         of_position = self._map_quantity(chosen)
         if of_position is None:
             return self._dynamics._on_numbers(name, rescue, ("q", "v"))
-        make = lambda: quantities.tangent_map_rate(of_position, self._dynamics._tree)  # noqa: E731
+        make = lambda: closed_quantities.tangent_map_rate(of_position, self._dynamics._tree)  # noqa: E731
         return self._dynamics._quantity_call(name, make, ("q", "v"), rescue)
 
     # --- by singular values -----------------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ class ConstraintQueries(QueryGroup):
     def _condition_rates(self, q: Array, v: Array) -> Array:
         closed = self._dynamics._kernels.closed
         assert closed is not None
-        make = lambda: closed_quantities.condition_rates(closed.tree, closed.plans)  # noqa: E731
+        make = lambda: closed_quantities.condition_rates(closed.analysis.constraints, closed.plans)  # noqa: E731
         J, _ = self._dynamics._run(self._dynamics._kernels.get("loop condition rates", make), {"q": q, "v": v})
         return np.asarray(J / closed.weights[:, None] * self.coordinates.units)
 

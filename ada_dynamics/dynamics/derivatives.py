@@ -11,16 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.analysis import joints_with_wrenches
 from ada_dynamics.constraints.coordinates import ACTUATED, TREE, Coordinates
 from ada_dynamics.dynamics import closed_derivatives, quantities
 from ada_dynamics.dynamics.arguments import common_batch, flat_wrenches
 from ada_dynamics.dynamics.closed import ClosedDynamics
-from ada_dynamics.dynamics.compiled_method import compiled_method, compiled_method_of, per_pair, per_velocity
-from ada_dynamics.dynamics.computation import QueryGroup
-from ada_dynamics.dynamics.joint_wrenches import names_of_joints
+from ada_dynamics.dynamics.computation import QueryGroup, compiled_method, compiled_method_of, per_pair, per_velocity
+from ada_dynamics.dynamics.joint_wrenches import wrench_changes
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.dynamics.motion_queries import MotionQueries
-from ada_dynamics.dynamics.wrench_derivatives import wrench_changes
 from ada_dynamics.errors import InputError, NameDict
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.model import Model
@@ -28,6 +27,31 @@ from ada_dynamics.model.model import Model
 # Pairs of a body and a velocity that moves it: a kernel with all derivatives written out is the fastest, but it grows
 # with these, and on long chains takes many seconds to compile. A humanoid has half as many.
 WRITTEN_OUT_UP_TO = 600
+
+
+def _jvp_of_state(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *changes: Array) -> Array:
+    pairs = zip(closed_derivatives.matrices(closed, q, v, tau), changes, strict=True)
+    return np.asarray(sum(d @ x for d, x in pairs), dtype=np.float64)
+
+
+def _vjp_of_state(closed: ClosedDynamics, q: Array, v: Array, tau: Array, w: Array) -> tuple[Array, ...]:
+    return tuple(w @ d for d in closed_derivatives.matrices(closed, q, v, tau))
+
+
+Make = Callable[[quantities.Equations], quantities.Quantity]
+# Derivatives of forward dynamics: their quantity, and how they are found in a state of a mechanism with loops that the
+# fast kernel refuses.
+FORWARD: dict[str, tuple[Make, Callable[..., Any]]] = {
+    "forward_derivatives": (quantities.forward_derivatives, closed_derivatives.matrices),
+    "forward_jvp": (quantities.forward_along, _jvp_of_state),
+    "forward_vjp": (quantities.forward_gradient, _vjp_of_state),
+    "forward_hvp": (quantities.forward_gradient_along, closed_derivatives.second_products),
+}
+INVERSE: dict[str, Make] = {
+    "inverse_jvp": quantities.inverse_change,
+    "inverse_vjp": quantities.inverse_gradient,
+    "inverse_hvp": quantities.inverse_gradient_along,
+}
 
 
 class Derivatives(NamedTuple):
@@ -98,13 +122,7 @@ class ForwardInverseDerivatives(MotionQueries):
             of_inverse = self.inverse_derivatives(q, v, self.forward(q, v, tau))
             minverse = np.asarray(np.linalg.inv(of_inverse.du), dtype=np.float64)
             return Derivatives(-minverse @ of_inverse.dq, -minverse @ of_inverse.dv, minverse)
-        call = self._calls.get("forward_derivatives") or self._of_forward(
-            "forward_derivatives",
-            quantities.forward_derivatives,
-            closed_derivatives.matrices,
-            {"q": q, "v": v, "tau": tau},
-        )
-        return Derivatives._make(call(q, v, tau))
+        return Derivatives._make(self._product("forward_derivatives", q=q, v=v, tau=tau))
 
     @compiled_method
     def forward_jvp(
@@ -114,13 +132,7 @@ class ForwardInverseDerivatives(MotionQueries):
 
         A fraction of the time of `forward_derivatives`; d_q is a velocity.
         """
-        call = self._calls.get("forward_jvp") or self._of_forward(
-            "forward_jvp",
-            quantities.forward_along,
-            _jvp_of_state,
-            {"q": q, "v": v, "tau": tau, "d_q": d_q, "d_v": d_v, "d_tau": d_tau},
-        )
-        result: Array = call(q, v, tau, d_q, d_v, d_tau)
+        result: Array = self._product("forward_jvp", q=q, v=v, tau=tau, d_q=d_q, d_v=d_v, d_tau=d_tau)
         return result
 
     @compiled_method_of(per_velocity, per_velocity, per_velocity, record=Derivatives)
@@ -129,25 +141,20 @@ class ForwardInverseDerivatives(MotionQueries):
 
         What reverse mode needs of one step backwards, at a small multiple of the time of `forward`.
         """
-        call = self._calls.get("forward_vjp") or self._of_forward(
-            "forward_vjp", quantities.forward_gradient, _vjp_of_state, {"q": q, "v": v, "tau": tau, "w": w}
-        )
-        return Derivatives._make(call(q, v, tau, w))
+        return Derivatives._make(self._product("forward_vjp", q=q, v=v, tau=tau, w=w))
 
     @compiled_method
     def inverse_jvp(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, d_q: ArrayLike, d_v: ArrayLike, d_a: ArrayLike
     ) -> Array:
         """Change of the efforts with a change of each argument: ∂τ/∂q d_q + ∂τ/∂v d_v + M d_a, (nv,); no loops."""
-        call = self._calls.get("inverse_jvp") or self._of_inverse("inverse_jvp", quantities.inverse_change)
-        result: Array = call(q, v, a, d_q, d_v, d_a)
+        result: Array = self._product("inverse_jvp", q=q, v=v, a=a, d_q=d_q, d_v=d_v, d_a=d_a)
         return result
 
     @compiled_method_of(per_velocity, per_velocity, per_velocity, record=Derivatives)
     def inverse_vjp(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, w: ArrayLike) -> Derivatives:
         """Gradient of wᵀ τ by q, v and a: wᵀ ∂τ/∂q, wᵀ ∂τ/∂v, M w, each (nv,); no loops."""
-        call = self._calls.get("inverse_vjp") or self._of_inverse("inverse_vjp", quantities.inverse_gradient)
-        return Derivatives._make(call(q, v, a, w))
+        return Derivatives._make(self._product("inverse_vjp", q=q, v=v, a=a, w=w))
 
     @compiled_method_of(per_pair, per_pair, per_pair, record=Derivatives)
     def inverse_derivatives(
@@ -266,20 +273,16 @@ class ForwardInverseDerivatives(MotionQueries):
                 allowed=SPECIALISE_UP_TO,
             )
 
-    def _of_forward(
-        self,
-        name: str,
-        make: Callable[[quantities.Equations], quantities.Quantity],
-        of_state: Callable[..., Any],
-        given: dict[str, ArrayLike],
-    ) -> Callable[..., Any]:
-        """Computation of a quantity of the derivatives of forward dynamics; `given` are its first arguments.
+    def _product(self, name: str, **given: ArrayLike) -> Any:
+        """Derivatives of forward or inverse dynamics, or a product of them; see FORWARD and INVERSE."""
+        call = self._calls.get(name)
+        if call is None:
+            self._refuse_derivatives()
+            call = (self._of_forward if name in FORWARD else self._of_inverse)(name, given)
+        return call(*given.values())
 
-        Where the fast kernel for loops refuses a state, `of_state` finds it by another tier, of the mechanism with
-        loops and the arguments.
-        """
-        self._refuse_derivatives()
-        closed = self._kernels.closed
+    def _of_forward(self, name: str, given: Mapping[str, ArrayLike]) -> Callable[..., Any]:
+        (make, of_state), closed = FORWARD[name], self._kernels.closed
         if closed is None:
             return self._quantity_call(name, lambda: make(self._open_equations), given)
         closed.refuse_locked()
@@ -292,9 +295,7 @@ class ForwardInverseDerivatives(MotionQueries):
             return self._on_numbers(name, rescue, tuple(given))
         return self._quantity_call(name, lambda: make(closed_derivatives.equations(closed)), given, rescue)
 
-    def _of_inverse(self, name: str, make: Callable[[quantities.Equations], quantities.Quantity]) -> Callable[..., Any]:
-        """Computation of a product of the derivatives of inverse dynamics."""
-        self._refuse_derivatives()
+    def _of_inverse(self, name: str, given: Mapping[str, ArrayLike]) -> Callable[..., Any]:
         if self._kernels.closed is not None:
             raise InputError(
                 f"model {self.model.name!r} has loops, which share efforts among its motors; {name} is for open ones. "
@@ -302,8 +303,7 @@ class ForwardInverseDerivatives(MotionQueries):
                 loop=", ".join(self.model.loop_names),
                 field=name,
             )
-        made = make(self._open_equations)
-        return self._quantity_call(name, lambda: made, tuple(made.inputs))
+        return self._quantity_call(name, lambda: INVERSE[name](self._open_equations), given)
 
     @property
     def _open_equations(self) -> quantities.Equations:
@@ -344,10 +344,7 @@ class DerivativeQueries(QueryGroup):
             InputError: loops are redundant, and their conditions depend on each other in another way in this pose.
         """
         given = {"q": q, "v": v, "tau": tau, "w": w, "d_q": d_q, "d_v": d_v, "d_tau": d_tau}
-        call = self._calls.get("forward_hvp") or self._dynamics._of_forward(
-            "forward_hvp", quantities.forward_gradient_along, closed_derivatives.second_products, given
-        )
-        return Derivatives._make(call(*given.values()))
+        return Derivatives._make(self._dynamics._product("forward_hvp", **given))
 
     @compiled_method_of(per_velocity, per_velocity, per_velocity, record=Derivatives)
     def inverse_hvp(
@@ -361,10 +358,8 @@ class DerivativeQueries(QueryGroup):
         d_a: ArrayLike,
     ) -> Derivatives:
         """Change of `inverse_vjp` with a change of each argument, w as it is, as in `forward_hvp`; no loops."""
-        call = self._calls.get("inverse_hvp") or self._dynamics._of_inverse(
-            "inverse_hvp", quantities.inverse_gradient_along
-        )
-        return Derivatives._make(call(q, v, a, w, d_q, d_v, d_a))
+        given = {"q": q, "v": v, "a": a, "w": w, "d_q": d_q, "d_v": d_v, "d_a": d_a}
+        return Derivatives._make(self._dynamics._product("inverse_hvp", **given))
 
     def joint_wrenches(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, coordinates: Coordinates = TREE
@@ -400,10 +395,8 @@ class DerivativeQueries(QueryGroup):
             else np.broadcast_to(np.eye(2 * n), (len(Q), 2 * n, 2 * n))
         )
         rows = zip(Q, V, T, along, zip(*of_motion, strict=True), strict=True)
-        names, m = names_of_joints(self._dynamics.model), along.shape[-1] // 2
-        changes = [
-            wrench_changes(self._dynamics._kernels, (q, v, t), D, coordinates) for q, v, t, D, coordinates in rows
-        ]
+        names, m = joints_with_wrenches(self._dynamics.model), along.shape[-1] // 2
+        changes = [wrench_changes(self._dynamics._kernels, (q, v, t), D, of_state) for q, v, t, D, of_state in rows]
         found = np.reshape(changes, (len(Q), len(names), 6, 2 * m + n))
         stacked = found if is_batch else found[0]
         parts = [Derivatives(*np.split(one, [m, 2 * m], axis=-1)) for one in np.moveaxis(stacked, -3, 0)]
@@ -414,24 +407,15 @@ class DerivativeQueries(QueryGroup):
         """Time derivative of `com_jacobian` along v, (3, nv)."""
         tree = self._dynamics.model.tree
         return self._dynamics._compute(
-            "com_jacobian_rate", lambda: quantities.rate_of(quantities.com_jacobian(tree), tree), q=q, v=v
+            "com_jacobian_rate", lambda: quantities.rate_of(quantities.of_tree(tree, "com_jacobian"), tree), q=q, v=v
         )
 
     @compiled_method_of(lambda model: (6, model.nv))
     def momentum_matrix_rate(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Time derivative of `momentum_matrix` along v, (6, nv)."""
         tree = self._dynamics.model.tree
-        make = lambda: quantities.rate_of(quantities.centroidal_matrix(tree), tree)  # noqa: E731
+        make = lambda: quantities.rate_of(quantities.of_tree(tree, "momentum_matrix"), tree)  # noqa: E731
         return self._dynamics._compute("momentum_matrix_rate", make, q=q, v=v)
-
-
-def _jvp_of_state(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *changes: Array) -> Array:
-    pairs = zip(closed_derivatives.matrices(closed, q, v, tau), changes, strict=True)
-    return np.asarray(sum(d @ x for d, x in pairs), dtype=np.float64)
-
-
-def _vjp_of_state(closed: ClosedDynamics, q: Array, v: Array, tau: Array, w: Array) -> tuple[Array, ...]:
-    return tuple(w @ d for d in closed_derivatives.matrices(closed, q, v, tau))
 
 
 def _column_by_column(kernel: Kernel, arguments: Sequence[Array], nv: int, is_batch: bool) -> tuple[Array, Array]:

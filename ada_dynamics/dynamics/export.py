@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -17,21 +16,10 @@ from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import to_c
-from ada_dynamics.model.tree import Tree
 
-_OF_ROBOT: dict[str, Callable[[Tree], Quantity]] = {
-    "inverse": lambda tree: quantities.inverse(tree, external=False),
-    "mass_matrix": lambda tree: quantities.mass_matrix(tree, "crba"),
-    "bias": quantities.bias,
-    "gravity": quantities.gravity,
-    "com": quantities.com,
-    "energy": quantities.energies,
-}
-_OF_LINK: dict[str, Callable[[Tree, str], Quantity]] = {
-    "pose": quantities.pose,
-    "jacobian": lambda tree, link: quantities.link_jacobian(tree, link, "local_world_aligned"),
-}
-QUANTITIES = ("forward", *_OF_ROBOT, *_OF_LINK)
+_OF_ROBOT = ("mass_matrix", "bias", "gravity", "com", "energy")
+_OF_LINK = {"pose": (), "jacobian": ("local_world_aligned",)}  # with the frame
+QUANTITIES = ("forward", "inverse", *_OF_ROBOT, *_OF_LINK)
 
 
 class ExportedC(NamedTuple):
@@ -96,13 +84,15 @@ def quantity_of(dynamics: Dynamics, name: str, link: str | None) -> Quantity:
         return _closed(dynamics, name)
     if name == "forward":
         return quantities.forward(tree, dynamics.algorithm, external=False)
+    if name == "inverse":
+        return quantities.inverse(tree, external=False)
     if name in _OF_ROBOT:
-        return _OF_ROBOT[name](tree)
+        return quantities.of_tree(tree, name)
     if link is None:
         names = dynamics.model.link_names
         raise InputError(f"{name} needs a link; this model has {', '.join(names)}.", field="link", allowed=names)
     require_link(dynamics, link)
-    return _OF_LINK[name](tree, link)
+    return quantities.of_tree(tree, name, link, *_OF_LINK[name])
 
 
 def _closed(dynamics: Dynamics, name: str) -> Quantity:

@@ -13,16 +13,15 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms import aba, rnea
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics import closed_efforts, quantities
+from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import choice, common_batch, flat_wrenches, refusal
 from ada_dynamics.dynamics.closed import ClosedDynamics
-from ada_dynamics.dynamics.compiled_method import compiled_method, compiled_method_of, per_pair
-from ada_dynamics.dynamics.computation import Computation
+from ada_dynamics.dynamics.computation import Computation, compiled_method
 from ada_dynamics.dynamics.derivatives import ForwardInverseDerivatives
-from ada_dynamics.dynamics.joint_wrenches import JointWrenches
+from ada_dynamics.dynamics.joint_wrenches import JointWrenches, joint_wrenches
 from ada_dynamics.dynamics.off_loops import warn_if_off_loops
 from ada_dynamics.dynamics.parameter_queries import ParameterQueries
-from ada_dynamics.dynamics.wrench_call import joint_wrenches
+from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.generic import GenericKernel
 from ada_dynamics.model.model import Model
@@ -81,12 +80,7 @@ class Dynamics(ForwardInverseDerivatives):
             tau: joint efforts.
             external: wrench [fx, fy, fz, nx, ny, nz] on a link, about its origin, in its axes.
         """
-        return self._evaluate("forward", "tau", q, v, tau, external)
-
-    def _forward_on_bodies(self, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Array:
-        """`forward` with the wrenches on all bodies as one vector."""
-        arrays = {"q": q, "v": v, "tau": tau} | ({} if wrenches is None else {"wrenches": wrenches})
-        return self._forward_or_inverse("forward", wrenches is not None, arrays)
+        return self._forward_or_inverse("forward", {"q": q, "v": v, "tau": tau}, external)
 
     @compiled_method
     def inverse(
@@ -97,9 +91,9 @@ class Dynamics(ForwardInverseDerivatives):
         With loops, the least efforts of the joints that have motors (`model.actuated`); the loops do the rest. An
         actuated floating base takes the rest.
         """
-        return self._evaluate("inverse", "a", q, v, a, external)
+        return self._forward_or_inverse("inverse", {"q": q, "v": v, "a": a}, external)
 
-    @compiled_method_of(per_pair)
+    @compiled_method
     def mass_matrix(self, q: ArrayLike, method: str = "crba") -> Array:
         """Joint-space mass matrix with armature, (nv, nv); that of the tree, without its loops.
 
@@ -108,26 +102,25 @@ class Dynamics(ForwardInverseDerivatives):
             method: crba (composite rigid bodies), unit_vector (one inverse dynamics per column) or jacobian (from the
                 definition): the same result at rising cost.
         """
-        choice("method", method, tuple(quantities.MASS_MATRIX))
-        name = "mass_matrix" if method == "crba" else f"mass_matrix_{method}"
-        return self._compute(name, lambda: quantities.mass_matrix(self._tree, method), q=q)
+        choice("method", method, quantities.MASS_MATRIX_METHODS)
+        return self._evaluate("mass_matrix" if method == "crba" else f"mass_matrix_{method}", q)
 
-    @compiled_method_of(per_pair)
+    @compiled_method
     def inverse_mass_matrix(self, q: ArrayLike) -> Array:
         """Inverse of `mass_matrix`, (nv, nv); that of the tree, without its loops."""
-        return self._compute("inverse_mass_matrix", lambda: quantities.inverse_mass_matrix(self._tree), q=q)
+        return self._evaluate("inverse_mass_matrix", q)
 
-    @compiled_method_of(per_pair)
+    @compiled_method
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike) -> Array:
         """C(q, v) of the tree, (nv, nv): C v are Coriolis and centrifugal efforts, and Ṁ - 2 C is skew-symmetric."""
-        return self._compute("coriolis_matrix", lambda: quantities.coriolis_matrix(self._tree), q=q, v=v)
+        return self._evaluate("coriolis_matrix", q, v)
 
     @compiled_method
     def bias(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Efforts at zero acceleration: velocity terms, weight, losses and springs; of the tree, without its loops."""
         if self._kernels.generic:
             return self.inverse(q, v, np.zeros(self.model.nv))
-        return self._compute("bias", lambda: quantities.bias(self._tree), q=q, v=v)
+        return self._evaluate("bias", q, v)
 
     @compiled_method
     def gravity(self, q: ArrayLike) -> Array:
@@ -137,16 +130,7 @@ class Dynamics(ForwardInverseDerivatives):
         """
         if self._kernels.generic:
             return self.inverse(q, np.zeros(self.model.nv), np.zeros(self.model.nv))
-        return self._compute("gravity", lambda: quantities.gravity(self._tree), q=q)
-
-    def _closed_quantity(self, name: str) -> quantities.Quantity | None:
-        """The function of "forward" or "inverse" dynamics with loops; None where only numbers can solve it."""
-        closed = self._kernels.closed
-        if closed is None or closed.plans.is_dense_only:
-            return None
-        if name == "inverse":
-            return closed_efforts.inverse(closed, external=False)
-        return closed.quantity(self._kernels.candidate, external=False, multipliers=False)
+        return self._evaluate("gravity", q)
 
     def joint_wrenches(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: Mapping[str, ArrayLike] | None = None
@@ -179,100 +163,76 @@ class Dynamics(ForwardInverseDerivatives):
         return found
 
     # --- evaluation ---------------------------------------------------------------------------------------------
-    def _kernel(self, name: str) -> Kernel | GenericKernel:
-        """The kernel of "forward" or "inverse", to measure it or to call it from other compiled code."""
-        choice("kernel", name, ("forward", "inverse"))
-        if self._kernels.generic:
-            return self._kernels.loop(name, False)
-        if name == "forward":
-            return self._kernels.forward(False)
-        return self._kernels.get("inverse", lambda: quantities.inverse(self._tree, False))
-
-    def _evaluate(
-        self,
-        name: str,
-        third: str,
-        q: ArrayLike,
-        v: ArrayLike,
-        u: ArrayLike,
-        external: Mapping[str, ArrayLike] | None,
+    def _forward_or_inverse(
+        self, name: str, given: dict[str, Any], external: Mapping[str, ArrayLike] | None = None
     ) -> Array:
-        given: dict[str, Any] = {"q": q, "v": v, third: u}
+        """Forward or inverse dynamics of a state, which may have the wrenches on all bodies as one vector."""
+        kernels = self._kernels
         if external:
-            tree = self.model.uniform_tree if self._kernels.generic else self._tree
+            tree = self.model.uniform_tree if kernels.generic else self._tree
             given["wrenches"] = flat_wrenches(self.model, tree, external)
-        return self._forward_or_inverse(name, bool(external), self._arguments(given))
-
-    def _forward_or_inverse(self, name: str, external: bool, arrays: Mapping[str, Array]) -> Array:
-        if self._kernels.generic:
-            return self._run_loop(name, external, arrays)
-        if self._kernels.closed is not None:
-            return self._with_loops(self._kernels.closed, name, arrays, external)
-        kernel = self._kernels.forward(external) if name == "forward" else self._inverse(external)
-        self._connect(name, kernel, external)
+        arrays = self._arguments(given)
+        if kernels.generic:
+            return self._run_loop(name, arrays)
+        if kernels.closed is not None:
+            return (self._closed_forward if name == "forward" else self._closed_inverse)(kernels.closed, arrays)
+        kernel = (kernels.forward if name == "forward" else kernels.inverse)("wrenches" in arrays)
+        self._connect(name, kernel, arrays)
         result: Array = self._run(kernel, arrays)
         return result
 
-    def _inverse(self, external: bool) -> Kernel:
-        tag = "inverse_external" if external else "inverse"
-        return self._kernels.get(tag, lambda: quantities.inverse(self._tree, external))
-
-    def _connect(self, name: str, kernel: Kernel, external: bool) -> None:
+    def _connect(self, name: str, kernel: Kernel, arrays: Mapping[str, Array]) -> None:
         """From now on calls of `forward` or `inverse` with plain vectors, or rows of them, run this kernel."""
-        if not external and name in self._entries:
+        if "wrenches" not in arrays and name in self._entries:
             kernel.connect(self._entries[name])
 
-    # --- loops --------------------------------------------------------------------------------------------------
-    def _with_loops(self, closed: ClosedDynamics, name: str, arrays: Mapping[str, Array], external: bool) -> Array:
+    def _closed_forward(self, closed: ClosedDynamics, arrays: Mapping[str, Array]) -> Array:
+        """Forward dynamics with loops, by the first solver that stops at no small pivot."""
         inputs, is_batch = common_batch(arrays)
-        if name == "inverse":
-            self._look_once(name, *inputs[:2])
-            return self._shared_efforts(closed, arrays, external)
         closed.refuse_locked()
-        self._look_once(name, *inputs[:2])
+        self._look_once("forward", *inputs[:2])
         if not closed.plans.is_dense_only:
-            kernel = self._kernels.forward(external)
-            self._connect(name, kernel, external)
+            kernel = self._kernels.forward("wrenches" in arrays)
+            self._connect("forward", kernel, arrays)
             result, status = self._status(kernel, inputs, is_batch)
             if not status:
                 return np.asarray(result, dtype=np.float64)
-        return self._rescued(closed, arrays)
+        self._check_state(arrays)
+        given = inputs if is_batch else [np.ascontiguousarray(x) for x in inputs]
+        found = closed.solve(self._kernels.candidate, *given).acceleration
+        if self.checked and not np.isfinite(found).all():
+            raise refusal(self.model, arrays)
+        return found
 
-    def _shared_efforts(self, closed: ClosedDynamics, arrays: Mapping[str, Array], external: bool) -> Array:
+    def _closed_inverse(self, closed: ClosedDynamics, arrays: Mapping[str, Array]) -> Array:
         """Inverse dynamics with loops: by its kernel, and by numbers where there is none or it refuses a state."""
         inputs, is_batch = common_batch(arrays)
+        self._look_once("inverse", *inputs[:2])
+        external = "wrenches" in arrays
+
+        def by_numbers(inputs: Sequence[Array]) -> Array:
+            q, v, a, *_ = inputs
+            wanted = self._run(self._kernels.inverse(external), dict(zip(arrays, inputs, strict=True)))
+            return closed.efforts(q, v, wanted, a)
+
         kernel = closed.inverse_kernel(external) if self.checked else None  # unchecked, it would refuse no state
         if kernel is None:
-            return self._efforts_by_numbers(closed, inputs)
-        self._connect("inverse", kernel, external)
+            return by_numbers(inputs)
+        self._connect("inverse", kernel, arrays)
         result, status = self._status(kernel, inputs, is_batch)
         if not status:
             return np.asarray(result, dtype=np.float64)
         self._check_state(arrays)
         if not is_batch:
-            return self._efforts_by_numbers(closed, inputs)
+            return by_numbers(inputs)
         tau, refused = closed.inverse_rows(inputs)
         if len(refused):
-            tau[refused] = self._efforts_by_numbers(closed, [x[refused] for x in inputs])
+            tau[refused] = by_numbers([x[refused] for x in inputs])
         return tau
 
-    def _efforts_by_numbers(self, closed: ClosedDynamics, inputs: Sequence[Array]) -> Array:
-        q, v, a, *_ = inputs
-        names = ("q", "v", "a", "wrenches")[: len(inputs)]
-        wanted = self._run(self._inverse(len(inputs) > 3), dict(zip(names, inputs, strict=True)))
-        return closed.efforts(q, v, wanted, a)
-
-    def _rescued(self, closed: ClosedDynamics, arrays: Mapping[str, Array]) -> Array:
-        self._check_state(arrays)
+    def _run_loop(self, name: str, arrays: Mapping[str, Array]) -> Array:
         inputs, is_batch = common_batch(arrays)
-        given = inputs if is_batch else [np.ascontiguousarray(x) for x in inputs]
-        result = closed.solve(self._kernels.candidate, *given).acceleration
-        if self.checked and not np.isfinite(result).all():
-            raise refusal(self.model, arrays)
-        return result
-
-    def _run_loop(self, name: str, external: bool, arrays: Mapping[str, Array]) -> Array:
-        inputs, is_batch = common_batch(arrays)
+        external = "wrenches" in arrays
         if self.checked:
             self._check_state(arrays)
         if not GenericKernel.available():
@@ -301,14 +261,24 @@ def _restore(model: Model, options: dict[str, Any]) -> Dynamics:
 
 def forward_on_bodies(dynamics: Dynamics, q: Array, v: Array, tau: Array, wrenches: Array | None) -> Array:
     """`forward` with the wrenches on all bodies as one vector."""
-    return dynamics._forward_on_bodies(q, v, tau, wrenches)
+    given = {"q": q, "v": v, "tau": tau} | ({} if wrenches is None else {"wrenches": wrenches})
+    return dynamics._forward_or_inverse("forward", given)
 
 
 def kernel_of(dynamics: Dynamics, name: str) -> Kernel | GenericKernel:
     """The kernel of "forward" or "inverse", for measurements and for calls from other compiled code."""
-    return dynamics._kernel(name)
+    choice("kernel", name, ("forward", "inverse"))
+    kernels = dynamics._kernels
+    if kernels.generic:
+        return kernels.loop(name, False)
+    return (kernels.forward if name == "forward" else kernels.inverse)(False)
 
 
 def closed_quantity_of(dynamics: Dynamics, name: str) -> quantities.Quantity | None:
     """The quantity of "forward" or "inverse" dynamics with loops; None if only the rank-revealing solver applies."""
-    return dynamics._closed_quantity(name)
+    kernels, closed = dynamics._kernels, dynamics._kernels.closed
+    if closed is None or closed.plans.is_dense_only:
+        return None
+    if name == "inverse":
+        return closed_quantities.shared_inverse(closed.analysis, closed.plans, external=False)
+    return closed.quantity(kernels.candidate, external=False, multipliers=False)

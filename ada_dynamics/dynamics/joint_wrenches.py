@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wrench at every joint, tree joints and loop joints alike, and which of its components are unique."""
+"""Wrenches of tree joints and loop joints, their unique components, and their derivatives."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import UniqueComponents
+from ada_dynamics.constraints.analysis import UniqueComponents, joints_with_wrenches, unique_at, unique_in_all
+from ada_dynamics.constraints.solver import FAST, ROBUST, TIERS, ConstraintSolution
+from ada_dynamics.dynamics.arguments import common_batch, flat_wrenches, refusal
+from ada_dynamics.dynamics.closed import ClosedDynamics
+from ada_dynamics.dynamics.closed_derivatives import multiplier_changes
+from ada_dynamics.dynamics.kernels import Kernels
 from ada_dynamics.errors import NameDict
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Body
@@ -43,7 +49,7 @@ class JointWrenches(Mapping[str, Array]):
         self._loop_multipliers = loop_multipliers
         self._model = model
         self._q = q
-        names = names_of_joints(model)
+        names = joints_with_wrenches(model)
         self._wrenches = NameDict("joint", ((name, stacked[..., i, :]) for i, name in enumerate(names)))
         self.unique: UniqueComponents = NameDict("joint", unique)
         self.tier = tier
@@ -92,11 +98,6 @@ class JointWrenches(Mapping[str, Array]):
         return found if self._wrenches[body.name].ndim == 2 else found[0]
 
 
-def names_of_joints(model: Model) -> list[str]:
-    """All joints that carry wrenches, in their order: those of the tree, then those of the loops."""
-    return [body.name for body in model.full_tree.bodies] + model.loop_names
-
-
 def least_norm(J: Array, multipliers: Array, weights: Array, rank: int) -> Array:
     """The multipliers without the part that only presses the parts against each other, state by state.
 
@@ -115,3 +116,138 @@ def least_norm(J: Array, multipliers: Array, weights: Array, rank: int) -> Array
 def everything_unique(model: Model) -> UniqueComponents:
     """UniqueComponents of a model without loops."""
     return {body.name: np.ones(6, dtype=bool) for body in model.full_tree.bodies}
+
+
+# --- computation ------------------------------------------------------------------------------------------------------
+def joint_wrenches(
+    model: Model,
+    kernels: Kernels,
+    forward: Callable[..., Array],
+    arrays: Mapping[str, Array],
+    external: Mapping[str, ArrayLike] | None,
+) -> JointWrenches:
+    """Wrenches of all joints.
+
+    Args:
+        model: the mechanism.
+        kernels: its kernels.
+        forward: `Dynamics.forward`.
+        arrays: q, v and tau, checked.
+        external: wrenches on links, as given.
+    """
+    trees = (model.tree, model.full_tree) if external else ()
+    flat = {str(i): flat_wrenches(model, tree, external or {}) for i, tree in enumerate(trees)}
+    inputs, is_batch = common_batch({**arrays, **flat})
+    inputs = inputs if is_batch else [np.ascontiguousarray(x) for x in inputs]
+    q, v = inputs[:2]
+    closed = kernels.closed
+    multipliers: list[Array] = []
+    of_loops: Mapping[str, Array] = {}
+    if closed is None:
+        a, flags, tier, length = forward(*inputs[:3], external), everything_unique(model), FAST, 1.0
+        kernel = kernels.joint_wrenches(model.full_tree, {}, bool(external))
+    else:
+        a, held_by, flags, tier = _with_multipliers(closed, kernels.candidate, inputs[:4], is_batch)
+        of_loops = by_loop(closed, held_by)
+        length = closed.analysis.constraints.length
+        kernel = kernels.joint_wrenches(closed.analysis.constraints.full_tree, closed.plans.rows, bool(external))
+        multipliers = [held_by] if closed.plans.nontrivial else []
+    given = [np.ascontiguousarray(x) for x in (q, v, a, *inputs[4:], *multipliers)]
+    stacked, status = (kernel.batch_status if is_batch else kernel.single_status)(*given)
+    if status:
+        raise refusal(model, arrays)
+    return JointWrenches(model, q, stacked, of_loops, flags, tier, length)
+
+
+def _with_multipliers(
+    closed: ClosedDynamics, name: str, inputs: Sequence[Array], is_batch: bool
+) -> tuple[Array, Array, UniqueComponents, str]:
+    """Accelerations, multipliers of least norm, which components of wrenches are unique, and the slowest tier."""
+    flags, tier = closed.unique, FAST
+    solved = _fast(closed, name, inputs, is_batch)
+    if solved is None:
+        states = zip(*inputs, strict=True) if is_batch else iter([tuple(inputs)])
+        motions = [closed.solve(name, *map(np.ascontiguousarray, state)) for state in states]
+        tier = max((m.tier for m in motions), key=TIERS.index)
+        poses = inputs[0] if is_batch else inputs[0][None, :]
+        flags = unique_in_all([flags, *(_unique_at(closed, m, q) for m, q in zip(motions, poses, strict=True))])
+        a = np.array([m.acceleration for m in motions])
+        multipliers = np.array([m.multipliers for m in motions])
+        solved = (a, multipliers) if is_batch else (a[0], multipliers[0])
+    return solved[0], _least_norm(closed, inputs, solved[1], is_batch), flags, tier
+
+
+def _fast(closed: ClosedDynamics, name: str, inputs: Sequence[Array], is_batch: bool) -> tuple[Array, Array] | None:
+    """Accelerations and multipliers by the fast kernel, where it can."""
+    if closed.plans.is_dense_only or closed.solver == ROBUST:
+        return None
+    kernel = closed.kernel(name, len(inputs) > 3, multipliers=True)
+    result, status = (kernel.batch_status if is_batch else kernel.single_status)(*inputs)
+    if status:
+        return None
+    if not closed.plans.nontrivial:
+        return result, np.zeros((*result.shape[:-1], 0))
+    return result[0], closed.of_all(result[1])
+
+
+def _unique_at(closed: ClosedDynamics, motion: ConstraintSolution, q: Array) -> UniqueComponents:
+    if motion.decomposition is None or not motion.decomposition.is_singular:
+        return closed.unique
+    return unique_at(closed.analysis.constraints, q, closed.analysis.rank - motion.decomposition.lost_rank)
+
+
+def _least_norm(closed: ClosedDynamics, inputs: Sequence[Array], multipliers: Array, is_batch: bool) -> Array:
+    if not closed.analysis.is_redundant:
+        return multipliers
+    kernel = closed.conditions
+    (J, _), _ = (kernel.batch_status if is_batch else kernel.single_status)(*inputs[:2])
+    return least_norm(J / closed.weights[:, None], multipliers, closed.weights, closed.analysis.rank)
+
+
+def by_loop(closed: ClosedDynamics, multipliers: Array) -> dict[str, Array]:
+    """Multipliers of all conditions of each loop; those not in use are zero."""
+    conditions = closed.analysis.constraints.rows
+    whole = np.zeros((*multipliers.shape[:-1], len(conditions)))
+    whole[..., list(closed.plans.nontrivial)] = multipliers
+    turned = {loop.name for loop in closed.tree.loops if loop.is_turned}
+    whole[..., [loop in turned for loop, _, _ in conditions]] *= -1.0
+    loops = np.array([loop for loop, _, _ in conditions])
+    return {name: whole[..., loops == name] for name in closed.model.loop_names}
+
+
+def wrench_changes(
+    kernels: Kernels, state: tuple[Array, Array, Array], along: Array, of_motion: tuple[Array, ...]
+) -> Array:
+    """Changes of the wrenches in one state with directions of the state and with τ, (joints, 6, m + nv).
+
+    They are nan where they do not follow from the motion.
+
+    Args:
+        kernels: of the model.
+        state: q, v and τ.
+        along: directions [d_q; d_v], a column for each.
+        of_motion: derivatives of the accelerations by q, v and τ.
+    """
+    n, m = kernels.model.nv, along.shape[1]
+    d_q, d_v = (np.hstack([part, np.zeros((n, n))]) for part in (along[:n], along[n:]))
+    d_tau = np.hstack([np.zeros((n, m)), np.eye(n)])
+    d_a = of_motion[0] @ d_q + of_motion[1] @ d_v + of_motion[2] @ d_tau
+    q, v, tau = state
+    closed, given, changes = kernels.closed, [q, v], [d_q, d_v, d_a]
+    if closed is None:
+        a, _ = kernels.forward(False).single_status(q, v, tau)
+        flags = everything_unique(kernels.model)
+        kernel = kernels.joint_wrenches(kernels.model.full_tree, {}, False, along=True)
+        given.append(a)
+    else:
+        a, held, flags, _ = _with_multipliers(closed, kernels.candidate, state, False)
+        full = closed.analysis.constraints.full_tree
+        kernel = kernels.joint_wrenches(full, closed.plans.rows, False, along=True)
+        given.append(a)
+        if closed.plans.nontrivial:
+            given.append(held)
+            changes.append(multiplier_changes(closed, (q, v), (a, held), (d_q, d_v, d_tau), d_a))
+    repeated = (np.ascontiguousarray(np.broadcast_to(x, (m + n, len(x)))) for x in given)
+    found = kernel.batch(*repeated, *(np.ascontiguousarray(d.T) for d in changes))
+    unique = np.array([flags[name] for name in joints_with_wrenches(kernels.model)])
+    return np.where(unique[..., None], np.moveaxis(found, 0, -1), np.nan)

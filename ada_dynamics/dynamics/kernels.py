@@ -3,36 +3,28 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
-from typing import TypeVar
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.solver import ROBUST
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.closed import ClosedDynamics
+from ada_dynamics.dynamics.kernel_store import KernelStore
 from ada_dynamics.dynamics.loop_programs import ALGORITHMS as LOOP_ALGORITHMS
 from ada_dynamics.dynamics.loop_programs import loop_kernel
 from ada_dynamics.dynamics.quantities import Quantity
-from ada_dynamics.dynamics.quantities.base import quantity
 from ada_dynamics.dynamics.quantities.closed import joint_wrenches
 from ada_dynamics.dynamics.quantities.equations import Order
 from ada_dynamics.errors import InputError
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.hybrid.lane_tree import lane_tree
-from ada_dynamics.jit import Kernel, Signature, Target
-from ada_dynamics.jit.estimate import instructions
-from ada_dynamics.jit.fallback import reason_for_fallback
+from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.generic import GenericKernel
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.regroup import depth
-from ada_dynamics.model.tree import Tree
-
-K = TypeVar("K")  # by which functions are told apart
+from ada_dynamics.model.tree import Tree, depth
 
 # Past this many velocities in a row a robot's own code costs more to compile, and to fetch into the processor, than it
 # saves. Of trees with short branches, which have no more pairs of a body and a velocity that moves it, twice as many.
@@ -57,8 +49,8 @@ def is_long(model: Model) -> bool:
     return quantities.moving_pairs(model.tree) > SPECIALISE_UP_TO * (SPECIALISE_UP_TO + 1) // 2
 
 
-class Kernels:
-    """Kernels of one model, by name of the quantity."""
+class Kernels(KernelStore):
+    """Kernels of one model, its algorithm of forward dynamics, and its loop constraints."""
 
     def __init__(
         self,
@@ -70,12 +62,9 @@ class Kernels:
         order: Order = None,
         solver: str = "auto",
     ) -> None:
-        self.model = model
+        super().__init__(model, checked, order)
         self.generic = generic
-        self.order = order
-        self._checked = checked
         self._algorithm = algorithm
-        self._kernels: dict[str, Kernel] = {}
         self._loops: dict[tuple[str, bool], GenericKernel] = {}
         self._traced: dict[str, expr.Function] = {}  # by algorithm: the cheapest, until it is compiled
         self._candidate: str | None = None
@@ -88,11 +77,6 @@ class Kernels:
         if self.closed is not None:
             return self.model.nv > SPECIALISE_UP_TO
         return self.generic and is_long(self.model)
-
-    @property
-    def tree(self) -> Tree:
-        """The mechanism."""
-        return self.model.tree
 
     @property
     def algorithm(self) -> str:
@@ -133,43 +117,7 @@ class Kernels:
         self._traced[best] = traced[best]
         return best
 
-    @staticmethod
-    def costs(functions: Mapping[K, expr.Function]) -> dict[K, float]:
-        """Instructions, about, of each function on the processor at hand."""
-        bits = Target.host().vector_bits if reason_for_fallback() is None else 256
-        return {name: instructions(function, bits) for name, function in functions.items()}
-
     # --- specialised --------------------------------------------------------------------------------------------
-    def fingerprint(self) -> str:
-        """Differs for any two models whose kernels differ."""
-        if not hasattr(self, "_fingerprint"):
-            self._fingerprint = tree_fingerprint(self.tree)
-        return self._fingerprint
-
-    def get(self, name: str, make: Callable[[], Quantity], of_links: bool = False, quick: bool = False) -> Kernel:
-        """The kernel of a quantity of the bodies, or of the single links where some are fixed to each other.
-
-        Quick compilation is for quantities that are computed rarely.
-        """
-        kernel = self._kernels.get(name)
-        if kernel is None:
-            quantity = make()
-            signature = Signature(quantity.name, tuple(quantity.inputs.items()), tuple(quantity.shapes.items()))
-            fingerprint = tree_fingerprint(self.model.full_tree) if of_links else self.fingerprint()
-            key = f"{fingerprint}|{quantity.name}"
-            made = Kernel(signature, quantity.trace, key, checked=self._checked, quick=quick)
-            kernel = self._kernels.setdefault(name, made)  # all threads use the same one
-        return kernel
-
-    @cached_property
-    def positions(self) -> Kernel | None:
-        """Computes nothing, and has a status where positions cannot be used; None where all finite ones can."""
-        if not self.model.has_manifold_coordinates:
-            return None
-        made = quantity("positions", self.tree, ("q",), {}, lambda **_: {})
-        signature = Signature(made.name, tuple(made.inputs.items()), ())
-        return Kernel(signature, made.trace, f"{self.fingerprint()}|{made.name}")  # used whatever is checked
-
     def forward(self, external: bool) -> Kernel:
         """Forward dynamics."""
         if self.closed is not None:
@@ -180,6 +128,11 @@ class Kernels:
                 f"forward {name} {external}", lambda: quantities.forward(self.tree, name, external, self.order)
             )
         return self.get(f"forward auto {external}", lambda: self._forward_auto(external))
+
+    def inverse(self, external: bool) -> Kernel:
+        """Inverse dynamics of the tree, without its loops."""
+        tag = "inverse_external" if external else "inverse"
+        return self.get(tag, lambda: quantities.inverse(self.tree, external))
 
     def _forward_auto(self, external: bool) -> Quantity:
         """Named "auto" as long as nothing is traced: a cached object is found without counting anything."""
@@ -220,22 +173,3 @@ class Kernels:
             made = loop_kernel(self.model.uniform_tree, name, external, algorithm)
             self._loops.setdefault((name, external), made)
         return self._loops[name, external]
-
-
-def tree_fingerprint(tree: Tree) -> str:
-    """A text that differs for any two trees of bodies whose kernels differ."""
-    total = hashlib.sha256()
-    total.update(repr((tree.gravity, tree.nq, tree.nv)).encode())
-    for body in tree.bodies:
-        placement = (body.placement.rotation.matrix(), body.placement.position)
-        joint = (body.joint.kind, sorted(vars(body.joint).items()), body.q, body.v, body.multiplier, body.offset)
-        loads = (body.armature, body.damping, body.friction)
-        loads += (body.stiffness, body.rest) if body.stiffness else ()
-        total.update(repr((body.parent, joint, placement, tuple(body.inertia), loads)).encode())
-    for loop in tree.loops:
-        ends = [(pose.rotation.matrix(), pose.position) for pose in (loop.parent_pose, loop.child_pose)]
-        kind = (loop.joint.kind, sorted(vars(loop.joint).items()))
-        total.update(repr((loop.name, kind, loop.parent, loop.child, ends)).encode())
-    for name, frame in tree.frames.items():
-        total.update(repr((name, frame.body, frame.pose.rotation.matrix(), frame.pose.position)).encode())
-    return total.hexdigest()

@@ -13,11 +13,10 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import TREE, Coordinates
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import choice
-from ada_dynamics.dynamics.compiled_method import compiled_method_of
-from ada_dynamics.dynamics.computation import Computation
+from ada_dynamics.dynamics.computation import Computation, compiled_method
 from ada_dynamics.dynamics.constraint_queries import ConstraintQueries
-from ada_dynamics.dynamics.quantities.motion import Frame
-from ada_dynamics.errors import InputError, NameDict
+from ada_dynamics.dynamics.quantities.table import Frame
+from ada_dynamics.errors import NameDict
 
 
 class Energy(NamedTuple):
@@ -38,34 +37,29 @@ class MotionQueries(Computation):
     # --- kinematics ---------------------------------------------------------------------------------------------
     def pose(self, link: str, q: ArrayLike) -> Array:
         """Pose of a link in the world, 4x4."""
-        call = self._calls.get(name := f"pose {link}")
-        if call is None:
-            self._require_link(link)
-            call = self._quantity_call(name, lambda: quantities.pose(self._tree, link), ("q",))
+        call = self._calls.get(name := f"pose {link}") or self._of_link("pose", name, link)
         return call(q)  # type: ignore[no-any-return]
 
     def forward_kinematics(self, q: ArrayLike) -> dict[str, Array]:
         """Poses of all links and frames in the world, 4x4 each."""
-        stacked = self._stacked_poses(q)
+        stacked = self._forward_kinematics(q)
         return NameDict("link", ((name, stacked[..., i, :, :]) for i, name in enumerate(self._tree.frames)))
 
-    @compiled_method_of(lambda model: (len(model.tree.frames), 4, 4))
-    def _stacked_poses(self, q: ArrayLike) -> Array:
+    @compiled_method
+    def _forward_kinematics(self, q: ArrayLike) -> Array:
         """Poses of all links and frames, (..., frames, 4, 4), in the order of `forward_kinematics`."""
-        return self._compute("_stacked_poses", lambda: quantities.all_poses(self._tree), q=q)
+        return self._evaluate("_forward_kinematics", q)
 
     def velocity(self, link: str, q: ArrayLike, v: ArrayLike) -> Array:
         """Velocity of a link's origin and its angular velocity, (6,) in the world's axes."""
-        call = self._calls.get(name := f"velocity {link}")
-        if call is None:
-            self._require_link(link)
-            call = self._quantity_call(name, lambda: quantities.velocity(self._tree, link), ("q", "v"))
+        call = self._calls.get(name := f"velocity {link}") or self._of_link("velocity", name, link)
         return call(q, v)  # type: ignore[no-any-return]
 
     def acceleration(self, link: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Acceleration of a link's origin and its angular acceleration, (6,) in the world's axes."""
         self._require_link(link)
-        return self._compute(f"acceleration {link}", lambda: quantities.acceleration(self._tree, link), q=q, v=v, a=a)
+        make = lambda: quantities.of_tree(self._tree, "acceleration", link)  # noqa: E731
+        return self._compute(f"acceleration {link}", make, q=q, v=v, a=a)
 
     def jacobian(
         self,
@@ -91,9 +85,8 @@ class MotionQueries(Computation):
         """
         call = self._calls.get(name := f"jacobian {frame} {link}")
         if call is None:
-            links = self._links(link)
             choice("frame", frame, quantities.FRAMES)
-            call = self._quantity_call(name, lambda: self._jacobian_quantity(links, frame), ("q",))
+            call = self._of_link("jacobian", name, link, frame)
         J: Array = call(q)
         return J if coordinates == TREE else J @ _of_each(self.constraints.tangent_map(q, coordinates), link)
 
@@ -106,71 +99,57 @@ class MotionQueries(Computation):
         coordinates: Coordinates = TREE,
     ) -> Array:
         """Time derivative of `jacobian` along v."""
-        links = self._links(link)
+        self._require_links(link)
         choice("frame", frame, quantities.FRAMES)
-        make = lambda: quantities.rate_of(self._jacobian_quantity(links, frame), self._tree)  # noqa: E731
-        rate = self._compute(f"jacobian_rate {frame} {links}", make, q=q, v=v)
+        make = lambda: quantities.rate_of(quantities.of_tree(self._tree, "jacobian", link, frame), self._tree)  # noqa: E731
+        rate = self._compute(f"jacobian_rate {frame} {link}", make, q=q, v=v)
         if coordinates == TREE:
             return rate
-        T, T_rate = (_of_each(x, links) for x in self.constraints.tangent_map_rate(q, v, coordinates))
+        T, T_rate = (_of_each(x, link) for x in self.constraints.tangent_map_rate(q, v, coordinates))
         return rate @ T + self.jacobian(link, q, frame) @ T_rate
 
     # --- whole body ---------------------------------------------------------------------------------------------
-    @compiled_method_of(lambda model: (3,))
+    @compiled_method
     def com(self, q: ArrayLike) -> Array:
         """Centre of mass of all bodies that can move, in the world [m]."""
-        return self._compute("com", lambda: quantities.com(self._tree), q=q)
+        return self._evaluate("com", q)
 
-    @compiled_method_of(lambda model: (3,))
+    @compiled_method
     def com_velocity(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Velocity of the centre of mass in world axes [m/s]."""
-        return self._compute("com_velocity", lambda: quantities.com_velocity(self._tree), q=q, v=v)
+        return self._evaluate("com_velocity", q, v)
 
-    @compiled_method_of(lambda model: (3,))
+    @compiled_method
     def com_acceleration(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Acceleration of the centre of mass in world axes [m/s²]."""
-        return self._compute("com_acceleration", lambda: quantities.com_acceleration(self._tree), q=q, v=v, a=a)
+        return self._evaluate("com_acceleration", q, v, a)
 
-    @compiled_method_of(lambda model: (3, model.nv))
+    @compiled_method
     def com_jacobian(self, q: ArrayLike) -> Array:
         """Jacobian of the centre of mass, (3, nv)."""
-        return self._compute("com_jacobian", lambda: quantities.com_jacobian(self._tree), q=q)
+        return self._evaluate("com_jacobian", q)
 
-    @compiled_method_of(lambda model: (6,))
+    @compiled_method
     def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Centroidal momentum, (6,): linear, and angular about the centre of mass, in the world's axes."""
-        return self._compute("momentum", lambda: quantities.centroidal_momentum(self._tree), q=q, v=v)
+        return self._evaluate("momentum", q, v)
 
-    @compiled_method_of(lambda model: (6, model.nv))
+    @compiled_method
     def momentum_matrix(self, q: ArrayLike) -> Array:
         """Centroidal momentum per unit velocity, (6, nv)."""
-        return self._compute("momentum_matrix", lambda: quantities.centroidal_matrix(self._tree), q=q)
+        return self._evaluate("momentum_matrix", q)
 
     def energy(self, q: ArrayLike, v: ArrayLike) -> Energy:
         """Kinetic energy (with rotors) and potential energy (zero at the world's origin)."""
-        both = self._energies(q, v)
+        both = self._energy(q, v)
         if both.ndim == 1:
             return tuple.__new__(Energy, both.tolist())  # takes half as long as Energy(...)
         return Energy(both[..., 0], both[..., 1])
 
-    @compiled_method_of(lambda model: (2,))
-    def _energies(self, q: ArrayLike, v: ArrayLike) -> Array:
+    @compiled_method
+    def _energy(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Kinetic and potential energy as an array, (..., 2)."""
-        return self._compute("_energies", lambda: quantities.energies(self._tree), q=q, v=v)
-
-    def _links(self, link: str | Sequence[str]) -> str | tuple[str, ...]:
-        """One name, or several."""
-        if not isinstance(link, (list, tuple)):
-            self._require_link(link)  # type: ignore[arg-type]
-            return link  # type: ignore[return-value]
-        if not link:
-            raise InputError("no link is named; give the name of a link, or a list of names.", field="link", value=link)
-        for name in link:
-            self._require_link(name)
-        return tuple(link)
-
-    def _jacobian_quantity(self, links: str | tuple[str, ...], frame: str) -> quantities.Quantity:
-        return quantities.link_jacobian(self._tree, links, frame)
+        return self._evaluate("_energy", q, v)
 
 
 def _of_each(T: Array, links: str | Sequence[str]) -> Array:
@@ -180,4 +159,4 @@ def _of_each(T: Array, links: str | Sequence[str]) -> Array:
 
 def stacked_poses(dynamics: MotionQueries, q: ArrayLike) -> Array:
     """`forward_kinematics` as one array, (..., frames, 4, 4)."""
-    return dynamics._stacked_poses(q)
+    return dynamics._forward_kinematics(q)

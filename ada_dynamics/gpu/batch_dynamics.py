@@ -18,15 +18,16 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import TREE, Coordinates
 from ada_dynamics.constraints.solver import FAST
-from ada_dynamics.dynamics import closed_derivatives, closed_efforts, quantities
+from ada_dynamics.dynamics import closed_derivatives, quantities
 from ada_dynamics.dynamics.arguments import flat_wrenches
 from ada_dynamics.dynamics.closed import ALL, LATE
 from ada_dynamics.dynamics.closed_derivatives import SPARSE
 from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.dynamics.derivatives import Derivatives
 from ada_dynamics.dynamics.front import Dynamics
-from ada_dynamics.dynamics.joint_wrenches import JointWrenches, everything_unique
-from ada_dynamics.dynamics.kernels import Kernels, tree_fingerprint
+from ada_dynamics.dynamics.joint_wrenches import JointWrenches, by_loop, everything_unique
+from ada_dynamics.dynamics.kernel_store import tree_fingerprint
+from ada_dynamics.dynamics.kernels import Kernels
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.dynamics.quantities.base import Quantity, reshape, substitute
 from ada_dynamics.errors import InputError
@@ -123,9 +124,11 @@ class DeviceQuantities:
         """Inverse dynamics of a mechanism with loops; None if only the rank-revealing solver can compute it."""
         key = external, by_all, bits
         if key not in self._shared:
-            assert self.kernels.closed is not None
-            smallest = closed_efforts.SMALLEST if bits == 64 else SINGLE_THRESHOLD
-            self._shared[key] = closed_efforts.inverse(self.kernels.closed, external, by_all, smallest)
+            closed = self.kernels.closed
+            assert closed is not None
+            smallest = closed_quantities.SMALLEST_SHARE if bits == 64 else SINGLE_THRESHOLD
+            found = closed_quantities.shared_inverse(closed.analysis, closed.plans, external, by_all, smallest)
+            self._shared[key] = found
         return self._shared[key]
 
     def _forward(self, external: bool, bits: int, order: str, multipliers: bool = False) -> Quantity:
@@ -237,7 +240,7 @@ class DeviceDynamics(Dynamics):
         self._quantities = DeviceQuantities(self.model, self._kernels, str(self._options["algorithm"]))
         self._others: dict[str, Callable[[], Quantity]] = {}  # quantities computed of device arrays, by name
 
-    def runs_compiled(self, name: str) -> bool:
+    def _runs_compiled(self, name: str) -> bool:
         """Return False: every call first checks for batches and device arrays."""
         return False
 
@@ -333,10 +336,10 @@ class DeviceDynamics(Dynamics):
             return on_cpu(q, v, tau)
         wrenches, *multipliers = (np.asarray(x, dtype=np.float64) for x in results)
         states = np.broadcast_to(arrays["q"], (len(wrenches), self.model.nq))
-        by_loop = {} if closed is None else closed.wrenches.by_loop(*multipliers)
-        flags = everything_unique(self.model) if closed is None else closed.wrenches.unique
+        of_loops = {} if closed is None else by_loop(closed, *multipliers)
+        flags = everything_unique(self.model) if closed is None else closed.unique
         length = 1.0 if closed is None else closed.analysis.constraints.length
-        return JointWrenches(self.model, states, wrenches, by_loop, flags, FAST, length)
+        return JointWrenches(self.model, states, wrenches, of_loops, flags, FAST, length)
 
     def _compute(self, name: str, make: Callable[[], Quantity], **arguments: Any) -> Any:
         """Compute any other quantity that is one kernel, on the device for device arrays, else on the CPU."""

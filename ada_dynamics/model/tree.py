@@ -16,7 +16,7 @@ from ada_dynamics.model import stacks
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.joints.rows import RowKind
-from ada_dynamics.model.rotations import Pose
+from ada_dynamics.model.rotations import Pose, clean_relative, to_mat3, to_vec3
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import Scalar, Vec3
@@ -291,3 +291,46 @@ class Tree:
         """Return the tree with other body inertias."""
         bodies = tuple(replace(b, inertia=i) for b, i in zip(self.bodies, inertias, strict=True))
         return replace(self, bodies=bodies)
+
+
+# --- base inertial parameters -----------------------------------------------------------------------------------------
+MAX_DEPTH = 12  # of a chain of joints up to which a few roundings are lost
+
+
+def depth(tree: Tree) -> int:
+    """Number of joints on the longest path from the base."""
+    below = [0] * len(tree.bodies)
+    for body in tree.bodies:
+        below[body.index] = 1 + (below[body.parent] if body.parent != WORLD else 0)
+    return max(below, default=0)
+
+
+def for_efforts(tree: Tree) -> Tree:
+    """Return the tree for efforts and accelerations: regrouped in short chains, where no digits are lost."""
+    return regroup(tree) if depth(tree) <= MAX_DEPTH else tree
+
+
+def regroup(tree: Tree) -> Tree:
+    """Return the tree with base inertial parameters, which contain more zeros for constant folding.
+
+    A mass on the axis of a revolute joint and an inertia that is symmetric about it act on the joint and its ancestors
+    as if fixed to the parent link. Moving them there keeps efforts, accelerations and the mass matrix; it changes
+    wrenches, energies and momenta of single links. In long chains the parameters of the parents grow and digits are
+    lost (2e-13 at 32 links, 1e-12 at 128).
+    """
+    inertias = [body.inertia for body in tree.bodies]
+    for body in reversed(tree.bodies):
+        parts = body.joint.parted(inertias[body.index])
+        if parts is None:
+            continue
+        kept, moved = parts
+        inertias[body.index] = kept
+        if body.parent != WORLD:
+            inertias[body.parent] = _clean(inertias[body.parent] + body.placement.to_parent(moved))
+    return tree.with_inertias(inertias)
+
+
+def _clean(inertia: RigidInertia) -> RigidInertia:
+    h: Array = np.array(inertia.first_moment)
+    about: Array = np.array(inertia.about_origin)
+    return RigidInertia(inertia.mass, to_vec3(clean_relative(h)), to_mat3(clean_relative(about)))

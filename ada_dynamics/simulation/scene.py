@@ -17,7 +17,7 @@ from ada_dynamics.contact.shape_contacts import HullContacts, Vertices, hull_con
 from ada_dynamics.contact.stops import SHARE_OF_STEP, JointStops, limit_violations, limited_joints
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import kernels_of
-from ada_dynamics.dynamics.kernels import tree_fingerprint
+from ada_dynamics.dynamics.kernel_store import tree_fingerprint
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.bounds import bounds_of
 from ada_dynamics.model.joints import Prismatic

@@ -24,8 +24,7 @@ from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches, force
 from ada_dynamics.dynamics.quantities.closed import Solver, projected, speeds
 from ada_dynamics.expr import Traced, trace
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
-from ada_dynamics.model.regroup import for_efforts
-from ada_dynamics.model.tree import Tree
+from ada_dynamics.model.tree import Tree, for_efforts
 from ada_dynamics.simulation.control import implicit_law
 from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_FORCE, Force

@@ -18,8 +18,8 @@ from ada_dynamics.contact.wrenches import ContactFrame
 from ada_dynamics.drawing.colours import closure_colour
 from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Colour, Mark, MarkKind, arrow_mark
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.closed import CompiledConstraintSet
 from ada_dynamics.dynamics.computation import kernels_of
-from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model, reach_of
 from ada_robot.messages.wrenches import JointLoads, LoadedState

@@ -16,8 +16,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.constraints.closure import CLOSED, gauss_newton
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.closed import CompiledConstraintSet
 from ada_dynamics.dynamics.computation import kernels_of
-from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.orientation import to_quaternion, to_rpy

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.closed import CompiledConstraintSet
 from ada_dynamics.dynamics.computation import kernels_of
-from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.errors import AdaError, ModelError
 from ada_dynamics.model.description import BASES, Base
 from ada_dynamics.model.model import Model

@@ -13,8 +13,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.colours import closure_colour
 from ada_dynamics.drawing.marks import FORCE, LINE_WIDTH, SUPPORT, Mark, MarkKind, arrow_mark
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.closed import CompiledConstraintSet
 from ada_dynamics.dynamics.computation import kernels_of
-from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.model.model import Model, reach_of
 from ada_tools.browser.batch import Batch, Batches
 from ada_tools.browser.grabs import Grabs, Pull

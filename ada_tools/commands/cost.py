@@ -38,7 +38,7 @@ def cost_section(model: Model, guess: NDArray[np.float64] | None = None) -> tupl
     made = {
         f"forward ({algorithm}{', loops closed' if model.loops else ''})": forward.function,
         "inverse": inverse.function,
-        "mass_matrix": quantities.mass_matrix(model.tree, "crba").trace(),
+        "mass_matrix": quantities.of_tree(model.tree, "mass_matrix").trace(),
     }
     rows = []
     for name, function in made.items():

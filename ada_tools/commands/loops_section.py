@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ada_dynamics.algorithms.closure import row_kinds
 from ada_dynamics.constraints.report import ConstraintReport, constraint_report
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.elements import LoopJoint
@@ -54,7 +53,7 @@ def _loop_data(model: Model, loop: LoopJoint) -> dict[str, Any]:
 
 def _conditions(model: Model, loop: LoopJoint) -> list[str]:
     inside = next(one for one in model.tree.loops if one.name == loop.name)
-    return [str(kind) for kind in row_kinds(inside)]
+    return [str(kind) for kind in inside.rows]
 
 
 def _data(seen: ConstraintReport) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ada_dynamics import resources
-from ada_dynamics.dynamics.kernels import tree_fingerprint
+from ada_dynamics.dynamics.kernel_store import tree_fingerprint
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model

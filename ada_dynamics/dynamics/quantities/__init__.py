@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantities of a model, by name."""
 
-from ada_dynamics.dynamics.quantities.along_loops import tangent_map, tangent_map_rate
 from ada_dynamics.dynamics.quantities.base import Quantity, body_wrenches
 from ada_dynamics.dynamics.quantities.derivative_products import (
     Solution,
@@ -27,80 +26,36 @@ from ada_dynamics.dynamics.quantities.derivatives import (
     regressor,
     residual_derivatives,
 )
-from ada_dynamics.dynamics.quantities.equations import (
-    FORWARD,
-    MASS_MATRIX,
-    bias,
-    coriolis_matrix,
-    forward,
-    gravity,
-    inverse,
-    inverse_mass_matrix,
-    mass_matrix,
-)
-from ada_dynamics.dynamics.quantities.motion import (
-    FRAMES,
-    acceleration,
-    all_poses,
-    centroidal_matrix,
-    centroidal_momentum,
-    com,
-    com_acceleration,
-    com_jacobian,
-    com_velocity,
-    energies,
-    link_jacobian,
-    pose,
-    position_map,
-    velocity,
-)
+from ada_dynamics.dynamics.quantities.equations import forward, inverse
+from ada_dynamics.dynamics.quantities.table import FRAMES, MASS_MATRIX_METHODS, TABLE, of_tree
 
 __all__ = [
-    "FORWARD",
     "FRAMES",
-    "MASS_MATRIX",
+    "MASS_MATRIX_METHODS",
+    "TABLE",
     "Equations",
     "Quantity",
     "Solution",
-    "acceleration",
-    "all_poses",
     "along",
-    "bias",
     "body_wrenches",
-    "centroidal_matrix",
-    "centroidal_momentum",
     "closed_equations",
-    "com",
-    "com_acceleration",
-    "com_jacobian",
-    "com_velocity",
-    "coriolis_matrix",
-    "energies",
     "forward",
     "forward_along",
     "forward_derivatives",
     "forward_gradient",
     "forward_gradient_along",
     "gradient_changes",
-    "gravity",
     "inverse",
     "inverse_along",
     "inverse_change",
     "inverse_derivatives",
     "inverse_gradient",
     "inverse_gradient_along",
-    "inverse_mass_matrix",
-    "link_jacobian",
-    "mass_matrix",
     "moving_pairs",
+    "of_tree",
     "open_equations",
-    "pose",
-    "position_map",
     "pulled",
     "rate_of",
     "regressor",
     "residual_derivatives",
-    "tangent_map",
-    "tangent_map_rate",
-    "velocity",
 ]

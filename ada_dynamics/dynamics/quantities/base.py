@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ada_dynamics.dynamics.singular import loose_joint, pivot_guards
+from ada_dynamics.dynamics.preflight import loose_joint, pivot_guards
 from ada_dynamics.errors import ModelError
 from ada_dynamics.expr import Expr, Function, Traced, trace
 from ada_dynamics.expr.evaluation import evaluate_nodes

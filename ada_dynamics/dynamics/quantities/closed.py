@@ -1,33 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities of mechanisms with loops: accelerations with multipliers, the whole system, its rates, joint wrenches."""
+"""Quantities of mechanisms with loops: accelerations and multipliers, constraints, efforts, tangent map, wrenches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from math import log
+from operator import mul
 from typing import Any, NamedTuple
 
-from ada_dynamics.algorithms import ada, closed_aba, closure, dca, kkt, lagrange, rnea
+import numpy as np
+
+from ada_dynamics.algorithms import ada, closed_aba, closure, dca, effort_distribution, jacobians, kkt, lagrange, rnea
 from ada_dynamics.algorithms.assembly import Solution
 from ada_dynamics.algorithms.crba import mass_matrix
+from ada_dynamics.algorithms.effort_distribution import Sharing
 from ada_dynamics.algorithms.elimination import ConstrainedSolution, Plan, planned_rows
 from ada_dynamics.algorithms.kinematics import (
     at_rest,
-    inward_sums,
     motions,
     standing_still,
     transforms,
-    world_and_bodies,
 )
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
+from ada_dynamics.constraints.analysis import ConstraintAnalysis
+from ada_dynamics.constraints.constraint_set import ConstraintSet, carried_forces, dense_rows, loop_equations
+from ada_dynamics.constraints.coordinates import velocities_of
 from ada_dynamics.constraints.elimination import EliminationPlans, late
+from ada_dynamics.constraints.tangent_map import SUSPICIOUS, MapOrder
 from ada_dynamics.dynamics.quantities.base import (
     Outputs,
     Quantity,
     body_wrenches,
     force_first,
+    position_guards,
     position_rates,
     quantity,
     reshape,
@@ -38,10 +45,7 @@ from ada_dynamics.dynamics.quantities.equations import Order, order_tag
 from ada_dynamics.errors import ModelError
 from ada_dynamics.expr import Function, Traced, jvp, minimum, trace
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
-from ada_dynamics.model.regroup import for_efforts
-from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.motion import NO_FORCE, Force
-from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.model.tree import Tree, for_efforts
 from ada_dynamics.spatial.vector import ZERO, Scalar
 
 SOLVERS: dict[str, Callable[..., ConstrainedSolution]] = {
@@ -60,6 +64,12 @@ FIXED_THRESHOLD = 1e-2
 # hundredth of that, and 3 δ² over this off the loops by δ.
 SOFTNESS = 1e-6
 SMALLEST_INERTIA = 1e-12
+# Of a typical pivot. Smaller pivots are refused, and with them every singular configuration
+# (`constraints.singular.SINGULAR`), where the efforts are those along a branch. At 1e-5 one of 35 such configurations
+# of a Delta robot was accepted, at 1e-6 20 of them.
+SMALLEST_SHARE = 1e-4
+_REGULAR = 1e-6  # smallest eigenvalue of E + JᵀJ, in the usual sample pose
+LEAST_PIVOT = 1e-2  # fraction of its typical size; smaller ones lose digits or belong to a singular configuration
 
 
 class Solver(NamedTuple):
@@ -242,52 +252,37 @@ def _inertia_guards(tree: Tree, plans: EliminationPlans, closed: ConstrainedSolu
     return guards
 
 
-# --- the system, for the tiers that work on numbers -----------------------------------------------------------------
-def system(tree: Tree, plans: EliminationPlans) -> Quantity:
-    """M, τ - h, and J, γ of the conditions that act."""
-    rows = plans.rows
-    count = len(plans.nontrivial)
+# --- constraints and the whole system, for solvers on numbers ---------------------------------------------------------
+def system(constraints: ConstraintSet, plans: EliminationPlans) -> Quantity:
+    """M, τ - h, and J, γ of the non-trivial constraints."""
+    tree, (count, n) = constraints.tree, (len(plans.nontrivial), constraints.tree.nv)
 
     def body(q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], wrenches: Sequence[Scalar]) -> Outputs:
         h = rnea.inverse_dynamics(tree, q, v, None, body_wrenches(tree, wrenches))
-        J, rate = _conditions(tree, rows, q, v)
-        return {
-            "M": mass_matrix(tree, q).dense(),
-            "r": [t - b for t, b in zip(tau, h, strict=True)],
-            "J": J,
-            "rate": rate,
-        }
+        r = [t - b for t, b in zip(tau, h, strict=True)]
+        return {"M": mass_matrix(tree, q).dense(), "r": r, **_terms(constraints, plans, q, v)}
 
-    n = tree.nv
     shapes: dict[str, tuple[int, ...]] = {"M": (n, n), "r": (n,), "J": (count, n), "rate": (count,)}
     name = f"loop_system_{digest(tree, plans, plans.late)}"
     return quantity(name, tree, ("q", "v", "tau", "wrenches"), shapes, body)
 
 
-def _conditions(
-    tree: Tree, rows: Mapping[str, tuple[int, ...]], q: Sequence[Scalar], v: Sequence[Scalar]
-) -> tuple[list[list[Scalar]], list[Scalar]]:
-    X = transforms(tree, q)
-    moving = world_and_bodies(tree, X, q, v, gravity=False)
-    found = [r for loop in tree.loops for r in closure.loop_rows(tree, X, q, v, moving, loop, rows[loop.name])]
-    return [[row.columns.get(k, 0.0) for k in range(tree.nv)] for row in found], [row.rate for row in found]
+def _terms(constraints: ConstraintSet, plans: EliminationPlans, q: Sequence[Scalar], v: Sequence[Scalar]) -> Outputs:
+    rows = constraints.equations(q, v, plans.rows)
+    return {"J": dense_rows(rows, constraints.tree.nv), "rate": [row.rate for row in rows]}
 
 
-def conditions(tree: Tree, plans: EliminationPlans) -> Quantity:
-    """J and γ of the conditions that act."""
-    rows, count = plans.rows, len(plans.nontrivial)
-
-    def body(q: Sequence[Scalar], v: Sequence[Scalar]) -> Outputs:
-        J, rate = _conditions(tree, rows, q, v)
-        return {"J": J, "rate": rate}
-
+def conditions(constraints: ConstraintSet, plans: EliminationPlans) -> Quantity:
+    """J and γ of the non-trivial constraints."""
+    tree, count = constraints.tree, len(plans.nontrivial)
     shapes: dict[str, tuple[int, ...]] = {"J": (count, tree.nv), "rate": (count,)}
-    return quantity(f"loop_conditions_{digest(tree, plans, plans.late)}", tree, ("q", "v"), shapes, body)
+    name = f"loop_conditions_{digest(tree, plans, plans.late)}"
+    return quantity(name, tree, ("q", "v"), shapes, lambda q, v: _terms(constraints, plans, q, v))
 
 
-def condition_rates(tree: Tree, plans: EliminationPlans) -> Quantity:
-    """Rates of J and of γ while q moves with v and v itself stays: J̇ and (∂γ/∂q) v."""
-    of_state = conditions(tree, plans)
+def condition_rates(constraints: ConstraintSet, plans: EliminationPlans) -> Quantity:
+    """Rates of J and of γ while q moves with v and v itself is constant: J̇ and (∂γ/∂q) v."""
+    tree, of_state = constraints.tree, conditions(constraints, plans)
     name = f"{of_state.name}_rates"
     inputs = {"q": tree.nq, "v": tree.nv}
 
@@ -332,36 +327,153 @@ def _weighted_sum(weights: Sequence[Scalar], items: Sequence[Scalar]) -> Scalar:
     return sum((w * x for w, x in zip(weights, items, strict=True)), ZERO)
 
 
-def gap(tree: Tree) -> Quantity:
-    """Gap of every condition of every loop."""
-    count = sum(len(closure.row_kinds(loop)) for loop in tree.loops)
+def gap(constraints: ConstraintSet) -> Quantity:
+    """Violation of every constraint of every loop."""
+    name = "loop_gap" + ("_turned" if any(loop.is_turned for loop in constraints.tree.loops) else "")
+    shapes: dict[str, tuple[int, ...]] = {"gap": (len(constraints.rows),)}
+    return quantity(name, constraints.tree, ("q",), shapes, lambda q: {"gap": constraints.violation(q)})
+
+
+def closing(constraints: ConstraintSet) -> Quantity:
+    """Violation and J of every constraint, and a negative number for each loop that closes the wrong way round."""
+    tree, count = constraints.tree, len(constraints.rows)
 
     def body(q: Sequence[Scalar]) -> Outputs:
         X = transforms(tree, q)
-        return {"gap": [g for loop in tree.loops for g in closure.closure_error(tree, X, loop)]}
-
-    name = "loop_gap" + ("_turned" if any(loop.is_turned for loop in tree.loops) else "")
-    return quantity(name, tree, ("q",), {"gap": (count,)}, body)
-
-
-def closing(tree: Tree) -> Quantity:
-    """Newton's terms to close a pose: gap and J of every condition, and which loops are the right way round."""
-    rows = {loop.name: tuple(range(len(closure.row_kinds(loop)))) for loop in tree.loops}
-    count = sum(map(len, rows.values()))
-
-    def body(q: Sequence[Scalar]) -> Outputs:
-        X = transforms(tree, q)
-        return {
-            "gap": [g for loop in tree.loops for g in closure.closure_error(tree, X, loop)],
-            "J": _conditions(tree, rows, q, no_velocity(tree))[0],
-            "agreement": [closure.agreement(tree, X, loop) for loop in tree.loops],
-        }
+        agreement = [closure.agreement(tree, X, loop) for loop in tree.loops]
+        return {"gap": constraints.violation(q), "J": constraints.jacobian(q), "agreement": agreement}
 
     shapes: dict[str, tuple[int, ...]] = {"gap": (count,), "J": (count, tree.nv), "agreement": (len(tree.loops),)}
     return quantity("loop_closing", tree, ("q",), shapes, body)
 
 
-# --- wrenches --------------------------------------------------------------------------------------------------------
+# --- efforts of the motors, and the tangent map -----------------------------------------------------------------------
+def shared_inverse(
+    analysis: ConstraintAnalysis,
+    plans: EliminationPlans,
+    external: bool,
+    by_all: bool = False,
+    smallest: float = SMALLEST_SHARE,
+    judged: bool = False,
+) -> Quantity | None:
+    """Least efforts of the motors from q, v and a; None where only the rank-revealing solver applies.
+
+    The efforts of the tree, distributed among the motors by the constraints in use or, of redundant loops on devices,
+    by all that are not trivial.
+
+    Args:
+        analysis: of the mechanism.
+        plans: its elimination plans.
+        external: whether wrenches act on links.
+        by_all: by all conditions that act, dependent ones too.
+        smallest: the pivot, of a typical one, below which a state is refused.
+        judged: give the guards' smallest value as an output, and refuse nothing.
+    """
+    sharing = None if plans.is_dense_only else _sharing(analysis, plans, by_all)
+    if sharing is None:
+        return None
+    tree, nv = analysis.constraints.tree, analysis.constraints.model.nv
+    samples = [effort_distribution.solve(tree, q.tolist(), [0.0] * nv, sharing)[1] for q in analysis.configurations]
+    # velocities' pivots, then those of the conditions
+    usual = np.array([[*(1.0 / x for x in found.inverse_inertias), *found.pivots] for found in samples], dtype=float)
+    is_redundant = analysis.is_redundant
+    typical = usual_pivots(usual.tolist()) if is_redundant else np.median(usual, axis=0).tolist()
+    if min(typical) <= 0.0:
+        return None
+    short = for_efforts(tree)
+
+    def body(
+        q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], wrenches: Sequence[Scalar] | None = None
+    ) -> Traced:
+        acting = None if wrenches is None else body_wrenches(tree, wrenches)
+        wanted = rnea.inverse_dynamics(short, q, v, a, acting)
+        tau, found = effort_distribution.solve(tree, q, wanted, sharing)
+        guards = _effort_guards(found, typical, smallest, is_redundant)
+        if judged:
+            return Traced({"tau": tau, "margin": [reduce(minimum, guards, 1.0)]})
+        return Traced({"tau": tau}, guards)
+
+    inputs = ("q", "v", "a", "wrenches") if external else ("q", "v", "a")
+    shapes: dict[str, tuple[int, ...]] = {"tau": (nv,)}
+    if judged:
+        shapes["margin"] = (1,)
+    name = f"inverse_shared_{tag_of(sharing, typical, smallest)}{'_external' * external}{'_judged' * judged}"
+    return quantity(name, tree, inputs, shapes, body)
+
+
+def _sharing(analysis: ConstraintAnalysis, plans: EliminationPlans, by_all: bool) -> Sharing | None:
+    """None where the motors do not drive all motions that the loops allow."""
+    constraints, model = analysis.constraints, analysis.constraints.model
+    nv, chosen = model.nv, range(len(plans.nontrivial)) if by_all else plans.independent
+    conditions = [plans.nontrivial[c] for c in chosen]
+    units = constraints.weights[conditions] * constraints.length
+    samples = [constraints.jacobian(q)[conditions] / units[:, None] for q in analysis.configurations]
+    motors = tuple(velocities_of(model, [name for name in model.actuated if name != model.floating_joint]))
+    E = np.diag(np.isin(np.arange(nv), motors).astype(float))
+    blocks = [E + J.T @ J for J in samples]
+    if np.median([np.linalg.eigvalsh(block)[0] for block in blocks]) < _REGULAR:
+        return None
+    # early multipliers would save half of the operations, and lose four digits more where E + JᵀJ is nearly singular
+    plan = Plan(plans.rows if by_all else plans.late.rows, late(nv, len(chosen)))
+    return Sharing(plan, tuple(units.tolist()), motors, (SOFTNESS,) * len(chosen) if by_all else ())
+
+
+def _effort_guards(
+    found: ConstrainedSolution, typical: Sequence[float], smallest: float, is_redundant: bool
+) -> list[Scalar]:
+    n = len(found.inverse_inertias)
+    guards: list[Scalar] = []
+    for inverse, scale in zip(found.inverse_inertias, typical[:n], strict=True):
+        guards += [inverse, 1.0 / (smallest * scale) - inverse]
+    shares = [pivot * (1.0 / scale) for pivot, scale in zip(found.pivots, typical[n:], strict=True)]
+    if is_redundant:  # single pivots of dependent conditions say nothing
+        return [*guards, reduce(mul, shares, 1.0) - FIXED_THRESHOLD]
+    return [*guards, *(share - smallest for share in shares)]
+
+
+def tangent_map(tree: Tree, order: MapOrder, units: Sequence[float]) -> Quantity:
+    """T of v = T y; guarded by the pivots, and by its size, which grows without bound where y does not determine v.
+
+    Args:
+        tree: the mechanism.
+        order: of elimination.
+        units: of the velocities, for the size.
+    """
+
+    def body(q: Sequence[Scalar]) -> Traced:
+        found = [row.columns for row in loop_equations(tree, q, chosen=order.rows)]
+        T, pivots = jacobians.tangent_map(found, order.pivots, order.chosen)
+        guards = [
+            (p * p) * (1.0 / typical**2) - LEAST_PIVOT**2 for p, typical in zip(pivots, order.typical, strict=True)
+        ]
+        size: Scalar = ZERO
+        for k, row in T.items():
+            for column, x in row.items():
+                size = size + (x * x) * (units[order.chosen[column]] / units[k]) ** 2
+        whole = [[T[k].get(column, 0.0) for column in range(len(order.chosen))] for k in range(tree.nv)]
+        return Traced({"T": whole}, [*guards, SUSPICIOUS**-2 - size])
+
+    name = f"tangent_map_{tag_of(order, tuple(units))}"
+    return quantity(name, tree, ("q",), {"T": (tree.nv, len(order.chosen))}, body)
+
+
+def tangent_map_rate(of_position: Quantity, tree: Tree) -> Quantity:
+    """T and its time derivative along v, guarded alike; the least square of a pivot by its typical size, up to 1."""
+    shape = of_position.shapes["T"]
+
+    def body(q: Sequence[Scalar], v: Sequence[Scalar]) -> Traced:
+        assert of_position.body is not None
+        found = of_position.body(q=q)
+        changes = substitute(jvp(of_position.trace(), wrt=("q",)), {"q": q, "d_q": position_rates(tree, q, v)})
+        least = reduce(minimum, found.guards[len(position_guards(tree, q)) :], 1.0)
+        outputs = {"T": found.outputs["T"], "rate": reshape(changes["d_T"], shape), "least": [least]}
+        return Traced(outputs, found.guards)
+
+    shapes = {"T": shape, "rate": shape, "least": (1,)}
+    return quantity(f"{of_position.name}_rate_least", tree, ("q", "v"), shapes, body)
+
+
+# --- wrenches ---------------------------------------------------------------------------------------------------------
 def joint_wrenches(tree: Tree, links: Sequence[str], rows: Mapping[str, tuple[int, ...]], external: bool) -> Quantity:
     """Wrench of every joint on its child, tree joints first, then loop joints.
 
@@ -375,6 +487,7 @@ def joint_wrenches(tree: Tree, links: Sequence[str], rows: Mapping[str, tuple[in
         external: whether wrenches act on links.
     """
     count = sum(len(r) for r in rows.values())
+    loops = [loop.name for loop in tree.loops for _ in rows[loop.name]]
 
     def body(**given: Sequence[Scalar]) -> Outputs:
         q, v, a = given["q"], given["v"], given["a"]
@@ -383,36 +496,12 @@ def joint_wrenches(tree: Tree, links: Sequence[str], rows: Mapping[str, tuple[in
         own = [rnea.needed_force(b.inertia, m) for b, m in zip(tree.bodies, moving, strict=True)]
         for i, wrench in (body_wrenches(tree, given["wrenches"]) if external else {}).items():
             own[i] = own[i] - wrench
-        closing = _closing_wrenches(tree, X, q, rows, given["multipliers"] if count else (), own)
-        carried = inward_sums(tree, X, own)
-        at_links = [tree.frames[link].pose.to_child(f) for link, f in zip(links, carried, strict=True)]
-        return {"wrench": [force_first(f) for f in (*at_links, *closing)]}
+        equations = loop_equations(tree, q, chosen=rows)
+        found = carried_forces(tree, links, X, loops, equations, given["multipliers"] if count else (), own)
+        return {"wrench": [force_first(f) for f in found]}
 
     inputs = ["q", "v", "a"] + (["wrenches"] if external else [])
     shapes: dict[str, tuple[int, ...]] = {"wrench": (len(tree.bodies) + len(tree.loops), 6)}
     sides = [loop.is_turned for loop in tree.loops]
     name = f"joint_wrenches_{tag_of(sorted(rows.items()), sides)}" + ("_external" if external else "")
     return quantity(name, tree, inputs, shapes, body, extra={"multipliers": count} if count else {})
-
-
-def _closing_wrenches(
-    tree: Tree,
-    X: Sequence[Transform],
-    q: Sequence[Scalar],
-    rows: Mapping[str, tuple[int, ...]],
-    multipliers: Sequence[Scalar],
-    needed: list[Force],
-) -> list[Force]:
-    """Wrenches of the loop joints, which also are taken off what their two bodies need from the tree."""
-    rest, still = no_velocity(tree), standing_still(tree)
-    left = iter(multipliers)
-    result = []
-    for loop in tree.loops:
-        total = NO_FORCE
-        for row in closure.loop_rows(tree, X, q, rest, still, loop, rows[loop.name]):
-            x = next(left)
-            total = total + x * row.own
-            for i, wrench in row.wrenches.items():
-                needed[i] = needed[i] - x * wrench
-        result.append(loop.turn.to_parent(total))
-    return result

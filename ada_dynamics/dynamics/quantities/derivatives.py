@@ -29,8 +29,7 @@ from ada_dynamics.dynamics.quantities.equations import inverse
 from ada_dynamics.expr import Expr, Function, Traced, directional, extract, jvp, trace
 from ada_dynamics.expr.function import COLUMN, SHARED, Columns
 from ada_dynamics.expr.per_lane import per_lane
-from ada_dynamics.model.regroup import for_efforts
-from ada_dynamics.model.tree import WORLD, Tree
+from ada_dynamics.model.tree import WORLD, Tree, for_efforts
 from ada_dynamics.spatial.vector import Scalar, is_zero
 
 WIDEST = 8  # directions side by side, as many as the widest vectors have lanes

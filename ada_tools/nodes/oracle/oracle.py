@@ -17,8 +17,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.actuation import motor_efforts
 from ada_dynamics.constraints.singular import SINGULAR, directions
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.closed import CompiledConstraintSet
 from ada_dynamics.dynamics.computation import kernels_of
-from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.description import BASES
 from ada_dynamics.model.joints import JOINT_TYPES

@@ -20,9 +20,6 @@ ROS = ("rclpy", "launch", "launch_ros", "ament_index_python")
 LAZY = "ada_dynamics.gpu"
 """Imported inside functions only, except by its own files."""
 CIRCLES = {
-    *("ada_dynamics.model.bounds", "ada_dynamics.model.model"),
-    *(f"ada_dynamics.dynamics.{name}" for name in ("closed", "closed_efforts", "kernels", "loop_wrenches")),
-    *(f"ada_dynamics.dynamics.{name}" for name in ("compiled_method", "computation")),
     "ada_dynamics.simulation.log",
     *(f"ada_dynamics.simulation.record.{name}" for name in ("content", "csv_table", "log_reading", "npz")),
     *(f"ada_dynamics.simulation.record.{name}" for name in ("recorder", "viewer_topics")),

@@ -28,8 +28,7 @@ from ada_dynamics.hybrid.lane_tree import lane_tree
 from ada_dynamics.hybrid.partition import assembly_order, pieces
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.model.joints import JOINT_TYPES
-from ada_dynamics.model.regroup import for_efforts
-from ada_dynamics.model.tree import Tree
+from ada_dynamics.model.tree import Tree, for_efforts
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vector import Vec3

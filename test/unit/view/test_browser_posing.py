@@ -12,8 +12,8 @@ from turning_robots import HIP, merged_hip
 
 import ada_dynamics as ada
 from ada_dynamics.constraints.closure import reversed_loops
+from ada_dynamics.dynamics.closed import CompiledConstraintSet
 from ada_dynamics.dynamics.computation import kernels_of
-from ada_dynamics.dynamics.loop_numbers import CompiledConstraintSet
 from ada_dynamics.model import Builder
 from ada_dynamics.robots.catalogue import start_of_mechanism
 from ada_tools.browser.command_sliders import motors_of
