@@ -54,11 +54,6 @@ _ROUNDING = 1e-16
 LATE, ALL = "late", "all conditions"  # the robust orders
 
 
-def is_robust(order: str) -> bool:
-    """True for the orders of the robust tier."""
-    return order in (LATE, ALL)
-
-
 class ClosedDynamics:
     """Kernels and constraint solvers of a model with loops."""
 
@@ -262,7 +257,7 @@ class ClosedDynamics:
             RANK_REVEALING if is_dense_only else ROBUST,
             lambda solution, q: self._warn(solution, q, OF_FORWARD),
         )
-        orders = {} if is_robust(name) else {name: FAST}
+        orders = {} if name in (LATE, ALL) else {name: FAST}
         robust = self.robust(name)
         if robust is not None:
             orders.setdefault(robust, ROBUST)

@@ -16,6 +16,7 @@ from ada_dynamics.constraints.coordinates import ACTUATED, INDEPENDENT, Coordina
 from ada_dynamics.constraints.tangent_map import TangentMap, null_space, solve_tangent_map
 from ada_dynamics.dynamics import lost_digits, quantities
 from ada_dynamics.dynamics.arguments import as_array, common_batch
+from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.computation import QueryGroup
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.errors import InputError
@@ -27,6 +28,10 @@ class ConstraintQueries(QueryGroup):
     """Violation, Jacobian and tangent map of the loop constraints, as `dynamics.constraints`."""
 
     @property
+    def _closed(self) -> ClosedDynamics | None:
+        return self._dynamics._kernels.closed
+
+    @property
     def mobility(self) -> int:
         """Degrees of freedom in general configurations; nv without loops."""
         return self.coordinates.mobility
@@ -34,8 +39,7 @@ class ConstraintQueries(QueryGroup):
     @cached_property
     def coordinates(self) -> CoordinateSets:
         """Sets of velocity coordinates that determine the motion."""
-        closed = self._dynamics._kernels.closed
-        return CoordinateSets(self._dynamics.model, None if closed is None else closed.analysis)
+        return CoordinateSets(self._dynamics.model, None if self._closed is None else self._closed.analysis)
 
     def indices(self, coordinates: Coordinates = INDEPENDENT) -> tuple[int, ...]:
         """Indices in v of the coordinates, in the order of the columns of `tangent_map`.
@@ -112,48 +116,7 @@ class ConstraintQueries(QueryGroup):
         v = T(q) y, so that C = [T 0; Ṫ[T] y  T], (2 nv, 2 m) or (N, 2 nv, 2 m); Ṫ[T] is the rate of
         T along its columns.
         """
-        return self._state_map_and_nearness(q, v, coordinates)[0]
-
-    def _state_map_and_nearness(
-        self, q: ArrayLike, v: ArrayLike, coordinates: Coordinates = INDEPENDENT
-    ) -> tuple[Array, NDArray[np.bool_]]:
-        """`state_map`, and which states may be so near to a singular configuration that digits are lost."""
-        T = self.tangent_map(q, coordinates)
-        arrays = self._dynamics._arguments({"q": q, "v": v})
-        rates, least = self._turning(arrays["q"], T, coordinates)
-        turning = (rates @ arrays["v"][..., None, list(self.coordinates.indices(coordinates)), None])[..., 0]
-        nv, m = T.shape[-2:]
-        C = np.zeros((*T.shape[:-2], 2 * nv, 2 * m))
-        C[..., :nv, :m] = C[..., nv:, m:] = T
-        C[..., nv:, :m] = turning.swapaxes(-1, -2)
-        nearest = least.reshape(*T.shape[:-2], m).min(axis=-1, initial=1.0)
-        return C, np.asarray(~(nearest >= lost_digits.NEAR_BY_PIVOTS))
-
-    def _warn_if_digits_are_lost(
-        self, what: str, q: Array, is_near: NDArray[np.bool_], result: Callable[[int, Array], Sequence[Array]]
-    ) -> None:
-        """Warn where results are next to a singular configuration; see `lost_digits`, also for the arguments.
-
-        Args:
-            what: the result, in words.
-            q: configurations, one or rows of them.
-            is_near: those that are looked at.
-            result: of one state, by its number, in a configuration that may be another one.
-        """
-        analysis, states = self.coordinates.analysis, np.flatnonzero(is_near)
-        if analysis is None or not analysis.rank or not len(states):
-            return
-        rows = np.ascontiguousarray(np.atleast_2d(q)[states], dtype=np.float64)
-        constraints = self._conditions(rows), self.violation, self.coordinates.units
-        names = states.tolist() if q.ndim > 1 else None
-        lost_digits.warn_if_digits_are_lost(
-            self._dynamics.model,
-            what,
-            (rows, names),
-            constraints,
-            analysis.rank,
-            lambda i, at: result(int(states[i]), at),
-        )
+        return state_map_and_nearness(self, q, v, coordinates)[0]
 
     def _turning(self, q: Array, T: Array, coordinates: Coordinates) -> tuple[Array, Array]:
         """Rates of T while q moves along each of its columns, (..., m, nv, m), and what `_map_rate_least` has."""
@@ -172,14 +135,13 @@ class ConstraintQueries(QueryGroup):
                 field=next(name for name, x in arrays.items() if x.ndim == 2),
                 allowed=(self._dynamics.model.nq,),
             )
-        if self._dynamics._kernels.closed is None:
+        if self._closed is None:
             return ConstraintState({}, {}, 1.0, self._dynamics.model.nv)
-        return constraint_state(self._dynamics._kernels.closed.analysis, arrays["q"], arrays.get("v"))
+        return constraint_state(self._closed.analysis, arrays["q"], arrays.get("v"))
 
     def closure_error(self, q: ArrayLike) -> Array:
         """Largest constraint violation [m, rad]; one per configuration of a batch, zero without loops."""
-        closed = self._dynamics._kernels.closed
-        positions = np.ascontiguousarray(self._dynamics._arguments({"q": q})["q"])
+        closed, positions = self._closed, np.ascontiguousarray(self._dynamics._arguments({"q": q})["q"])
         if closed is None or not positions.size:
             return np.zeros(positions.shape[:-1])
         return np.asarray(np.max(np.abs(closed.gaps(positions)), axis=-1), dtype=np.float64)
@@ -188,8 +150,7 @@ class ConstraintQueries(QueryGroup):
         """Tangents of the branches that cross in a singular configuration."""
         arrays = self._dynamics._arguments({"q": q})
         self._dynamics._check_state(arrays)
-        closed = self._dynamics._kernels.closed
-        return [] if closed is None else closed.tangents(np.ascontiguousarray(arrays["q"]))
+        return [] if self._closed is None else self._closed.tangents(np.ascontiguousarray(arrays["q"]))
 
     # --- Jacobian ------------------------------------------------------------------------------------------------
     def jacobian(self, q: ArrayLike) -> Array:
@@ -201,17 +162,14 @@ class ConstraintQueries(QueryGroup):
 
     def violation(self, q: ArrayLike) -> Array:
         """Violation of the non-trivial constraints [m], (m,) or (N, m), in the units of `jacobian`."""
-        closed, positions = (
-            self._dynamics._kernels.closed,
-            np.ascontiguousarray(self._dynamics._arguments({"q": q})["q"]),
-        )
+        closed, positions = self._closed, np.ascontiguousarray(self._dynamics._arguments({"q": q})["q"])
         if closed is None:
             return np.zeros((*positions.shape[:-1], 0))
         return np.asarray(closed.gaps(positions)[..., list(closed.plans.nontrivial)] / closed.weights)
 
     def _map_quantity(self, chosen: tuple[int, ...]) -> quantities.Quantity | None:
         """T as a quantity; None for large and for unchecked models, whose kernels report no status."""
-        closed = self._dynamics._kernels.closed
+        closed = self._closed
         if closed is None or self._dynamics._kernels.large or not self._dynamics.checked:
             return None
         order = self.coordinates.map_order(chosen)
@@ -264,14 +222,14 @@ class ConstraintQueries(QueryGroup):
         return found
 
     def _conditions(self, q: Array) -> Array:
-        closed = self._dynamics._kernels.closed
+        closed = self._closed
         if closed is None:
             return np.zeros((*q.shape[:-1], 0, self._dynamics.model.nv))
         J, _ = self._dynamics._run(closed.conditions, {"q": q, "v": np.zeros(self._dynamics.model.nv)})
         return np.asarray(J / closed.weights[:, None] * self.coordinates.units)
 
     def _condition_rates(self, q: Array, v: Array) -> Array:
-        closed = self._dynamics._kernels.closed
+        closed = self._closed
         assert closed is not None
         make = lambda: closed_quantities.condition_rates(closed.analysis.constraints, closed.plans)  # noqa: E731
         J, _ = self._dynamics._run(self._dynamics._kernels.get("loop condition rates", make), {"q": q, "v": v})
@@ -296,7 +254,16 @@ def state_map_and_nearness(
     constraints: ConstraintQueries, q: ArrayLike, v: ArrayLike, coordinates: Coordinates = INDEPENDENT
 ) -> tuple[Array, NDArray[np.bool_]]:
     """`ConstraintQueries.state_map`, and the states near a singular configuration, whose derivatives may be inexact."""
-    return constraints._state_map_and_nearness(q, v, coordinates)
+    T = constraints.tangent_map(q, coordinates)
+    arrays = constraints._dynamics._arguments({"q": q, "v": v})
+    rates, least = constraints._turning(arrays["q"], T, coordinates)
+    turning = (rates @ arrays["v"][..., None, list(constraints.indices(coordinates)), None])[..., 0]
+    nv, m = T.shape[-2:]
+    C = np.zeros((*T.shape[:-2], 2 * nv, 2 * m))
+    C[..., :nv, :m] = C[..., nv:, m:] = T
+    C[..., nv:, :m] = turning.swapaxes(-1, -2)
+    nearest = least.reshape(*T.shape[:-2], m).min(axis=-1, initial=1.0)
+    return C, np.asarray(~(nearest >= lost_digits.NEAR_BY_PIVOTS))
 
 
 def warn_if_digits_are_lost(
@@ -315,7 +282,18 @@ def warn_if_digits_are_lost(
         is_near: those that are checked.
         result: of one state, by its index, in a configuration that may be another one.
     """
-    constraints._warn_if_digits_are_lost(what, q, is_near, result)
+    analysis, states = constraints.coordinates.analysis, np.flatnonzero(is_near)
+    if analysis is None or not analysis.rank or not len(states):
+        return
+    rows = np.ascontiguousarray(np.atleast_2d(q)[states], dtype=np.float64)
+    lost_digits.warn_if_digits_are_lost(
+        constraints._dynamics.model,
+        what,
+        (rows, states.tolist() if q.ndim > 1 else None),
+        (constraints._conditions(rows), constraints.violation, constraints.coordinates.units),
+        analysis.rank,
+        lambda i, at: result(int(states[i]), at),
+    )
 
 
 def tangent_map_quantity(

@@ -17,6 +17,7 @@ from ada_dynamics.dynamics import closed_derivatives, quantities
 from ada_dynamics.dynamics.arguments import common_batch, flat_wrenches
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.computation import QueryGroup, compiled_method, compiled_method_of, per_pair, per_velocity
+from ada_dynamics.dynamics.constraint_queries import state_map_and_nearness, warn_if_digits_are_lost
 from ada_dynamics.dynamics.joint_wrenches import wrench_changes
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.dynamics.motion_queries import MotionQueries
@@ -110,9 +111,8 @@ class ForwardInverseDerivatives(MotionQueries):
                 states = [np.broadcast_to(x, (*found.du.shape[:-2], np.shape(x)[-1])) for x in (q, v, tau, *wrenches)]
                 _, *rest = map(np.atleast_2d, states)
                 near = np.broadcast_to(is_near, states[0].shape[:-1])
-                self.constraints._warn_if_digits_are_lost(
-                    "derivatives along the loops", states[0], near, lambda i, q: along(q, *(x[i] for x in rest))[0]
-                )
+                what, again = "derivatives along the loops", lambda i, q: along(q, *(x[i] for x in rest))[0]
+                warn_if_digits_are_lost(self.constraints, what, states[0], near, again)
             return found
         if external:
             efforts, turning = self._pulled(q, external)
@@ -213,10 +213,8 @@ class ForwardInverseDerivatives(MotionQueries):
         self, whole: Derivatives, q: ArrayLike, v: ArrayLike, coordinates: Coordinates
     ) -> tuple[Derivatives, NDArray[np.bool_]]:
         """From those of the tree: v = T y, and T turns with q; and in which states digits may be lost."""
-        chosen, (changes, is_near) = (
-            self.constraints.indices(coordinates),
-            self.constraints._state_map_and_nearness(q, v, coordinates),
-        )
+        chosen = self.constraints.indices(coordinates)
+        changes, is_near = state_map_and_nearness(self.constraints, q, v, coordinates)
         along = (np.concatenate([whole.dq, whole.dv], axis=-1) @ changes)[..., list(chosen), :]
         dq, dv = np.split(along, 2, axis=-1)
         return Derivatives(dq, dv, whole.du[..., list(chosen), :]), is_near
