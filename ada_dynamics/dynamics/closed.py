@@ -45,11 +45,11 @@ from ada_dynamics.jit import GuardError, Kernel
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash
 from ada_dynamics.model.tree import Tree
 
-# Velocities beyond which orders that keep all conditions for the end fill the matrix too much to be the cheapest: they
-# are not even written down where there is another one.
+# Number of velocities beyond which late orders, which eliminate all multipliers last, are too dense to be the cheapest;
+# they are not traced if there is another one.
 LATE_UP_TO = 9
 UNASSEMBLED = ("guess", "axis")  # fields of errors of loops that do not close from the neutral configuration
-AT_ONCE = 1024  # states of a batch that numbers are asked of together
+AT_ONCE = 1024  # states of a batch whose matrices are in memory at the same time
 _ROUNDING = 1e-16
 LATE, ALL = "late", "all conditions"  # the robust orders
 
@@ -58,7 +58,7 @@ class ClosedDynamics:
     """Kernels and constraint solvers of a model with loops."""
 
     def __init__(self, kernels: KernelStore, q0: Array | None, solver: str) -> None:
-        """Args: the model's kernels; a pose in the assembly mode to be used, where it is known; see `Dynamics`."""
+        """Args: the model's kernels; a configuration in the assembly mode to be used, or None; solver of `Dynamics`."""
         self.solver = solver
         self.kernels = kernels
         self.model = kernels.model
@@ -140,7 +140,7 @@ class ClosedDynamics:
         return self.analysis.constraints.tree
 
     def refuse_locked(self) -> None:
-        """Raise where the loops leave no motion: that is a structure, most often by mistake."""
+        """Raise if the mobility is zero: the mechanism is a structure, most often by mistake."""
         if self.analysis.mobility == 0 and self.analysis.rank:
             names = ", ".join(map(repr, self.model.loop_names))
             raise ModelError(
@@ -154,14 +154,14 @@ class ClosedDynamics:
 
     @cached_property
     def unique(self) -> UniqueComponents:
-        """Components of the joint wrenches that are unique in general; of very large models none is known to be."""
+        """Components of the joint wrenches that are unique in general; for very large models none is determined."""
         if self.model.nv > SEARCHED:
             return {name: np.zeros(6, dtype=bool) for name in joints_with_wrenches(self.model)}
         return unique_in_general(self.analysis)
 
     # --- kernels ------------------------------------------------------------------------------------------------
     def quantity(self, name: str, external: bool, multipliers: bool, judged: bool = False) -> quantities.Quantity:
-        """Forward dynamics by a candidate of the plans, by "late", "lagrange", or by assembly: "ada" or "dca"."""
+        """Forward dynamics by a candidate of the plans, by "late" or "lagrange", or by assembly ("ada" or "dca")."""
         tree = self.tree
         if name == ALL:
             solver = closed.all_conditions(tree, self.plans, *self._softness)
@@ -172,14 +172,14 @@ class ClosedDynamics:
         return closed.forward(tree, self.plans, solver, external, multipliers, judged)
 
     def robust(self, name: str) -> str | None:
-        """The robust order to go on with where a candidate stops; None where that is the same one."""
+        """Robust elimination order to use after a candidate; None if it is the same order."""
         if self.analysis.is_redundant:
             return ALL
         return None if self.plans.candidates.get(name) is self.plans.late else LATE
 
     @cached_property
     def _softness(self) -> tuple[list[float], list[float]]:
-        """How far each condition gives way, for `closed.all_conditions`, and the usual pivots with that."""
+        """Compliance of each constraint for `closed.all_conditions`, and the usual pivots."""
         constraints, rest = self.analysis.constraints, [0.0] * self.model.nv
         chosen = list(self.plans.nontrivial)
         squares = [np.sum(constraints.whitened(q)[:, chosen] ** 2, axis=0) for q in self.analysis.configurations]
@@ -189,14 +189,14 @@ class ClosedDynamics:
         return softness, closed.usual_pivots(samples)
 
     def _assembly_pivots(self, name: str) -> list[float]:
-        """Pivots of an assembly, the smallest of each in the sample poses."""
+        """Pivots of an assembly, the smallest of each in the sample configurations."""
         solver = closed.assembly(self.tree, self.plans, name, self.kernels.order, ())
         rest = [0.0] * self.model.nv
         found = [[float(p) for p in solver.run(q.tolist(), rest, rest).pivots] for q in self.analysis.configurations]
         return [min(values) for values in zip(*found, strict=True)]
 
     def kernel(self, name: str, external: bool, multipliers: bool) -> Kernel:
-        """Its kernel."""
+        """Kernel of `quantity`."""
 
         def make() -> quantities.Quantity:
             made = self.quantity(name, external, multipliers)
@@ -206,7 +206,7 @@ class ClosedDynamics:
         return self.kernels.get(f"closed {name} {external} {multipliers}", make)
 
     def system(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.System:
-        """Of one state, or of rows of them."""
+        """Equations of motion with weighted constraints, in one state or in each state of a batch."""
         constraints = self.analysis.constraints
         kernel = self.kernels.get("loop system", lambda: closed.system(constraints, self.plans), quick=True)
         if wrenches is None:
@@ -218,16 +218,16 @@ class ClosedDynamics:
 
     @cached_property
     def weights(self) -> Array:
-        """Units of the conditions that act: lengths of the model for those of positions, 1 for those of angles."""
+        """Weights of the non-trivial constraints: 1 for positions, 1 over the characteristic length for angles."""
         return np.asarray(self.analysis.constraints.weights[list(self.plans.nontrivial)], dtype=np.float64)
 
     @cached_property
     def conditions(self) -> Kernel:
-        """J and γ of the conditions in use, from q and v."""
+        """Kernel of J and γ of the non-trivial constraints, from q and v."""
         return self.kernels.get("loop conditions", lambda: closed.conditions(self.analysis.constraints, self.plans))
 
     def rates(self, q: Array, v: Array) -> singular.Rates:
-        """How the conditions change along v.
+        """Derivatives of the constraints along v.
 
         γ is a quadratic form of v, so that ∂γ/∂v comes exactly from γ(v + e), γ(v) and γ(e).
         """
@@ -247,7 +247,7 @@ class ClosedDynamics:
 
     # --- solvers ------------------------------------------------------------------------------------------------
     def solvers(self, name: str) -> list[ConstraintSolver]:
-        """Solvers in the order in which they are tried, from that of an elimination order on."""
+        """Solvers in the order in which they are tried, beginning with an elimination order."""
         is_dense_only = self.plans.is_dense_only
         last = RankRevealingSolver(
             self.system,
@@ -272,11 +272,11 @@ class ClosedDynamics:
         return EliminationSolver(tier, single, judged, (lambda x: x) if order == ALL else self.of_all)
 
     def solve(self, name: str, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> ConstraintSolution:
-        """Accelerations by the first solver that can; batches have no multipliers."""
+        """Accelerations by the first solver that succeeds; batches have no multipliers."""
         return solve_with_fallback(self.solvers(name), q, v, tau, wrenches)
 
     def of_all(self, multipliers: Array) -> Array:
-        """Multipliers of all conditions that act, from those of the ones used."""
+        """Multipliers of the non-trivial constraints, from those of the independent ones."""
         if not self.analysis.is_redundant:
             return multipliers
         whole = np.zeros((*multipliers.shape[:-1], len(self.plans.nontrivial)))
@@ -284,18 +284,18 @@ class ClosedDynamics:
         return whole
 
     def _solution(self, q: Array, v: Array) -> tuple[singular.System, singular.Solution]:
-        """The system without efforts, and what the loops let it do."""
+        """The system without efforts, and its rank-revealing solution."""
         system = self.system(q, v, np.zeros(self.model.nv))
         return system, singular.solve(system, self.analysis.rank, v, lambda: self.rates(q, v))
 
     def chosen(self, poses: Array) -> Array:
-        """Combinations that suit poses, one row each: weights, and what must be left of their determinant.
+        """Weights of constraint combinations for configurations, one row each, and their smallest determinant.
 
-        Where a pose is singular, nothing suits it, and no determinant is large enough.
+        In a singular configuration no determinant is large enough.
         """
         rest = np.zeros((len(poses), self.model.nv))
         system = self.system(np.ascontiguousarray(poses), rest, rest)
-        if not all(np.isfinite(part).all() for part in system):  # motions that have run away
+        if not all(np.isfinite(part).all() for part in system):  # the motion has diverged
             return np.full((len(poses), next(iter(self.plans.following.values())).weights + 1), np.inf)
         at, combinations = singular.whitened(system), self.plans.combinations(self.weights)
         matrix = combinations.matrix(at.W)
@@ -314,16 +314,16 @@ class ClosedDynamics:
         return singular.branch_directions(system, solution.lost, lambda v: self._gamma(q, v))
 
     def lost_names(self, solution: singular.Solution) -> set[str]:
-        """Loops whose conditions take part in what is lost."""
+        """Loops whose constraints lose rank."""
         shares = np.max(np.abs(solution.lost), axis=0, initial=0.0)
         taking_part = [c for c, share in zip(self.plans.nontrivial, shares, strict=True) if share > 0.1]
         return {self.analysis.constraints.rows[c][0] for c in taking_part}
 
     # --- inverse dynamics ---------------------------------------------------------------------------------------
     def inverse_kernel(self, external: bool, judged: bool = False) -> Kernel | None:
-        """Inverse dynamics as one kernel; None where numbers alone can tell, because motors do not drive all motions.
+        """Inverse dynamics as one kernel; None if the motors do not drive all motions.
 
-        Judged, it refuses nothing, and has an output below zero for states that it would refuse.
+        Judged, it accepts all states and has a negative output for those that it would refuse.
         """
         if (external, judged) not in self._inverse:
             made = closed.shared_inverse(self.analysis, self.plans, external, judged=judged)
@@ -340,7 +340,7 @@ class ClosedDynamics:
         return np.asarray(tau, dtype=np.float64), np.flatnonzero(~held)
 
     def efforts(self, q: Array, v: Array, wanted: Array, a: Array) -> Array:
-        """Least efforts of the motors that do what efforts on all joints of the tree would, state by state.
+        """Least-norm efforts of the motors that are equivalent to efforts of all joints of the tree, state by state.
 
         In a singular configuration they act along the branch on which the mechanism moves; at rest along all directions
         of motion if the motors can, otherwise along the branch of the acceleration a, or one that they can move along.
@@ -369,7 +369,7 @@ class ClosedDynamics:
         return self._first_possible(bases, wanted)
 
     def _first_possible(self, bases: Sequence[Array], wanted: Array) -> Array:
-        """Efforts for the first of several sets of motions that the motors can drive."""
+        """Efforts for the first null-space basis whose motions the motors can drive."""
         for N in bases[:-1]:
             with contextlib.suppress(InputError):
                 return motor_efforts(self.model, N, wanted)
@@ -377,7 +377,7 @@ class ClosedDynamics:
 
     # --- projection ---------------------------------------------------------------------------------------------
     def project_to_constraints(self, q: Array, v: Array, steps: int = 8) -> tuple[Array, Array]:
-        """The states on the loops that are nearest by kinetic energy, one or a batch; see `constraints.projection`."""
+        """Nearest states on the constraint manifold by kinetic energy; see `constraints.projection`."""
         if q.ndim == 1:
             at, speed = self.project_to_constraints(q[None], v[None], steps)
             return at[0], speed[0]
@@ -422,11 +422,11 @@ class ClosedDynamics:
                     self._warn(solution, poses[i], OF_STATE)
 
     def gap(self, q: Array) -> Array:
-        """Gaps of the conditions in use, in lengths."""
+        """Weighted violation of the non-trivial constraints [m]."""
         return np.asarray(self.gaps(q)[..., list(self.plans.nontrivial)] / self.weights, dtype=np.float64)
 
     def gaps(self, q: Array) -> Array:
-        """Gaps of all conditions [m, rad], row by row for a batch."""
+        """Violation of all constraints [m, rad], row by row for a batch."""
         kernel = self.kernels.get("loop gap", lambda: closed.gap(self.analysis.constraints))
         whole, _ = (kernel.batch_status if q.ndim == 2 else kernel.single_status)(q)
         return np.asarray(whole, dtype=np.float64)

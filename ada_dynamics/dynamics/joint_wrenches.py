@@ -22,15 +22,15 @@ from ada_dynamics.model.tree import Body
 
 
 class JointWrenches(Mapping[str, Array]):
-    """Wrenches by joint: [fx, fy, fz, nx, ny, nz] that the joint puts on its child; rows of them for a batch.
+    """Wrenches by joint, [fx, fy, fz, nx, ny, nz] on its child; (N, 6) for a batch.
 
     A tree joint's wrench is about the origin of its child link, in that link's axes; a loop joint's likewise at and in
     its child-side frame. Where loops are redundant, the wrenches are those of least norm, moments counted by
     `moment_length`.
 
     Attributes:
-        unique: by joint, which of the six components follow from the motion alone; the others depend on how stiff and
-            exact the parts are.
+        unique: by joint, which of the six components are uniquely determined by the motion; the others depend on the
+            stiffness and the tolerances of the parts.
         tier: how the accelerations were found: "fast", "robust" or "rank-revealing" (the slowest one of a batch).
         moment_length: [m].
     """
@@ -99,13 +99,13 @@ class JointWrenches(Mapping[str, Array]):
 
 
 def least_norm(J: Array, multipliers: Array, weights: Array, rank: int) -> Array:
-    """The multipliers without the part that only presses the parts against each other, state by state.
+    """Minimum-norm multipliers with the same constraint forces Jᵀ λ, state by state.
 
     Args:
-        J: conditions in units of forces, (..., conditions, nv).
-        multipliers: of the conditions, (..., conditions).
-        weights: factors that make forces of the multipliers.
-        rank: of the conditions.
+        J: weighted constraint Jacobian, (..., m, nv).
+        multipliers: of the constraints, (..., m).
+        weights: of the constraints; multipliers times weights are forces.
+        rank: of J.
     """
     U = np.linalg.svd(J, full_matrices=True)[0][..., :, :rank]
     scaled = multipliers * weights
@@ -162,7 +162,7 @@ def joint_wrenches(
 def _with_multipliers(
     closed: ClosedDynamics, name: str, inputs: Sequence[Array], is_batch: bool
 ) -> tuple[Array, Array, UniqueComponents, str]:
-    """Accelerations, multipliers of least norm, which components of wrenches are unique, and the slowest tier."""
+    """Accelerations, minimum-norm multipliers, unique components of the wrenches, and the slowest tier."""
     flags, tier = closed.unique, FAST
     solved = _fast(closed, name, inputs, is_batch)
     if solved is None:
@@ -178,7 +178,7 @@ def _with_multipliers(
 
 
 def _fast(closed: ClosedDynamics, name: str, inputs: Sequence[Array], is_batch: bool) -> tuple[Array, Array] | None:
-    """Accelerations and multipliers by the fast kernel, where it can."""
+    """Accelerations and multipliers by the fast kernel; None if it refuses a state."""
     if closed.plans.is_dense_only or closed.solver == ROBUST:
         return None
     kernel = closed.kernel(name, len(inputs) > 3, multipliers=True)
@@ -205,22 +205,22 @@ def _least_norm(closed: ClosedDynamics, inputs: Sequence[Array], multipliers: Ar
 
 
 def by_loop(closed: ClosedDynamics, multipliers: Array) -> dict[str, Array]:
-    """Multipliers of all conditions of each loop; those not in use are zero."""
-    conditions = closed.analysis.constraints.rows
-    whole = np.zeros((*multipliers.shape[:-1], len(conditions)))
+    """Multipliers of all constraints by loop; those of trivial constraints are zero."""
+    rows = closed.analysis.constraints.rows
+    whole = np.zeros((*multipliers.shape[:-1], len(rows)))
     whole[..., list(closed.plans.nontrivial)] = multipliers
     turned = {loop.name for loop in closed.tree.loops if loop.is_turned}
-    whole[..., [loop in turned for loop, _, _ in conditions]] *= -1.0
-    loops = np.array([loop for loop, _, _ in conditions])
+    whole[..., [loop in turned for loop, _, _ in rows]] *= -1.0
+    loops = np.array([loop for loop, _, _ in rows])
     return {name: whole[..., loops == name] for name in closed.model.loop_names}
 
 
 def wrench_changes(
     kernels: Kernels, state: tuple[Array, Array, Array], along: Array, of_motion: tuple[Array, ...]
 ) -> Array:
-    """Changes of the wrenches in one state with directions of the state and with τ, (joints, 6, m + nv).
+    """Derivatives of the wrenches in one state along directions of the state and by τ, (joints, 6, m + nv).
 
-    They are nan where they do not follow from the motion.
+    Components that are not unique are nan.
 
     Args:
         kernels: of the model.

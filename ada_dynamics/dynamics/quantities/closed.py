@@ -55,13 +55,13 @@ SOLVERS: dict[str, Callable[..., ConstrainedSolution]] = {
 }
 ASSEMBLIES: dict[str, Callable[..., Solution]] = {"ada": ada.solve, "dca": dca.solve}
 
-EARLY_THRESHOLD = 1e-6  # of a typical pivot: an early order loses 1e-13 at 1e-4
-LATE_THRESHOLD = 1e-8  # relative singular values of 1e-4 and more are left to it
-# Of the conditions that stand for redundant ones, fixed for all poses: where a state leaves the loops by δ, as rounded
-# numbers do, the error is δ over the root of this.
+EARLY_THRESHOLD = 1e-6  # of a typical pivot; the error of an early order is 1e-13 at 1e-4
+LATE_THRESHOLD = 1e-8  # corresponds to relative singular values of 1e-4
+# Smallest determinant of independent constraints that represent redundant ones in all configurations: in a state with
+# the violation δ the error is δ over the root of this.
 FIXED_THRESHOLD = 1e-2
-# How far all conditions give way, of J M⁻¹ Jᵀ's mean: the error is 1e-12 where the smallest singular value squared is a
-# hundredth of that, and 3 δ² over this off the loops by δ.
+# Compliance of all constraints relative to the mean of J M⁻¹ Jᵀ: the error is 1e-12 where the smallest singular value
+# squared is a hundredth of that mean, and 3 δ² over this in a state with the violation δ.
 SOFTNESS = 1e-6
 SMALLEST_INERTIA = 1e-12
 # Of a typical pivot. Smaller pivots are refused, and with them every singular configuration
@@ -73,10 +73,10 @@ LEAST_PIVOT = 1e-2  # fraction of its typical size; smaller ones lose digits or 
 
 
 class Solver(NamedTuple):
-    """A way to close loops: its name, the plan that it follows, what it computes, and what must not be negative.
+    """A solver of the equations of motion with constraints: its name, elimination plan, equations and guards.
 
-    `correct(q, r)` is the smallest step by kinetic energy that changes the conditions by -r; none by assembly.
-    `weights` are those of the plan's combinations.
+    `guards` of a solution must not be negative. `correct(q, r)` is the smallest step by kinetic energy that changes the
+    violation by -r; None for assembly. `weights` are those of the plan's combinations.
     """
 
     tag: str
@@ -88,9 +88,9 @@ class Solver(NamedTuple):
 
 
 def elimination(tree: Tree, plans: EliminationPlans, name: str, smallest: float | None = None) -> Solver:
-    """By a candidate of the plans, such as "kkt sparse", or by "late"; by Lagrange's equations in that order, too.
+    """Solver by a candidate of the plans, such as "kkt sparse", by "late", or by Lagrange's equations in late order.
 
-    `smallest` is the pivot, of a typical one, below which the guards stop it; by default as far as digits allow.
+    `smallest` is the share of a typical pivot below which a state is refused; by default as small as rounding allows.
     """
     algorithm = "kkt" if name == "late" else name.split()[0]
     plan = plans.candidates.get(name, plans.late)
@@ -114,7 +114,7 @@ def elimination(tree: Tree, plans: EliminationPlans, name: str, smallest: float 
 
 
 def following(tree: Tree, plans: EliminationPlans, name: str, chosen: Sequence[Scalar]) -> Solver:
-    """By combinations that follow the motion: their weights, and what must be left of the product of all pivots."""
+    """Solver with combinations of constraints that are updated: `chosen` are their weights and smallest determinant."""
     plan = plans.following.get(name) or next(iter(plans.following.values()))
     *weights, least = chosen
     solve, short = SOLVERS["aba" if name.startswith("aba") else "kkt"], for_efforts(tree)
@@ -135,13 +135,13 @@ def following(tree: Tree, plans: EliminationPlans, name: str, chosen: Sequence[S
 
 
 def all_conditions(tree: Tree, plans: EliminationPlans, softness: Sequence[float], usual: Sequence[float]) -> Solver:
-    """By all conditions that act, dependent ones too.
+    """Solver with all non-trivial constraints, dependent ones too.
 
     Args:
         tree: the mechanism.
         plans: its plans.
-        softness: how far each condition gives way.
-        usual: pivots in the sample poses, by condition.
+        softness: compliance of each constraint.
+        usual: pivots in the sample configurations, by constraint.
     """
     plan = Plan(plans.rows, late(tree.nv, len(plans.nontrivial)))
     short = for_efforts(tree)
@@ -159,13 +159,13 @@ def all_conditions(tree: Tree, plans: EliminationPlans, softness: Sequence[float
 
 
 def usual_pivots(samples: Sequence[Sequence[float]]) -> list[float]:
-    """Those of the sample pose in which their product is neither the largest nor the smallest."""
+    """Pivots of the sample configuration with the median product of pivots."""
     ordered = sorted(samples, key=lambda pivots: sum(log(max(pivot, 1e-300)) for pivot in pivots))
     return [float(pivot) for pivot in ordered[len(ordered) // 2]]
 
 
 def assembly(tree: Tree, plans: EliminationPlans, algorithm: str, order: Order, typical: Sequence[float]) -> Solver:
-    """By assembly; `typical` are its pivots, the smallest ones of each in the sample poses."""
+    """Solver by assembly; `typical` are its pivots, the smallest of each in the sample configurations."""
     plan = plans.late
 
     def run(*state: Any) -> ConstrainedSolution:
@@ -187,9 +187,9 @@ def assembly(tree: Tree, plans: EliminationPlans, algorithm: str, order: Order, 
 def forward(
     tree: Tree, plans: EliminationPlans, solver: Solver, external: bool, multipliers: bool = False, judged: bool = False
 ) -> Quantity:
-    """Accelerations, guarded by the pivots; with the multipliers in use if wanted.
+    """Accelerations, guarded by the pivots, and optionally the multipliers in use.
 
-    Judged, the guards' smallest value is an output instead: of a batch it tells the states that need another way.
+    Judged, the smallest guard is an output instead; it shows which states of a batch need another solver.
     """
     plan = solver.plan
 
@@ -218,7 +218,7 @@ def forward(
 
 
 def digest(tree: Tree, plans: EliminationPlans, plan: Plan) -> str:
-    """A plan is found on numbers; another one is another kernel."""
+    """Key of a plan, which is found on numbers; kernels of different plans differ."""
     sides = [loop.is_turned for loop in tree.loops]
     scales = (plans.following_typical,) if plan.combinations else (plans.typical, plans.determinant)
     return tag_of(plan, scales, bool(plans.following), sides)
@@ -246,7 +246,7 @@ def _determinant_left(
 
 def _inertia_guards(tree: Tree, plans: EliminationPlans, closed: ConstrainedSolution) -> list[Scalar]:
     guards: list[Scalar] = []
-    if plans.inertias and has_singular_inertias(tree):  # of very long mechanisms none are known
+    if plans.inertias and has_singular_inertias(tree):  # unknown for very long mechanisms
         for inverse, typical in zip(closed.inverse_inertias, plans.inertias, strict=True):
             guards += [inverse, 1.0 / (SMALLEST_INERTIA * typical) - inverse]
     return guards
@@ -317,7 +317,7 @@ def projected(tree: Tree, solver: Solver, q: Sequence[Scalar], v: Sequence[Scala
 
 
 def speeds(tree: Tree, solver: Solver, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-    """J v: the rate of each condition in use."""
+    """J v: rate of each constraint in use."""
     X, rest = transforms(tree, q), no_velocity(tree)
     rows = planned_rows(tree, X, q, rest, standing_still(tree), solver.plan, solver.weights)
     return [sum((row.columns.get(k, 0.0) * x for k, x in enumerate(v)), ZERO) for row in rows]
@@ -335,7 +335,7 @@ def gap(constraints: ConstraintSet) -> Quantity:
 
 
 def closing(constraints: ConstraintSet) -> Quantity:
-    """Violation and J of every constraint, and a negative number for each loop that closes the wrong way round."""
+    """Violation and J of every constraint, and a negative number for each loop with an opposite axis or frame."""
     tree, count = constraints.tree, len(constraints.rows)
 
     def body(q: Sequence[Scalar]) -> Outputs:
@@ -365,16 +365,16 @@ def shared_inverse(
         analysis: of the mechanism.
         plans: its elimination plans.
         external: whether wrenches act on links.
-        by_all: by all conditions that act, dependent ones too.
+        by_all: by all non-trivial constraints, dependent ones too.
         smallest: the pivot, of a typical one, below which a state is refused.
-        judged: give the guards' smallest value as an output, and refuse nothing.
+        judged: return the smallest guard as an output, and refuse no state.
     """
     sharing = None if plans.is_dense_only else _sharing(analysis, plans, by_all)
     if sharing is None:
         return None
     tree, nv = analysis.constraints.tree, analysis.constraints.model.nv
     samples = [effort_distribution.solve(tree, q.tolist(), [0.0] * nv, sharing)[1] for q in analysis.configurations]
-    # velocities' pivots, then those of the conditions
+    # pivots of the velocities, then those of the constraints
     usual = np.array([[*(1.0 / x for x in found.inverse_inertias), *found.pivots] for found in samples], dtype=float)
     is_redundant = analysis.is_redundant
     typical = usual_pivots(usual.tolist()) if is_redundant else np.median(usual, axis=0).tolist()
@@ -402,7 +402,7 @@ def shared_inverse(
 
 
 def _sharing(analysis: ConstraintAnalysis, plans: EliminationPlans, by_all: bool) -> Sharing | None:
-    """None where the motors do not drive all motions that the loops allow."""
+    """None if the motors do not drive all motions that the loops allow."""
     constraints, model = analysis.constraints, analysis.constraints.model
     nv, chosen = model.nv, range(len(plans.nontrivial)) if by_all else plans.independent
     conditions = [plans.nontrivial[c] for c in chosen]
@@ -426,13 +426,13 @@ def _effort_guards(
     for inverse, scale in zip(found.inverse_inertias, typical[:n], strict=True):
         guards += [inverse, 1.0 / (smallest * scale) - inverse]
     shares = [pivot * (1.0 / scale) for pivot, scale in zip(found.pivots, typical[n:], strict=True)]
-    if is_redundant:  # single pivots of dependent conditions say nothing
+    if is_redundant:  # single pivots of dependent constraints are arbitrary
         return [*guards, reduce(mul, shares, 1.0) - FIXED_THRESHOLD]
     return [*guards, *(share - smallest for share in shares)]
 
 
 def tangent_map(tree: Tree, order: MapOrder, units: Sequence[float]) -> Quantity:
-    """T of v = T y; guarded by the pivots, and by its size, which grows without bound where y does not determine v.
+    """T of v = T y, guarded by the pivots and by its size, which grows without bound where y does not determine v.
 
     Args:
         tree: the mechanism.
