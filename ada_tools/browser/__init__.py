@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The view in the browser: a robot with sliders, a log to play, a simulation that runs and can be pushed."""
+"""Browser views: joint sliders, log playback, and a running simulation with interactive pushes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`model.view()` and `sim.view()`: a page that is served while the program goes on, inline in notebooks."""
+"""`model.view()` and `sim.view()`: serve a page from a background thread, inline in notebooks."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ada_tools.browser.page import HOST, PORT, Page, nearest_free
 from ada_tools.browser.pose_page import PosePage
 
 _FRAME = '<iframe src="{url}" style="width:100%;height:{height}px;border:1px solid #ccc"></iframe>'
-_LINK = '<a href="{url}" target="_blank">the page</a>'
+_LINK = '<a href="{url}" target="_blank">open the page</a>'
 _HEIGHT = 480
-_END = 2.0  # [s] limit for a page to finish its frame
+_END = 2.0  # [s] timeout for the last frame
 
 
 class BackgroundPage:
-    """A page on a thread of its own; it ends with the program, or when it is closed.
+    """Page served by a background thread until `close()` or the end of the program.
 
     Attributes:
         url: address of the page.
-        height: of the frame in a notebook [px].
+        height: height of the notebook frame [px].
     """
 
     def __init__(
@@ -42,15 +42,15 @@ class BackgroundPage:
         """Serve a page.
 
         Args:
-            title: above the controls.
-            make: makes what is shown, as for `page.serve`.
+            title: title above the controls.
+            make: creates the content, as for `page.serve`.
             host: address to listen on.
-            port: to listen on, or the next one that is free.
-            open_browser: open the page, where there is a screen and no notebook.
-            height: of the frame in a notebook [px].
+            port: port to listen on; if it is in use, the next free one.
+            open_browser: open the page unless in a notebook or without a display.
+            height: height of the notebook frame [px].
 
         Raises:
-            InputError: viser is not installed, or host or port are not to be had.
+            InputError: viser is not installed, or the host or port is not available.
         """
         self.height = height
         self._page = Page(title, host, nearest_free(host, port))
@@ -67,7 +67,7 @@ class BackgroundPage:
             self._page.invite(open_browser, "close() ends it")
 
     def close(self) -> None:
-        """End the page."""
+        """Stop serving the page."""
         self._page.end()
         self._thread.join(_END)
         self._page.close()
@@ -82,24 +82,24 @@ class BackgroundPage:
         return f"<page at {self._page.shown_url}; close() ends it>"
 
     def _repr_html_(self) -> str:
-        # Browsers keep no cookies of frames from other places, and a token needs one.
+        # Browsers block cookies of cross-site frames, and a token is stored in one: show a link instead.
         return (_LINK if self._page.door.token else _FRAME).format(url=self.url, height=self.height)
 
 
 def is_notebook() -> bool:
-    """True in a kernel of Jupyter, whose cells show what they return."""
+    """Return True in a Jupyter kernel, which displays returned objects."""
     shell = sys.modules.get("IPython")
     running = shell.get_ipython() if shell is not None else None
     return getattr(running, "kernel", None) is not None
 
 
 def view_model(model: Model, q: Array | None, **options: Any) -> BackgroundPage:
-    """A robot with sliders. Arguments as of `pose_page.pose`; options of `BackgroundPage`."""
+    """Show a robot with joint sliders. Arguments as `pose_page.pose`; options as `BackgroundPage`."""
     return BackgroundPage(model.name, lambda page: PosePage(page, model, q), **options)
 
 
 def view_simulation(simulation: Simulation, **options: Any) -> BackgroundPage:
-    """A simulation in real time, at first running; no other code may step it meanwhile. Options of `BackgroundPage`."""
+    """Run a simulation in real time; the caller must not step it in the meantime. Options as `BackgroundPage`."""
 
     def make(page: Page) -> Any:
         shown = live_page(page, simulation, None if simulation.contact is None else 0.0)

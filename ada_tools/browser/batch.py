@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many solids of one kind as one node of the browser's scene: one message moves all of them.
+"""Instanced meshes: all parts with the same surface are one node of the viser scene and move with one message.
 
-A node per link costs about 0.2 ms per link and frame on the server's side; a batch costs that much in all.
+A node per link costs about 0.2 ms per link and frame on the server; a batch costs that much in total.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ Floats = NDArray[np.float32]
 
 
 class Batch:
-    """The parts of a robot that share a surface."""
+    """Parts of a robot that share one surface, drawn as one scene node."""
 
     def __init__(self, scene: Any, name: str, parts: Sequence[Part]) -> None:
-        """Draw them.
+        """Add the parts to the scene.
 
         Args:
-            scene: viser's.
-            name: of the node.
-            parts: all of the same solid.
+            scene: viser scene.
+            name: name of the node.
+            parts: parts with the same solid.
         """
         self.links = [part.link for part in parts]
         mesh, surface = parts[0].mesh, parts[0].surface
@@ -51,30 +51,30 @@ class Batch:
             surface.faces,
             batched_colors=np.round(255.0 * rgba[:, :3]).astype(np.uint8),
             batched_opacities=rgba[:, 3] if is_clear else None,
-            # A mesh without colours has no normals either: each face looks flat, and both sides can be seen.
+            # A mesh without colours has no normals either: draw it flat-shaded and double-sided.
             flat_shading=mesh is not None,
             side="double" if mesh is not None else "front",
             **placed,
         )
 
     def move(self, positions: Floats, wxyzs: Floats) -> None:
-        """Args: of the parts in the world, (n, 3) and w, x, y, z in (n, 4)."""
+        """Move the parts to world positions (n, 3) and quaternions w, x, y, z (n, 4)."""
         self.node.batched_positions = positions
         self.node.batched_wxyzs = wxyzs
 
     @property
     def positions(self) -> Array:
-        """Where the parts are drawn, (n, 3)."""
+        """World positions of the parts, (n, 3)."""
         return np.asarray(self.node.batched_positions, dtype=np.float64)
 
     def hit(self, origin: Array, direction: Array) -> tuple[str, float] | None:
-        """The first link that a ray meets here, and how many times its direction away that is; None: it meets none."""
+        """First link hit by a ray, and the distance in multiples of `direction`; None without a hit."""
         corners = self._surface.vertices[self._surface.faces]
         turned = np.asarray(self.node.batched_wxyzs, dtype=np.float64)
         found: tuple[str, float] | None = None
         for i, (link, at, scale) in enumerate(zip(self.links, self.positions, self._scales, strict=True)):
             if not scale.all():
-                continue  # flat: nothing to be met
+                continue  # degenerate scale: the solid has no volume
             w, x, y, z = turned[i].tolist()
             R = np.array(from_quaternion(x, y, z, w), dtype=np.float64)
             distance = _first_hit(corners, (R.T @ (origin - at)) / scale, (R.T @ direction) / scale)
@@ -84,16 +84,16 @@ class Batch:
 
 
 class Batches:
-    """All parts of a robot, by solid. What is see-through is drawn apart, or it would hide what is behind it."""
+    """All parts of a robot, grouped by solid; translucent parts have separate nodes to keep the depth order correct."""
 
     def __init__(self, scene: Any, parts: Sequence[Part], rows: dict[str, int], node: str = "/robot") -> None:
-        """Draw them.
+        """Add the parts to the scene.
 
         Args:
-            scene: viser's.
-            parts: all of them.
-            rows: by link, the row of its pose in what `move` is given.
-            node: name of what they are below, in the scene.
+            scene: viser scene.
+            parts: all parts of the robot.
+            rows: row of each link in the pose array passed to `move`.
+            node: name of the parent node in the scene.
         """
         by_solid: dict[tuple[str, int, bool], list[Part]] = {}
         for part in parts:
@@ -109,7 +109,7 @@ class Batches:
         self._slices = [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
 
     def move(self, poses: Array) -> None:
-        """Args: poses of the links in the world, (n, 4, 4)."""
+        """Move the parts to link poses in the world, (n, 4, 4)."""
         world = poses[self._rows] @ self._local
         positions = world[:, :3, 3].astype(np.float32)
         turned = quaternions(world[:, :3, :3]).astype(np.float32)
@@ -117,7 +117,7 @@ class Batches:
             batch.move(positions[own], turned[own])
 
     def hit(self, origin: Array, direction: Array) -> tuple[str, Array] | None:
-        """The first link that a ray meets, and where; None: it meets none."""
+        """First link hit by a ray, and the hit point; None without a hit."""
         found = [hit for hit in (batch.hit(origin, direction) for batch in self.each) if hit is not None]
         if not found:
             return None
@@ -126,19 +126,19 @@ class Batches:
 
     @property
     def positions(self) -> Array:
-        """Where all parts are drawn, (n, 3)."""
+        """World positions of all parts, (n, 3)."""
         return np.concatenate([np.zeros((0, 3)), *(batch.positions for batch in self.each)])
 
 
 def _first_hit(corners: Array, origin: Array, direction: Array) -> float | None:
-    """How many times its direction a ray goes to the first of some triangles (n, 3, 3); None: it meets none.
+    """Distance to the first triangle (n, 3, 3) hit by a ray, in multiples of `direction`; None without a hit.
 
     Moller and Trumbore, Fast, minimum storage ray-triangle intersection, 1997.
     """
     a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
     p = np.cross(direction, c - a)
     volume = np.einsum("ni,ni->n", b - a, p)
-    is_seen = volume != 0.0  # the ray is not in the triangle's plane
+    is_seen = volume != 0.0  # the ray is not parallel to the triangle
     inverse = np.divide(1.0, volume, out=np.zeros_like(volume), where=is_seen)
     from_a = origin - a
     u = np.einsum("ni,ni->n", from_a, p) * inverse

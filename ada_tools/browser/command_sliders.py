@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sliders that command positions of motors, or set the joint targets of a controller, while a box is ticked."""
+"""Sliders that send position commands to motors, or joint targets to a controller, while a checkbox is ticked."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from ada_tools.browser.joint_sliders import LOOK, PERIOD, JointSliders, Send
 from ada_tools.browser.page import Page
 from ada_tools.browser.robot_node import Positions
 
-TURN, SLIDE = 1.0, 0.2  # [rad/s], [m/s] at most; slower where the joint is
+TURN, SLIDE = 1.0, 0.2  # [rad/s], [m/s] maximum command speed; lower if the joint limit is lower
 
 
 class CommandSliders(JointSliders):
-    """They follow the robot while the box is not ticked; then they command, from where the joints are."""
+    """Sliders that display the joint positions, and send commands from there once the checkbox is ticked."""
 
     def __init__(
         self, page: Page, model: Model, send: Send, title: str = "joint commands", box: str = "command"
     ) -> None:
-        """Add them to the page.
+        """Add the sliders to the page.
 
         Args:
-            page: to draw on.
-            model: the robot; its motors with one position get sliders.
-            send: called with positions by joint.
-            title: above the sliders.
-            box: label of the box.
+            page: page to draw on.
+            model: robot model; each single-position motor gets a slider.
+            send: callback that receives positions by joint.
+            title: title of the folder.
+            box: label of the checkbox.
         """
         super().__init__(page, motors_of(model), send)
         self._title = title
@@ -41,7 +41,7 @@ class CommandSliders(JointSliders):
             return
         self._folder = page.gui.add_folder(title, expand_by_default=False)
         with self._folder:
-            self.box = page.gui.add_checkbox(box, False, hint="motors go where the sliders are")
+            self.box = page.gui.add_checkbox(box, False, hint="motors follow the sliders")
             self.add()
         self._disable(True)
         page.when(self.box, lambda: self.switch(bool(self.box.value)), moves=True)
@@ -51,15 +51,15 @@ class CommandSliders(JointSliders):
             slider.disabled = disabled
 
     def offer(self, is_offered: bool) -> None:
-        """Show them, or hide them, and command no more then."""
+        """Show or hide the sliders; hiding stops the commands."""
         if not self.motors or self._folder.visible == is_offered:
             return
         self._folder.visible = is_offered
         if not is_offered:
-            self.end("there is somebody else to command")
+            self.end("another controller commands this robot")
 
     def switch(self, is_on: bool) -> None:
-        """Begin to command where the joints are now, or end."""
+        """Start sending commands from the present joint positions, or stop."""
         self.is_on = is_on
         self._was_watched = False
         self._due = 0.0
@@ -70,13 +70,13 @@ class CommandSliders(JointSliders):
             self._send(None)
 
     def end(self, reason: str) -> None:
-        """Command no more, and say why."""
+        """Stop sending commands and report the reason."""
         if self.is_on:
             self.switch(False)
             self._page.say(f"{self._title} are off: {reason}")
 
     def tick(self, q: Array) -> None:
-        """Once a frame. Args: present positions of the robot."""
+        """Per-frame update with the present configuration."""
         now = self._page.clock.now()
         if not self.motors or now < self._due:
             return
@@ -90,7 +90,7 @@ class CommandSliders(JointSliders):
         elapsed = now - self._last if self._due else PERIOD
         self._due, self._last = now + PERIOD, now
         if self._is_left_alone():
-            self.end("nobody looks at this page")
+            self.end("no browser shows this page")
             return
         try:
             self.advance(self.goal(), present, min(elapsed, 4.0 * PERIOD))
@@ -98,7 +98,7 @@ class CommandSliders(JointSliders):
             self.end(str(problem))
 
     def _is_left_alone(self) -> bool:
-        """True once the last browser has closed the page."""
+        """Return True once the last browser has closed the page."""
         is_watched = self._page.is_looked_at
         left = self._was_watched and not is_watched
         self._was_watched = self._was_watched or is_watched
@@ -109,21 +109,27 @@ class JointTargets(CommandSliders):
     """Sliders shown while a controller follows joint positions; an unchanged target is sent once."""
 
     def __init__(self, page: Page, model: Model, follower: Follower) -> None:
-        """Add them to the page, hidden. Args: to draw on; the robot; the controller."""
+        """Add the hidden sliders to the page.
+
+        Args:
+            page: page to draw on.
+            model: robot model.
+            follower: controller that receives the targets.
+        """
         super().__init__(page, model, self._follow, "joint targets", "send targets")
         self._follower, self._actuated = follower, frozenset(model.actuated)
         self._sent: Positions | None = None
         self.offer(False)
 
     def tick(self, q: Array) -> None:
-        """Once a frame. Args: present positions of the robot."""
+        """Per-frame update with the present configuration."""
         targets = self._follower.target_joints()
         self.offer(targets is not None)
         if targets is not None:
             super().tick(q)
 
     def _follow(self, positions: Positions | None) -> None:
-        """Send the controller targets of its joints; without new positions it keeps the last ones."""
+        """Send joint targets to the controller; joints without a new position keep their last target."""
         targets = self._follower.target_joints()
         if positions is None or targets is None:
             self._sent = None
@@ -135,7 +141,7 @@ class JointTargets(CommandSliders):
 
 
 def motors_of(model: Model) -> list[Motor]:
-    """The motors of a robot that have one position."""
+    """Motors of a robot with a single position coordinate."""
     found = []
     for name in model.actuated:
         joint = model.joints[name]

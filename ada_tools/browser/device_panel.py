@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controls of real robots and sensors on a page: phases, STOP, a button that is held to move, sliders, a ghost.
+"""Controls of a hardware node: lifecycle phases, STOP, hold-to-run buttons, joint sliders and a commanded ghost.
 
-STOP is asked for on the server's own thread: it does not wait for the page's, whatever that is at, nor for what else
-the browser has to send; see stop_button.py. Everything that moves a robot needs a button that is held; see
-hold.py.
+STOP is requested on the server thread, independent of the page thread and of other browser messages; see
+stop_button.py. All motion requires a hold-to-run button; see hold.py.
 """
 
 from __future__ import annotations
@@ -35,32 +34,32 @@ from ada_tools.browser.words import Words
 
 STOP = "STOP"
 HOLD, PLAY = "hold to move", "hold to play"
-_ORDER = -3.0  # of motions on the page: above the sliders
-_NONE = -1  # no press
-_REPEATS, _AGAIN = 10.0, 0.5  # [s] for which a stop request is repeated, and the interval, until the node confirms it
-_ONE_PRESS = 0.1  # [s] in which STOP comes by more than one way
+_ORDER = -3.0  # order of the motion folder: above the sliders
+_NONE = -1  # no press yet
+_REPEATS, _AGAIN = 10.0, 0.5  # [s] repeat a stop request for this time, at this interval, until the node confirms it
+_ONE_PRESS = 0.1  # [s] events of one STOP press, by button and key, arrive within this time
 _TRANSITIONS = ("configure", "activate", "deactivate")
-_PRESS_ANEW = "let go, and press anew to arm the robots"
+_PRESS_ANEW = "release the button and press it again to arm the robots"
 
 
 class DevicePanel:
-    """The controls of a node of devices; none as long as none is seen.
+    """Controls of one hardware node; empty until the node is detected.
 
     Attributes:
-        node: the robot's.
-        state: its newest one.
-        sliders: by robot.
-        move: the button that is held; None as long as no node was seen.
-        play: likewise, for motions; None where no robot plays any.
-        stop_button: that brings all robots to rest; None as long as no node was seen.
+        node: connection to the hardware node.
+        state: latest state of the node.
+        sliders: joint sliders by robot.
+        move: hold-to-run button for slider motion; None before the node is detected.
+        play: hold-to-run button for recorded motions; None if no robot has any.
+        stop_button: stops all robots; None before the node is detected.
     """
 
     def __init__(self, page: Page, node: RobotNode) -> None:
-        """Begin without anything on the page.
+        """Create an empty panel.
 
         Args:
-            page: to draw on.
-            node: the robot's, once it is seen.
+            page: page to draw on.
+            node: connection to the hardware node.
         """
         self._page, self.node = page, node
         self.state: HardwareState | None = None
@@ -69,13 +68,13 @@ class DevicePanel:
         self.play: Hold | None = None
         self.stop_button: StopButton | None = None
         self._sensors: SensorBars | None = None
-        self._shape: tuple[object, ...] | None = None  # of what is on the page
-        self._press = self._played_in = _NONE  # present press to move, and the one in which a motion was begun
-        # in the present press: "say" why nothing moves, "activate", "arm", "failed", "active"
+        self._shape: tuple[object, ...] | None = None  # device layout currently on the page
+        self._press = self._played_in = _NONE  # number of the current press, and of the press that started a motion
+        # done in the current press: "say", "activate", "arm", "failed", "active"
         self._done: set[str] = set()
         self._played_by = ""
-        self._refusals = 0  # of browsers that may not move robots; reported ones
-        self._stop_until = self._stopped_at = -math.inf  # [s] on the steady clock
+        self._refusals = 0  # number of reported refusals
+        self._stop_until = self._stopped_at = -math.inf  # [s] on the page clock
 
         async def gone(client: Any) -> None:
             for hold in (self.move, self.play):
@@ -88,30 +87,30 @@ class DevicePanel:
 
     @property
     def is_seen(self) -> bool:
-        """True once such a node was seen: then nothing else shall command its robots."""
+        """Return True once the hardware node was detected; from then on only it may command its robots."""
         return self.state is not None
 
     # --- layout -------------------------------------------------------------------------------------------------
     def build(self) -> None:
-        """Put it on the page, anew after the page was cleared; nothing as long as no node was seen."""
+        """Build the panel, also after the page was cleared; no effect before the node is detected."""
         self.close()
         self.sliders.clear()
         self._lose_play()
         self._sensors = None
         self._shape = None
-        self._press = _NONE  # presses are counted anew, by another button
+        self._press = _NONE  # the new button counts presses from the start
         if not self.is_seen:
             return
         gui, page = self._page.gui, self._page
         self._panel = gui.add_panel()
         with self._panel.add_tab(self.node.driver):
-            self.stop_button = StopButton(page, STOP, "all robots come to rest, in every state", self._stop)
-            self.move = Hold(page, HOLD, color="green", hint="robots go to their sliders only while this is held")
+            self.stop_button = StopButton(page, STOP, "stop all robots, in every state", self._stop)
+            self.move = Hold(page, HOLD, color="green", hint="robots move to their sliders only while this is held")
             self._says = Words(gui, 4)
             self.buttons = {name: gui.add_button(name) for name in (*_TRANSITIONS, "arm", "reset")}
-            self._status = gui.add_html("")  # last: its height varies with devices and alarms
+            self._status = gui.add_html("")  # last: its height depends on the devices and alarms
         self._panel.dock_left()
-        self._panel.expand()  # on a phone, too, where panels are folded at first
+        self._panel.expand()  # folded by default on phones
 
         for name in _TRANSITIONS:
             page.when(self.buttons[name], self._asking(name), moves=name != "deactivate")
@@ -120,7 +119,7 @@ class DevicePanel:
         self._status_text = ""
 
     def _build_devices(self, state: HardwareState) -> None:
-        """Sliders of robots, motions, bars of sensors: anew when the node has other devices."""
+        """Build sliders, motions and sensor bars, again whenever the set of devices changes."""
         shape = tuple((one.name, one.kind, one.motors, one.motions) for one in state.devices.values())
         if shape == self._shape:
             return
@@ -151,10 +150,10 @@ class DevicePanel:
         with self._motions:
             self._paths = _by_name(device.motions)
             self.motion = gui.add_dropdown("motion", tuple(self._paths), initial_value=next(iter(self._paths)))
-            self.play = Hold(self._page, PLAY, hint="let go, and the robot is deactivated: it stays where it is")
+            self.play = Hold(self._page, PLAY, hint="releasing it deactivates the robot, which then holds its position")
 
     def _lose_play(self) -> None:
-        """The button to play goes away: it counts as released, and its motion ends."""
+        """Remove the play button: treat it as released and end its motion."""
         if self.play is not None and self._played_in == self.play.presses:
             player = self.state.devices.get(self._played_by) if self.state is not None else None
             if self.play.is_held or (player is not None and player.plays):
@@ -162,16 +161,16 @@ class DevicePanel:
         self._played_in, self.play = _NONE, None
 
     def close(self) -> None:
-        """End all commands."""
+        """Stop all commands."""
         for sliders in self.sliders.values():
             sliders.end()
 
     # --- once a frame -------------------------------------------------------------------------------------------
     def tick(self, robot: RobotPage | None) -> None:
-        """Read the node's state, and send commands.
+        """Per-frame update: read the node state and send commands.
 
         Args:
-            robot: that is shown; None: none.
+            robot: displayed robot; None without one.
         """
         was_seen = self.is_seen
         self.state = self.node.state()
@@ -193,14 +192,14 @@ class DevicePanel:
             self._show_ghost(robot, robot.ghost)
 
     def _tick_move(self, state: HardwareState) -> bool:
-        """True if commands may flow; a press while the node is inactive activates it, once.
+        """Return True if commands may be sent; the first press while the node is inactive activates it.
 
-        Where robots must be armed, another press does that: one that began while they were active.
+        If the robots must be armed, a second press, started while they are active, arms them.
         """
         hold = self.move
         if hold is None or not hold.is_held:
             refusal = self._refusal()
-            self._show_remark(f"held, but nothing moves: {refusal}" if refusal else "let go: nothing moves", GREY)
+            self._show_remark(f"held, but nothing moves: {refusal}" if refusal else "released: nothing moves", GREY)
             return False
         if hold.presses != self._press:
             self._press, self._done = hold.presses, set()
@@ -217,7 +216,7 @@ class DevicePanel:
             return False
         if state.phase == ACTIVE:
             self._done.add("active")
-            self._show_remark("held: robots go to their sliders", GREEN)
+            self._show_remark("held: robots move to their sliders", GREEN)
             return True
         if self._is_first("activate"):
             self.node.change("activate", partial(self._activated, hold.presses))
@@ -225,7 +224,7 @@ class DevicePanel:
         return False
 
     def _refusal(self) -> str:
-        """Why a browser that holds a button may not; shown to all once for each press."""
+        """Reason why a browser's press is refused; reported to all browsers once per press."""
         holds = [hold for hold in (self.move, self.play) if hold is not None]
         why = next((hold.refusal for hold in holds if hold.refusal), "")
         refusals = sum(hold.refusals for hold in holds)
@@ -242,29 +241,29 @@ class DevicePanel:
             self._answer("activate")(problem)
 
     def _is_first(self, what: str) -> bool:
-        """True if something is to be done for the first time in this press."""
+        """Return True if this action was not yet done in the current press."""
         is_first = what not in self._done
         self._done.add(what)
         return is_first
 
     def _why_not(self, state: HardwareState) -> str:
-        """Why nothing may be commanded; "" where it may, or may once the robots are active."""
+        """Reason why no command may be sent, or "" if commands are allowed once the robots are active."""
         if not self.node.is_there:
-            return f"{self.node.driver} is gone"
+            return f"{self.node.driver} is not available"
         if state.stopped:
-            return f"stopped: {state.stopped}. Press reset first"
+            return f"stopped: {state.stopped}; press reset first"
         fallen = [f"{one.name} is stopped: {one.reason}" for one in state.devices.values() if one.phase == STOPPED]
         if fallen:
-            return f"{'; '.join(fallen)}. Press reset first"
+            return f"{'; '.join(fallen)}; press reset first"
         if state.phase not in (ACTIVE, INACTIVE):
             return f"{self.node.driver} is {state.phase}: press configure first"
         if not self.sliders:
-            return "there is no robot that takes positions"
+            return "no robot accepts position commands"
         if "failed" in self._done:
             return f"the robots did not become active: {state.problem or 'see above'}"
         if state.phase == INACTIVE and "active" in self._done:
             reasons = "; ".join(f"{name} is {one.phase}: {one.reason}" for name, one in state.devices.items())
-            return f"{reasons}. Let go, and press anew"
+            return f"{reasons}; release the button and press it again"
         if state.phase == ACTIVE and not _is_armed(state) and self._done & {"activate", "active"}:
             return _PRESS_ANEW
         for name in self.sliders:
@@ -272,11 +271,11 @@ class DevicePanel:
                 return f"{name} plays {state.devices[name].plays}"
             others = self.node.others(name)
             if others:
-                return f"{', '.join(others)} commands {name}, and only one should: end it, or use its own controls"
+                return f"{', '.join(others)} already commands {name}: stop that node or use its controls"
         return ""
 
     def _tick_play(self, state: HardwareState) -> None:
-        """Play while the button is held; let go of it, or lose the browser, and the robot is brought to rest."""
+        """Play a motion while its button is held; on release, or if the browser disconnects, deactivate the robot."""
         hold = self.play
         if hold is None:
             return
@@ -294,7 +293,7 @@ class DevicePanel:
 
     # --- the ghost ----------------------------------------------------------------------------------------------
     def _show_ghost(self, robot: RobotPage, ghost: Ghost) -> None:
-        """Where sliders point, while they point elsewhere; else where the robot is commanded to be."""
+        """Show the slider targets as a ghost, or the commanded positions if the sliders have no target."""
         shown: Positions | None = None
         for name, sliders in self.sliders.items():
             if all(motor.name in robot.model.joints for motor in sliders.motors):
@@ -309,7 +308,7 @@ class DevicePanel:
 
     # --- requests and messages ----------------------------------------------------------------------------------
     def _stop(self) -> None:
-        """On the server's thread."""
+        """Request a stop (on the server thread)."""
         now = self._page.clock.now()
         if now - self._stopped_at < _ONE_PRESS:
             return
@@ -317,13 +316,13 @@ class DevicePanel:
         self.node.stop(self._answer(STOP))
 
     def _repeat_stop(self, state: HardwareState) -> None:
-        """Ask for a stop again until the node says that it is latched: a message may be lost, or come too early."""
+        """Repeat the stop request until the node reports the latched stop; a message may get lost or arrive early."""
         now = self._page.clock.now()
         if state.stopped:
             self._stop_until = -math.inf
         elif now < self._stop_until and now - self._stopped_at > _AGAIN:
             self._stopped_at = now
-            self.node.stop(lambda problem: None)  # the first request has reported already
+            self.node.stop(lambda problem: None)  # the first request already reports errors
 
     def _reset(self) -> None:
         self._stop_until = -math.inf
@@ -365,6 +364,6 @@ def _is_armed(state: HardwareState) -> bool:
 
 
 def _by_name(paths: Sequence[str]) -> dict[str, str]:
-    """Paths by the names of their files; by themselves, where two have the same name."""
+    """Map paths by file name; by the full path if two files share a name."""
     names = [PurePath(path).name for path in paths]
     return {name if names.count(name) == 1 else path: path for name, path in zip(names, paths, strict=True)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node of devices in words for a page: phases in words and colour, alarms, refusals; as HTML."""
+"""HTML status of a hardware node: phases with colours, alarms and refused commands."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _UNITS = ("N", "N", "N", "N m", "N m", "N m")
 
 
 def phase_colour(phase: str) -> str:
-    """Green: at work; blue: ready; amber: on its way; red: stopped, lost; grey: not there."""
+    """Colour of a phase: green active, blue ready, amber in transition, red stopped or lost, grey unavailable."""
     return _COLOURS.get(phase, GREY)
 
 
 def badge(name: str, phase: str) -> str:
-    """A phase in a word and a colour."""
+    """Coloured label with a name and its phase."""
     return (
         f'<span style="background:{phase_colour(phase)};color:#fff;border-radius:4px;padding:1px 8px;'
         f'font-weight:600">{escape(name)}: {escape(phase)}</span>'
@@ -39,19 +39,19 @@ def badge(name: str, phase: str) -> str:
 
 
 def status_html(name: str, state: HardwareState | None, *, is_there: bool) -> str:
-    """The node and its devices.
+    """Status of the node and its devices.
 
     Args:
-        name: of the node.
-        state: its newest one.
-        is_there: whether it is there now.
+        name: name of the node.
+        state: latest state of the node.
+        is_there: whether the node is available now.
     """
     if state is None or not is_there:
-        gone = badge(name, "gone" if state is not None else "not seen")
-        return _box([_line(gone + " its robots come to rest by themselves; a STOP from here cannot reach them.")])
+        gone = badge(name, "unavailable" if state is not None else "not detected")
+        return _box([_line(gone + " its robots stop automatically; STOP on this page has no effect.")])
     lines = [_line(badge(name, state.phase) + (" dry run: no port is open" if state.is_dry else ""))]
     if state.stopped:
-        lines.append(_line(f"stopped: {escape(state.stopped)}. Reset it before it can move again.", RED))
+        lines.append(_line(f"stopped: {escape(state.stopped)}; reset it before the next motion.", RED))
     if state.problem:
         lines.append(_line(escape(state.problem), RED))
     for device in state.devices.values():
@@ -70,14 +70,14 @@ def _device_lines(device: DeviceState) -> list[str]:
 
 
 def wrench_html(name: str, wrench: Wrench | None, scale: tuple[float, float]) -> str:
-    """Six bars, each from the middle to its side.
+    """Six bars, one per wrench component, each with zero at its centre.
 
     Args:
-        name: of the sensor.
-        wrench: what it measured; None: nothing that is new.
-        scale: force and moment of a whole bar [N, N m].
+        name: name of the sensor.
+        wrench: latest measurement; None without a recent one.
+        scale: full-scale force and moment [N, N m].
     """
-    title = f"{escape(name)}: nothing is measured"
+    title = f"{escape(name)}: no measurement"
     if wrench is not None:
         title = f"{escape(name)} in {escape(wrench.frame)}, bars up to {scale[0]:g} N, {scale[1]:g} N m"
     rows = []
@@ -91,7 +91,7 @@ def wrench_html(name: str, wrench: Wrench | None, scale: tuple[float, float]) ->
             f'<div style="position:absolute;left:{left:.0f}%;width:{width:.0f}%;height:100%;background:{BLUE}"></div>'
             f'</div><span style="width:6.5em;text-align:right">{value:.2f} {unit}</span></div>'
         )
-    # As high without a reading: what is below must not move.
+    # Keep the height without a reading, so that controls below do not shift.
     bars = f'<div style="visibility:{"hidden" if wrench is None else "visible"}">{"".join(rows)}</div>'
     title = f'<div style="white-space:nowrap;overflow:hidden;text-overflow:ellipsis">{title}</div>'
     return _box([_line(title, AMBER if wrench is None else ""), bars])

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access control of a page: browsers of this machine, and others with its token.
+"""Access control of a page: local browsers, and remote ones with a token.
 
-A page on 127.0.0.1 is for users of this machine, and needs no token. But a browser of this machine may be the tool of
-a page from elsewhere: that gives its own name an address of this machine (DNS rebinding), or just connects. Both say
-where they are from, in the headers Host and Origin, and are refused.
+A page on 127.0.0.1 needs no token. A local browser may still act for a foreign page, by DNS rebinding or by a direct
+connection; such requests are recognised by their Host and Origin headers and refused.
 
-A page that other machines can reach has a token, which its address brings: `http://HOST:PORT/?token=...`. The browser
-gets it back as a cookie, so that it leaves the address, and sends it along with everything else, websockets too.
-Whatever comes without it gets status 403 and nothing else.
+A page that other machines can reach has a token in its address: `http://HOST:PORT/?token=...`. The server moves the
+token to a cookie, which the browser sends with all further requests, including websockets. A request without the token
+gets status 403.
 """
 
 from __future__ import annotations
@@ -28,54 +27,57 @@ from urllib.parse import parse_qs, urlsplit
 
 from ada_dynamics.errors import InputError
 
-VARIABLE = "ADA_VIEW_TOKEN"  # no parameter: everybody in the domain can read those, and everybody here a command line
+VARIABLE = "ADA_VIEW_TOKEN"  # not a parameter: parameters and command lines are readable by others
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,128}")
-_BYTES = 24  # of a token that is drawn by lot
+_BYTES = 24  # length of a random token
 _hanging = threading.Lock()
 
-Answer = Callable[[Any, Any], Any]  # what websockets asks before it answers a request: connection, request -> response
+Answer = Callable[[Any, Any], Any]  # websockets `process_request`: connection, request -> response
 
 
 class Door:
     """Checks each request before it is answered.
 
     Attributes:
-        token: that a request must bring; "" where none is needed.
-        is_given: the token came from the environment, so that the user knows it.
+        token: token required of requests; "" if none is needed.
+        is_given: True if the token was set by the user in the environment.
     """
 
     def __init__(self, host: str) -> None:
-        """Args: the address that the page listens on.
+        """Read or create the token.
+
+        Args:
+            host: address that the page listens on.
 
         Raises:
-            InputError: the environment's token is too short, or has other letters than addresses may have.
+            InputError: the token in the environment is too short or has invalid characters.
         """
         given = os.environ.get(VARIABLE, "")
         if given and not _TOKEN.fullmatch(given):
             raise InputError(
                 f"{VARIABLE}: a token has 16 to 128 letters, digits, - and _. "
-                "Leave the variable away, and one is drawn by lot and printed."
+                "Unset the variable to get a random token, which is printed."
             )
         self.is_given = bool(given)
         self.token = given or ("" if is_loopback(host) else secrets.token_urlsafe(_BYTES))
-        # Ports share their cookies: pages next to each other need names of their own.
+        # Cookies are shared by all ports of a host: derive a name per page.
         name = "ada_" + hashlib.sha256(self.token.encode()).hexdigest()[:16]
         self._cookie = f"{name}={self.token}"
         self._host = host
 
     def refusal(self, request: Any) -> str:
-        """Why a request gets no answer; "" where it gets one."""
+        """Reason for refusing a request; "" if it is allowed."""
         if self.token and not (self._is_brought(request) or self._is_in_cookies(request)):
-            return "This page needs its token: open the whole address that was printed when it was started."
+            return "token missing or wrong: open the complete address printed at start-up."
         hosts = request.headers.get_all("Host")
         if len(hosts) != 1 or not (self.token or self._is_own(hosts[0])):
-            return "This page is for this machine alone: open it as http://127.0.0.1, with its port."
+            return "this page is available on this machine only: open http://127.0.0.1 with its port."
         if any(_place(origin) != hosts[0].lower() for origin in request.headers.get_all("Origin")):
-            return "Another page's program asked, which may not use this one."
+            return "request from a foreign origin refused."
         return ""
 
     def before(self, answer: Answer | None) -> Answer:
-        """Request handler for websockets: this door first, then the original one."""
+        """Request handler for websockets that checks access before calling the original handler."""
 
         def ask(connection: Any, request: Any) -> Any:
             problem = self.refusal(request)
@@ -92,11 +94,10 @@ class Door:
 
     @contextlib.contextmanager
     def hung(self) -> Iterator[None]:
-        """In this context every server of websockets gets this door: viser makes one, without an argument for it.
+        """Install the access check in every websockets server created in this context; viser has no argument for it.
 
         Raises:
-            InputError: none was made: this viser serves its page in another way, which would be open to everybody. Who
-                started it stops it.
+            InputError: no websockets server was created, which would leave the page unprotected; the caller stops it.
         """
         import websockets.asyncio.server as websockets
 
@@ -114,10 +115,10 @@ class Door:
             finally:
                 server.serve = serve
         if not hung:
-            raise InputError("this viser serves its page in a way that no token can guard: install viser>=1.1,<2.")
+            raise InputError("the installed viser version cannot be protected by a token: install viser>=1.1,<2.")
 
     def _is_brought(self, request: Any) -> bool:
-        """True if the address has the token."""
+        """Return True if the address contains the token."""
         found = parse_qs(request.path.partition("?")[2]).get("token", [])
         return any(_is_same(token, self.token) for token in found)
 
@@ -126,7 +127,7 @@ class Door:
         return any(_is_same(cookie.strip(), self._cookie) for cookie in cookies)
 
     def _is_own(self, host: str) -> bool:
-        """True if a request's Host is a name that others cannot give to an address of this machine."""
+        """Return True if the Host header is a name that DNS rebinding cannot use."""
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
@@ -135,13 +136,13 @@ class Door:
 
 
 def is_loopback(host: str) -> bool:
-    """True if an address to listen on can be reached from this machine alone."""
+    """Return True if an address is reachable from this machine only."""
     found = socket.getaddrinfo(host or "0.0.0.0", None, type=socket.SOCK_STREAM)
     return all(ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback for *_, address in found)
 
 
 def _is_same(said: str, secret: str) -> bool:
-    """Comparison in constant time, so that a token cannot be guessed letter by letter."""
+    """Compare in constant time, against timing attacks."""
     return hmac.compare_digest(said.encode(errors="surrogateescape"), secret.encode())
 
 

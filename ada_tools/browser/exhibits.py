@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robots of `ada demo`, all of the catalogue, and what their motors do there."""
+"""Robots of `ada demo`, all from the catalogue, and the motions of their motors."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from ada_hardware.kondo.motion_file import read_motion
 from ada_robot.trajectory.splines import QuinticSpline
 
 Targets: TypeAlias = Callable[[float], Mapping[str, float]]
-"""Positions of motors [rad, m] at a time [s]; motors that are not named stay where they start."""
+"""Motor positions [rad, m] at a time [s]; motors that are not named keep their initial position."""
 
-_REST = 0.5  # [s] between two walks
+_REST = 0.5  # [s] pause between two walks
 
 
 class Exhibit(NamedTuple):
     """One robot of the demo.
 
     Attributes:
-        robot: its name in the catalogue.
-        words: what it is, as a person chooses it.
-        motion: what its motors do, given the model and where it starts.
+        robot: name in the catalogue.
+        words: text shown in the selection list.
+        motion: creates the motor targets from the model and the initial configuration.
     """
 
     robot: str
@@ -39,7 +39,7 @@ class Exhibit(NamedTuple):
     motion: Callable[[Model, Array], Targets]
 
     def staged(self) -> tuple[Simulation, Targets]:
-        """A simulation of it that can be pushed, and where its servos shall be."""
+        """Simulation of the robot, with pushes enabled, and its servo targets."""
         model = load(self.robot)
         start = start_pose(model, start_of(self.robot, model))
         targets = self.motion(model, start)
@@ -59,7 +59,7 @@ class Exhibit(NamedTuple):
 
 
 def _waving(model: Model, start: Array) -> Targets:
-    """Every joint of an arm to and fro, each at a pace of its own."""
+    """Swing every joint of an arm, each at a different frequency."""
     swings = {"s1": (0.9, 0.5), "s2": (0.35, 0.8), "s3": (0.5, 0.6), "e1": (0.6, 0.9), "w1": (0.8, 1.1)}
     middles = {"e1": 0.9, "w1": 0.4}
     return lambda t: {
@@ -69,7 +69,7 @@ def _waving(model: Model, start: Array) -> Targets:
 
 
 def _circling(size: float, pace: float) -> Callable[[Model, Array], Targets]:
-    """All motors to and fro, one after the other: a platform on them goes round."""
+    """Swing all motors with a phase shift, so that a platform on them moves in a circle."""
 
     def motion(model: Model, start: Array) -> Targets:
         motors = model.actuated
@@ -86,7 +86,7 @@ def _circling(size: float, pace: float) -> Callable[[Model, Array], Targets]:
 
 
 def _squatting(model: Model, start: Array) -> Targets:
-    """A humanoid bends its knees, over its feet, and lifts its arms."""
+    """Squat: bend the knees with the centre of mass above the feet, and raise the arms."""
 
     def targets(t: float) -> Mapping[str, float]:
         bend = 0.3 * (1.0 - float(np.cos(1.2 * t)))
@@ -99,7 +99,7 @@ def _squatting(model: Model, start: Array) -> Targets:
 
 
 def _walking(model: Model, start: Array) -> Targets:
-    """The walk that comes with the library, again and again."""
+    """Repeat the recorded walk of the KHR-1."""
     files = [resources.find("config", name) for name in ("khr1_walk.csv", "khr1_angle_map.yaml")]
     times, angles = read_motion(*files)
     frames = np.column_stack(list(angles.values()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A controller elsewhere that lets its robot follow a target, as a page needs it."""
+"""Interface between a page and a remote controller that follows a target."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ada_dynamics.arrays import Array
 
 
 class TargetPose(NamedTuple):
-    """Where a link shall be.
+    """Target pose of a link.
 
     Attributes:
-        frame: a link of the robot, or the world's frame.
-        pose: 4x4, in that frame.
+        frame: reference link, or the world frame.
+        pose: homogeneous transform 4x4 in that frame.
     """
 
     frame: str
@@ -22,28 +22,28 @@ class TargetPose(NamedTuple):
 
 
 class Follower(Protocol):
-    """A controller elsewhere. All calls return at once."""
+    """Remote controller; all calls are non-blocking."""
 
     @property
     def name(self) -> str:
-        """Its name, for messages."""
+        """Name used in messages."""
 
     @property
     def link(self) -> str:
-        """The link of whose pose it is the target; "" where that is not known."""
+        """Link that follows the target pose; "" if unknown."""
 
     @property
     def is_there(self) -> bool:
-        """True if there is such a controller, be it at work or not."""
+        """Return True if the controller exists, active or not."""
 
     def target_pose(self) -> TargetPose | None:
-        """The pose that it follows now, if it follows one."""
+        """Target pose that the controller follows; None if it follows none."""
 
     def target_joints(self) -> Mapping[str, float] | None:
-        """The positions that it follows now, by joint, if it follows some."""
+        """Target positions by joint that the controller follows; None if it follows none."""
 
     def follow_pose(self, target: TargetPose) -> None:
-        """Ask it to follow a pose; InputError without a listener."""
+        """Send a target pose. Raises InputError without a subscriber."""
 
     def follow_joints(self, positions: Mapping[str, float]) -> None:
-        """Ask it to follow positions; InputError without a listener."""
+        """Send target positions. Raises InputError without a subscriber."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second, see-through robot in the scene: the commanded pose of the real one, or its target."""
+"""Translucent second robot in the scene that shows the commanded or target configuration of the real one."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ada_tools.browser.batch import Batches
 from ada_tools.browser.page import Page
 from ada_tools.browser.scene import Scene
 
-NODE = "/ghost"  # name in viser's scene
+NODE = "/ghost"  # node name in the viser scene
 COLOUR = (0.16, 0.45, 0.95, 0.35)
-_SHRUNK = 0.98  # smaller, so that parts at the place of real ones are hidden in these
+_SHRUNK = 0.98  # slightly smaller, so that coinciding parts are hidden inside the real ones
 
 
 class Ghost:
-    """Shown while there is a pose; for robots without loops alone: passive joints have no commanded positions."""
+    """Ghost of a robot without loops; passive joints of closed loops have no commanded positions."""
 
     def __init__(self, page: Page, scene: Scene) -> None:
-        """Begin without one.
+        """Create a hidden ghost.
 
         Args:
-            page: to draw on.
-            scene: with the robot.
+            page: page to draw on.
+            scene: scene with the robot.
         """
         self._page, self._scene = page, scene
         self._batches: Batches | None = None
@@ -34,11 +34,11 @@ class Ghost:
         self.is_visible = False
 
     def show(self, q: Array, positions: Mapping[str, float] | None) -> None:
-        """Draw it, or hide it.
+        """Draw or hide the ghost.
 
         Args:
-            q: of the robot; joints that are not named are there.
-            positions: by joint; None hides it.
+            q: configuration of the robot, used for joints without a commanded position.
+            positions: positions by joint; None hides the ghost.
         """
         model = self._scene.model
         names = [name for name in positions or () if name in model.joints and model.joints[name].nq == 1]
@@ -57,11 +57,11 @@ class Ghost:
         self._set_visible(True)
 
     def positions(self) -> Array:
-        """Where its parts are drawn, (n, 3)."""
+        """World positions of the parts, (n, 3)."""
         return np.zeros((0, 3)) if self._batches is None else self._batches.positions
 
     def remove(self) -> None:
-        """Take it away."""
+        """Remove the ghost from the scene."""
         if self._batches is not None:
             for batch in self._batches.each:
                 batch.node.remove()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links that people grab with the mouse.
+"""Dragging of links with the mouse.
 
-A browser names the link under the pointer, and where on it. But once a link was pointed at, viser keeps an invisible
-outline of it, which lags behind, or stays, while the robot moves on. A press that meets this outline comes without a
-link, with NaN for the point, and with a wrong depth of the pointer. What was meant is then found from the ray of sight.
+A browser reports the link under the pointer and the grabbed point. After a link was highlighted, viser keeps an
+invisible outline of it that lags behind a moving robot. A press on this outline arrives without a link, with NaN as
+point and a wrong pointer depth; the link is then found by ray casting.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ada_tools.browser.batch import Batches
 
 
 class Pull(NamedTuple):
-    """A link that is dragged with the mouse: from where on it, and where to, in the world [m]."""
+    """Drag of a link: grabbed point and pointer in the world frame [m]."""
 
     link: str
     phase: str  # start | update | end
@@ -27,12 +27,12 @@ class Pull(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """The ray of all that a pixel of a browser's picture may show.
+    """View ray through the pointer.
 
     Attributes:
-        origin: the camera's place [m].
-        direction: of the ray.
-        forward: of the camera: normal to the picture.
+        origin: camera position [m].
+        direction: direction of the ray.
+        forward: viewing direction of the camera, normal to the image plane.
     """
 
     origin: Array
@@ -41,12 +41,12 @@ class Sight(NamedTuple):
 
 
 class _Grab(NamedTuple):
-    """A link that is held.
+    """Start of a drag.
 
     Attributes:
-        link: its name.
-        point: where it is held, in its frame [m]; None: the browser says where.
-        start: where that was in the world when it was grabbed [m].
+        link: name of the link.
+        point: grabbed point in the link frame [m]; None if the browser reports it.
+        start: grabbed point in the world frame at the start [m].
     """
 
     link: str
@@ -55,25 +55,25 @@ class _Grab(NamedTuple):
 
 
 class Grabs:
-    """The link that each browser holds, from the start of a drag to its end."""
+    """The link dragged by each browser, from press to release."""
 
     def __init__(self, batches: Batches) -> None:
-        """Args: the parts that can be grabbed."""
+        """Args: parts that can be dragged."""
         self._batches = batches
         self._held: dict[int, _Grab] = {}  # by browser
 
     def link_on(self, origin: Array, direction: Array) -> str | None:
-        """The first link on a ray; None where there is none."""
+        """First link on a ray, or None."""
         hit = self._batches.hit(origin, direction)
         return None if hit is None else hit[0]
 
     def pull(self, event: Any, link: str | None, poses: dict[str, Array]) -> Pull | None:
-        """The pull that a browser's drag means; None for one that holds nothing.
+        """Drag described by a viser event; None if no link is dragged.
 
         Args:
-            event: viser's.
-            link: that it names; None: it names none.
-            poses: of all links.
+            event: viser drag event.
+            link: link reported by the browser; None without one.
+            poses: poses of all links.
         """
         grabbed, pointer = (np.array(x, dtype=np.float64) for x in (event.start_position, event.end_position))
         is_whole = link is not None and bool(np.isfinite([grabbed, pointer]).all())
@@ -108,10 +108,10 @@ class Grabs:
 
 
 def sight_of(event: Any) -> Sight:
-    """Where a browser's pointer looks. Args: a drag of viser's; it has the pointer's place in the picture."""
+    """View ray through the pointer of a viser drag event."""
     camera = event.client.camera
     w, x, y, z = (float(number) for number in camera.wxyz)
-    R = np.array(from_quaternion(x, y, z, w), dtype=np.float64)  # of a camera: x right, y down, z forward
+    R = np.array(from_quaternion(x, y, z, w), dtype=np.float64)  # camera axes: x right, y down, z forward
     across, down = (2.0 * float(share) - 1.0 for share in event.end_screen_pos)
     half = np.tan(0.5 * float(camera.fov))
     direction = R @ np.array([across * half * float(camera.aspect), down * half, 1.0])
@@ -119,6 +119,6 @@ def sight_of(event: Any) -> Sight:
 
 
 def _on_plane(sight: Sight, point: Array) -> Array:
-    """Where a ray meets the plane through a point that is parallel to the picture."""
+    """Intersection of a view ray with the plane through a point parallel to the image."""
     depth = sight.forward @ (point - sight.origin) / (sight.forward @ sight.direction)
     return np.asarray(sight.origin + depth * sight.direction)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sliders for the joints of a device: it goes to them while a button is held, and stays where it is otherwise.
+"""Joint sliders of a device: its joints move towards the sliders while a button is held.
 
-A slider follows its joint until a person moves it. Then it sets the target for the next time that the button is
-held, and keeps it: after a pause the motion can be continued, or taken back by a button. When the robot is stopped, or
-lost, all sliders follow their joints again: no motion must go on after that.
+A slider displays its joint position until the user moves it; it then defines a target, which is kept when the button
+is released. The motion can thus be resumed after a pause, or discarded with a button. When the robot is stopped or
+lost, all targets are discarded, so that no motion resumes unexpectedly.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from ada_tools.browser.joint_sliders import LOOK, PERIOD, JointSliders
 from ada_tools.browser.page import Page
 from ada_tools.browser.robot_node import Heard, Positions, RobotNode
 
-_FRESH = 1.0  # [s] that positions count
-_SPEED, _FASTEST = 15.0, 60.0  # [deg/s] of joints, at first and at most
-_SHARE = 0.5  # of a joint's own speed, at most
-_LONGEST = 1.5 * PERIOD  # [s] that a late command makes up for
-_SAME = math.radians(0.05)  # between command and position that counts as no difference
-_ORDER = -1.0  # on the page: above what all robots have
-_LINE = (  # of fixed height: controls below must not move
+_FRESH = 1.0  # [s] maximum age of valid positions
+_SPEED, _FASTEST = 15.0, 60.0  # [deg/s] joint speed: initial and maximum
+_SHARE = 0.5  # maximum fraction of the joint velocity limit
+_LONGEST = 1.5 * PERIOD  # [s] maximum time step of one command
+_SAME = math.radians(0.05)  # threshold between position and target
+_ORDER = -1.0  # order on the page: above the general sections
+_LINE = (  # fixed height, so that the controls below do not shift
     '<div style="margin:-0.35em 0.8em 0.5em 0.8em;font-size:0.75em;color:#666;text-align:right;height:1.5em;'
     'white-space:nowrap;overflow:hidden;text-overflow:ellipsis">{}</div>'
 )
 
 
 class HeldSliders(JointSliders):
-    """The sliders of one device.
+    """Sliders of one device.
 
     Attributes:
-        wanted: numbers of the sliders that a person has moved.
-        is_commanding: whether commands flow.
+        wanted: indices of the sliders moved by the user.
+        is_commanding: whether commands are being sent.
     """
 
-    lead = 0.3  # less than a node refuses as a jump
+    lead = 0.3  # less than the jump limit of the node
 
     def __init__(self, page: Page, node: RobotNode, device: DeviceState) -> None:
-        """Add them to the page.
+        """Add the sliders to the page.
 
         Args:
-            page: to draw on.
-            node: that drives the device.
-            device: the robot.
+            page: page to draw on.
+            node: node that drives the device.
+            device: state of the robot.
         """
         super().__init__(page, device.motors, lambda positions: node.command(positions, device.name))
         self._node, self.device = node, device
@@ -65,32 +65,32 @@ class HeldSliders(JointSliders):
         page.when(self.back, self.forget)
 
     def remove(self) -> None:
-        """Take them off the page."""
+        """Remove the sliders from the page."""
         self.end()
         self._folder.remove()
 
     def forget(self) -> None:
-        """Let all sliders follow their joints again."""
-        self.goal()  # discard values that were set so far
+        """Discard all targets; the sliders display the joint positions again."""
+        self.goal()  # discard pending slider values
         self.wanted.clear()
         self._shown_at = -math.inf
 
     @property
     def wishes(self) -> dict[str, float]:
-        """Where a person wants joints to go, by joint [rad]."""
+        """Target positions set by the user, by joint [rad]."""
         positions = self.goal()
         return {self.motors[i].name: float(positions[i]) for i in sorted(self.wanted)}
 
     def differs(self, present: Positions) -> bool:
-        """True if a person wants a joint elsewhere than where it is."""
+        """Return True if a target differs from the joint position."""
         return any(abs(value - present.get(name, value)) > _SAME for name, value in self.wishes.items())
 
     # --- once a frame -------------------------------------------------------------------------------------------
     def tick(self, device: DeviceState, *, is_held: bool) -> None:
-        """Command, or follow.
+        """Send commands while the button is held; otherwise display the joint positions.
 
         Args:
-            device: its newest state.
+            device: latest state of the device.
             is_held: whether the robot may move now.
         """
         self.device = device
@@ -108,24 +108,24 @@ class HeldSliders(JointSliders):
             self._show(present)
 
     def end(self) -> None:
-        """Command no more; the robot stays where it was commanded to be last."""
+        """Stop sending commands; the robot holds the last commanded position."""
         if self.is_commanding:
             self.is_commanding = False
             self._send(None)
 
     def _fresh(self, heard: Heard | None) -> Positions:
-        """Positions that are new; none where nothing is."""
+        """Recent positions; empty if they are outdated."""
         return heard.positions if heard is not None and self._page.clock.now() - heard.arrived <= _FRESH else {}
 
     def _all(self, positions: Positions) -> Array | None:
-        """Positions of all joints; None where one of them is not known."""
+        """Positions of all joints; None if any is unknown."""
         found = np.array([positions.get(motor.name, math.nan) for motor in self.motors])
         return found if np.isfinite(found).all() else None
 
     def _command(self, present: Array) -> None:
         now = self._page.clock.now()
         if not self.is_commanding:
-            # From the commanded pose: a joint that sags under its load would sink with each new start.
+            # Start from the commanded positions: a joint sagging under load would sink further with each start.
             before = self._all(self._fresh(self._node.commanded(self.device.name)))
             is_near = before is not None and bool((np.abs(before - present) < self.lead).all())
             self.commanded = before if is_near and before is not None else present.copy()
@@ -150,7 +150,7 @@ class HeldSliders(JointSliders):
                     self._lines[i].content = content
 
     def _beside(self, joint: str, at: float | None, commanded: float | None) -> str:
-        """Where a joint is, where it is commanded to be, and that as an angle of its servo."""
+        """Measured and commanded position of a joint, and its servo angle."""
         if at is None:
             return "not measured"
         parts = [f"is {_degrees(at):.1f} deg"]
@@ -163,5 +163,5 @@ class HeldSliders(JointSliders):
 
 
 def _degrees(angle: float) -> float:
-    """Degrees to a tenth, and never -0.0."""
+    """Degrees rounded to one decimal, without -0.0."""
     return round(math.degrees(angle), 1) + 0.0

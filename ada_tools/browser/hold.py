@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A button that counts as held only as long as the browser keeps saying so: a dead-man switch.
+"""Hold-to-run button with a heartbeat: it counts as held only while the browser confirms it (dead-man switch).
 
-The browser sends a sign of life RATE times a second while the button is down, and a click when it is let go. So a tab
-that is closed, frozen, or cut off lets go by itself, and for good: when it goes on, its signs count for nothing until
-the person has let go of the button and pressed it anew, as a person may no longer be there. Signs that were
-held up somewhere and come all at once count as one, and one alone begins nothing. Signs of a browser that the page's
-guard refuses count for nothing.
+The browser sends heartbeats at RATE while the button is down, and a click on release. If a tab is closed, suspended
+or disconnected, the button is released; later heartbeats of that tab are ignored until the user releases and presses
+the button again. Delayed heartbeats that arrive in a burst count as one, and a single heartbeat does not start a
+press. Heartbeats of browsers refused by the page guard are ignored.
 """
 
 from __future__ import annotations
@@ -15,30 +14,30 @@ from typing import Any
 
 from ada_tools.browser.page import Page
 
-RATE = 20.0  # [Hz] of signs of life
-EXPIRES = 0.3  # [s] without one, after which the button was let go
-FORGOTTEN = 2.0  # [s] without a refusal, after which the next one is reported again
-_APART = 0.4 / RATE  # [s] between signs that count each
-_LAPSED = "this page stood still while the button was down. Let go of the button, and press it anew"
+RATE = 20.0  # [Hz] heartbeat rate
+EXPIRES = 0.3  # [s] heartbeat timeout
+FORGOTTEN = 2.0  # [s] interval after which a further refusal is reported again
+_APART = 0.4 / RATE  # [s] minimum interval between counted heartbeats
+_LAPSED = "this page was suspended while the button was down: release the button and press it again"
 
 
 class Hold:
-    """A button that is held, or not. Signs come on the server's thread; the rest is for the page's.
+    """Hold-to-run button. Heartbeats arrive on the server thread; the properties are read on the page thread.
 
     Attributes:
-        button: viser's.
-        presses: how often it was pressed.
-        refusals: how often a browser pressed it that may not.
+        button: viser button.
+        presses: number of presses.
+        refusals: number of presses by browsers that are not allowed to move robots.
     """
 
     def __init__(self, page: Page, label: str, *, color: Any = None, hint: str = "") -> None:
-        """Add the button to where the page's controls go now.
+        """Add the button to the current section of the page.
 
         Args:
-            page: to draw on.
-            label: on it.
-            color: of it.
-            hint: beside it, when a mouse is over it.
+            page: page to draw on.
+            label: text on the button.
+            color: colour of the button.
+            hint: tooltip.
         """
         self.presses = self.refusals = 0
         self._page = page
@@ -46,9 +45,9 @@ class Hold:
         self._clock = page.clock
         self._lock = threading.Lock()
         self._holder: int | None = None
-        self._last = -1e9  # [s] when a sign came that counted
-        self._signs = 0  # in this press
-        self._lapsed: set[int] = set()  # browsers that were silent while the button was down, and did not let go since
+        self._last = -1e9  # [s] time of the last counted heartbeat
+        self._signs = 0  # heartbeats in this press
+        self._lapsed: set[int] = set()  # clients that timed out while pressing and have not released since
         self.button = page.gui.add_button(label, color=color, hint=hint or None)
 
         async def pressed(event: Any) -> None:
@@ -64,7 +63,7 @@ class Hold:
 
     # --- on the server's thread ---------------------------------------------------------------------------------
     def sign(self, client: int) -> None:
-        """A browser says that the button is down there; one at a time counts."""
+        """Process a heartbeat of a browser; one browser at a time can hold the button."""
         now, why = self._clock(), self._page.guard(client)
         with self._lock:
             if self._holder is not None and now - self._last > EXPIRES:
@@ -84,7 +83,7 @@ class Hold:
             self._last = now
 
     def release(self, client: int) -> None:
-        """A browser says that it was let go, or is gone."""
+        """Process the release of the button, or the disconnection of a browser."""
         with self._lock:
             self._lapsed.discard(client)
             if client == self._holder:
@@ -93,12 +92,12 @@ class Hold:
     # --- on the page's thread -----------------------------------------------------------------------------------
     @property
     def is_held(self) -> bool:
-        """True while a person holds it."""
+        """Return True while the button is held."""
         with self._lock:
             return self._holder is not None and self._signs > 1 and self._clock() - self._last <= EXPIRES
 
     @property
     def refusal(self) -> str:
-        """Why the browser where it is down now may not; "" where none is refused."""
+        """Reason why the present press is refused; "" without a refusal."""
         with self._lock:
             return self._why if self._clock() - self._refused_at <= EXPIRES else ""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A slider per joint, and commands that go towards the sliders no faster than the joints may move.
+"""One slider per joint, and commands that approach the sliders within the joint speed limits.
 
-When commands flow is for subclasses: while a box is ticked (command_sliders.py), or a button is held (held_sliders.py).
+Subclasses decide when commands are sent: while a checkbox is ticked (command_sliders.py) or a button is held
+(held_sliders.py).
 """
 
 from __future__ import annotations
@@ -20,31 +21,31 @@ from ada_tools.browser.page import Page, SharedNumber
 from ada_tools.browser.robot_node import Positions
 from ada_tools.browser.slider_range import slider_range
 
-PERIOD = 0.05  # [s] between commands, so that they do not go stale
-LEAD = 0.5  # [rad] or [m] that a command may be ahead of its joint
-LOOK = 0.2  # [s] between looks at the joints while nothing is commanded
-Send = Callable[[Positions | None], None]  # None ends the commands; InputError without a listener
+PERIOD = 0.05  # [s] between commands, below the command timeout
+LEAD = 0.5  # [rad] or [m] maximum lead of a command over the joint position
+LOOK = 0.2  # [s] between display updates while no command is sent
+Send = Callable[[Positions | None], None]  # None stops the commands; raises InputError without a subscriber
 
 
 class JointSliders:
-    """The sliders, and where a command is on its way to them.
+    """Joint sliders, and the commands that approach them.
 
     Attributes:
         motors: one per slider.
-        sliders: viser's.
-        speeds: at most, per motor [rad/s, m/s].
-        commanded: positions that were commanded last; where the motors are, while nothing is commanded.
+        sliders: viser sliders.
+        speeds: speed limits per motor [rad/s, m/s].
+        commanded: last commanded positions; the motor positions while no command is sent.
     """
 
     lead = LEAD
 
     def __init__(self, page: Page, motors: Sequence[Motor], send: Send = lambda positions: None) -> None:
-        """Begin without sliders; `add` adds them to where the page's controls go then.
+        """Prepare the sliders; `add` places them in the current section of the page.
 
         Args:
-            page: to draw on.
+            page: page to draw on.
             motors: one per slider.
-            send: called with positions by joint.
+            send: callback that receives positions by joint.
         """
         self._page, self._send = page, send
         self.motors = tuple(motors)
@@ -60,8 +61,8 @@ class JointSliders:
         """Add the sliders.
 
         Args:
-            moved: called with the number of a slider that a person has moved.
-            beside: adds something below each slider.
+            moved: called with the index of a slider moved by the user.
+            beside: adds content below each slider.
         """
         for i, motor in enumerate(self.motors):
             unit, rest = ("deg", 180.0) if motor.is_angle else ("m", 1.0)
@@ -78,25 +79,25 @@ class JointSliders:
                 beside()
 
     def show(self, i: int, position: float) -> None:
-        """Move a slider to where a motor is, unless a person has just moved it."""
+        """Set a slider to the motor position unless the user has just moved it."""
         self._numbers[i].show(shown(position, self.motors[i].is_angle))
 
     def goal(self) -> Array:
-        """Where the sliders are, within the motors' limits [rad, m]."""
+        """Slider positions, clipped to the motor limits [rad, m]."""
         goal = np.array([number.read() for number in self._numbers])
         goal[self._is_angle] = np.radians(goal[self._is_angle])
         return np.asarray(np.clip(goal, self._lower, self._upper))
 
     def advance(self, goal: Array, present: Array, elapsed: float) -> None:
-        """Send the next command: towards a goal, as fast as the motors may go, and not far ahead of them.
+        """Send the next command towards a goal, limited in speed and in lead over the motor positions.
 
         Args:
-            goal: positions.
-            present: where the motors are.
-            elapsed: since the last command [s].
+            goal: goal positions.
+            present: motor positions.
+            elapsed: time since the last command [s].
 
         Raises:
-            InputError: there is no listener.
+            InputError: no subscriber.
         """
         reach = self.speeds * elapsed
         moved = self.commanded + np.clip(goal - self.commanded, -reach, reach)
@@ -106,5 +107,5 @@ class JointSliders:
 
 
 def shown(value: float, is_angle: bool) -> float:
-    """A position as people read it: degrees, or metres."""
+    """Position in display units: degrees, or metres."""
     return math.degrees(value) if is_angle else value

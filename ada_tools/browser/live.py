@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada sim ROBOT --view`: a simulation in this process as the source of a robot's page."""
+"""`ada sim ROBOT --view`: a simulation in this process as the source of a robot page."""
 
 from __future__ import annotations
 
@@ -18,61 +18,61 @@ from ada_tools.browser.robot_node import Answer, Moment, Positions
 from ada_tools.browser.robot_page import RobotPage
 from ada_tools.browser.seen import SeenState
 
-_BUSY = 0.8  # share of a frame for steps; the rest is for the page
-_PUSH = 0.1  # [s] a push takes
+_BUSY = 0.8  # fraction of a frame used for simulation steps
+_PUSH = 0.1  # [s] duration of a push
 
 
 class Pace:
-    """How many steps bring a simulation up to the clock on the wall."""
+    """Number of steps that keep a simulation in real time."""
 
     def __init__(self, step: float) -> None:
         self.step = step
         self.speed = 1.0
         self._owed = 0.0
-        self._cost: float | None = None  # [s] of one step
+        self._cost: float | None = None  # [s] per step
 
     def due(self, elapsed: float) -> int:
-        """Steps to take now, no more than fit into a frame; what does not fit is dropped: the motion is slower then.
+        """Number of steps to take now, limited to one frame; a backlog is dropped, which slows the motion down.
 
         Args:
-            elapsed: since the last call [s].
+            elapsed: time since the last call [s].
         """
         self._owed += elapsed * self.speed / self.step
         steps = int(self._owed)
         if self._cost is None:
-            steps = min(steps, 1)  # what a step costs is not known yet
+            steps = min(steps, 1)  # the cost of a step is unknown
         elif self._cost > 0.0:
             steps = min(steps, max(1, int(_BUSY / RATE / self._cost)))
         self._owed = min(self._owed - steps, self.speed / (RATE * self.step))
         return steps
 
     def took(self, steps: int, seconds: float) -> None:
-        """Learn the time of steps."""
+        """Update the measured cost per step."""
         if steps:
             self._cost = seconds / steps if self._cost is None else 0.8 * self._cost + 0.2 * seconds / steps
 
     def forget(self) -> None:
-        """Restart after a pause, without catching up."""
+        """Discard the backlog, after a pause."""
         self._owed = 0.0
 
 
 class LocalRobot:
-    """A simulation that catches up with the clock whenever it is looked at; it is a `RobotSource`.
+    """Simulation advanced in real time on each read; implements `RobotSource`.
 
     Attributes:
-        name: for messages.
-        goes_on: True unless it is paused.
+        name: name used in messages.
+        goes_on: whether the simulation is running.
     """
 
     name = "the simulation"
 
     def __init__(self, simulation: Simulation, say: Callable[[str], None], clock: Clock = SYSTEM_CLOCK) -> None:
-        """Begin with a pause.
+        """Create a paused source.
 
         Args:
-            simulation: that is run.
-            say: takes a message for the person who looks.
-            clock: that it keeps up with.
+            simulation: simulation to run.
+            say: displays a message to the user.
+            clock: clock that sets the pace.
         """
         self.goes_on = False
         self._simulation, self._say, self._clock = simulation, say, clock
@@ -82,7 +82,7 @@ class LocalRobot:
 
     # --- state --------------------------------------------------------------------------------------------------
     def newest(self) -> SeenState:
-        """The state now."""
+        """Advance to the present time and return the state."""
         now = self._clock.now()
         elapsed, self._last = now - self._last, now
         if self.goes_on:
@@ -90,30 +90,30 @@ class LocalRobot:
         return SeenState(self._clock.now(), *self._moment())
 
     def passed(self) -> Sequence[Moment]:
-        """Moments between the last two states."""
+        """Intermediate states since the last call."""
         moments, self._moments = self._moments, []
         return moments
 
     def rate(self) -> float:
-        """No rate: nothing is sent."""
+        """Zero: no messages are sent."""
         return 0.0
 
     def parameters(self) -> Mapping[str, object]:
-        """The page's own values are right."""
+        """Empty: the page defaults apply."""
         return {}
 
     def marks(self) -> Sequence[Mark]:
-        """The scene draws all that there is."""
+        """Empty: the scene draws all markers."""
         return ()
 
     def watch_marks(self, is_on: bool) -> None:
-        """No effect: there are no marks."""
+        """No effect: there are no markers."""
 
     def _moment(self) -> Moment:
         return float(self._simulation.t), self._simulation.q, self._simulation.v
 
     def advance(self, steps: int) -> None:
-        """Take steps; a simulation that fails is paused where it is."""
+        """Take steps; pause if the simulation fails."""
         begin = self._clock.now()
         each = max(1, round(POINT / self._pace.step))
         try:
@@ -127,48 +127,48 @@ class LocalRobot:
 
     # --- requests -----------------------------------------------------------------------------------------------
     def pause(self, is_paused: bool, then: Answer) -> None:
-        """Pause, or go on."""
+        """Pause or resume."""
         self.goes_on, self._last = not is_paused, self._clock.now()
         self._pace.forget()
         then(None)
 
     def step(self, then: Answer) -> None:
-        """One step."""
+        """Take one step."""
         self.advance(1)
         then(None)
 
     def reset(self, then: Answer) -> None:
-        """Back to the start."""
+        """Restart from the initial state."""
         self._simulation.reset()
         self._pace.forget()
         then(None)
 
     def set_speed(self, factor: float, then: Answer) -> None:
-        """Time of the motion by time that passes."""
+        """Set the ratio of simulated to real time."""
         self._pace.speed = factor
         then(None)
 
     def push(self, link: str, wrench: Array) -> None:
-        """Let a wrench act on a link for a moment, in the place of one before."""
+        """Apply a wrench to a link for a short time, replacing the previous one."""
         self._simulation.push(link, wrench, _PUSH, frame="link", replaces=True)
 
     def command(self, positions: Positions | None, device: str = "") -> None:
-        """Refused: its controller moves it."""
+        """Raise InputError: the controller of the simulation sets the commands."""
         if positions is not None:
-            raise InputError("this simulation takes no commands: its controller moves it.")
+            raise InputError("this simulation accepts no commands: its controller sets them.")
 
     def set_state(self, positions: Positions) -> None:
-        """Refused: it moves by itself."""
-        raise InputError("this simulation takes no poses: it moves by itself.")
+        """Raise InputError: the state results from the simulation."""
+        raise InputError("the state of this simulation cannot be set.")
 
 
 def live(simulation: Simulation, *, ground: float | None = None, **options: Any) -> None:
     """Run a simulation in real time in the browser.
 
     Args:
-        simulation: made with pushable=True.
-        ground: height of the grid [m]; by default the robot's lowest point.
-        options: of `page.serve`, such as port and duration.
+        simulation: simulation created with pushable=True.
+        ground: height of the grid [m]; default: lowest point of the robot.
+        options: options of `page.serve`, such as port and duration.
 
     Raises:
         InputError: as `page.serve`.
@@ -183,6 +183,6 @@ def live(simulation: Simulation, *, ground: float | None = None, **options: Any)
 
 
 def live_page(page: Page, simulation: Simulation, ground: float | None = None) -> RobotPage:
-    """The page of a simulation, which is paused. Arguments as of `live`."""
+    """Page of a simulation, initially paused. Arguments as `live`."""
     dynamics = getattr(simulation, "dynamics", None) or Dynamics(simulation.model)
     return RobotPage(page, LocalRobot(simulation, page.say, page.clock), dynamics, ground=ground)

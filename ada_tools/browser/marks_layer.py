@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks in the browser's scene, and the boxes beside it that say which ones are seen.
+"""Markers in the browser scene, and checkboxes that select which are displayed.
 
-Marks that look alike are one node of the scene, which is used again and again: a frame costs a message or two for each
-look, however many contacts a robot has.
+Markers with the same appearance share one reusable scene node: a frame costs one or two messages per appearance,
+independent of the number of contacts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ada_tools.browser.robot_node import RobotSource
 
 Floats = NDArray[np.float32]
 
-# Of these the scene has its own, always at the pose that it shows.
+# Drawn by the scene itself, at the displayed configuration.
 DRAWN_BY_SCENE = ("com", "loop")
 LABELS = {
     "contact": "contact forces",
@@ -31,11 +31,11 @@ LABELS = {
     "joint_moment": "moments of joints",
 }
 _OFF_AT_FIRST = ("joint_force", "joint_moment")
-_MOST_LOOKS = 64  # that are kept for later
+_MOST_LOOKS = 64  # maximum number of cached appearances
 
 
 class Look(NamedTuple):
-    """Common to marks that are drawn at one go."""
+    """Common appearance of markers drawn by one node."""
 
     kind: MarkKind
     size: tuple[float, ...]
@@ -43,21 +43,21 @@ class Look(NamedTuple):
 
 
 class MarksLayer:
-    """Marks as nodes of viser's scene."""
+    """Markers as nodes of the viser scene."""
 
     def __init__(self, server: Any, name: str = "/marks") -> None:
-        """Begin with none.
+        """Create an empty layer.
 
         Args:
-            server: viser's.
-            name: under which the nodes are.
+            server: viser server.
+            name: path of the nodes.
         """
         self._server, self._name = server, name
-        self._drawn: dict[Look, tuple[Any, Floats]] = {}  # node of the marks of a look, and where they are
+        self._drawn: dict[Look, tuple[Any, Floats]] = {}  # node and positions of the markers of each appearance
         self._count = 0
 
     def show(self, marks: Sequence[Mark]) -> None:
-        """Draw these, and nothing else; what is already drawn like this costs nothing."""
+        """Display exactly these markers; unchanged ones cause no messages."""
         wanted: dict[Look, list[Mark]] = {}
         for mark in marks:
             look = Look(mark.kind, tuple(np.round(mark.size, 5).tolist()), mark.colour)
@@ -72,7 +72,7 @@ class MarksLayer:
                 self._forget_hidden()
 
     def remove(self) -> None:
-        """Take all marks away."""
+        """Remove all markers."""
         for node, _ in self._drawn.values():
             node.remove()
         self._drawn.clear()
@@ -80,7 +80,7 @@ class MarksLayer:
     def _draw(self, look: Look, points: Floats) -> None:
         node, before = self._drawn.get(look, (None, points))
         if node is not None and look.kind is MarkKind.SPHERE and len(before) != len(points):
-            node.remove()  # its rows of poses and scales belong together
+            node.remove()  # poses and scales of a batch have a fixed number of rows
             node = None
         if node is None:
             self._count += 1
@@ -100,7 +100,7 @@ class MarksLayer:
 
 
 def _points(kind: MarkKind, marks: Sequence[Mark]) -> Floats:
-    """Places of spheres (n, 3), or ends of arrows and of the pieces of lines (n, 2, 3)."""
+    """Centres of spheres (n, 3), or end points of arrows and line segments (n, 2, 3)."""
     if kind is MarkKind.LINE:
         pieces = [np.stack([mark.points[:-1], mark.points[1:]], axis=1) for mark in marks]
         return np.concatenate(pieces).astype(np.float32)
@@ -123,17 +123,17 @@ def _new_node(scene: Any, name: str, look: Look, points: Floats) -> Any:
 
 
 class MarksPanel:
-    """A box for each space of marks that a source has sent, and the marks of those that are ticked.
+    """Checkbox for each marker namespace received from a source, and display of the selected markers.
 
-    Marks are requested while a browser has the page open, until all boxes are unticked.
+    Markers are requested while a browser shows the page and at least one box is ticked.
     """
 
     def __init__(self, page: Page, source: RobotSource) -> None:
-        """Begin without boxes.
+        """Create an empty panel.
 
         Args:
-            page: to draw on.
-            source: that sends the marks.
+            page: page to draw on.
+            source: source of the markers.
         """
         self.boxes: dict[str, Any] = {}
         self.layer = MarksLayer(page.server)
@@ -142,7 +142,7 @@ class MarksPanel:
         self._folder = page.gui.add_folder("forces and balance", visible=False)
 
     def tick(self) -> None:
-        """Once a frame: show what arrived."""
+        """Per-frame update: display the received markers."""
         is_wanted = not self._is_chosen or any(box.value for box in self.boxes.values())
         is_watching = is_wanted and self._page.is_looked_at
         if is_watching != self._is_watching:
@@ -156,7 +156,7 @@ class MarksPanel:
         self.layer.show([mark for mark in shown if self.boxes[mark.space].value])
 
     def close(self) -> None:
-        """Take the marks away, and ask for no more."""
+        """Remove the markers and unsubscribe."""
         self._source.watch_marks(False)
         self.layer.remove()
 
@@ -168,5 +168,5 @@ class MarksPanel:
         self._page.when(box, self._choose)
 
     def _choose(self) -> None:
-        """A person has made a choice; the next frame shows it."""
+        """Record that the user made a selection; the next frame applies it."""
         self._is_chosen = True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Overlays of a robot: frames of links, collision shapes, inertias; a camera that follows it."""
+"""Overlays: link frames, collision shapes, inertia boxes, and a camera that follows the robot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ada_tools.browser.scene import Scene
 _AXES = ((0.85, 0.2, 0.2, 1.0), (0.2, 0.65, 0.2, 1.0), (0.2, 0.35, 0.9, 1.0))  # red x, green y, blue z
 _TOUCHES = (0.2, 0.75, 0.35, 0.35)
 _MASSIVE = (0.75, 0.25, 0.75, 0.35)
-_LENGTH, _THIN = 0.08, 0.004  # of a frame's axes, as shares of the robot's size
+_LENGTH, _THIN = 0.08, 0.004  # of the frame axes, as fractions of the robot size
 
 
 def frames(model: Model) -> list[Part]:
@@ -36,7 +36,7 @@ def frames(model: Model) -> list[Part]:
 
 
 def collisions(model: Model) -> list[Part]:
-    """Collision shapes of links."""
+    """Collision shapes of all links."""
     return [
         Part(part.link, part.solid, part.pose, part.scale, _TOUCHES, part.mesh)
         for link in model.links.values()
@@ -46,12 +46,12 @@ def collisions(model: Model) -> list[Part]:
 
 
 def inertias(model: Model) -> list[Part]:
-    """A box for each link, of even density, with its mass, centre of mass and inertia."""
+    """Box of uniform density with the mass, centre of mass and inertia of each link."""
     found = []
     for link in model.links.values():
         if link.mass > 0.0:
             moments, axes = np.linalg.eigh(link.inertia)
-            # of a box: moments m/12 (b² + c²), ..., so that a² = 6/m (I_b + I_c - I_a)
+            # box moments m/12 (b² + c²), ..., hence a² = 6/m (I_b + I_c - I_a)
             squares = 6.0 / link.mass * (moments.sum() - 2.0 * moments)
             pose = np.eye(4)
             pose[:3, :3] = axes * np.sign(np.linalg.det(axes))
@@ -69,15 +69,15 @@ KINDS: dict[str, Callable[[Model], list[Part]]] = {
 
 
 class Overlays:
-    """Boxes beside the scene that choose overlays; each is made when it is first ticked."""
+    """Checkboxes that select overlays; each overlay is created when first selected."""
 
     def __init__(self, page: Page, scene: Scene, refresh: Callable[[], None]) -> None:
-        """Add the boxes.
+        """Add the checkboxes.
 
         Args:
-            page: that they are on.
-            scene: with the robot.
-            refresh: shows the present pose.
+            page: page with the controls.
+            scene: scene with the robot.
+            refresh: redraws the present configuration.
         """
         self._page, self._scene = page, scene
         self._drawn: dict[str, Batches] = {}
@@ -93,7 +93,7 @@ class Overlays:
         scene.overlays = self
 
     def show(self, poses: Sequence[Array] | Array) -> None:
-        """Args: poses of all links in the world."""
+        """Draw the selected overlays at the link poses in the world."""
         stacked = np.asarray(poses)
         for kind, box in self.boxes.items():
             if box.value and kind not in self._drawn:
@@ -105,7 +105,7 @@ class Overlays:
         self._go_along(stacked[:, :3, 3].mean(axis=0))
 
     def remove(self) -> None:
-        """Take away what was drawn; the boxes go with the page's controls."""
+        """Remove the overlays from the scene; the checkboxes are removed with the page controls."""
         for batches in self._drawn.values():
             for batch in batches.each:
                 batch.node.remove()
@@ -117,7 +117,7 @@ class Overlays:
         return Batches(self._page.server.scene, KINDS[kind](self._scene.model), rows, f"/shown/{name}")
 
     def _go_along(self, centre: Array) -> None:
-        """Move the cameras by as much as the robot has moved."""
+        """Move the cameras by the displacement of the robot."""
         if not self.follow.value:
             self._seen_at = None
             return

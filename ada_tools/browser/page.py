@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page in the browser, and the one thread that changes what it shows.
+"""Browser page, and the single thread that updates it.
 
-Clicks and sliders arrive on threads of the web server. They only leave a note; `Page.run` acts on the notes, 30 times
-a second, on the thread that called it. So nothing that belongs to the robot needs a lock.
+Callbacks of clicks and sliders arrive on threads of the web server and only queue actions; `Page.run` executes them 30
+times per second on the calling thread. Robot data therefore needs no lock.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ HOST, PORT = "127.0.0.1", 8080
 RATE = 30.0  # frames per second
 _PORTS_TRIED = 100
 _LAST_PORT = 65535
-_SAME = 1e-6  # [deg, m, s] less is not worth a message
+_SAME = 1e-6  # [deg, m, s] smaller changes are not sent
 
 
 class Page:
-    """A web server with one page: a 3D scene and controls beside it.
+    """Web server with one page: a 3D scene and controls.
 
     Attributes:
-        server: viser's.
-        host: that it listens on.
-        port: likewise.
-        door: who may come in.
-        gui: viser's, for controls.
-        scene: viser's.
-        clock: of all that is on the page.
-        guard: why a browser, by its number, may move nothing; "" where it may. Of pages of real robots.
+        server: viser server.
+        host: host that it listens on.
+        port: port that it listens on.
+        door: access control.
+        gui: viser GUI.
+        scene: viser scene.
+        clock: clock of everything on the page.
+        guard: reason why a client (by number) may not move robots, or ""; set on pages of real robots.
 
     Example::
 
@@ -63,16 +63,16 @@ class Page:
         """Start the server.
 
         Args:
-            title: shown above the controls.
-            host: address to listen on; 127.0.0.1 is seen from this machine alone; any other one needs a token, which
-                is drawn by lot, or taken from the environment (ADA_VIEW_TOKEN).
-            port: to listen on; 0 takes any free one.
-            server: one of viser's that listens already; its page needs no token.
-            clock: of all that is on the page.
+            title: title above the controls.
+            host: address to listen on; 127.0.0.1 is reachable from this machine only. Any other address requires a
+                token, random or from the environment (ADA_VIEW_TOKEN).
+            port: port to listen on; 0 selects a free one.
+            server: running viser server; its page needs no token.
+            clock: clock of everything on the page.
             rate: frames per second.
 
         Raises:
-            InputError: viser is not installed, or host, port or token are not to be had.
+            InputError: viser is not installed, or the host, port or token is invalid.
         """
         self.clock, self._rate = clock, rate
         if server is None:
@@ -85,7 +85,7 @@ class Page:
         self._ended = threading.Event()
         self._is_open = True
         self.guard: Callable[[int], str] = lambda browser: ""
-        if server is None and port and self.port != port:  # taken between the look and the start
+        if server is None and port and self.port != port:  # port taken between the check and the start
             self.close()
             raise InputError(_taken(host, port))
         self.gui, self.scene = self.server.gui, self.server.scene
@@ -93,14 +93,14 @@ class Page:
         self.gui.main_panel.dock_right()
 
     def clear(self) -> None:
-        """Take all controls away, and forget what was noted of them."""
+        """Remove all controls and discard their queued actions."""
         with self._lock:
             self._notes.clear()
         self.gui.reset()
         self.gui.main_panel.dock_right()
 
     def look(self) -> None:
-        """Move the cameras of all browsers to the start view."""
+        """Reset the cameras of all browsers to the initial view."""
         first = self.server.initial_camera
         for client in self.server.get_clients().values():
             with client.atomic():
@@ -120,7 +120,7 @@ class Page:
 
     @property
     def shown_url(self) -> str:
-        """Address to print: a token from the environment is known, and stays out of logs."""
+        """Address for printing; a token from the environment is shown as the variable name, not in clear text."""
         return self._address(f"${VARIABLE}" if self.door.is_given else self.door.token)
 
     def _address(self, token: str) -> str:
@@ -129,23 +129,23 @@ class Page:
 
     @property
     def is_looked_at(self) -> bool:
-        """True while a browser has it open."""
+        """Return True while a browser shows the page."""
         return bool(self.server.get_clients())
 
     def when(self, control: Any, action: Callable[[], None], *, moves: bool = False) -> None:
-        """Act on a click on a button, or on a new value of another control, given by a person.
+        """Run an action when a user clicks a button or changes the value of another control.
 
-        Of values that arrive faster than they are acted on, the last one counts.
+        If values arrive faster than they are processed, only the last one counts.
 
         Args:
-            control: what viser's `gui.add_...` returned.
-            action: called by `run`; it reads the control's value itself.
-            moves: it may move a robot: a browser that `guard` refuses gets the reason, and the value is taken back.
+            control: control returned by a `gui.add_...` method of viser.
+            action: called by `run`; it reads the value of the control.
+            moves: the action may move a robot; a client refused by `guard` gets the reason, and its value is reverted.
         """
         is_button = hasattr(control, "on_click")
         taken = [control.value]
 
-        async def noted(event: Any) -> None:  # awaited in the order of arrival, unlike functions
+        async def noted(event: Any) -> None:  # coroutines run in the order of arrival, unlike functions
             if moves and event.client is not None and self.refuses(event):
                 if not is_button:
                     control.value = taken[0]
@@ -158,29 +158,29 @@ class Page:
         listen(noted)
 
     def refuses(self, event: Any) -> bool:
-        """True if the guard refuses the browser of an event of viser's; the browser gets the reason."""
+        """Return True if the guard refuses the client of a viser event; the client is shown the reason."""
         why = self.guard(event.client_id)
         if why and event.client is not None:
             event.client.add_notification("ada", why, auto_close_seconds=8.0)
         return bool(why)
 
     def note(self, key: object, action: Callable[[], None]) -> None:
-        """Leave an action for `run`, from any thread; it takes the place of one left before under the same key."""
+        """Queue an action for `run`, from any thread; it replaces a queued action with the same key."""
         with self._lock:
             self._notes.pop(key, None)
             self._notes[key] = action
 
     def say(self, text: str) -> None:
-        """Show a message to all browsers."""
+        """Show a message in all browsers."""
         for client in self.server.get_clients().values():
             client.add_notification("ada", text, auto_close_seconds=8.0)
 
     def run(self, tick: Callable[[], None] | None = None, duration: float | None = None) -> None:
-        """Act on notes, and call a function once a frame, until `end`, Ctrl-C or the duration.
+        """Run queued actions and a per-frame callback until `end`, Ctrl-C or the duration.
 
         Args:
-            tick: called once a frame.
-            duration: [s]; without one it goes on.
+            tick: per-frame callback.
+            duration: [s]; unlimited by default.
         """
         begin = due = self.clock.now()
         with contextlib.suppress(KeyboardInterrupt):
@@ -192,7 +192,7 @@ class Page:
                 self.clock.wait(self._ended, due - self.clock.now())
 
     def act(self) -> None:
-        """Do what was noted until now, but for what an action before it cleared."""
+        """Run the queued actions; an action may cancel later ones by clearing the page."""
         with self._lock:
             keys = list(self._notes)
         for key in keys:
@@ -205,7 +205,7 @@ class Page:
                 self.say(str(problem))
 
     def end(self) -> None:
-        """Let `run` return; from any thread."""
+        """Make `run` return; may be called from any thread."""
         self._ended.set()
 
     def close(self) -> None:
@@ -217,7 +217,7 @@ class Page:
                 self.server.stop()
 
     def invite(self, opens_browser: bool, how_to_end: str = "Ctrl-C ends") -> None:
-        """Print the address, and open it where there is a screen."""
+        """Print the address, and open it if a display is available."""
         print(f"view: {self.shown_url}   ({how_to_end})", flush=True)
         if opens_browser and has_screen():
             webbrowser.open(self.url)
@@ -233,19 +233,19 @@ def serve(
     duration: float | None = None,
     on_start: Callable[[Any], None] | None = None,
 ) -> None:
-    """Serve a page until Ctrl-C, or for some seconds.
+    """Serve a page until Ctrl-C or for a given duration.
 
     Args:
-        title: above the controls.
-        make: makes what is shown; its method `tick`, if it has one, is called once a frame.
+        title: title above the controls.
+        make: creates the content; its method `tick`, if any, is called once per frame.
         host: address to listen on.
-        port: to listen on; 0 takes any free one.
-        open_browser: open the page, where there is a screen.
-        duration: [s] on the wall's clock; without one it goes on.
-        on_start: called with what is shown before it runs.
+        port: port to listen on; 0 selects a free one.
+        open_browser: open the page if a display is available.
+        duration: [s] of real time; unlimited by default.
+        on_start: called with the content before the first frame.
 
     Raises:
-        InputError: viser is not installed, or host or port are not to be had.
+        InputError: viser is not installed, or the host or port is not available.
     """
     with Page(title, host, port) as page:
         shown = make(page)
@@ -256,7 +256,7 @@ def serve(
 
 
 def nearest_free(host: str, port: int) -> int:
-    """The port itself, or the next one that is free; the port where none is, or where the host is no address."""
+    """The port, or the next free one; unchanged if none is free or the host is invalid."""
     if not 0 < port <= _LAST_PORT:
         return port
     with contextlib.suppress(OSError):
@@ -265,23 +265,23 @@ def nearest_free(host: str, port: int) -> int:
 
 
 class SharedNumber:
-    """A slider that the program moves, too, without overwriting a new value of a person that is not read yet.
+    """Slider set by both the program and the user; a new user value is never overwritten before it is read.
 
-    Digits of a number that is typed arrive one by one: an answer to the first must not take the place of the second.
+    Typed digits arrive one by one: a reply to the first digit must not replace the second.
     """
 
     def __init__(self, control: Any) -> None:
-        """Args: a slider of viser's."""
+        """Args: viser slider."""
         self.control = control
         self._known = float(control.value)
 
     def read(self) -> float:
-        """The newest value, of a person or of the program."""
+        """Current value."""
         self._known = float(self.control.value)
         return self._known
 
     def show(self, value: float) -> None:
-        """Move it, within its range, unless there is something to be read."""
+        """Set the value, clipped to the slider range, unless a user value is unread."""
         if float(self.control.value) != self._known:
             return
         value = float(min(max(value, self.control.min), self.control.max))
@@ -299,9 +299,9 @@ def _viser() -> Any:
 
 
 def _started(door: Door, title: str, host: str, port: int) -> Any:
-    """A server of viser's behind a door."""
+    """Start a viser server with access control."""
     viser = _viser()
-    with _silent(), contextlib.ExitStack() as undone:  # a page without its door must not stay open
+    with _silent(), contextlib.ExitStack() as undone:  # stop a server that lacks access control
         with door.hung():
             server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
             undone.callback(server.stop)
@@ -311,7 +311,7 @@ def _started(door: Door, title: str, host: str, port: int) -> Any:
 
 @contextlib.contextmanager
 def _silent() -> Iterator[None]:
-    """viser greets and takes its leave on the standard output, which belongs to the command."""
+    """Suppress the messages that viser prints to the standard output of the command."""
     with contextlib.redirect_stdout(io.StringIO()):
         yield
 
@@ -322,7 +322,7 @@ def _refuse_taken(host: str, port: int) -> None:
     try:
         socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as problem:
-        raise InputError(f"host {host!r} is no address: {problem}. Give 127.0.0.1 or 0.0.0.0.") from None
+        raise InputError(f"host {host!r} is not a valid address: {problem}. Give 127.0.0.1 or 0.0.0.0.") from None
     problem_found = _why_not(host, port)
     if problem_found is None:
         return
@@ -335,11 +335,11 @@ def _refuse_taken(host: str, port: int) -> None:
 
 
 def _why_not(host: str, port: int) -> str | None:
-    """Why this machine cannot listen there; None if it can."""
+    """Reason why this machine cannot listen on a port; None if it can."""
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     try:
         with socket.socket(family, kind, protocol) as trial:
-            # As the server does it: a port that only waits for its last packets counts as free.
+            # Same option as the server: a port in TIME_WAIT counts as free.
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             trial.bind(address)
             trial.listen(1)
@@ -359,5 +359,5 @@ def _next_ports(port: int) -> range:
 
 
 def has_screen() -> bool:
-    """True if a browser could show anything: else a text browser might take the terminal."""
+    """Return True if a graphical browser can open; a text browser would occupy the terminal."""
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

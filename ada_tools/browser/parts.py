@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts that a robot is drawn of: solids fixed to its links, by the shapes of its description, or sticks instead."""
+"""Drawable parts of a robot: solids of its visual or collision shapes, or a stick figure if it has none."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ Colour = tuple[float, ...]
 _STICK = (0.35, 0.45, 0.62, 1.0)
 _JOINT = (0.93, 0.55, 0.14, 1.0)
 _MASS = (0.55, 0.58, 0.62, 1.0)
-_THIN = 0.012  # radius of a stick, as a share of the robot's size
-_TINY = 1e-9  # [m] a stick this short is none
+_THIN = 0.012  # stick radius as a fraction of the robot size
+_TINY = 1e-9  # [m] shorter sticks are omitted
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One solid on a link.
+    """One solid fixed to a link.
 
     Attributes:
-        link: that carries it.
-        solid: box, cylinder, sphere, or the address of a mesh.
-        pose: 4x4, in the link's frame.
-        scale: of the unit solid along its own axes.
-        rgba: its colour; a mesh with colours of its own keeps them while it is not to be seen through.
-        mesh: the triangles, where it is a mesh.
+        link: name of the link.
+        solid: box, cylinder, sphere, or the path of a mesh.
+        pose: homogeneous transform 4x4 in the link frame.
+        scale: scale of the unit solid along its axes.
+        rgba: colour; an opaque mesh with vertex colours keeps those.
+        mesh: triangles of a mesh.
     """
 
     link: str
@@ -52,16 +52,16 @@ class Part:
 
     @property
     def surface(self) -> Any:
-        """Its triangles, `vertices` and `faces`, before they are scaled."""
+        """Unscaled triangles, with `vertices` and `faces`."""
         return self.mesh if self.mesh is not None else unit_solid(self.solid)
 
 
 def parts_of(model: Model) -> list[Part]:
-    """The solids of all links; sticks for a body that has no shapes, so that every robot can be seen.
+    """Solids of all links, with sticks for bodies without shapes.
 
-    Where the meshes that a link looks like are not to be had, it is drawn by what it touches others with. A link
-    without shapes that is fixed to one that has some is a frame, and is not drawn, nor is the massless cross of a
-    universal joint where other links have shapes.
+    Collision shapes replace visual meshes that are not available. Links without shapes are not drawn if they are fixed
+    to
+    a link with shapes, or if they are the massless cross of a universal joint in a robot with shapes.
     """
     meshes = RobotMeshes()
     drawn: dict[str, list[Part]] = {name: [] for name in model.links}
@@ -72,7 +72,7 @@ def parts_of(model: Model) -> list[Part]:
     meshes.report("Links without any other shape are drawn as sticks.")
     if not any(drawn.values()):
         _LOG.warning("model %r has no shapes that can be drawn: it is shown as sticks.", model.name)
-    bodies = {name: name for name in model.links}  # by link, the first link of what it is fixed to
+    bodies = {name: name for name in model.links}  # by link, the first link of its fixed assembly
     for joint in model.joints.values():  # parents come first
         if joint.kind == Fixed.kind and joint.parent in bodies:
             bodies[joint.child] = bodies[joint.parent]
@@ -87,7 +87,7 @@ def parts_of(model: Model) -> list[Part]:
 
 
 def shape_parts(link: str, shape: Shape, meshes: RobotMeshes | None = None) -> list[Part]:
-    """The solids that make up a shape; none for a mesh that is not to be had."""
+    """Solids of a shape; empty if its mesh is not available."""
     pose = _placed(shape.xyz, shape.rotation)
     if shape.kind == "mesh":
         mesh = (meshes or RobotMeshes()).get(shape)
@@ -103,7 +103,7 @@ def shape_parts(link: str, shape: Shape, meshes: RobotMeshes | None = None) -> l
 
 
 def _sticks(model: Model, link: Link, radius: float) -> list[Part]:
-    """From a link's frame to all that is joined to it; a body that ends there reaches past its centre of mass."""
+    """Sticks from the link frame to all attached joints; for a terminal body, through its centre of mass."""
     ends = [j.xyz for j in model.joints.values() if j.parent == link.name and not _is_apart(j)]
     for loop in model.loops.values():
         ends += [loop.parent_xyz] if loop.parent == link.name else []
@@ -116,12 +116,12 @@ def _sticks(model: Model, link: Link, radius: float) -> list[Part]:
 
 
 def _is_apart(joint: Joint) -> bool:
-    """True if nothing stands between the two links of a joint."""
+    """Return True if a joint allows translation, so that no stick can connect its links."""
     return joint.type.leaves_free() or joint.kind == Planar.kind
 
 
 def _marker(model: Model, link: str, radius: float) -> Part | None:
-    """The mark of the joint that carries a link: a drum about the axis of a turn, a box about that of a slide."""
+    """Marker of the joint that carries a link: cylinder along a revolute axis, box along a prismatic one."""
     joint = next((j for j in model.joints.values() if j.child == link), None)
     if joint is None or not joint.nv or _is_apart(joint) or (joint.parent == WORLD_LINK and joint.nv > 3):
         return None
@@ -150,7 +150,7 @@ def _placed(xyz: Array, rotation: Array | None = None) -> Array:
 
 
 def _along(direction: Array) -> Array:
-    """A pose at the origin whose z axis has this direction."""
+    """Transform at the origin whose z axis has this direction."""
     z = np.asarray(direction, dtype=np.float64)
     x = np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z)
     x /= np.linalg.norm(x)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada view LOG`: a recorded motion with a time slider, play and pause, plots with a cursor, and what happened."""
+"""`ada view LOG`: playback of a recorded motion with time slider, plots and event list."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ada_tools.browser.words import Words
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4", "10")
 _CURSORS_PER_SECOND = 10.0
-_PLOTTED = 400  # rows of which wrenches are worked out
+_PLOTTED = 400  # rows used for joint wrenches
 _SLIDER_STEPS = 2000
-_FRAMED = 20  # poses that the camera takes in from the start
+_FRAMED = 20  # configurations used to frame the camera view
 _LISTED = 200  # events
 _COMPONENTS = ("fx [N]", "fy [N]", "fz [N]", "nx [N m]", "ny [N m]", "nz [N m]")
 _NONE = "-"
 
 
 class Clock:
-    """The displayed time, and its progress."""
+    """Displayed time, and its progress."""
 
     def __init__(self, begin: float, end: float) -> None:
         self.begin, self.end = begin, end
@@ -38,17 +38,17 @@ class Clock:
         self.repeats = False
 
     def play(self) -> None:
-        """Go on; from the beginning, where it is at the end."""
+        """Start playing, from the beginning if the end is reached."""
         self.is_playing = True
         if self.now >= self.end:
             self.now = self.begin
 
     def jump(self, t: float) -> None:
-        """Show another time."""
+        """Jump to another time."""
         self.now = min(max(t, self.begin), self.end)
 
     def advance(self, elapsed: float) -> None:
-        """Args: what has passed on the clock on the wall [s]."""
+        """Advance by elapsed real time [s]."""
         if not self.is_playing:
             return
         self.now += elapsed * self.speed
@@ -61,17 +61,17 @@ class Clock:
 
 
 class PlaybackPage:
-    """Controls and plots beside the robot."""
+    """Controls and plots of a recorded motion."""
 
     def __init__(self, page: Page, log: Log) -> None:
-        """Draw the first moment of a log.
+        """Display the first row of a log.
 
         Args:
-            page: to draw on.
-            log: with at least one row.
+            page: page to draw on.
+            log: log with at least one row.
         """
         if not len(log):
-            raise InputError(f"the log of {log.model.name!r} has no rows; there is nothing to show.")
+            raise InputError(f"the log of {log.model.name!r} has no rows.")
         self.page, self.log = page, log
         self.clock = Clock(float(log.t[0]), float(log.t[-1]))
         self.scene = Scene(page.server, log.model, log.dynamics)
@@ -97,7 +97,7 @@ class PlaybackPage:
         self.play_button = gui.add_button("play")
         self.steps = gui.add_button_group("step", ("|<", "<", ">", ">|"))
         self.speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
-        self.repeats = gui.add_checkbox("again and again", False)
+        self.repeats = gui.add_checkbox("repeat", False)
         self.com = gui.add_checkbox("centre of mass", False)
         self.forces = gui.add_checkbox("forces", bool(self.log.external or self.log.contact_wrenches))
         self.overlays = Overlays(self.page, self.scene, self.show)
@@ -114,7 +114,7 @@ class PlaybackPage:
         self.clock.speed, self.clock.repeats = float(self.speed.value), bool(self.repeats.value)
 
     def toggle(self) -> None:
-        """Play or pause."""
+        """Toggle play and pause."""
         if self.clock.is_playing:
             self.clock.is_playing = False
         else:
@@ -128,7 +128,7 @@ class PlaybackPage:
         self.show()
 
     def step(self, which: str) -> None:
-        """Go to the first, last, next or previous row of the log."""
+        """Jump to the first, last, next or previous row of the log."""
         t = self.log.t
         row = {
             "|<": 0,
@@ -180,7 +180,7 @@ class PlaybackPage:
 
     # --- showing ------------------------------------------------------------------------------------------------
     def tick(self) -> None:
-        """Once a frame: go on where it plays."""
+        """Per-frame update: advance while playing."""
         now = self.page.clock.now()
         elapsed, self._last = now - self._last, now
         if self.clock.is_playing:
@@ -188,7 +188,7 @@ class PlaybackPage:
             self.show()
 
     def show(self) -> None:
-        """Show the present time, everywhere."""
+        """Update the scene, controls and plots to the present time."""
         t = self.clock.now
         q, _ = self.log.at(t)
         row = int(np.searchsorted(self.log.t, t, side="right")) - 1
@@ -206,7 +206,7 @@ class PlaybackPage:
                     plot.show(t)
 
     def _forces(self, row: int) -> tuple[list[Arrow], Array | None]:
-        """Forces on the robot in a row, in the world, and the polygon on which it stands."""
+        """External and contact forces of a row in the world frame, and the support polygon."""
         poses = self.log.dynamics.forward_kinematics(self.log.q[row])
         arrows, feet = [], []
         for link, wrenches in self.log.external.items():
@@ -232,8 +232,8 @@ def play(log: Log, **options: Any) -> None:
     """Show a recorded motion.
 
     Args:
-        log: the motion.
-        options: of `page.serve`, such as port and duration.
+        log: recorded motion.
+        options: options of `page.serve`, such as port and duration.
 
     Raises:
         InputError: the log is empty, or as `page.serve`.

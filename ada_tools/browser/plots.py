@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves over time beside the 3D scene, with a cursor that the server moves, or a window that follows the motion."""
+"""Time plots: of a whole log with a cursor, and of the last seconds of a running motion."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.colours import PALETTE
 from ada_dynamics.drawing.plots import extreme_rows
 
-CURVES = 8  # more cannot be distinguished
-_POINTS = 400  # of a curve: as many as the plot has pixels
-_SECONDS = 10.0  # that a live plot goes back
+CURVES = 8  # maximum number of distinguishable curves
+_POINTS = 400  # points per curve, about the plot width in pixels
+_SECONDS = 10.0  # [s] time span of a live plot
 POINT = _SECONDS / _POINTS  # [s] between points of a live plot
 _HEIGHT = 190  # [pixels]
 _CURSOR = "#888888"
-_MARGIN = 0.05  # of the range of values, above and below the curves
+_MARGIN = 0.05  # margin above and below the curves, as a fraction of the value range
 
 
 class LogPlot:
-    """Curves of a whole motion, with a cursor at one time."""
+    """Curves of a whole motion, with a time cursor."""
 
     def __init__(self, gui: Any, title: str, t: Array, curves: Mapping[str, Array]) -> None:
-        """Draw them.
+        """Create the plot.
 
         Args:
-            gui: viser's, within the folder that is open.
-            title: of the plot, with the unit.
+            gui: viser GUI, with the target folder open.
+            title: title with the unit.
             t: times [s].
-            curves: values at these times, by name; the first few are shown.
+            curves: values at these times, by name; the first `CURVES` are shown.
         """
         self._all = np.asarray(t, dtype=np.float64)
         self._node: Any = None
@@ -42,7 +42,7 @@ class LogPlot:
         self.replace(curves)
 
     def replace(self, curves: Mapping[str, Array]) -> None:
-        """Show other curves over the same times."""
+        """Replace the curves; the times stay the same."""
         self._names = list(curves)[:CURVES]
         values = [np.asarray(curves[name], dtype=np.float64) for name in self._names]
         rows = shown_rows(values, len(self._all))
@@ -57,15 +57,15 @@ class LogPlot:
         self._node.series, self._node.scales, self._node.data = series, scales, data
 
     def show(self, t: float) -> None:
-        """Put the cursor at a time."""
+        """Move the cursor to a time."""
         if t != self._now:
             self._now = t
             self._node.data = self._data()
 
     def _data(self) -> tuple[Array, ...]:
-        """The curves, and one that lies on the lower edge but for the cursor, where it goes to the upper one and back.
+        """Curves, and a cursor curve with a vertical spike at the present time.
 
-        The charts have no cursor of their own that a server could move.
+        The charts have no cursor that the server can move.
         """
         low, high = self._limits
         at = int(np.searchsorted(self._t, self._now, side="right"))
@@ -77,16 +77,16 @@ class LogPlot:
 
 
 class LivePlot:
-    """Curves of the last seconds of a motion that goes on."""
+    """Curves of the last seconds of a running motion."""
 
     def __init__(self, gui: Any, title: str, names: Sequence[str], seconds: float = _SECONDS) -> None:
-        """Begin without values.
+        """Create an empty plot.
 
         Args:
-            gui: viser's, within the folder that is open.
-            title: of the plot, with the unit.
-            names: of the curves; the first few are shown.
-            seconds: how far back they go.
+            gui: viser GUI, with the target folder open.
+            title: title with the unit.
+            names: names of the curves; the first `CURVES` are shown.
+            seconds: time span.
         """
         self._names = list(names)[:CURVES]
         self._seconds = seconds
@@ -97,10 +97,10 @@ class LivePlot:
         )
 
     def add(self, t: float, values: Sequence[float]) -> None:
-        """One more moment; a time before the last one begins anew.
+        """Add a sample; a time before the last one restarts the plot.
 
-        Moments that are nearer to each other than `period` share a point, the newest one. Points that are further back
-        stay as they are, so that the curve does not change its shape while it moves along.
+        Of samples closer than `period` only the latest is kept. Older points are not resampled, so that the curve keeps
+        its shape while it scrolls.
         """
         if self._rows and t < self._rows[-1][0]:
             self._rows.clear()
@@ -113,12 +113,12 @@ class LivePlot:
             self._rows.popleft()
 
     def draw(self) -> None:
-        """Send what was added."""
+        """Send the added samples."""
         self._node.data = self._data()
 
     @property
     def count(self) -> int:
-        """How many moments are shown."""
+        """Number of displayed samples."""
         return len(self._rows)
 
     def _data(self) -> tuple[Array, ...]:
@@ -130,12 +130,12 @@ _PLAIN_X = {"time": False}  # seconds, not dates
 
 
 def shown_rows(curves: Sequence[Array], count: int, points: int = _POINTS) -> NDArray[np.intp]:
-    """Rows of long curves that are drawn: every so many-th, and where a curve is least or greatest in its stretch.
+    """Rows for drawing long curves: evenly spaced ones, and the local extrema of each curve.
 
     Args:
-        curves: over the same times.
-        count: of their values.
-        points: about how many rows may be left.
+        curves: curves over the same times.
+        count: number of rows.
+        points: approximate number of rows to return.
     """
     if count <= points:
         return np.arange(count)
@@ -145,7 +145,7 @@ def shown_rows(curves: Sequence[Array], count: int, points: int = _POINTS) -> ND
 
 
 def value_range(curves: Sequence[Array]) -> tuple[float, float]:
-    """From a little below the smallest value to a little above the largest one."""
+    """Limits of all finite values, with a margin."""
     finite = [v[np.isfinite(v)] for v in curves]
     low = min((float(v.min()) for v in finite if len(v)), default=0.0)
     high = max((float(v.max()) for v in finite if len(v)), default=1.0)
@@ -154,7 +154,7 @@ def value_range(curves: Sequence[Array]) -> tuple[float, float]:
 
 
 def _series(names: Sequence[str]) -> tuple[dict[str, Any], ...]:
-    """How the curves look; one without a name is the cursor."""
+    """Plot styles; a series without a name is the cursor."""
     shown: list[dict[str, Any]] = [{"label": "t [s]"}]
     for i, name in enumerate(names):
         if name:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada view ROBOT`: a robot with a slider for each coordinate; where loops stay closed, some follow the others."""
+"""`ada view ROBOT`: a robot with a slider per coordinate; loops are kept closed."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ada_tools.browser.words import Words
 
 
 class PosePage:
-    """Sliders beside the robot."""
+    """Joint sliders of a robot."""
 
     def __init__(self, page: Page, model: Model, q: Array | None = None) -> None:
         """Draw the robot and its sliders.
 
         Args:
-            page: to draw on.
-            model: the robot.
-            q: where it starts; loops are closed from there.
+            page: page to draw on.
+            model: robot model.
+            q: initial configuration; the loops are closed from here.
         """
         self.page = page
         dynamics = Dynamics(model)
@@ -34,7 +34,7 @@ class PosePage:
         self.scene = Scene(page.server, model, dynamics)
         self._start = self.posing.q.copy()
         gui = page.gui
-        self.status = Words(gui, 4 if model.loops else 0)  # without loops there is nothing to say
+        self.status = Words(gui, 4 if model.loops else 0)  # no status line without loops
         self._group = PoseSliders(page, self.posing, self.refresh)
         self.sliders = self._group.sliders
         home = gui.add_button("back to the start")
@@ -45,16 +45,16 @@ class PosePage:
         self.refresh()
 
     def move(self, knob: Knob) -> None:
-        """Follow a slider; it springs back where the loops do not let the joint go on."""
+        """Apply a slider; it returns to the last reachable value if the loops cannot be closed."""
         self._group.move(knob)
 
     def reset(self) -> None:
-        """Back to the first pose."""
+        """Return to the initial configuration."""
         self.posing.q = self._start.copy()
         self.refresh()
 
     def refresh(self, remark: str = "") -> None:
-        """Show the present pose, in the scene and on all sliders."""
+        """Update the scene and all sliders to the present configuration."""
         self.scene.show(self.posing.q)
         with self.page.server.atomic():
             self._group.show()
@@ -70,12 +70,12 @@ def pose(model: Model, q: Array | None = None, **options: Any) -> None:
     """Show a robot with sliders.
 
     Args:
-        model: the robot.
-        q: where it starts; loops are closed from there.
-        options: of `page.serve`, such as port and duration.
+        model: robot model.
+        q: initial configuration; the loops are closed from here.
+        options: options of `page.serve`, such as port and duration.
 
     Raises:
         InputError: as `page.serve`.
-        ModelError: no pose closes the loops.
+        ModelError: the loops cannot be closed.
     """
     serve(model.name, lambda page: PosePage(page, model, q), **options)

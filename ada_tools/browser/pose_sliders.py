@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A slider per coordinate of a robot that is posed by hand; where loops stay closed, some follow the others."""
+"""One slider per coordinate of a robot with closed loops; sliders of dependent coordinates follow."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class PoseSliders:
         moved: Callable[[str], None],
         wanted: Callable[[Knob], bool] = lambda knob: True,
     ) -> None:
-        """Add them to the page.
+        """Add the sliders to the page.
 
         Args:
-            page: to draw on.
-            posing: the pose that they change.
-            moved: called after each change, with a remark for the person who made it, or "".
-            wanted: which coordinates have a slider; all of them by default.
+            page: page to draw on.
+            posing: configuration that the sliders change.
+            moved: called after each change, with a message for the user or "".
+            wanted: selects the coordinates that get a slider; all by default.
         """
         self.page, self.posing = page, posing
         self.sliders: list[tuple[Knob, Any]] = []
@@ -58,11 +58,11 @@ class PoseSliders:
                 self.page.when(slider, partial(self.move, knob))
 
     def move(self, knob: Knob) -> None:
-        """Follow a slider; it springs back where the loops do not let the joint go on."""
+        """Apply a slider; it returns to the last reachable value if the loops cannot be closed."""
         number = self._numbers[knob]
         wanted = number.read()
         if not number.control.min <= wanted <= number.control.max:
-            return  # the first digits of a number that is typed; the browser keeps it within the range at the end
+            return  # incomplete typed number; the browser clips the final value to the range
         arrived = self.posing.move(knob, math.radians(wanted) if knob.is_angle else wanted)
         unit = "deg" if knob.is_angle else "m"
         self._moved(
@@ -73,6 +73,6 @@ class PoseSliders:
         )
 
     def show(self) -> None:
-        """Move all sliders to the present pose."""
+        """Set all sliders to the present configuration."""
         for knob, number in self._numbers.items():
             number.show(shown(self.posing.value(knob), knob.is_angle))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot that is posed by hand, one coordinate at a time: loops stay closed, passive joints follow.
+"""Interactive configuration changes of a robot, one coordinate at a time, with closed loops.
 
-The chosen coordinate moves in small steps; after each the loops are closed anew while it and the other independent
-coordinates stay put. So the mechanism keeps its branch, and stops where it can go no further.
+The selected coordinate moves in small steps. After each step the loops are closed with the independent coordinates
+held fixed, so that the mechanism keeps its assembly mode and stops at the end of its range.
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.orientation import to_quaternion, to_rpy
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
 
-_TURNS = ("roll", "pitch", "yaw")  # in place of a quaternion
-_STEP = 0.1  # [rad], or in lengths of the mechanism
-_HALVINGS = 8  # of the last step, to find where the mechanism stops
-_TRIES = 10  # Newton's method needs 3 or 4 after a small step, and some more beside a dead centre
-_JUMP = 8.0  # a joint that moves this much farther than the chosen one has left the branch
+_TURNS = ("roll", "pitch", "yaw")  # coordinates shown for a quaternion
+_STEP = 0.1  # [rad], or fraction of the characteristic length
+_HALVINGS = 8  # bisections of the last step to find the end of the range
+_TRIES = 10  # Newton iterations; 3 or 4 suffice after a small step, more near a dead centre
+_JUMP = 8.0  # a joint that moves farther than this multiple of the step has changed the assembly mode
 _RANK = 1e-6
-_NO_LIMIT = 1.0  # [m] either way, for a slide without limits
+_NO_LIMIT = 1.0  # [m] slider range of an unlimited prismatic joint, in both directions
 
 
 class Knob(NamedTuple):
     """One coordinate of one joint."""
 
     joint: str
-    place: int  # among the joint's coordinates
+    place: int  # index within the coordinates of the joint
     label: str
     is_angle: bool
     lower: float  # [rad] or [m]
     upper: float
-    leads: bool  # moved by hand; the others follow
+    leads: bool  # independent coordinate, set by the user
 
 
 class Posing:
-    """A pose, and the coordinates by which it is changed."""
+    """Configuration, and the coordinates that change it."""
 
     def __init__(self, model: Model, q: Array | None = None, dynamics: Dynamics | None = None) -> None:
         """Close the loops.
 
         Args:
-            model: the robot.
-            q: where it starts; near the pose of the robot's file by default.
-            dynamics: of the model; made here by default.
+            model: robot model.
+            q: initial configuration; default: near the configuration of the robot file.
+            dynamics: dynamics of the model; created by default.
 
         Raises:
-            ModelError: no pose closes the loops.
+            ModelError: the loops cannot be closed.
         """
         self.model = model
         self.q = np.array(close_loops(model, q))
@@ -67,18 +67,18 @@ class Posing:
 
     @property
     def gap(self) -> float:
-        """Largest gap of the loops [m, rad]."""
+        """Largest closure error of the loops [m, rad]."""
         return 0.0 if self._numbers is None else float(np.max(np.abs(self._numbers.violation(self.q)), initial=0.0))
 
     def value(self, knob: Knob) -> float:
-        """Where a coordinate is [rad, m]."""
+        """Value of a coordinate [rad, m]."""
         return _values(self.model.joints[knob.joint], self.q[self.model.q_index(knob.joint)])[knob.place]
 
     def move(self, knob: Knob, value: float) -> bool:
-        """Bring a coordinate to a value, or as near to it as the loops let it go.
+        """Move a coordinate to a value, or as close as the loops permit.
 
         Returns:
-            Whether it got there.
+            True if the value was reached.
         """
         start = self.value(knob)
         if self._numbers is None:
@@ -102,7 +102,7 @@ class Posing:
                 out_of_reach = middle
 
     def _try(self, knob: Knob, value: float) -> bool:
-        """One small step; the pose stays as it is where the loops do not close after it."""
+        """Take one small step; if the loops do not close, keep the configuration and return False."""
         assert self._numbers is not None
         held = self._leading | {self._velocity(knob)} if knob.leads else {self._velocity(knob)}
         free = np.array([k for k in range(self.model.nv) if k not in held], dtype=np.intp)
@@ -120,7 +120,7 @@ class Posing:
         return int(self.model.v_index(knob.joint).start) + knob.place
 
     def _with(self, q: Array, knob: Knob, value: float) -> Array:
-        """A pose with one coordinate changed."""
+        """Configuration with one coordinate changed."""
         own, joint = self.model.q_index(knob.joint), self.model.joints[knob.joint]
         values = _values(joint, q[own])
         values[knob.place] = value
@@ -141,7 +141,7 @@ class Posing:
         knobs = []
         for i, (name, is_angle) in enumerate(names):
             bound = np.pi if is_angle else _NO_LIMIT
-            # a floating joint's quaternion has four numbers, none of them limited, and three knobs
+            # a quaternion has four unlimited numbers but three sliders
             lower, upper = float(lowest[i]), float(highest[i])
             if quaternion is not None and name == "pitch":
                 bound = 0.5 * np.pi
@@ -151,7 +151,7 @@ class Posing:
         return knobs
 
     def _independent(self) -> set[int]:
-        """Velocities that determine all others here: motors first, as many as there are motions."""
+        """Independent velocity coordinates at this configuration; actuated joints are preferred."""
         if self._numbers is None:
             return set(range(self.model.nv))
         _, s, Vt = np.linalg.svd(self._numbers.jacobian(self.q) / self._numbers.weights[:, None])
@@ -165,9 +165,9 @@ class Posing:
         return set(chosen)
 
     def _candidates(self) -> list[Sequence[int]]:
-        """Velocities to be held alone, or only with the rest of their joint; in the order of preference.
+        """Velocity indices in the order of preference, singly or as complete joints.
 
-        The platform of a parallel robot hangs on a floating joint, too: it follows its motors.
+        Floating joints come after the motors: the platform of a parallel robot is one and follows the motors.
         """
         roots = [n for n in self.model.joint_names if self.model.joints[n].type.leaves_free()]
         motors = [n for n in self.model.actuated if n not in roots]
@@ -185,7 +185,7 @@ def _has_full_rank(rows: Array) -> bool:
 
 
 def _values(joint: Joint, q: Array) -> list[float]:
-    """A joint's positions as the coordinates of knobs: quaternions as roll, pitch and yaw, or as their turns."""
+    """Joint position as slider coordinates: a quaternion as roll, pitch, yaw or as the turns of the joint."""
     if joint.turns is not None:
         return [float(x) for x in joint.turns.read(q)]
     first = joint.type.quaternion_at()
@@ -196,7 +196,7 @@ def _values(joint: Joint, q: Array) -> list[float]:
 
 
 def _positions(joint: Joint, values: Sequence[float]) -> Array:
-    """The way back."""
+    """Joint position from slider coordinates; inverse of `_values`."""
     if joint.turns is not None:
         return joint.turns.position(values)
     first = joint.type.quaternion_at()

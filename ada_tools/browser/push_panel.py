@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pushes of a simulated robot: by a button, by a click on a link, or by dragging it with the mouse."""
+"""Pushes on a simulated robot: by a button, by a click on a link, or by dragging a link."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ DIRECTIONS = {
     "z": (0.0, 0.0, 1.0),
     "-z": (0.0, 0.0, -1.0),
 }
-_SHOWN = 0.4  # [s] that the arrow of a push stays
-_PULLED = 2.0  # weights of the robot, that the mouse pulls with over the robot's size
+_SHOWN = 0.4  # [s] display time of a push arrow
+_PULLED = 2.0  # stiffness of the mouse spring: robot weights per robot size
 
 
 class PushPanel:
-    """Controls of pushes, and the link that is pulled now.
+    """Push controls, and the current drag.
 
     Attributes:
-        pull: the drag that goes on; None: there is none.
+        pull: current drag; None without one.
     """
 
     def __init__(self, page: Page, scene: Scene, source: RobotSource) -> None:
-        """Add the controls; the robot must have a link that moves.
+        """Add the controls; the robot must have a moving link.
 
         Args:
-            page: to draw on.
-            scene: with the robot.
-            source: that is pushed.
+            page: page to draw on.
+            scene: scene with the robot.
+            source: robot to push.
         """
         self.pull: Pull | None = None
         self._page, self._scene, self._source = page, scene, source
-        self._is_refused = False  # the present pull
-        self._pulled = ""  # link that the last pull acts on for a little longer
+        self._is_refused = False  # the current drag was refused
+        self._pulled = ""  # link on which the last drag still acts
         self._arrow: tuple[float, Arrow] | None = None
         model, gui = scene.model, page.gui
         moving = moving_links(model)
         with gui.add_folder("push"):
-            # of an arm the hand, of a robot that stands or floats its trunk
+            # default: end link of a fixed-base arm, heaviest link of a floating robot
             heaviest = max(moving, key=lambda link: model.links[link].mass)
             first = heaviest if floats(model) else moving[-1]
             self.link = gui.add_dropdown("link", tuple(moving), initial_value=first)
@@ -63,12 +63,12 @@ class PushPanel:
         scene.on_click(lambda *hit: page.note("click", lambda: self._clicked(*hit)))
 
     def begin(self, link: str, direction: str, force: float) -> None:
-        """Set the controls; a link that there is not, or a force beyond the slider, is left as it is.
+        """Preset the controls; an unknown link or an excessive force is ignored.
 
         Args:
-            link: that is pushed.
+            link: link to push.
             direction: one of `DIRECTIONS`.
-            force: [N]; 0 leaves half of the robot's weight.
+            force: [N]; 0 keeps half of the robot weight.
         """
         if link in self.link.options:
             self.link.value = link
@@ -77,17 +77,17 @@ class PushPanel:
             self.strength.value = force
 
     def push(self) -> None:
-        """Push by the button: a force on the centre of mass of a link."""
+        """Apply the force to the centre of mass of the selected link."""
         link, direction = str(self.link.value), np.array(DIRECTIONS[str(self.direction.value)])
         self._push_at(link, float(self.strength.value) * direction, self._scene.centre_of(link))
 
     def _clicked(self, link: str, origin: Array, direction: Array) -> None:
-        """Away from the eye, at the point of the ray that is nearest to the link's centre of mass."""
+        """Push along the view ray, at the ray point closest to the centre of mass of the link."""
         along = float((self._scene.centre_of(link) - origin) @ direction)
         self._push_at(link, float(self.strength.value) * direction, origin + along * direction)
 
     def drag(self, pull: Pull) -> None:
-        """Begin, go on with, or end a pull; one that was refused is over until the person begins another one."""
+        """Start, update or end a drag; a refused drag is ignored until the next press."""
         if pull.phase != "update":
             self._is_refused = False
         self.pull = None if pull.phase == "end" or self._is_refused else pull
@@ -99,14 +99,14 @@ class PushPanel:
                 self._source.push(link, np.zeros(6))
 
     def tick(self) -> None:
-        """Once a frame: a spring from where a link was grabbed to the mouse."""
+        """Per-frame update: apply a spring force from the grabbed point to the pointer."""
         if self.pull is not None:
             force = _PULLED * self._scene.weight / self._scene.size * (self.pull.pointer - self.pull.grabbed)
             self._push_at(self.pull.link, force, self.pull.grabbed)
 
     @property
     def arrows(self) -> list[Arrow]:
-        """Forces to be drawn."""
+        """Forces to draw."""
         return [self._arrow[1]] if self._arrow and self._page.clock.now() < self._arrow[0] else []
 
     def _push_at(self, link: str, force: Array, point: Array) -> None:
@@ -123,6 +123,6 @@ class PushPanel:
 
 
 def moving_links(model: Model) -> list[str]:
-    """Links that a joint carries."""
+    """Links that are the child of a joint."""
     children = {joint.child for joint in model.joints.values()}
     return [name for name in model.link_names if name in children]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page for a robot that moves elsewhere: it waits for it, loads its model, reports its loss, and continues."""
+"""Page of a remote robot: waits for it, loads its model, reports lost connections, and reconnects."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from ada_tools.browser.robot_page import RobotPage
 from ada_tools.browser.seen import Seen, SeenJoints, SeenState
 
 AUTO = "auto"
-_WAITED = 1.0  # [s] for messages that belong together
-_FINISHED = 10.0  # [s] for a model that is being made when the page ends
+_WAITED = 1.0  # [s] settling time for related messages
+_FINISHED = 10.0  # [s] timeout for a running model construction at the end
 
 
 class Wanted(NamedTuple):
-    """All that a model is made of."""
+    """Inputs that determine a model."""
 
     text: str
-    base: str  # as it was asked for: one of BASES, or "auto"
-    sizes: tuple[int, int] | None  # of positions and velocities, where the whole state is seen
-    moving: frozenset[str]  # links that are seen to move in others, where the whole state is not
-    gravity: tuple[float, ...] | None  # None: as the description has it
-    is_driven: bool = False  # a node of devices was seen: from then on its controls alone move robots
+    base: str  # requested base: one of BASES, or "auto"
+    sizes: tuple[int, int] | None  # numbers of positions and velocities, if the full state is received
+    moving: frozenset[str]  # links with a received transform, without a full state
+    gravity: tuple[float, ...] | None  # None: gravity of the description
+    is_driven: bool = False  # a hardware node was detected: only its controls move robots
 
 
 def _start_thread(work: Callable[[], None]) -> threading.Thread:
@@ -47,7 +47,7 @@ def _start_thread(work: Callable[[], None]) -> threading.Thread:
 
 
 class RemotePage:
-    """A page that shows whatever robot a plant has at the time."""
+    """Page that shows the robot currently published by a plant node."""
 
     def __init__(
         self,
@@ -60,26 +60,26 @@ class RemotePage:
         push: tuple[str, str, float] | None = None,
         start: Callable[[Callable[[], None]], Any] = _start_thread,
     ) -> None:
-        """Show what the page waits for.
+        """Show the waiting message.
 
         Args:
-            page: to draw on.
-            plant: that moves the robot.
-            base: how the root link is held: one of `BASES`, or "auto": as the messages have it.
-            pose_sliders: sliders that put the robot into a pose, rather than command its motors.
-            follower: the controller that moves the robot, if there may be one.
-            push: link, direction and force that its controls say at first; None: as for any robot.
-            start: begins to make a model beside the page's own work; what it returns has `join(timeout)`.
+            page: page to draw on.
+            plant: node that moves the robot.
+            base: attachment of the root link: one of `BASES`, or "auto" to infer it from the messages.
+            pose_sliders: sliders set the configuration of the robot instead of commanding its motors.
+            follower: controller that moves the robot, if any.
+            push: initial link, direction and force of the push controls; None for the defaults.
+            start: starts model construction in the background; returns an object with `join(timeout)`.
         """
         self.page, self.plant, self._follower = page, plant, follower
         self._push, self._start = push, start
         self.devices = DevicePanel(page, plant)
         self.robot: RobotPage | None = None
-        self.problem = ""  # why the present description cannot be shown
+        self.problem = ""  # reason why the present description cannot be shown
         self._base, self._pose_sliders = base, pose_sliders
-        self._asked: Wanted | None = None  # is being made, or was made, or cannot be made
+        self._asked: Wanted | None = None  # request that is in progress, complete or failed
         self._maker: Any = None
-        self._text, self._since = "", 0.0  # the description, and since when
+        self._text, self._since = "", 0.0  # description, and time of its arrival
         self._shown_text = ""
         self._differs_since: float | None = None
         self._was_lost = False
@@ -88,7 +88,7 @@ class RemotePage:
         self._show_what_is_missing()
 
     def tick(self) -> None:
-        """Once a frame: look at what arrived, and show it."""
+        """Per-frame update: process received messages and update the display."""
         seen, text = self.plant.newest(), self.plant.description()
         if text is not None:
             self._make_if_needed(text, seen)
@@ -100,38 +100,38 @@ class RemotePage:
         self._watch()
 
     def close(self) -> None:
-        """End commands, and let a model that is being made be finished, so that no kernel is left half written."""
+        """Stop commands, and wait for a running model construction to complete its kernel files."""
         self.devices.close()
         if self._maker is not None:
             self._maker.join(_FINISHED)
 
     # --- presence -----------------------------------------------------------------------------------------------
     def _watch(self) -> None:
-        """Report when the plant goes and when it is back; the status line shows it all the time."""
+        """Report when the plant is lost and when it returns."""
         assert self.robot is not None
         is_lost = self.robot.is_lost and self.robot.seen is not None
         if is_lost != self._was_lost:
             self._was_lost = is_lost
             name = self.plant.name
-            self.page.say(f"{name} is gone; waiting for it to come back." if is_lost else f"{name} is back.")
+            self.page.say(f"{name} stopped sending; waiting for it." if is_lost else f"{name} sends again.")
 
     def _show_what_is_missing(self) -> None:
         text = f"**{self.problem}**" if self.problem else self.plant.waits_for
         if self._maker is not None:
-            text = "The robot is being made ready."
+            text = "Loading the robot model."
         if text != self._said:
             self._said = self._waiting.content = text
 
     # --- the robot ----------------------------------------------------------------------------------------------
     def _make_if_needed(self, text: str, seen: Seen | None) -> None:
-        """Begin to make the model that the messages speak of, unless it is there."""
+        """Start building the model that matches the messages, unless it is already shown."""
         now = self.page.clock.now()
         if text != self._text:
             self._text, self._since = text, now
         if self._maker is not None:
             return
         if seen is not None and seen.arrived < self._since:
-            seen = None  # of the robot before
+            seen = None  # state of the previous robot
         sizes = _sizes(seen) if isinstance(seen, SeenState) else None
         moving = frozenset(seen.frames) if isinstance(seen, SeenJoints) else frozenset()
         wanted = Wanted(text, self._base, sizes, moving, self._gravity(), self.devices.is_seen)
@@ -146,7 +146,7 @@ class RemotePage:
         self._maker = self._start(partial(self._make, wanted))
 
     def _is_shown(self, wanted: Wanted) -> bool:
-        """True if the robot that is shown is the wanted one."""
+        """Return True if the displayed robot matches the request."""
         if self.robot is None or self._shown_text != wanted.text:
             return False
         if self.devices.is_seen and self.robot.is_simulated:
@@ -165,7 +165,7 @@ class RemotePage:
         return None
 
     def _make(self, wanted: Wanted) -> None:
-        """Load and compile, on a thread of its own: the page stays alive meanwhile."""
+        """Load and compile on a background thread, so that the page remains responsive."""
         try:
             dynamics = dynamics_of(wanted)
         except AdaError as problem:
@@ -190,7 +190,7 @@ class RemotePage:
                 sliders="poses" if self._pose_sliders else "commands",
                 follower=self._follower,
             )
-        except AdaError as problem:  # such as a mesh or a kernel that is not to be had
+        except AdaError as problem:  # for example an unavailable mesh or kernel
             self._refuse(str(problem))
             return
         if self._push is not None and self.robot.pushes:
@@ -214,10 +214,10 @@ class RemotePage:
 
 
 def dynamics_of(wanted: Wanted) -> Dynamics:
-    """The model that is wanted, with the kernels that a page needs.
+    """Dynamics of the requested model, with the kernels that a page needs.
 
     Raises:
-        AdaError: the description is unusable, or does not fit the state that is seen.
+        AdaError: the description is invalid or does not match the received state.
     """
     bases = tuple(BASES) if wanted.base == AUTO else (wanted.base,)
     models: list[Model] = []
@@ -229,13 +229,13 @@ def dynamics_of(wanted: Wanted) -> Dynamics:
             return _compiled(model)
     sizes = ", ".join(f"{base}: {_sizes_of(m)}" for base, m in zip(bases, models, strict=True))
     raise ModelError(
-        f"its state has {wanted.sizes} positions and velocities, and its description another number ({sizes}). "
-        "Both must be of the same robot: look for two nodes that publish, and at parameter `base` of this one."
+        f"received state has {wanted.sizes} positions and velocities, its description has {sizes}. "
+        "Check for two publishing nodes and the parameter `base` of this node."
     )
 
 
 def _compiled(model: Model) -> Dynamics:
-    """Poses, energies and gaps of loops are computed once, so that a page does not wait for them later."""
+    """Compile all kernels that a page uses, to avoid delays later."""
     dynamics = Dynamics(model)
     q = model.neutral()
     dynamics.forward_kinematics(q)

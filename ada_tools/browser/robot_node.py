@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source of a robot's motion, as a page needs it: a simulation here, or a node elsewhere with a simulation or devices.
+"""Interface between a page and the source of robot motion: a local simulation, or a remote node.
 
-The reported state of a node decides what the page offers: see `RobotNode.state`.
+The reported state of a node determines the controls of the page: see `RobotNode.state`.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from ada_dynamics.drawing.marks import Mark
 from ada_robot.node_state import HardwareState
 from ada_tools.browser.seen import Seen
 
-Answer = Callable[[str | None], None]  # given None when something is done, else the reason why it is not
+Answer = Callable[[str | None], None]  # called with None on success, else with the reason of the failure
 Positions = Mapping[str, float]  # by joint [rad, m]
 Moment = tuple[float, Array, Array]  # time [s], positions and velocities
 
 
 class Heard(NamedTuple):
-    """Positions of joints, and when they arrived on the steady clock [s]."""
+    """Joint positions, and their arrival time on the page clock [s]."""
 
     arrived: float
     positions: Positions
 
 
 class Wrench(NamedTuple):
-    """A reading of a sensor.
+    """Reading of a force sensor.
 
     Attributes:
-        arrived: on the steady clock [s].
-        frame: that it is in.
+        arrived: arrival time on the page clock [s].
+        frame: frame of the values.
         values: force and moment [N, N m].
     """
 
@@ -41,77 +41,77 @@ class Wrench(NamedTuple):
 
 
 class RobotSource(Protocol):
-    """Source of the motion on a page: a simulation here, or a node elsewhere.
+    """Source of the motion on a page: a local simulation, or a remote node.
 
-    All calls return at once; answers are given on the thread that runs the page.
+    All calls are non-blocking; callbacks run on the page thread.
     """
 
     @property
     def name(self) -> str:
-        """Name of the source, for messages."""
+        """Name used in messages."""
 
     # --- state --------------------------------------------------------------------------------------------------
     def newest(self) -> Seen | None:
-        """Its newest state."""
+        """Latest state."""
 
     def passed(self) -> Sequence[Moment]:
-        """Moments before the newest state that plots show, too; since the last call."""
+        """Intermediate states since the last call, for the plots."""
 
     @property
     def goes_on(self) -> bool | None:
-        """True while the motion goes on; None where only its states can show that."""
+        """True while the motion is running; None if this can only be inferred from the states."""
 
     def rate(self) -> float:
-        """Messages of its state that arrived in the last second or so [Hz]; 0: none are sent."""
+        """Rate of received state messages [Hz]; 0 without messages."""
 
     def parameters(self) -> Mapping[str, object]:
-        """Parameters, as far as they are known: "gravity", "real_time_factor"."""
+        """Known parameters, such as "gravity" and "real_time_factor"."""
 
     def marks(self) -> Sequence[Mark]:
-        """Marks that are to be drawn beside the robot now, such as forces, while they are watched."""
+        """Markers to display, such as forces, while they are subscribed to."""
 
     def watch_marks(self, is_on: bool) -> None:
-        """Begin or end to receive marks."""
+        """Start or stop receiving markers."""
 
     # --- requests -----------------------------------------------------------------------------------------------
     def command(self, positions: Positions | None, device: str = "") -> None:
-        """Positions that motors shall go to, of one device or of the whole robot; None ends the commands.
+        """Send position commands to one device or the whole robot; None stops the commands.
 
-        Without a listener it is lost.
+        Without a subscriber the command has no effect.
         """
 
     def reset(self, then: Answer) -> None:
-        """Back to the start; of devices: clear alarms and a latched stop."""
+        """Restart from the initial state; for devices: clear alarms and a latched stop."""
 
     def pause(self, is_paused: bool, then: Answer) -> None:
-        """Pause, or go on."""
+        """Pause or resume."""
 
     def step(self, then: Answer) -> None:
-        """One step while paused."""
+        """Take one step while paused."""
 
     def set_speed(self, factor: float, then: Answer) -> None:
-        """Time of the motion by time that passes."""
+        """Set the ratio of simulated to real time."""
 
     def push(self, link: str, wrench: Array) -> None:
-        """Let a wrench [f, n] act on a link for a moment, at its origin in its axes, in the place of the last one.
+        """Apply a wrench [f, n] at the origin of a link, in its axes, for a short time, replacing the previous one.
 
         Raises:
-            InputError: there is no listener.
+            InputError: no subscriber.
         """
 
     def set_state(self, positions: Positions) -> None:
-        """Put the robot into a pose; InputError without a listener."""
+        """Set the configuration of the robot. Raises InputError without a subscriber."""
 
 
 class RobotNode(RobotSource, Protocol):
-    """A robot's node elsewhere, which may drive devices."""
+    """Remote node of a robot, which may drive devices."""
 
     @property
     def waits_for(self) -> str:
         """Text for a page without a robot."""
 
     def description(self) -> str | None:
-        """The robot's description, or None as long as there is none."""
+        """Robot description; None before it is received."""
 
     # --- only devices -------------------------------------------------------------------------------------------
     @property
@@ -120,34 +120,34 @@ class RobotNode(RobotSource, Protocol):
 
     @property
     def is_there(self) -> bool:
-        """True while that node is there."""
+        """Return True while that node is available."""
 
     def state(self) -> HardwareState | None:
-        """The newest state of its phase and its devices; None: no such node was seen so far."""
+        """Latest state of the node and its devices; None before such a node is detected."""
 
     def measured(self, device: str) -> Heard | None:
-        """Where the joints of a device are."""
+        """Measured joint positions of a device."""
 
     def commanded(self, device: str) -> Heard | None:
-        """Commanded positions, where the device reports them."""
+        """Commanded positions, if the device reports them."""
 
     def wrench(self, device: str) -> Wrench | None:
-        """The newest reading of a sensor."""
+        """Latest reading of a sensor."""
 
     def others(self, device: str) -> Sequence[str]:
         """Other nodes that command a device."""
 
     def change(self, transition: str, then: Answer) -> None:
-        """Ask for a transition: "configure", "activate", "deactivate" or "cleanup"."""
+        """Request a transition: "configure", "activate", "deactivate" or "cleanup"."""
 
     def arm(self, then: Answer) -> None:
-        """Let robots that are active follow commands."""
+        """Arm the active robots, so that they follow commands."""
 
     def stop(self, then: Answer) -> None:
-        """Stop all robots; from any thread."""
+        """Stop all robots; may be called from any thread."""
 
     def bias(self, then: Answer) -> None:
-        """Take what the sensors measure now for zero."""
+        """Zero the sensors at their present readings."""
 
     def play(self, path: str, then: Answer) -> None:
-        """Begin with a motion."""
+        """Start a recorded motion."""

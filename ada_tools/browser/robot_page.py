@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One robot that moves: its display, and the controls that send requests to it.
+"""Display and controls of one moving robot.
 
-It is moved by its source: a simulation in this process (live.py), or a node behind ROS. A simulation
-can be paused, set back to its start, slowed down and pushed. A device, real or emulated, cannot: it is moved by the
-panel of its node alone, and by a controller whose target is here.
+The robot is moved by its source: a simulation in this process (live.py), or a ROS node. A simulation can be paused,
+reset, slowed down and pushed. A device, real or emulated, can only be moved by the panel of its node and by a
+controller, whose target is shown here.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ from ada_tools.browser.words import Words
 Sliders = Literal["none", "commands", "poses"]
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4")
-LOST = 1.5  # [s] without a state, after which the source counts as gone
-# [s] between drawings, at least; browsers without a GPU want more
+LOST = 1.5  # [s] timeout of state messages
+# [s] minimum time between frames; browsers without a GPU need more
 DRAWN = float(os.environ.get("ADA_DRAWING_PERIOD") or 0.0)
-_BELIEVED = 1.0  # [s] that an answer of the source overrides its observed time
-_IDLE = 0.25  # [s] between drawings of a robot that stands still, or on a page that is not open
-_FOLLOWED = 1.0  # [s] that the robot has to follow its sliders, before these follow the robot
+_BELIEVED = 1.0  # [s] a reply of the source overrides the observed time for this long
+_IDLE = 0.25  # [s] time between frames of a robot at rest, or of a page that is not open
+_FOLLOWED = 1.0  # [s] time for the robot to follow its sliders before they display its configuration again
 _PLOTS_PER_SECOND = 10.0
-_ROOM = 0.4  # sizes of the robot, to move in without leaving the picture
-_STATUS_LINES = 5  # the robot may be gone, or seen in parts
+_ROOM = 0.4  # margin of the camera view, in robot sizes
+_STATUS_LINES = 5  # includes the messages of a lost or incomplete state
 
 
 class RobotPage:
-    """Controls and plots beside a robot that moves.
+    """Controls and plots of a moving robot.
 
     Attributes:
-        seen: the newest of its state; None before there is any.
-        is_playing: True while its motion goes on.
-        pushes: None where nothing can be pushed.
+        seen: latest received state; None before the first.
+        is_playing: whether the motion is running.
+        pushes: push controls; None if the robot cannot be pushed.
         commands: sliders that command motors, or None.
-        pose_sliders: sliders that put the robot into a pose, or None.
-        targets: sliders of a controller's targets, or None.
-        gizmo: handles of a controller's target, or None.
-        ghost: where a device shall be; None of simulations.
+        pose_sliders: sliders that set the configuration, or None.
+        targets: sliders for the joint targets of a controller, or None.
+        gizmo: handles for the target pose of a controller, or None.
+        ghost: commanded configuration of a device; None for simulations.
     """
 
     def __init__(
@@ -75,14 +75,14 @@ class RobotPage:
         """Draw the robot.
 
         Args:
-            page: to draw on.
-            source: that moves it.
-            dynamics: of its model.
+            page: page to draw on.
+            source: source of the motion.
+            dynamics: dynamics of the robot model.
             ground: height of the grid [m].
-            is_simulated: False: it is a device.
-            sliders: of a simulation: what they do, if there are any.
-            has_com: the centre of mass is marked at first.
-            follower: the controller that moves it, if there may be one.
+            is_simulated: False for a device.
+            sliders: function of the sliders of a simulation.
+            has_com: mark the centre of mass initially.
+            follower: controller that moves the robot, if any.
         """
         self.page, self.source, self.follower = page, source, follower
         self.model, self.is_simulated = dynamics.model, is_simulated
@@ -91,8 +91,8 @@ class RobotPage:
         self.t, self.q = 0.0, self.model.neutral()
         self.v: Array | None = None
         self.is_playing = False
-        self._began: float | None = None  # [s] time of the first reading of a device
-        self._partly = ""  # what of the robot is not seen
+        self._began: float | None = None  # [s] time stamp of the first state of a device
+        self._partly = ""  # message about joints without data
         self._posed_at = self._answered_at = self._drawn_at = self._plotted_at = -np.inf
         self._answer = self._is_closed = False
         self._begin(dynamics)
@@ -104,7 +104,7 @@ class RobotPage:
         self.show()
 
     def _begin(self, dynamics: Dynamics) -> None:
-        """Begin at the present state; at the neutral pose where it is none."""
+        """Read the present state; without one, use the neutral configuration."""
         seen = self._newest()
         if seen is None:
             return
@@ -159,7 +159,7 @@ class RobotPage:
         return PoseSliders(self.page, posing, self._posed, self._can_be_sent)
 
     def _can_be_sent(self, knob: Knob) -> bool:
-        """A message has one number per joint."""
+        """Return True if the joint has one coordinate; messages have one number per joint."""
         return self.model.joints[knob.joint].nq == 1
 
     def _add_plots(self, gui: Any) -> None:
@@ -171,7 +171,7 @@ class RobotPage:
 
     # --- state --------------------------------------------------------------------------------------------------
     def tick(self) -> None:
-        """Once a frame."""
+        """Per-frame update."""
         now = self.page.clock.now()
         if self.pushes:
             self.pushes.tick()
@@ -196,7 +196,7 @@ class RobotPage:
             self.gizmo.tick(self.scene.poses)
 
     def _newest(self) -> Seen | None:
-        """The newest state; none of another robot."""
+        """Latest state; None if it belongs to another robot."""
         seen = self.source.newest()
         return seen if seen is None or fits(seen, self.model) else None
 
@@ -207,7 +207,7 @@ class RobotPage:
         return self._answer if now - self._answered_at < _BELIEVED else self.motion.is_going_on
 
     def _tick_sliders(self, lost: bool) -> None:
-        """Joints are commanded by a controller, where there is one."""
+        """Update the joint sliders; they are hidden while a controller is available."""
         if self.commands and lost:
             self.commands.end(f"{self.source.name} sends no state")
         elif self.commands:
@@ -217,7 +217,7 @@ class RobotPage:
             self.targets.tick(self.q)
 
     def _read(self, seen: Seen) -> bool:
-        """Take a state over; True if it differs from the last one."""
+        """Take over a received state; return True if it differs from the last one."""
         before = self.t, self.q
         if isinstance(seen, SeenState):
             q, self.v, self._partly = seen.q, seen.v, ""
@@ -229,24 +229,24 @@ class RobotPage:
 
     @property
     def is_lost(self) -> bool:
-        """True if no state arrived for a while."""
+        """Return True if no state arrived within the timeout."""
         return self.seen is None or self.page.clock.now() - self.seen.arrived > LOST
 
     # --- display ------------------------------------------------------------------------------------------------
     def show(self) -> None:
-        """Show the present state, everywhere."""
+        """Update the scene, status and plots to the present state."""
         if self._is_closed:
             return
         self._drawn_at = self.page.clock.now()
         t = self.t
-        if not self.is_simulated:  # stamps of devices are seconds since 1970
+        if not self.is_simulated:  # time stamps of devices count from 1970
             if self._began is None and self.seen is not None:
                 self._began = t
             t -= self._began or t
         try:
             self._draw(t)
         except AdaError as problem:
-            self.status.content = f"**A state of {self.source.name} cannot be drawn:** {problem}"
+            self.status.content = f"**A state of {self.source.name} cannot be displayed:** {problem}"
         if self.pose_sliders:
             with self.page.server.atomic():
                 self.pose_sliders.show()
@@ -269,7 +269,7 @@ class RobotPage:
                 self.joint_plot.draw()
 
     def _sample(self, t: float, q: Array, v: Array | None) -> None:
-        """Put a state into the plots; many more of them than are drawn, or fast motions look like saw teeth."""
+        """Add a state to the plots; they need a higher sampling rate than the display for fast motions."""
         if v is not None:
             kinetic, potential = (float(e) for e in self.scene.dynamics.energy(q, v))
             self.energy_plot.add(t, (kinetic, potential, kinetic + potential))
@@ -277,13 +277,13 @@ class RobotPage:
             self.joint_plot.add(t, [float(q[i]) for i in self._plotted])
 
     def _remark(self) -> str:
-        """Remark above all other text."""
+        """Message shown above the status line."""
         name = self.source.name
         if self.seen is None:
             return f"**{name} has sent no state yet.**"
         if self.is_lost:
             age = self.page.clock.now() - self.seen.arrived
-            return f"**{name} has sent nothing for {age:.0f} s.** This is its last state; waiting for it."
+            return f"**{name} has sent no state for {age:.0f} s;** its last state is shown."
         return self._partly
 
     def _pace(self) -> str:
@@ -295,7 +295,7 @@ class RobotPage:
         return f", **{self.motion.factor:.2f}** x real time" + (f", {rate:.0f} states/s" if rate else "")
 
     def _quantities(self) -> str:
-        """Energy, where velocities are known, and the largest gap of loops."""
+        """Energy, if velocities are known, and the largest closure error."""
         energy = ""
         if self.v is not None:
             energy = f", energy {sum(float(e) for e in self.scene.dynamics.energy(self.q, self.v)):.6g} J"
@@ -304,12 +304,12 @@ class RobotPage:
 
     # --- requests -----------------------------------------------------------------------------------------------
     def toggle(self) -> None:
-        """Play or pause."""
+        """Toggle play and pause."""
         is_paused = self.is_playing
         self.source.pause(is_paused, lambda problem: self._paused(is_paused, problem))
 
     def one_step(self) -> None:
-        """Pause, and take one step."""
+        """Pause and take one step."""
         if not self.is_playing:
             self.source.step(self._say)
             return
@@ -322,11 +322,11 @@ class RobotPage:
         self.source.pause(True, then)
 
     def reset(self) -> None:
-        """Back to the start."""
+        """Restart from the initial state."""
         self.source.reset(self._say)
 
     def set_speed(self) -> None:
-        """Act on the chosen speed."""
+        """Apply the selected speed."""
         self.source.set_speed(float(self.speed.value), self._say)
 
     def _say(self, problem: str | None) -> None:
@@ -342,7 +342,7 @@ class RobotPage:
             self.show()
 
     def _posed(self, remark: str) -> None:
-        """A slider was moved: the robot is asked to go there."""
+        """Send the configuration set by a slider to the source."""
         assert self.pose_sliders is not None
         if remark:
             self.page.say(remark.replace("**", ""))
@@ -353,7 +353,7 @@ class RobotPage:
         self.pose_sliders.show()
 
     def close(self) -> None:
-        """Take everything of this robot off the page."""
+        """Remove the robot and its controls from the page."""
         self._is_closed = True
         self.source.command(None)
         self.marks.close()
@@ -368,9 +368,9 @@ class RobotPage:
 def _what_is_not_seen(missing: tuple[str, ...], foreign: tuple[str, ...]) -> str:
     texts = []
     if missing:
-        texts.append(f"Not seen: joints {_some(missing)}; they are drawn where they were.")
+        texts.append(f"No data for joints {_some(missing)}; they are shown at their last positions.")
     if foreign:
-        texts.append(f"No joints of this robot: {_some(foreign)}.")
+        texts.append(f"Unknown joints: {_some(foreign)}.")
     return " ".join(texts)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot in the browser's 3D scene: its links, its loops and how well they close, ground, forces."""
+"""A robot in the 3D scene of the browser: links, loop joints with their closure errors, ground and forces."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from ada_tools.browser.overlays import Overlays
 
 _MASS = (20, 20, 20)
-_VIEW = np.array([0.55, -1.0, 0.45])  # from where the camera looks, to begin with
-_AWAY = 1.9  # its distance, in radii of the robot
-_LONGEST_ARROW = 0.5  # in sizes of the robot
+_VIEW = np.array([0.55, -1.0, 0.45])  # initial viewing direction
+_AWAY = 1.9  # initial camera distance in radii of the robot
+_LONGEST_ARROW = 0.5  # in robot sizes
 
 
 class Arrow(NamedTuple):
-    """A force at a point, in the world."""
+    """A force at a point in the world frame."""
 
     at: Array  # [m]
     force: Array  # [N]
@@ -41,12 +41,12 @@ class Scene:
     """One robot in the browser; `show` moves it.
 
     Attributes:
-        size: of the robot [m].
-        weight: likewise [N]; at least 1.
-        poses: of its links in the world, as shown.
-        parts: that it is drawn of.
-        batches: of these, as nodes of the scene.
-        overlays: what else can be seen of it, where a page offers that.
+        size: size of the robot [m].
+        weight: weight of the robot [N], at least 1.
+        poses: displayed link poses in the world frame.
+        parts: drawable parts.
+        batches: scene nodes of the parts.
+        overlays: optional overlays of the page.
     """
 
     def __init__(
@@ -55,10 +55,10 @@ class Scene:
         """Draw a robot.
 
         Args:
-            server: viser's.
-            model: the robot.
-            dynamics: of the model; made here by default.
-            ground: height of the grid [m]; by default the lowest point at the first pose shown.
+            server: viser server.
+            model: robot model.
+            dynamics: dynamics of the model; created by default.
+            ground: height of the grid [m]; default: lowest point at the first configuration shown.
         """
         self.model = model
         self.dynamics = dynamics or Dynamics(model)
@@ -83,12 +83,12 @@ class Scene:
         arrows: Sequence[Arrow] = (),
         polygon: ArrayLike | None = None,
     ) -> None:
-        """Move the robot; the browser gets all that changes in one go.
+        """Display a configuration; all changes reach the browser in one message.
 
         Args:
-            q: positions.
+            q: configuration.
             arrows: forces to draw.
-            polygon: corners of the support polygon (n, 3), in order.
+            polygon: ordered corners of the support polygon (n, 3).
         """
         at = np.asarray(q, dtype=np.float64)
         self.poses = self.dynamics.forward_kinematics(at)
@@ -106,7 +106,7 @@ class Scene:
                 self.overlays.show(stacked)
 
     def remove(self) -> None:
-        """Take everything away that this scene drew."""
+        """Remove everything drawn by this scene."""
         nodes = [batch.node for batch in self.batches.each] + (self._loops.nodes if self._loops else [])
         for node in (*nodes, self._com, self._grid):
             if node is not None:
@@ -117,17 +117,17 @@ class Scene:
 
     @property
     def gap(self) -> float:
-        """Largest gap of the loops in the pose shown [m, rad]."""
+        """Largest closure error of all loops at the displayed configuration [m, rad]."""
         return max(self.gaps.values(), default=0.0)
 
     @property
     def gaps(self) -> Mapping[str, float]:
-        """Largest gap of each loop in the pose shown [m, rad]."""
+        """Closure error of each loop at the displayed configuration [m, rad]."""
         return self._loops.gaps if self._loops else {}
 
     @property
     def has_com(self) -> bool:
-        """True while the centre of mass is marked."""
+        """Return True while the centre of mass is marked."""
         return bool(self._com.visible)
 
     @has_com.setter
@@ -135,7 +135,7 @@ class Scene:
         self._com.visible = bool(value)
 
     def part_positions(self) -> Array:
-        """Where all parts of the robot are drawn, (n, 3)."""
+        """World positions of all parts, (n, 3)."""
         return self.batches.positions
 
     def on_pull(self, action: Callable[[Pull], None]) -> None:
@@ -152,7 +152,7 @@ class Scene:
             batch.node.on_drag("left")(pulled)
 
     def on_click(self, action: Callable[[str, Array, Array], None]) -> None:
-        """Call a function with link, origin and direction of the ray of sight when a link is clicked."""
+        """Call a function with the link and the origin and direction of the view ray when a link is clicked."""
         grabs = Grabs(self.batches)
         for batch in self.batches.each:
 
@@ -166,28 +166,28 @@ class Scene:
             batch.node.on_click(clicked)
 
     def wrench_at(self, link: str, force: ArrayLike, point: ArrayLike) -> Array:
-        """A force at a point of the world as a wrench on a link: [f, n] at its origin, in the world's axes.
+        """Wrench [f, n] at the origin of a link, in world axes, of a force at a point.
 
         Args:
             link: name of the link.
-            force: [N], world's axes.
-            point: [m], in the world, of the pose shown.
+            force: [N], world axes.
+            point: point of application in the world frame [m], at the displayed configuration.
         """
         f = np.asarray(force, dtype=np.float64)
         arm = np.asarray(point, dtype=np.float64) - self.poses[link][:3, 3]
         return np.concatenate([f, np.cross(arm, f)])
 
     def centre_of(self, link: str) -> Array:
-        """Centre of mass of a link in the world, in the pose shown."""
+        """Centre of mass of a link in the world frame, at the displayed configuration."""
         pose = self.poses[link]
         return np.asarray(pose[:3, 3] + pose[:3, :3] @ self.model.links[link].com)
 
     def frame(self, several: Sequence[ArrayLike], margin: float = 0.0) -> None:
-        """Lay the ground, and point the camera so that some poses are seen; by default the first one shown.
+        """Place the ground grid, and set the camera so that the given configurations are visible.
 
         Args:
-            several: positions, one row per pose.
-            margin: room around them [m].
+            several: configurations, one per row.
+            margin: margin around them [m].
         """
         self._is_set_up = True
         seen = []
@@ -211,12 +211,12 @@ class Scene:
             position=(float(centre[0]), float(centre[1]), height),
             fade_distance=3.0 * width,
         )
-        # Not every viewer has the same aspect: a little more than the sphere around the robot fits in all.
+        # The aspect ratio of the viewer is unknown: include a margin around the bounding sphere.
         self._server.initial_camera.look_at = centre
         self._server.initial_camera.position = centre + _AWAY * radius * _VIEW / np.linalg.norm(_VIEW)
 
     def _marks(self, arrows: Sequence[Arrow], polygon: ArrayLike | None) -> list[Mark]:
-        """Forces, each as long as the robot's half for twice its weight, and the support polygon."""
+        """Markers of forces and the support polygon; twice the robot weight is half a robot size long."""
         longest, scale = _LONGEST_ARROW * self.size, self.size / (2.0 * self.weight)
         marks = []
         for i, arrow in enumerate(arrows):
@@ -231,15 +231,15 @@ class Scene:
 
 
 class _LoopMarks:
-    """A ball at each loop joint, and a line across its gap, in the colour of the gap."""
+    """Sphere at each loop joint, and a line across its closure error, coloured by its size."""
 
     def __init__(self, scene: Any, owner: Scene, rows: dict[str, int]) -> None:
         loops = list(owner.model.loops.values())
         self._numbers = CompiledConstraintSet(kernels_of(owner.dynamics))
         names = [name for name, _, _ in self._numbers.rows]
-        self._firsts = [names.index(loop.name) for loop in loops]  # of each loop's conditions, which are in a row
+        self._firsts = [names.index(loop.name) for loop in loops]  # first row of each loop (contiguous)
         self.gaps: dict[str, float] = dict.fromkeys(owner.model.loop_names, 0.0)
-        world = len(rows)  # the row after those of all links
+        world = len(rows)  # identity transform after the link rows
         sides = [(loop.parent, loop.parent_xyz, loop.child, loop.child_xyz) for loop in loops]
         self._rows = np.array([[rows.get(a, world), rows.get(b, world)] for a, _, b, _ in sides])
         self._points = np.array([[[*p, 1.0], [*r, 1.0]] for _, p, _, r in sides])[..., np.newaxis]
@@ -257,7 +257,7 @@ class _LoopMarks:
         return [self._balls, self._lines]
 
     def move(self, q: Array, poses: Array) -> None:
-        """Args: positions; poses of all links."""
+        """Update the markers for a configuration and its link poses."""
         sizes = np.maximum.reduceat(np.abs(self._numbers.violation(q)), self._firsts)
         self.gaps = dict(zip(self.gaps, sizes.tolist(), strict=True))
         whole = np.concatenate([poses, np.eye(4)[np.newaxis]])

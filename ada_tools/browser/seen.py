@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot that moves elsewhere, as it is seen: its state or only its joints, and what follows from their arrival."""
+"""Received states of a remote robot, complete or by joint name, and the rate of its motion."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.orientation import to_quaternion
 
-_SPAN = 1.0  # [s] over which the pace is taken
-_APART = 0.1  # [s] between looks at the time of the motion, at least
-_LOOKS = 3  # at different times: more than one step
+_SPAN = 1.0  # [s] interval for estimating the rate
+_APART = 0.1  # [s] minimum interval between samples
+_LOOKS = 3  # number of increasing samples that indicate motion: more than a single step
 
 
 class SeenState(NamedTuple):
-    """The whole state of a robot, as its simulation has it."""
+    """Complete state of a robot, published by its simulation."""
 
     arrived: float  # [s], steady clock
     t: float  # [s]
@@ -30,41 +30,41 @@ class SeenState(NamedTuple):
 
 
 class SeenJoints(NamedTuple):
-    """Joints by name, and transforms of links in their parents where they are known."""
+    """Joint states by name, and known transforms of links relative to their parents."""
 
     arrived: float  # [s], steady clock
     t: float  # [s]
     positions: Mapping[str, float]
     velocities: Mapping[str, float]
-    frames: Mapping[str, Array]  # by link, its 4x4 pose in the frame above it; of links that move
+    frames: Mapping[str, Array]  # pose 4x4 of moving links in their parent frames
 
 
 Seen = SeenState | SeenJoints
 
 
 def fits(seen: Seen, model: Model) -> bool:
-    """True if a state may be that of a model; joints by name always may."""
+    """Return True if a state has the dimensions of the model; joint states by name always match."""
     return not isinstance(seen, SeenState) or (len(seen.q), len(seen.v)) == (model.nq, model.nv)
 
 
 class Pose(NamedTuple):
-    """Coordinates of a model that were put together from joints."""
+    """Configuration and velocity assembled from joint states."""
 
     q: Array
-    v: Array | None  # None where not all velocities are known
-    missing: tuple[str, ...]  # joints of which nothing was seen: they are drawn where they were
-    foreign: tuple[str, ...]  # joints that were seen, and that the model does not have
+    v: Array | None  # None if a velocity is unknown
+    missing: tuple[str, ...]  # joints without data, which keep their positions
+    foreign: tuple[str, ...]  # received joints that the model does not have
 
 
 def pose_of(model: Model, seen: SeenJoints, before: Array) -> Pose:
-    """Positions and velocities of a model from what was seen of its joints.
+    """Configuration and velocity of a model from joint states.
 
-    A joint of one coordinate has it from its name; free and ball joints from the transform of their child link.
+    Joints with one coordinate are read by name; floating and ball joints from the transform of their child link.
 
     Args:
-        model: the robot.
-        seen: values by name; joints that mimic others may be there and are left out.
-        before: positions of joints that were not seen.
+        model: robot model.
+        seen: joint states by name; mimic joints are ignored.
+        before: configuration used for joints without data.
     """
     q, v = before.copy(), np.zeros(model.nv)
     missing, has_velocities = [], True
@@ -91,7 +91,7 @@ def pose_of(model: Model, seen: SeenJoints, before: Array) -> Pose:
 
 
 def _coordinates(joint: Joint, pose: Array) -> Array:
-    """Positions of a joint that ends in a quaternion, from the pose of its child in its parent."""
+    """Position of a joint with a quaternion from the pose of its child relative to its parent."""
     R = joint.rotation.T @ pose[:3, :3]
     w, x, y, z = to_quaternion(R)
     place = joint.rotation.T @ (pose[:3, 3] - joint.xyz) if joint.type.quaternion_at() else np.zeros(0)
@@ -99,34 +99,34 @@ def _coordinates(joint: Joint, pose: Array) -> Array:
 
 
 class SeenMotion:
-    """Time of the motion elsewhere: if it goes on, and how fast; from the states that are looked at, once a frame."""
+    """Estimate whether a remote motion is running, and its speed, from the states received once per frame."""
 
     def __init__(self) -> None:
-        """Begin without a state."""
-        self._looks: deque[tuple[float, float]] = deque()  # when a state arrived, and its time
+        """Start without samples."""
+        self._looks: deque[tuple[float, float]] = deque()  # arrival time and time stamp of states
 
     def look(self, seen: Seen) -> None:
-        """Args: the newest state."""
+        """Add the latest state."""
         if self._looks and (seen.t < self._looks[-1][1] or seen.arrived < self._looks[-1][0]):
-            self._looks.clear()  # a new start
+            self._looks.clear()  # the motion restarted
         if not self._looks or seen.arrived - self._looks[-1][0] >= _APART:
             self._looks.append((seen.arrived, seen.t))
         while len(self._looks) > _LOOKS and seen.arrived - self._looks[0][0] > _SPAN:
             self._looks.popleft()
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Discard all samples."""
         self._looks.clear()
 
     @property
     def is_going_on(self) -> bool:
-        """True if its time went on between each of the last few looks; one step alone does not count."""
+        """Return True if the time stamps of the last samples increase; a single step does not count."""
         last = [t for _, t in self._looks][-_LOOKS:]
         return len(last) == _LOOKS and all(a < b for a, b in itertools.pairwise(last))
 
     @property
     def factor(self) -> float:
-        """Time of the motion by time that passed."""
+        """Ratio of simulated to real time."""
         if len(self._looks) < 2:
             return 0.0
         (first, begin), (last, end) = self._looks[0], self._looks[-1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada demo`: robots to choose from on one page, each simulated, moving, and there to be pushed."""
+"""`ada demo`: a page with a list of simulated, moving robots that can be pushed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ada_tools.browser.live import LocalRobot
 from ada_tools.browser.page import Page, serve
 from ada_tools.browser.robot_page import RobotPage
 
-_PERIOD = 0.01  # [s] of the motion between two commands to the servos
+_PERIOD = 0.01  # [s] interval between servo targets
 
 
 class Performer(LocalRobot):
-    """A simulation whose servos follow a motion."""
+    """Simulation whose servos follow a motion."""
 
     def __init__(self, simulation: Simulation, targets: Targets, say: Callable[[str], None], clock: Clock) -> None:
-        """Args: the simulation, with servos; where they shall be; takes a message for the person who looks; clock."""
+        """Args: simulation with servos; motor targets over time; display of messages; clock."""
         super().__init__(simulation, say, clock)
         self._targets, self._servos = targets, simulation.servos
         self._each = max(1, round(_PERIOD / simulation.step_length))
@@ -30,7 +30,7 @@ class Performer(LocalRobot):
         self._rows = self._servos.rows(targets(0.0))
 
     def advance(self, steps: int) -> None:
-        """Take steps, and update the servos' targets on the way."""
+        """Take steps and update the servo targets in between."""
         for first in range(0, steps, self._each):
             self._command_servos(float(self._simulation.t))
             super().advance(min(self._each, steps - first))
@@ -43,15 +43,15 @@ class Performer(LocalRobot):
 
 
 class Showroom:
-    """The page: a list of robots, and the chosen one below it.
+    """Page with a list of robots and the selected one.
 
     Attributes:
-        robot: the page of the chosen one.
-        chosen: its name.
+        robot: page of the selected robot.
+        chosen: name of the selected robot.
     """
 
     def __init__(self, page: Page, first: str) -> None:
-        """Args: to draw on; the robot to begin with."""
+        """Args: page to draw on; name of the first robot."""
         self.page, self.chosen = page, first
         self.robot = self._shown()
 
@@ -78,7 +78,7 @@ class Showroom:
         self.page.look()
 
     def tick(self) -> None:
-        """Once a frame."""
+        """Per-frame update."""
         self.robot.tick()
 
 
@@ -86,8 +86,8 @@ def show(first: str, **options: Any) -> None:
     """Show the demo.
 
     Args:
-        first: the robot to begin with.
-        options: of `page.serve`, such as port and duration.
+        first: name of the first robot.
+        options: options of `page.serve`, such as port and duration.
 
     Raises:
         InputError: as `page.serve`.

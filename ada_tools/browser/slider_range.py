@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ends and steps of a slider: numbers that people can read, and never beyond the limits that they stand for."""
+"""Range and step of a slider: round numbers that stay within the joint limits."""
 
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
-_COARSEST = {True: 0.1, False: 1e-3}  # step of an angle [deg], of a distance [m]
-_STEPS = 100  # of a slider, at least
-_ROUNDING = 1e-9  # steps by which a limit is missed because its unit was changed
+_COARSEST = {True: 0.1, False: 1e-3}  # largest step of an angle [deg], of a distance [m]
+_STEPS = 100  # minimum number of steps of a slider
+_ROUNDING = 1e-9  # tolerance for limits after unit conversion, in steps
 
 
 class SliderRange(NamedTuple):
-    """Ends and step of a slider, in degrees or metres."""
+    """Range and step of a slider, in degrees or metres."""
 
     low: float
     high: float
     step: float
 
     def including(self, value: float) -> SliderRange:
-        """Wide enough for a value that is outside of the limits; one that rounding left out is not."""
+        """Extend the range to include a value outside the limits, beyond rounding."""
         low, high = self.low, self.high
         if value <= low - self.step:
             low = _rounded(math.floor(value / self.step), self.step)
@@ -28,17 +28,17 @@ class SliderRange(NamedTuple):
         return SliderRange(low, high, self.step)
 
     def nearest(self, value: float) -> float:
-        """A value, or the end that is nearest to it."""
+        """Value clipped to the range."""
         return min(max(value, self.low), self.high)
 
 
 def slider_range(lower: float, upper: float, is_angle: bool) -> SliderRange:
-    """The range of a slider that stays within two limits.
+    """Slider range within two limits.
 
     Args:
-        lower: limit [deg, m].
-        upper: likewise.
-        is_angle: whether they are angles.
+        lower: lower limit [deg, m].
+        upper: upper limit [deg, m].
+        is_angle: whether the limits are angles.
     """
     step = _COARSEST[is_angle]
     if 0.0 < upper - lower < _STEPS * step:
@@ -49,5 +49,5 @@ def slider_range(lower: float, upper: float, is_angle: bool) -> SliderRange:
 
 
 def _rounded(steps: int, step: float) -> float:
-    """A number of steps, as short as it can be written."""
+    """Multiple of a step, rounded to the fewest decimals."""
     return round(steps * step, max(0, -math.floor(math.log10(step))))

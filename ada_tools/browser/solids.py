@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surfaces of unit solids as triangles; the two sides of a sharp edge share no vertices, so that it looks sharp."""
+"""Triangle meshes of unit solids; vertices are not shared across sharp edges, which keeps flat shading there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AROUND = 32  # vertices of a cylinder's circle
 
 @cache
 def unit_solid(kind: str) -> Any:
-    """A trimesh: the box of side 1, the cylinder of radius 1 and length 1 along z, or the sphere of radius 1."""
+    """Unit solid as a trimesh: box of side 1, cylinder of radius 1 and length 1 along z, or sphere of radius 1."""
     from trimesh import creation, util
 
     if kind == "sphere":

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A STOP button, and the key Esc, that are always on the page, and whose message no other one replaces.
+"""STOP button and Esc key that are visible on every page and whose message is never delayed.
 
-Within 50 ms a page sends one message of all its controls, the newest: a button that is held sends one every 50 ms, and
-a click on another one meanwhile may never leave the browser. What a key triggers is sent at once, by itself. So the
-button presses that key, as soon as it is touched, and clicks as others do besides.
+Within 50 ms a page sends only the latest message of all its controls: while a button is held it sends one every 50 ms,
+so that a click on another button may be lost. Key commands are sent immediately. The STOP button therefore triggers a
+key command on pointer-down, in addition to a normal click.
 
-Panels can be minimized, scrolled and moved, and on a phone they are the folded sections of a sheet. So wherever the
-button of the panel is out of sight, and on narrow screens, the page's document has another one in front of everything.
-And it says several times a second, by a key of its own, that one of the two can be seen and touched. A browser that
-does not say so moves nothing: see `Page.guard`. A page that goes out of sight as a whole, behind another tab or window,
-lets go of its buttons at once, and does not wait until that is noticed.
+Panels can be minimized, scrolled and moved; on phones they are folded sections. If the button of the panel is hidden,
+or the screen is narrow, a second button floats above the page. The page reports several times per second, by a key
+command, that one of the two is visible and clickable. A browser without this report must not move robots: see
+`Page.guard`. A page hidden by another tab or window releases its buttons immediately.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from typing import Any
 
 from ada_tools.browser.page import Page
 
-SEEN = 1.5  # [s] that a browser's report counts
-_SAYS = 0.25  # [s] between such reports, and between checks of the two buttons
-_NARROW = 600  # [px] below which the panel is part of a sheet that is scrolled
-_KEY, _WORD = "escape", "insert"  # the second one with all modifiers: no person presses that
+SEEN = 1.5  # [s] timeout of visibility reports
+_SAYS = 0.25  # [s] between visibility reports, and between checks of the two buttons
+_NARROW = 600  # [px] width below which the panel is part of a scrolled sheet
+_KEY, _WORD = "escape", "insert"  # the second with all modifiers: no user presses that
 _OUT_OF_SIGHT = (
-    "STOP is not in sight on this page, so nothing on it moves a robot. Make the window larger, or zoom out, until the "
-    "red button is whole."
+    "STOP is not visible on this page, so no control on it moves a robot. Enlarge the window or zoom out until the "
+    "red button is fully visible."
 )
 _LOOK = "background:#cc0011;color:#fff;border:0;font-weight:800;cursor:pointer;touch-action:manipulation"
 _BUTTON = (
@@ -39,7 +38,7 @@ _BUTTON = (
     'border-radius:4px;font:inherit;font-size:1.5em">{label}</button>'
 )
 _PRESS = f"document.documentElement.dispatchEvent(new KeyboardEvent('keydown',{{key:'{_KEY.capitalize()}'}}))"
-# Scripts do not run in HTML that is inserted later; the error handler of an image that cannot be loaded does.
+# Scripts in inserted HTML do not run; the error handler of an invalid image does.
 _SCRIPT = """
 (() => {
   if (document.getElementById('stop-button')) return;
@@ -83,20 +82,20 @@ _LOADER = '<img alt="" src="data:," style="display:none" onerror="{script}">'
 
 
 class StopButton:
-    """A big red button on each page, and which browsers have it in sight."""
+    """STOP button on every page, and the browsers that display it."""
 
     def __init__(self, page: Page, label: str, hint: str, press: Callable[[], None]) -> None:
-        """Add it to where the page's controls go now, and refuse motion to browsers that do not show it.
+        """Add the button to the current section of the page, and refuse motion to browsers that do not display it.
 
         Args:
-            page: to draw on.
-            label: on the button.
-            hint: beside it, when a mouse is over it.
-            press: called on the server's own thread, for one press more than once; it does not wait for the page's.
+            page: page to draw on.
+            label: text on the button.
+            hint: tooltip.
+            press: called on the server thread, possibly several times per press.
         """
         self._clock = page.clock
         self._lock = threading.Lock()
-        self._seen: dict[int, float] = {}  # [s] when a browser said so last
+        self._seen: dict[int, float] = {}  # [s] time of the last visibility report by browser
 
         async def pressed(_: Any) -> None:
             press()
@@ -106,11 +105,11 @@ class StopButton:
                 self.is_in_sight(event.client_id)
 
         gui = page.gui
-        click = gui.add_button(label)  # not seen
+        click = gui.add_button(label)  # hidden
         click.on_click(pressed)
         gui.add_command(label, description=hint, hotkey=_KEY).on_trigger(pressed)
         word = gui.add_command(
-            f"{label} is in sight", description="the page itself says so", hotkey=_WORD, modifier="cmd/ctrl+alt+shift"
+            f"{label} is visible", description="sent by the page itself", hotkey=_WORD, modifier="cmd/ctrl+alt+shift"
         )
         word.on_trigger(seen)
         hint = f"{hint} (Esc)"
@@ -119,23 +118,23 @@ class StopButton:
         page.guard = self.why_not
 
     def is_in_sight(self, browser: int) -> None:
-        """A browser says that it shows the button."""
+        """Record the visibility report of a browser."""
         with self._lock:
             self._seen[browser] = self._clock()
 
     def forget(self, browser: int) -> None:
-        """A browser is gone."""
+        """Remove a disconnected browser."""
         with self._lock:
             self._seen.pop(browser, None)
 
     def why_not(self, browser: int) -> str:
-        """Why a browser may not move robots; "" where it may: there the button can be seen and touched."""
+        """Reason why a browser must not move robots; "" if it displays the button."""
         with self._lock:
             return "" if self._clock() - self._seen.get(browser, -1e9) <= SEEN else _OUT_OF_SIGHT
 
 
 def _loader(label: str, hint: str) -> str:
-    """HTML that puts the button that is in front of everything into a document, once."""
+    """HTML that adds the floating button to the document, once."""
     values: dict[str, str | int] = {
         "LABEL": label,
         "HINT": hint,
@@ -152,5 +151,5 @@ def _loader(label: str, hint: str) -> str:
 
 
 def _id_of(button: Any) -> str:
-    """The name that a button has in the page's document; "" where this viser has none: then it is seen, and works."""
+    """Element id of a button in the document; "" if this viser version has none, and the button stays visible."""
     return str(getattr(getattr(button, "_impl", None), "uuid", ""))

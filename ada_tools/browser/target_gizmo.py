@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The target of a controller in the browser's scene: handles to drag it by, and how far the robot is from it."""
+"""Handles for the target pose of a controller, and the distance of the robot from it."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ from ada_tools.browser.follower import Follower, TargetPose
 from ada_tools.browser.page import Page
 from ada_tools.browser.words import Words
 
-NODE = "/target"  # name in viser's scene
-_SIZE = 0.22  # of the handles, in sizes of the robot
-_SETTLED = 0.5  # [s] for a controller to accept a dragged target
-_SAME = 1e-6  # less of a change is not worth a message
+NODE = "/target"  # node name in the viser scene
+_SIZE = 0.22  # size of the handles in robot sizes
+_SETTLED = 0.5  # [s] time for a controller to accept a dragged target
+_SAME = 1e-6  # smaller changes are not sent
 
 
 class TargetGizmo:
-    """Handles at the target while there is one; a person may take them, else they are where the controller's target is.
+    """Draggable handles at the target pose; without a drag they follow the target of the controller.
 
     Attributes:
-        handles: viser's; None before there was a target.
+        handles: viser handles; None before the first target.
     """
 
     def __init__(self, page: Page, follower: Follower, size: float) -> None:
-        """Begin without handles.
+        """Create hidden handles.
 
         Args:
-            page: to draw on.
-            follower: whose target it is.
-            size: of the robot [m].
+            page: page to draw on.
+            follower: controller with the target.
+            size: size of the robot [m].
         """
         self.handles: Any = None
         self._page, self._follower, self._size = page, follower, size
-        self._shown: Array | None = None  # in the world
+        self._shown: Array | None = None  # in the world frame
         self._target: TargetPose | None = None
-        self._base = np.eye(4)  # pose of the target's frame in the world
+        self._base = np.eye(4)  # pose of the target's reference frame in the world frame
         self._is_held = False
         self._kept_until = -math.inf
         self._folder = page.gui.add_folder("target", visible=False)
         with self._folder:
             self.words = Words(page.gui, 3)
             self.box = page.gui.add_checkbox("handles", True, hint="drag them to move the target")
-            self.stay = page.gui.add_button("stay here", hint="the target goes where the robot is now")
+            self.stay = page.gui.add_button("stay here", hint="set the target to the present pose of the robot")
         page.when(self.box, lambda: None)
         page.when(self.stay, self._stay, moves=True)
-        self._present: Array | None = None  # pose of the link in the world
+        self._present: Array | None = None  # pose of the link in the world frame
 
     def tick(self, poses: Mapping[str, Array]) -> None:
-        """Once a frame.
+        """Per-frame update.
 
         Args:
-            poses: of all links, in the world.
+            poses: poses of all links in the world frame.
         """
         self._target = target = self._follower.target_pose()
         self._present = poses.get(self._follower.link)
@@ -83,7 +83,7 @@ class TargetGizmo:
             self._say(place)
 
     def remove(self) -> None:
-        """Take the handles away."""
+        """Remove the handles."""
         if self.handles is not None:
             self.handles.remove()
             self.handles = None
@@ -96,15 +96,15 @@ class TargetGizmo:
         self._shown = place
         self.handles.on_update(self.take)
 
-    async def take(self, event: Any) -> None:  # awaited in the order of arrival, unlike functions
-        """Note a drag of the handles. Args: an event of viser's."""
+    async def take(self, event: Any) -> None:  # coroutines run in the order of arrival, unlike functions
+        """Queue a drag of the handles, given as a viser event."""
         pose = np.eye(4)
         w, x, y, z = event.target.wxyz
         pose[:3, :3] = from_quaternion(float(x), float(y), float(z), float(w))
         pose[:3, 3] = event.target.position
         is_end = event.phase == "end"
         if self._page.guard(event.client_id):
-            if is_end:  # said once for each drag
+            if is_end:  # reported once per drag
                 self._page.refuses(event)
             self._page.note("target", self._take_back)
             return
@@ -136,17 +136,15 @@ class TargetGizmo:
         self._send(pose)
 
     def _take_back(self) -> None:
-        """The browser may move nothing: the handles go to where the controller's target is."""
+        """Return the handles to the target of the controller after a refused drag."""
         self._is_held, self._shown = False, None
 
     def _stay(self) -> None:
         if self._present is None:
-            raise InputError(
-                "which link the target is for is not known: give parameter target_link of the view's node."
-            )
+            raise InputError("link of the target is unknown: set the parameter target_link of the view node.")
         self._send(self._present)
 
     def _send(self, pose: Array) -> None:
         if self._target is None:
-            raise InputError(f"{self._follower.name} follows no pose now.")
+            raise InputError(f"{self._follower.name} follows no target pose.")
         self._follower.follow_pose(TargetPose(self._target.frame, np.linalg.inv(self._base) @ pose))

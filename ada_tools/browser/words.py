@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text of changing length on a page, in a box of fixed height.
-
-Otherwise the controls below would move when the text changes, just as somebody is about to press one.
-"""
+"""Text of variable length in a box of fixed height, so that the controls below do not shift."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import re
 from html import escape
 from typing import Any
 
-LINE = 1.45  # height of a line, in those of its letters
+LINE = 1.45  # line height in font sizes
 _BOX = (
     '<div style="height:{height:.2f}em;line-height:{line};overflow-y:auto;margin:0 0.8em 0.4em 0.8em;font-size:0.9em;'
     'color:{colour}">{text}</div>'
@@ -19,21 +16,21 @@ _BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 
 class Words:
-    """A text in a box that always has the same height; what does not fit is scrolled to."""
+    """Text box of fixed height; longer text is scrolled."""
 
     def __init__(self, gui: Any, lines: int) -> None:
-        """Add the box to where the page's controls go now.
+        """Add the box to the current section of the page.
 
         Args:
-            gui: viser's.
-            lines: that it has room for.
+            gui: viser GUI.
+            lines: number of visible lines.
         """
         self._lines, self._text, self._colour = lines, "", "inherit"
         self._html = gui.add_html(self._render())
 
     @property
     def content(self) -> str:
-        """The text; **stars** make it bold, an empty line ends a paragraph."""
+        """Displayed text; **stars** mark bold text, an empty line ends a paragraph."""
         return self._text
 
     @content.setter
@@ -41,7 +38,7 @@ class Words:
         self.show(text)
 
     def show(self, text: str, colour: str = "inherit") -> None:
-        """Show a text in a colour of CSS."""
+        """Show a text in a CSS colour."""
         if (text, colour) != (self._text, self._colour):
             self._text, self._colour = text, colour
             self._html.content = self._render()

@@ -170,7 +170,7 @@ def test_joint_states_alone_are_enough_for_a_fixed_robot_and_pose_sliders_close_
     bad.publish(JointState(name=["joint_1", "joint_2"], position=[1.0]))
     bad.publish(JointState(name=["joint_1"], position=[float("nan")]))
     bad.publish(JointState(name=["stranger"], position=[1.0]))
-    ros.wait(lambda: "No joints of this robot: stranger" in robot.status.content, what="a word on the stranger")
+    ros.wait(lambda: "Unknown joints: stranger" in robot.status.content, what="a word on the stranger")
     np.testing.assert_array_equal(robot.q, q)
     knob, slider = robot.pose_sliders.sliders[0]
     slider.value = 110.0
@@ -189,8 +189,8 @@ def test_a_plant_that_is_not_there_is_said_and_everything_comes_back_with_anothe
     robot = robot_of(ros, node)
     ros.wait(lambda: not robot.is_lost, what="its states")
     ros.remove(plant)
-    ros.wait(lambda: "dynamics_node is gone" in " ".join(node.said), what="that the plant is missed")
-    ros.wait(lambda: "has sent nothing for" in robot.status.content, what="the status line")
+    ros.wait(lambda: "dynamics_node stopped sending" in " ".join(node.said), what="that the plant is missed")
+    ros.wait(lambda: "has sent no state for" in robot.status.content, what="the status line")
     on_page(ros, node, robot.toggle)
     ros.wait(lambda: "Is dynamics_node running?" in node.said[-1], what="a service that is missed")
     on_page(ros, node, robot.pushes.push)
@@ -376,10 +376,10 @@ def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view):
     robot.pushes.strength.value = 300.0
     on_page(ros, node, robot.pushes.push)
     ros.wait(lambda: np.abs(robot.v).max() > 0.05, what="a push that moves it")
-    assert not [text for text in node.said if "is gone" not in text and "is back" not in text], "no refusal"
+    assert not [text for text in node.said if "stopped sending" not in text and "sends again" not in text], "no refusal"
     process.kill()
-    ros.wait(lambda: any("is gone" in text for text in node.said), what="that it is missed")
+    ros.wait(lambda: any("stopped sending" in text for text in node.said), what="that it is missed")
     again = ros.start(*command)
-    ros.wait(lambda: any("is back" in text for text in node.said), what="that it is back")
+    ros.wait(lambda: any("sends again" in text for text in node.said), what="that it is back")
     assert states
     assert again.stop() == 0, again.output

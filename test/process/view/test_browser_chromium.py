@@ -159,7 +159,7 @@ WORDS = (
     "",
     "paused",
     NUMBERS,
-    f"**The node has sent nothing for 12 s.** This is its last state.\n\n{NUMBERS}",
+    f"**The node has sent no state for 12 s;** its last state is shown.\n\n{NUMBERS}",
     9 * NUMBERS,
 )
 

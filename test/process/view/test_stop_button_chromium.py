@@ -186,7 +186,7 @@ def test_a_phone_has_stop_wherever_its_sheet_is_scrolled_and_moves_nothing_while
         assert not here.holds()
         here.scroll(1e6)
         here.visit.click("activate")
-        here.visit.until(lambda: "STOP is not in sight" in here.visit.text(), "the person is told")
+        here.visit.until(lambda: "STOP is not visible" in here.visit.text(), "the person is told")
         assert len(here.activated) == 1
         here.hides_stop("visible")
         here.visit.until(lambda: not here.stop.why_not(client), "it is in sight again")

@@ -264,7 +264,7 @@ class Page(Nodes):
         self.guest.until(is_prompt, "it answers at once")
 
     def returns(self) -> None:
-        self.guest.until(lambda: "robots go to their sliders" not in self.guest.text(), "the page goes on")
+        self.guest.until(lambda: "robots move to their sliders" not in self.guest.text(), "the page goes on")
         self.shown()
 
     def led(self) -> None:

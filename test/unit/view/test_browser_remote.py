@@ -113,11 +113,11 @@ def test_a_plant_that_goes_is_missed_once_and_greeted_when_it_is_back(page, pend
     shown = robot_of(page, plant)
     robot = shown.robot
     passes(shown, 20, 0.5 * LOST)
-    assert page.server.said == ["plant is gone; waiting for it to come back."]
-    assert "has sent nothing for" in robot.status.content and "stopped" in robot.status.content
+    assert page.server.said == ["plant stopped sending; waiting for it."]
+    assert "has sent no state for" in robot.status.content and "stopped" in robot.status.content
     plant.sends(0.0, [0.1])
     passes(shown)
-    assert page.server.said[1:] == ["plant is back."]
+    assert page.server.said[1:] == ["plant sends again."]
     assert shown.robot is robot and robot.t == 0.0  # the same robot, not made anew
 
 
@@ -149,7 +149,7 @@ def test_a_state_that_is_no_pose_is_said_and_the_page_goes_on(page):
     shown = robot_of(page, plant)
     q = model.neutral()
     q[3:7] = 0.0
-    for t, at, text in ((1.0, q, "cannot be drawn"), (2.0, model.neutral(), "t = **2.000**")):
+    for t, at, text in ((1.0, q, "cannot be displayed"), (2.0, model.neutral(), "t = **2.000**")):
         plant.sends(t, at, np.zeros(model.nv))
         passes(shown, 1)
         assert text in shown.robot.status.content

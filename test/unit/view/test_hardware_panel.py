@@ -152,7 +152,7 @@ def test_a_browser_that_was_frozen_goes_on_with_nothing_until_the_button_is_pres
     for _ in range(100):
         down(1.0 / RATE)
         assert not hold.is_held
-    assert hold.presses == 1 and hold.refusals == 1 and "press it anew" in hold.refusal
+    assert hold.presses == 1 and hold.refusals == 1 and "press it again" in hold.refusal
     hold.release(1)
     down(0.2)
     assert hold.is_held and hold.presses == 2 and hold.refusals == 1
@@ -277,7 +277,7 @@ def test_a_press_activates_a_node_that_is_inactive_once(desk):
     desk.hold(1.0)
     assert desk.node.asked == ["activate"], "what fell by itself stays down as long as the button is held"
     assert len(desk.sent) == count
-    assert desk.told == ["Nothing moves: leg is inactive: no command was accepted. Let go, and press anew"]
+    assert desk.told == ["Nothing moves: leg is inactive: no command was accepted; release the button and press it again"]
     desk.let_go()
     desk.hold(0.5)
     assert desk.node.asked == ["activate"] * 2
@@ -294,8 +294,8 @@ def test_an_activation_that_is_refused_is_said_once_and_not_asked_for_again(desk
 @pytest.mark.parametrize(
     ("state", "why"),
     [
-        (said("inactive", stopped="the service was called"), "stopped: the service was called. Press reset first"),
-        (said("inactive", robot={"phase": "stopped", "reason": "alarm"}), "leg is stopped: alarm. Press reset first"),
+        (said("inactive", stopped="the service was called"), "stopped: the service was called; press reset first"),
+        (said("inactive", robot={"phase": "stopped", "reason": "alarm"}), "leg is stopped: alarm; press reset first"),
         (said("unconfigured"), "hardware_node is unconfigured: press configure first"),
         (said("active", robot={"plays": "walk.csv"}), "leg plays walk.csv"),
     ],
@@ -374,7 +374,7 @@ def test_a_browser_that_does_not_show_stop_moves_nothing(desk):
     desk.hold(1.0)
     desk.hold(1.0, desk.panel.play)
     assert desk.sent == [] and desk.node.asked == []
-    assert len(desk.told) == 2 and all("STOP is not in sight" in text for text in desk.told), "once each"
+    assert len(desk.told) == 2 and all("STOP is not visible" in text for text in desk.told), "once each"
     desk.let_go()
     desk.sees_stop = True
     desk.hold(1.0)
@@ -444,7 +444,7 @@ def test_bars_grow_by_doublings_and_say_axis_value_and_frame(page):
     node = Node(page.clock)
     bars = SensorBars(page, node, ["hand"])
     bars.tick({}, 1.0)
-    assert "hand: nothing is measured" in bars.bars["hand"].content
+    assert "hand: no measurement" in bars.bars["hand"].content
     node.felt = Wrench(page.clock.now(), "flange", np.array([0.0, -35.0, 2.0, 0.1, 0.2, -0.3]))
     page.clock.advance(0.5)
     bars.tick({"flange": np.eye(4)}, 1.0)
