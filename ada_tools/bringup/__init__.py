@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Setups, started together: `SETUPS` by name, and `plan` for a setup with values of its arguments.
+"""Setups of nodes that are started together: `SETUPS` by name, and `plan` for a setup with argument values.
 
-The files in launch/ say it, and nothing else does: `ros2 launch` reads them with ROS's launch, and `ada up`, which must
-do without it, with the records of `launch_words`. `launching` is what the files share, `pa10` and `devices` are
-parameters that several of them have. Nothing here imports rclpy.
+The launch files in launch/ define the setups. `ros2 launch` executes them with ROS launch; `ada up`, which must work
+without it, with the substitutes in `launch_words`. Nothing here imports rclpy.
 """
 
 from ada_tools.bringup.arguments import Argument, Values

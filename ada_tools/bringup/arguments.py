@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of a setup: `name:=value`, as `ros2 launch` and `ada up` take them, checked before anything starts."""
+"""Arguments `name:=value` of a setup, for `ros2 launch` and `ada up`, validated before the start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from ada_dynamics.errors import InputError, unknown_name
 
 BOOLEANS = ("true", "false")
-# As far as the plan can see: RViz where it is installed, the browser view where viser is.
+# RViz if it is installed, the browser view if viser is.
 AUTO = ("auto", *BOOLEANS)
 
 _LAST_PORT = 65535
@@ -22,7 +22,7 @@ _NAMESPACE = re.compile(r"/|/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
 
 
 def declared(name: str, default: str, description: str, choices: Sequence[str] = ()) -> Any:
-    """An argument, as launch declares it."""
+    """Declare a launch argument."""
     from launch.actions import DeclareLaunchArgument
 
     return DeclareLaunchArgument(
@@ -32,13 +32,13 @@ def declared(name: str, default: str, description: str, choices: Sequence[str] =
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument; its name, where it has no choices, says what a value must look like.
+    """One launch argument.
 
     Attributes:
-        name: as it is written before the `:=`.
-        default: its value where none is given.
-        description: what it does, in a sentence.
-        choices: the values that it may have; any where there are none.
+        name: name, which also selects the check of values without choices.
+        default: default value.
+        description: one-sentence description.
+        choices: allowed values; empty for free text.
     """
 
     name: str
@@ -47,10 +47,10 @@ class Argument:
     choices: tuple[str, ...] = ()
 
     def checked(self, value: str) -> str:
-        """A value that a caller gave, in the form in which it is used.
+        """Validated and normalized value.
 
         Raises:
-            InputError: the value is none of the choices, or does not look as it must.
+            InputError: the value is not allowed.
         """
         text = str(value).strip()
         if self.choices:
@@ -61,15 +61,15 @@ class Argument:
 
 
 class Values(Mapping[str, str]):
-    """Checked values of all arguments of a setup, and which of them were given."""
+    """Validated values of all arguments of a setup."""
 
     def __init__(self, arguments: Sequence[Argument], given: Mapping[str, str], setup: str) -> None:
-        """Check them.
+        """Validate the values.
 
         Args:
-            arguments: the ones there are.
-            given: by name; the others have their defaults.
-            setup: whose they are, for messages.
+            arguments: declared arguments.
+            given: given values by name; the others get their defaults.
+            setup: name of the setup, for messages.
 
         Raises:
             InputError: an argument is unknown, or a value is not allowed.
@@ -95,25 +95,25 @@ class Values(Mapping[str, str]):
         return len(self._values)
 
     def is_wish(self, name: str) -> bool:
-        """True if a value was given that is not the default; False where there is no such argument."""
+        """Return True if a value other than the default was given."""
         return name in self.given and self[name] != self._defaults[name]
 
     def flag(self, name: str) -> bool:
-        """True if a value is "true"."""
+        """Return True if a value is "true"."""
         return self[name] == "true"
 
 
 def assignments(words: Iterable[str]) -> dict[str, str]:
-    """Words such as "idle:=hold" as a dict.
+    """Parse words such as "idle:=hold" into a dict.
 
     Raises:
-        InputError: a word has another form, or a name comes twice.
+        InputError: a word is malformed, or a name occurs twice.
     """
     found: dict[str, str] = {}
     for word in words:
         name, sign, value = word.partition(":=")
         if not sign or not name:
-            raise InputError(f"{word!r} is no argument: write NAME:=VALUE, such as rviz:=false.", value=word)
+            raise InputError(f"{word!r} is not an argument: write NAME:=VALUE, such as rviz:=false.", value=word)
         if name in found:
             raise InputError(
                 f"argument {name!r} is given twice, as {found[name]!r} and as {value!r}.", field=name, value=value
@@ -123,7 +123,7 @@ def assignments(words: Iterable[str]) -> dict[str, str]:
 
 
 def unusable(name: str, value: object, why: str) -> InputError:
-    """An error in the value of an argument."""
+    """Error for the value of an argument."""
     return InputError(f"{name}:={value}: {why}", field=name, value=value)
 
 
@@ -138,7 +138,7 @@ def _number(name: str, text: str) -> str:
 
 
 def _real(name: str, text: str) -> str:
-    """A number of any sign, or nothing."""
+    """Number of any sign, or empty text."""
     try:
         value = float(text or 0.0)
     except ValueError:
@@ -155,16 +155,16 @@ def _port(name: str, text: str) -> str:
 
 
 def numbers(text: str) -> list[float]:
-    """Numbers with spaces, commas or brackets between and around them.
+    """Parse numbers separated or enclosed by spaces, commas, semicolons or brackets.
 
     Raises:
-        ValueError: there is something else.
+        ValueError: the text contains anything else.
     """
     return [float(word) for word in re.sub(r"[\[\],;]", " ", text).split()]
 
 
 def _pose(name: str, text: str, what: str = "x, y, z [m] and yaw [rad], such as '0.5 0 0 1.57'") -> str:
-    """Text that `numbers` reads; how many they must be is the node's to say."""
+    """Normalize a list of numbers; its length is checked by the node."""
     try:
         return " ".join(map(repr, numbers(text)))
     except ValueError:
@@ -172,10 +172,10 @@ def _pose(name: str, text: str, what: str = "x, y, z [m] and yaw [rad], such as 
 
 
 def joint_positions(text: str) -> dict[str, float]:
-    """Positions by joint, from text such as "shoulder=0.5,elbow=-0.2".
+    """Parse joint positions such as "shoulder=0.5,elbow=-0.2".
 
     Raises:
-        ValueError: the text has another form, or a position is not finite.
+        ValueError: the text is malformed, or a position is not finite.
     """
     found: dict[str, float] = {}
     for word in text.replace(",", " ").split():
@@ -187,7 +187,7 @@ def joint_positions(text: str) -> dict[str, float]:
 
 
 def _goal(name: str, text: str) -> str:
-    """Text that `joint_positions` reads; the controller checks the joints and their limits."""
+    """Text for `joint_positions`; the controller checks the joints and their limits."""
     try:
         joint_positions(text)
     except ValueError:
@@ -196,32 +196,32 @@ def _goal(name: str, text: str) -> str:
 
 
 def _mounting(name: str, text: str) -> str:
-    """As `_pose`, with all three angles."""
+    """Like `_pose`, with roll, pitch and yaw."""
     return _pose(name, text, "x, y, z [m], roll, pitch, yaw [rad], such as '0 0 0.1 0 0 1.57'")
 
 
 def _file(name: str, text: str) -> str:
-    """A path that must exist: absolute, since the nodes may run in other folders."""
+    """Absolute path of an existing file; nodes may run in other directories."""
     if not text:
         return text
     path = Path(text).expanduser().absolute()
     if not path.is_file():
-        raise unusable(name, text, f"there is no file {path}.")
+        raise unusable(name, text, f"file {path} does not exist.")
     return str(path)
 
 
 def _new_file(name: str, text: str) -> str:
-    """A path that is going to be written, in a folder that exists."""
+    """Absolute path of an output file in an existing directory."""
     if not text:
         return text
     path = Path(text).expanduser().absolute()
     if path.is_dir() or not path.parent.is_dir():
-        raise unusable(name, text, f"{path} must be a file in a folder that exists.")
+        raise unusable(name, text, f"{path} must be a file in an existing folder.")
     return str(path)
 
 
 def _robot(name: str, text: str) -> str:
-    """A name of the catalogue, an existing file, or nothing."""
+    """Catalogue name, existing file, or empty text."""
     from ada_dynamics.robots.catalogue import CATALOGUE
 
     if not text or text in CATALOGUE:
@@ -230,21 +230,21 @@ def _robot(name: str, text: str) -> str:
     if path.is_file():
         return str(path)
     if "/" in text or path.suffix:
-        raise unusable(name, text, f"there is no file {path}.")
+        raise unusable(name, text, f"file {path} does not exist.")
     raise unusable(name, text, str(unknown_name("file or robot of the catalogue", text, CATALOGUE)))
 
 
 def _namespace(name: str, text: str) -> str:
-    """A namespace, relative or absolute; none is the empty text."""
+    """Relative or absolute namespace; empty for none."""
     if not text or text == "/":
         return ""
     if not _NAMESPACE.fullmatch(text):
-        words = "parts between slashes must begin with a letter and hold letters, digits and underscores"
+        words = "each part must start with a letter and contain only letters, digits and underscores"
         raise unusable(name, text, f"{words}, such as left or /cell_1/left.")
     return text
 
 
-# What values of arguments without choices must look like; all others are any text.
+# Checks of arguments without choices; all others accept any text.
 _CHECKS: Mapping[str, Callable[[str, str], str]] = {
     "angle_map": _file,
     "base_pose": _pose,

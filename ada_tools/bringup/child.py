@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m ada_tools.bringup.child PARENT MODULE|PROGRAM WORDS...`: a process that does not outlive its parent.
+"""`python -m ada_tools.bringup.child PARENT MODULE|PROGRAM WORDS...`: a process that terminates with its parent.
 
-MODULE is the dotted name of a module with a function `main`; PROGRAM, a path with a slash. The module is imported at
-once, and begins when a line comes on the standard input: so the parent can look for other robots meanwhile.
+MODULE is the dotted name of a module with a function `main`; PROGRAM is a path with a slash. The module is imported
+immediately, but runs only after a line arrives on the standard input, so that the parent can first check for other
+robots.
 
-The parent's end, kill -9 included, is a SIGTERM here. The child asks for it, since Python code between fork and exec
-may hang where the parent has threads.
+When the parent terminates, even by kill -9, the child receives SIGTERM. The child requests this itself, since Python
+code between fork and exec may hang if the parent has threads.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from ada_dynamics.errors import INTERRUPTED
 from ada_robot.interrupts import restore_sigint
 
 _PR_SET_PDEATHSIG = 1
-_ORPHAN = 143  # as shells count: 128 + SIGTERM
+_ORPHAN = 143  # exit code as in shells: 128 + SIGTERM
 
 
 def end_with_parent(parent: int) -> bool:
-    """Ask the kernel for a SIGTERM when the parent ends; whether the parent is still there. Linux only.
+    """Request a SIGTERM at the end of the parent (Linux only); return True if the parent is still running.
 
     Args:
-        parent: its process id.
+        parent: process id of the parent.
     """
     if not sys.platform.startswith("linux"):
         return True
@@ -39,7 +40,7 @@ def end_with_parent(parent: int) -> bool:
 
 
 def main(words: Sequence[str]) -> int:
-    """Run the module or the program in this process."""
+    """Run the module or program in this process."""
     parent, what, *rest = words
     restore_sigint()
     try:
@@ -47,10 +48,10 @@ def main(words: Sequence[str]) -> int:
             return _ORPHAN
         run = _program if "/" in what else importlib.import_module(what).main
         if not sys.stdin.readline():
-            return _ORPHAN  # the parent has gone, or ended the start
+            return _ORPHAN  # the parent terminated or cancelled the start
         sys.argv = [what, *rest]
         return int(run() or 0)
-    except KeyboardInterrupt:  # before the module has put its own handler in place
+    except KeyboardInterrupt:  # before the module installed its handler
         return INTERRUPTED
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of several processes on one terminal, with a line of progress below them."""
+"""Terminal output of several processes, with a progress line below."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _CLEAR = "\r\x1b[K"
 
 
 class Console:
-    """Writes whole lines, from any thread; on a terminal, a last line that changes in place."""
+    """Thread-safe line output; on a terminal, the last line shows the progress."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        """Write to a stream; by default the standard output."""
+        """Write to a stream; default: standard output."""
         self._stream = stream or sys.stdout
         self._is_terminal = self._stream.isatty()
         self._lock = threading.Lock()
@@ -26,7 +26,7 @@ class Console:
             self._write((_CLEAR if self._progress else "") + line + "\n" + self._progress)
 
     def progress(self, text: str) -> None:
-        """Replace the line of progress; elsewhere than on a terminal nothing is written. "" removes it."""
+        """Replace the progress line; "" removes it. Without a terminal nothing is written."""
         if not self._is_terminal or text == self._progress:
             return
         with self._lock:
@@ -38,5 +38,5 @@ class Console:
             self._stream.write(text)
             self._stream.flush()
         except (BrokenPipeError, ValueError):
-            # The reader has gone, or the stream is closed: the processes shall still be ended in order.
+            # The output is closed; the processes must still be terminated in order.
             pass

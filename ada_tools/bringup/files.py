@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m ada_tools.bringup.files`: write the files in config/ that are made from code."""
+"""`python -m ada_tools.bringup.files`: write the generated files in config/."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ada_tools.bringup.pictures import PICTURES
 
 
 def texts() -> dict[str, str]:
-    """The text of each file, by its name in config/; needs PyYAML."""
+    """Text of each generated file, by its name in config/; needs PyYAML."""
     return {**{picture.file: rviz.render(picture) for picture in PICTURES.values()}, template.NAME: template.render()}
 
 
 def write_files(folder: Path) -> list[Path]:
-    """Write them all.
+    """Write all generated files.
 
     Args:
-        folder: where to.
+        folder: output folder.
     """
     written = []
     for name, text in texts().items():

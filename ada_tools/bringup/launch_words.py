@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads our launch files without ROS's launch: records in the place of the few of its classes that they use.
+"""Read launch files without ROS launch, using substitutes for the few classes that they need.
 
-The files in launch/ say what is started, and nothing else does. `ros2 launch` reads them with ROS's launch. `ada up`
-must do without it, which is not on PyPI: it executes the same files with these records, and starts the nodes itself.
+The files in launch/ define the setups. `ros2 launch` executes them with ROS launch. `ada up` must work without it, as
+it is not on PyPI: it executes the same files with these substitutes and starts the nodes itself.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from ada_tools.bringup.processes import Machine, Process
 
 @dataclass
 class Context:
-    """Context of one launch: values of arguments by name, and what the machine has."""
+    """Context of one launch: argument values by name, and installed programs."""
 
     launch_configurations: dict[str, str]
     machine: Machine
 
 
 def argument(name: str, *, default_value: str, description: str, choices: Sequence[str] | None = None) -> Argument:
-    """An argument in the place of launch.actions.DeclareLaunchArgument, whose words these are."""
+    """Substitute for launch.actions.DeclareLaunchArgument."""
     return Argument(name, default_value, description, tuple(choices or ()))
 
 
 @dataclass
 class OpaqueFunction:
-    """A function of the context, which may return more entities."""
+    """Function of the context that may return further entities."""
 
     function: Callable[[Context], Sequence[Any] | None]
 
 
 @dataclass
 class LogInfo:
-    """Something to be said."""
+    """Message to print."""
 
     msg: str
 
@@ -70,7 +70,7 @@ def node(
     respawn: bool = False,
     respawn_delay: float = 0.0,
 ) -> Process:
-    """A process in the place of launch_ros.actions.Node, whose words these are."""
+    """Substitute for launch_ros.actions.Node."""
     level = ros_arguments[list(ros_arguments).index("--log-level") + 1]
     return Process(
         executable,
@@ -89,17 +89,17 @@ def node(
 
 
 def absolute(namespace: str) -> str:
-    """A namespace with its leading slash: no pushed namespaces exist here."""
+    """Namespace with a leading slash; pushed namespaces do not exist here."""
     return namespace if namespace.startswith("/") or not namespace else f"/{namespace}"
 
 
 @dataclass
 class LaunchFile:
-    """A launch file that was read.
+    """An executed launch file.
 
     Attributes:
-        summary: the first line of its docstring.
-        description: what it says.
+        summary: first line of its docstring.
+        description: its launch description.
     """
 
     summary: str
@@ -107,15 +107,15 @@ class LaunchFile:
     arguments: tuple[Argument, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Find its arguments."""
+        """Collect the arguments."""
         self.arguments = tuple(one for one in self.description.entities if isinstance(one, Argument))
 
     def performed(self, given: Mapping[str, str], machine: Machine) -> list[Process | LogInfo]:
-        """Its processes and messages.
+        """Processes and messages of the launch.
 
         Args:
-            given: values of some of its arguments.
-            machine: what there is to be started.
+            given: values of some of the arguments.
+            machine: installed programs.
         """
         context = Context(dict(given), machine)
         found: list[Process | LogInfo] = []
@@ -133,7 +133,7 @@ class LaunchFile:
 
 
 def read(path: Path) -> LaunchFile:
-    """Execute a launch file. Args: where it is."""
+    """Execute the launch file at a path."""
     with _standing_in():
         found = runpy.run_path(str(path))
         return LaunchFile(str(found["__doc__"]).splitlines()[0].rstrip("."), found["generate_launch_description"]())
@@ -149,7 +149,7 @@ _WORDS: Mapping[str, Mapping[str, object]] = {
 
 @contextlib.contextmanager
 def _standing_in() -> Iterator[None]:
-    """For a while, `import launch` finds these records."""
+    """Context in which `import launch` finds these substitutes."""
     before = {name: sys.modules.get(name) for name in _WORDS}
     for name, words in _WORDS.items():
         sys.modules[name] = module = ModuleType(name)

@@ -8,7 +8,7 @@
 
     generate_launch_description = launched(ARGUMENTS, nodes, __file__)
 
-launch is imported where it is needed, so that `launch_words` can stand in for it.
+launch is imported lazily, so that `launch_words` can replace it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ada_tools.bringup.processes import Machine, Parameter, ParameterValue
 from ada_tools.bringup.rviz import topics, with_prefix
 from ada_tools.bringup.starter import RESPAWN_DELAY
 
-_GIVEN = "ada_dynamics.given"  # launch configuration: names of given arguments
+_GIVEN = "ada_dynamics.given"  # launch configuration with the names of the given arguments
 _LEVELS = ("debug", "info", "warn", "error", "fatal")
 _OUR_NODES = (
     "dynamics_node",
@@ -46,75 +46,71 @@ _OUR_NODES = (
 
 
 class RequiredNodeEnded(AdaError):
-    """A node has ended that the others need."""
+    """A required node terminated."""
 
 
 def robot_arguments(idle: str) -> list[Any]:
-    """The arguments that every launch file with a robot takes.
+    """Arguments of every launch file with a robot.
 
     Args:
-        idle: what its joints do without a command.
+        idle: default behaviour of joints without a command.
     """
     return [
         declared(
             "idle",
             idle,
-            "what joints without a live command do: a servo holds them where they are, or they swing freely",
+            "behaviour of joints without a current command: hold the position by a servo, or release the joint",
             ("hold", "release"),
         ),
-        declared("real_time_factor", "1.0", "simulated seconds per second; 0: as fast as it goes"),
-        declared("oracle", "false", "whether to check every answer against pinocchio, on /diagnostics", BOOLEANS),
+        declared("real_time_factor", "1.0", "simulated seconds per second; 0: as fast as possible"),
+        declared("oracle", "false", "compare all results with pinocchio and report on /diagnostics", BOOLEANS),
         declared(
             "base_pose",
             "",
-            "where the robot stands: x, y, z [m] and yaw [rad] of its own world frame in the frame world; needs "
-            "frame_prefix; empty: not said",
+            "pose of the robot's world frame in the frame world: x, y, z [m] and yaw [rad]; requires "
+            "frame_prefix; empty: unknown",
         ),
         *node_arguments(),
     ]
 
 
 def node_arguments() -> list[Any]:
-    """The arguments that every launch file takes."""
+    """Arguments of every launch file."""
     return [
-        declared("view", "auto", "whether to show the robot in the browser; auto: where viser is installed", AUTO),
+        declared("view", "auto", "show the robot in the browser; auto: if viser is installed", AUTO),
         declared("view_port", "8080", "port of the browser view on this machine; 0: any free one"),
-        declared("rviz", "auto", "whether to show the robot in RViz; auto: where rviz2 is installed", AUTO),
+        declared("rviz", "auto", "show the robot in RViz; auto: if rviz2 is installed", AUTO),
         declared("record", "", "path of an .mcap file to record to; empty: none"),
-        declared(
-            "use_sim_time", "false", "whether the simulation is the clock (/clock) that all others follow", BOOLEANS
-        ),
-        declared("namespace", "", "namespace of all nodes and topics, behind one that is pushed already; empty: none"),
+        declared("use_sim_time", "false", "all nodes follow the clock of the simulation (/clock)", BOOLEANS),
+        declared("namespace", "", "namespace of all nodes and topics, relative to a pushed namespace; empty: none"),
         declared(
             "frame_prefix",
             "",
-            "stands before the names of all frames, as in left/; several robots then share /tf; empty: none",
+            "prefix of all frame names, such as left/, so that several robots can share /tf; empty: none",
         ),
-        declared(
-            "params_file", "", "path of a YAML file with parameters of the nodes; arguments that are given win over it"
-        ),
-        declared("log_level", "info", "least severity of what the nodes log", _LEVELS),
+        declared("params_file", "", "path of a YAML file with node parameters; given arguments override it"),
+        declared("log_level", "info", "minimum severity of log messages", _LEVELS),
         declared(
             "respawn",
             "false",
-            "whether nodes that the robot can do without (views, oracle) are started again when they end",
+            "restart optional nodes (views, oracle) when they exit",
             BOOLEANS,
         ),
     ]
 
 
 def launched(arguments: Sequence[Any], nodes: Callable[[LaunchValues], Sequence[Any]], file: str) -> Callable[[], Any]:
-    """The function `generate_launch_description` of a launch file.
+    """Create the function `generate_launch_description` of a launch file.
 
     Args:
-        arguments: that can be given; others are refused.
-        nodes: makes what is started from their values; None stands for what is not.
-        file: name of the launch file.
+        arguments: declared arguments; others are rejected.
+        nodes: creates the actions from the argument values; None entries are skipped.
+        file: path of the launch file.
     """
     names = [argument.name for argument in arguments]
 
     def look(context: Any) -> None:
-        """Before the defaults are declared, only values that were given are there."""
+        """Record the given arguments, before the defaults are declared."""
         if not isinstance(context, Context):
             _refuse_unknown(Path(file).name, names)
         given = [name for name in names if name in context.launch_configurations]
@@ -124,7 +120,7 @@ def launched(arguments: Sequence[Any], nodes: Callable[[LaunchValues], Sequence[
         return [one for one in nodes(LaunchValues(context, arguments)) if one is not None]
 
     def generate_launch_description() -> Any:
-        """Arguments and nodes."""
+        """Launch description with arguments and nodes."""
         from launch import LaunchDescription
         from launch.actions import OpaqueFunction
 
@@ -134,17 +130,17 @@ def launched(arguments: Sequence[Any], nodes: Callable[[LaunchValues], Sequence[
 
 
 def _refuse_unknown(file: str, known: Sequence[str]) -> None:
-    """An argument on the command line of `ros2 launch` that does not exist: launch itself says nothing about it."""
+    """Reject unknown arguments on the command line of `ros2 launch`, which launch ignores."""
     words = sys.argv[1:]
     if not any(Path(word).name == file for word in words):
-        return  # another launch file includes this one: the words are that one's
+        return  # included by another launch file: the words are its arguments
     for name in assignments(word for word in words if ":=" in word and not word.startswith("-")):
         if name not in known:
             raise unknown_name(f"argument of {file.removesuffix('.launch.py')}", name, known)
 
 
 def argument_of(declaration: Any) -> Argument:
-    """An argument with its checks. Args: as launch has it, or `launch_words`."""
+    """Argument with its checks, from a declaration of launch or `launch_words`."""
     if isinstance(declaration, Argument):
         return declaration
     default = declaration.default_value
@@ -153,28 +149,28 @@ def argument_of(declaration: Any) -> Argument:
 
 
 class LaunchValues(Values):
-    """Checked values of all arguments, and what nodes take from them.
+    """Validated values of all arguments, and node parameters derived from them.
 
-    `values["robot"]` is the text; `values("robot")`, a parameter that is known to come from this argument.
+    `values["robot"]` is the text; `values("robot")` is a parameter that records its argument.
 
     Attributes:
-        notes: messages about wishes that cannot be fulfilled.
+        notes: warnings about requests that cannot be fulfilled.
     """
 
     def __init__(self, context: Any, arguments: Sequence[Any]) -> None:
-        """Check them.
+        """Validate the values.
 
         Args:
-            context: of the launch.
-            arguments: that were declared.
+            context: launch context.
+            arguments: declared arguments.
 
         Raises:
-            InputError: a value is not allowed; the message says what is.
+            InputError: a value is not allowed.
         """
         configurations = context.launch_configurations
         given = [name for name in configurations[_GIVEN].split(",") if name]
         super().__init__([argument_of(one) for one in arguments], {name: configurations[name] for name in given}, "")
-        self._is_read = isinstance(context, Context)  # by us, who write no files
+        self._is_read = isinstance(context, Context)  # executed by `ada up`, which writes no files here
         self._machine: Machine = context.machine if isinstance(context, Context) else Machine.of_nodes()
         self._pushed = "" if self._is_read else configurations.get("ros_namespace", "").rstrip("/")
         check_frame_prefix(self["frame_prefix"])
@@ -184,20 +180,20 @@ class LaunchValues(Values):
         self._passed_over = passed_over(Path(self["params_file"]), nodes) if self["params_file"] else ""
 
     def __call__(self, name: str, value: ParameterValue | None = None) -> Parameter:
-        """An argument's value as that of a parameter. Args: its name; the value that follows from it, if another."""
+        """Parameter from an argument, with its text or a derived value."""
         return Parameter(self[name] if value is None else value, name)
 
     def number(self, name: str) -> Parameter:
-        """An argument's value as a parameter that is a number."""
+        """Numeric parameter from an argument."""
         return self(name, float(self[name]))
 
     def is_true(self, name: str) -> Parameter:
-        """An argument's value as a boolean parameter."""
+        """Boolean parameter from an argument."""
         return self(name, self.flag(name))
 
     @property
     def base_pose(self) -> list[float]:
-        """Pose of the robot among others; empty: unknown."""
+        """Pose of the robot in the common world frame; empty if unknown."""
         return numbers(self.get("base_pose", ""))
 
     @property
@@ -208,24 +204,24 @@ class LaunchValues(Values):
 
     @property
     def simulation(self) -> dict[str, Parameter]:
-        """Parameters of dynamics_node that every simulation takes from its arguments."""
+        """Parameters of dynamics_node that every simulation takes from the arguments."""
         return {
             "idle": self("idle"),
             "real_time_factor": self.number("real_time_factor"),
             "record": self("record"),
-            # It is the clock that the others follow; its own steps keep to the steady clock.
+            # The simulation is the clock of the other nodes; its steps follow the steady clock.
             "publish_clock": self.is_true("use_sim_time"),
             **self.frames,
         }
 
     @property
     def use_sim_time(self) -> dict[str, Parameter]:
-        """Parameter of every node but the one that may be the clock."""
+        """Parameter of every node except the one that publishes the clock."""
         return {"use_sim_time": self.is_true("use_sim_time")}
 
     @property
     def follower(self) -> dict[str, Parameter]:
-        """Parameters of nodes that name frames, and publish no transforms."""
+        """Parameters of nodes that use frame names but publish no transforms."""
         return {**self.use_sim_time, **self._prefix}
 
     @property
@@ -234,32 +230,32 @@ class LaunchValues(Values):
 
     @property
     def view(self) -> dict[str, Parameter]:
-        """Parameters of view_node that every launch file takes from its arguments."""
+        """Parameters of view_node that every launch file takes from the arguments."""
         return {**self.follower, "port": self("view_port", int(self["view_port"]))}
 
     @property
     def namespace(self) -> str:
-        """Namespace of the nodes, absolute; "" for none."""
+        """Absolute namespace of the nodes; "" for none."""
         own = self["namespace"]
         return own if own.startswith("/") or not own else f"{self._pushed}/{own}"
 
     @property
     def is_moved(self) -> bool:
-        """True if topics with absolute names move into a namespace."""
+        """Return True if topics with absolute names move into a namespace."""
         return bool(self.namespace or self._pushed)
 
     @property
     def tf(self) -> list[tuple[str, str]]:
-        """Remappings: in a namespace transforms are its own, unless a prefix keeps frames apart."""
+        """Remappings of /tf: a namespace has separate transforms unless a prefix keeps the frames distinct."""
         is_own = self.is_moved and not self["frame_prefix"]
         return [("/tf", "tf"), ("/tf_static", "tf_static")] if is_own else []
 
     def layers(self, parameters: Mapping[str, ParameterValue | Parameter], *, takes_file: bool = True) -> Layers:
-        """Parameters of a node in the order in which later ones win: its own, the user's file, given arguments.
+        """Parameter layers of a node, in increasing priority: setup, parameter file of the user, given arguments.
 
         Args:
-            parameters: by name; those that come from arguments know it.
-            takes_file: whether the user's file is for this node, too.
+            parameters: parameters by name; those from arguments record their argument.
+            takes_file: whether the parameter file of the user applies to this node.
         """
         all_of_them = {name: one if isinstance(one, Parameter) else Parameter(one) for name, one in parameters.items()}
         own = {name: one.value for name, one in all_of_them.items() if one.argument not in self.given}
@@ -269,17 +265,17 @@ class LaunchValues(Values):
 
     @cached_property
     def required(self) -> dict[str, Any]:
-        """Options of a node that the others need: the launch fails when it ends."""
+        """Options of a required node: the launch fails when it exits."""
         return {**self._common, "on_exit": _required}
 
     @cached_property
     def optional(self) -> dict[str, Any]:
-        """Options of a node that the others can do without: it may be started again."""
+        """Options of an optional node, which may be restarted."""
         return {**self._common, "respawn": self.flag("respawn"), "respawn_delay": RESPAWN_DELAY}
 
     @cached_property
     def once(self) -> dict[str, Any]:
-        """Options of a node that the others can do without, and that must not restart by itself."""
+        """Options of an optional node that must not be restarted automatically."""
         return self._common
 
     @property
@@ -289,30 +285,30 @@ class LaunchValues(Values):
 
     @property
     def shows_view(self) -> bool:
-        """True if there is a browser view."""
+        """Return True if the browser view is started."""
         return self["view"] == "true" or (self["view"] == "auto" and self._machine.has_viser)
 
     @property
     def shows_rviz(self) -> bool:
-        """True if there is RViz: never where it is not installed."""
+        """Return True if RViz is started, which requires its installation."""
         return self["rviz"] != "false" and self._machine.has_rviz
 
     @property
     def notes(self) -> list[Any]:
-        """Wishes that cannot be fulfilled."""
+        """Warnings about requests that cannot be fulfilled."""
         from launch.actions import LogInfo
 
         texts = [self._passed_over] if self._passed_over else []
         if self["rviz"] == "true" and not self._machine.has_rviz:
-            texts += ["rviz:=true, but rviz2 is not on the PATH: going on without it (view:=true shows the robot)"]
+            texts += ["rviz:=true, but rviz2 is not on the PATH: RViz is not started (view:=true shows the robot)"]
         return [LogInfo(msg=text) for text in texts]
 
     def rviz(self, picture: Picture, frame: str = "") -> dict[str, Any]:
         """Arguments and remappings of RViz.
 
         Args:
-            picture: that it shows.
-            frame: in which it draws, without prefix; "": as the picture has it.
+            picture: RViz configuration.
+            frame: fixed frame without prefix; "" for the frame of the configuration.
         """
         prefix, file = self["frame_prefix"], resources.find("config", picture.file)
         wanted = COMMON_WORLD if self.base_pose else prefix + (frame or picture.fixed_frame)
@@ -326,12 +322,10 @@ class LaunchValues(Values):
 
 
 def _required(event: Any, context: Any) -> None:
-    """Reaction to the end of a node that the others need. launch's own Shutdown ends with 0; an error, with 1.
+    """Reaction to the exit of a required node; an error gives exit code 1, while launch's Shutdown gives 0.
 
     Raises:
-        RequiredNodeEnded: unless all are being ended anyway.
+        RequiredNodeEnded: unless the launch is already shutting down.
     """
     if not context.is_shutdown:
-        raise RequiredNodeEnded(
-            f"{event.process_name} has ended with exit code {event.returncode}, and the others need it."
-        )
+        raise RequiredNodeEnded(f"{event.process_name} is required and exited with code {event.returncode}.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a node in files, as launch_ros takes them, and where such files are."""
+"""Parameter files of a node in layers, as passed to launch_ros."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _FOLDERS: list[Path] = []
 
 
 class Layers(list[str]):
-    """Files of parameters, as launch_ros takes them; later ones win.
+    """Parameter files for launch_ros, in increasing priority.
 
-    ROS 2 collects blocks of the same key where the key comes first, and the last block that fits a node counts: with
-    different wildcards in the first and the last file, a user's file stays between them, however it names the node.
+    ROS 2 merges blocks with the same key at the position of the first one, and the last matching block counts.
+    Different wildcards in the first and last file keep the user's file between them, whatever names it uses.
 
     Attributes:
-        own: parameters in the first file.
-        file: the user's, in between.
-        given: parameters in the last file.
+        own: parameters of the setup, in the first file.
+        file: parameter file of the user, in between.
+        given: parameters from given arguments, in the last file.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class Layers(list[str]):
         """Write the files.
 
         Args:
-            own: see above.
-            file: see above.
-            given: see above.
-            is_written: whether files are wanted, or only what would be in them.
+            own: parameters of the setup.
+            file: parameter file of the user.
+            given: parameters from given arguments.
+            is_written: False: keep the values only.
         """
         super().__init__()
         self.own, self.file, self.given = dict(own), file, dict(given)
@@ -56,7 +56,12 @@ class Layers(list[str]):
 
 
 def written(name: str, text: str) -> Path:
-    """A new file that lives as long as this process. Args: the end of its name; what it holds."""
+    """Write a temporary file that is deleted at the end of this process.
+
+    Args:
+        name: end of the file name.
+        text: content.
+    """
     if not _FOLDERS:
         _FOLDERS.append(Path(tempfile.mkdtemp(prefix="ada_dynamics_")))
         atexit.register(shutil.rmtree, _FOLDERS[0], ignore_errors=True)

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes of our launch files, as actions of launch_ros: the robot, its controller, and what watches it.
-
-A launch file says their parameters; what all of them take from common arguments is added here.
-"""
+"""Nodes of the launch files as launch_ros actions, with the parameters from common arguments."""
 
 from __future__ import annotations
 
@@ -15,46 +12,46 @@ from ada_tools.bringup.pictures import Picture
 from ada_tools.bringup.processes import PACKAGE, Parameter, ParameterValue
 
 Settings = Mapping[str, ParameterValue | Parameter]
-STATE = (("state", "dynamics_node/state"),)  # the exact state of the simulation
+STATE = (("state", "dynamics_node/state"),)  # complete state of the simulation
 
 
 def robot_node(
     values: LaunchValues, simulated: Callable[[LaunchValues], Settings], driven: Callable[[LaunchValues], Settings]
 ) -> Any:
-    """The robot on the backend that was asked for.
+    """Robot node for the selected backend.
 
     Args:
-        values: of the launch.
-        simulated: makes the parameters of dynamics_node.
-        driven: makes those of hardware_node, for a device that is emulated or real.
+        values: values of the launch.
+        simulated: creates the parameters of dynamics_node.
+        driven: creates the parameters of hardware_node, for an emulated or real device.
     """
     return hardware_node(values, driven(values)) if is_driven(values) else dynamics_node(values, simulated(values))
 
 
 def dynamics_node(values: LaunchValues, parameters: Settings) -> Any:
-    """The simulated robot, which the others need."""
+    """Simulated robot; a required node."""
     return _node("dynamics_node", values, {**values.simulation, **parameters}, values.tf, **values.required)
 
 
 def hardware_node(values: LaunchValues, parameters: Settings) -> Any:
-    """The robot or the sensor on its wire, which the others need."""
+    """Hardware node with the robot or sensor; a required node."""
     own = {**values.use_sim_time, **values.frames, **parameters}
     return _node("hardware_node", values, own, values.tf, **values.required)
 
 
 def controller_node(values: LaunchValues, parameters: Settings, heard: Sequence[tuple[str, str]] = STATE) -> Any:
-    """The controller of the robot, which is needed where there is one.
+    """Controller of the robot; a required node.
 
     Args:
-        values: of the launch.
-        parameters: its own.
-        heard: remappings of the topics that it listens to.
+        values: values of the launch.
+        parameters: parameters of the controller.
+        heard: remappings of subscribed topics.
     """
     return _node("controller_node", values, {**values.follower, **parameters}, heard, **values.required)
 
 
 def target_node(values: LaunchValues, parameters: Settings | None = None) -> Any:
-    """The target of a controller: a first one that is given, or one to be dragged in RViz; None without either."""
+    """Target of a controller: given initially, or dragged in RViz; None without either."""
     if parameters is None and not values.shows_rviz:
         return None
     life = values.optional if parameters is None else values.once
@@ -62,20 +59,20 @@ def target_node(values: LaunchValues, parameters: Settings | None = None) -> Any
 
 
 def watchers(values: LaunchValues, picture: Picture, frame: str = "", view: Settings | None = None) -> list[Any]:
-    """The nodes that the robot can do without, and what cannot be done as wished.
+    """Optional nodes (recorder, oracle, views), and warnings about requests that cannot be fulfilled.
 
     Args:
-        values: of the launch.
-        picture: that RViz shows.
-        frame: in which RViz draws, without prefix; "": as the picture has it.
-        view: parameters of view_node that are this launch file's own.
+        values: values of the launch.
+        picture: RViz configuration.
+        frame: fixed frame without prefix; "" for the frame of the configuration.
+        view: additional parameters of view_node.
     """
     found: list[Any] = []
-    if is_driven(values) and values["record"]:  # dynamics_node records itself
+    if is_driven(values) and values["record"]:  # dynamics_node has a recorder
         own = {**values.use_sim_time, "path": values("record")}
         found.append(_node("record_node", values, own, **values.once))
     if values.get("oracle") == "true":
-        own = {**values.use_sim_time, "description_timeout": Parameter(0.0)}  # a first start compiles
+        own = {**values.use_sim_time, "description_timeout": Parameter(0.0)}  # the first start compiles
         found.append(_node("oracle_node", values, own, **values.optional))
     if values.shows_view:
         plant = {"plant": Parameter("hardware_node")} if is_driven(values) else {}
@@ -95,7 +92,7 @@ def _node(
     package: str = PACKAGE,
     **words: Any,
 ) -> Any:
-    """An executable as a node of its name; the user's file of parameters is for our nodes alone."""
+    """Node action; the user's parameter file applies to nodes of this package only."""
     from launch_ros.actions import Node
 
     return Node(

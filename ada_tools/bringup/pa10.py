@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arm PA-10, simulated, emulated or real, with a controller or without: its arguments and nodes."""
+"""Arguments and nodes of the PA-10 arm: simulated, emulated or real, with or without a controller."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ from ada_tools.bringup.nodes import STATE, controller_node, robot_node, target_n
 from ada_tools.bringup.pictures import PICTURES
 from ada_tools.bringup.processes import Parameter, Parameters
 
-# A controller sees each step of the simulation: states that are 4 ms old would cost it damping.
+# The controller needs the state of each step: a delay of 4 ms would reduce its damping.
 EACH_STEP = {"publish_rate": Parameter(1000.0)}
-# The exact state has the simulation's own time, however slowly that goes by.
+# The complete state is stamped with simulation time.
 EXACT = {"state_source": Parameter("state")}
-# A simulation that is late loses nothing, and one that is pushed hard is to come back to where it was.
+# A late simulation loses no state, and after a strong push it returns to its target.
 BESIDE_SIMULATION = {"state_timeout": Parameter(2.0), "max_gap": Parameter(0.5), "max_position_jump": Parameter(0.0)}
-# A robot publishes no states while its servos come on; without commands its own watchdogs decide.
+# A device publishes no states while its servos power up; its watchdogs handle missing commands.
 _BESIDE_DEVICE = {"state_timeout": Parameter(2.0)}
 _MEASURED = {"state_source": Parameter("joint_states")}
-# The arm reports its state in each of its cycles of 2 ms.
+# The arm reports its state every 2 ms.
 _EACH_CYCLE = {"publish_rate": Parameter(500.0), "rate": Parameter(1000.0)}
 
-_BENT = [0.0, math.pi / 6, 0.0, math.pi / 2, 0.0, math.pi / 3, 0.0]  # [rad] far from the arm's singular poses
+_BENT = [0.0, math.pi / 6, 0.0, math.pi / 2, 0.0, math.pi / 3, 0.0]  # [rad] non-singular configuration
 _HAND = "flange"
 _WORLD = "world"
 _COMPLIANCE = "compliance"
 CONTROLLERS = ("pose_servo", "joint_trajectory", "computed_torque", "impedance", _COMPLIANCE, "gravity_compensation")
-# What differs from the controllers' own values.
+# Differences from the default settings of the controllers.
 _SETTINGS: Mapping[str, Parameters] = {
     "pose_servo": {"link": Parameter(_HAND)},
     "impedance": {"space": Parameter("link"), "link": Parameter(_HAND)},
     _COMPLIANCE: {"link": Parameter(_HAND)},
 }
-_SIMULATED_SENSOR = "flange_fixed"  # joint in front of the hand: what it carries is what a force sensor there feels
-_DEVICE = "pa10"  # kind of device, and its name
+_SIMULATED_SENSOR = "flange_fixed"  # joint in front of the hand, at which the simulated sensor measures
+_DEVICE = "pa10"  # kind of the device, also its name
 _OLD_ARM, _OLD_VARIANT = "pa10_7c", "7c"
 
 
@@ -95,12 +95,12 @@ def _controlled(values: Values) -> Parameters:
 
 
 def _target_link(values: Values) -> Parameters:
-    """Parameter of view_node: the link of whose pose the controller has a target."""
+    """Parameter of view_node: link that follows the target pose of the controller."""
     return {"target_link": Parameter(_HAND)} if values["controller"] in _SETTINGS else {}
 
 
 def _chosen_by(values: Values) -> str:
-    """The argument that says which arm it is."""
+    """Argument that selects the arm variant."""
     return "variant" if "variant" in values else "robot"
 
 
@@ -113,33 +113,33 @@ def _model(values: Values) -> Parameter:
 
 
 def _sensor(values: Values) -> str:
-    """The kind of the force/torque sensor; "" where there is none.
+    """Kind of the force/torque sensor; "" for none.
 
     Raises:
-        InputError: the controller needs one; or there is an address, and no sensor.
+        InputError: the controller requires a sensor, or a sensor address is given without a sensor.
     """
     wish, needs_one = values["sensor"], values["controller"] == _COMPLIANCE
     if wish == NONE and needs_one:
-        raise unusable("sensor", NONE, f"the controller {_COMPLIANCE} follows one; name it, or leave sensor out.")
+        raise unusable("sensor", NONE, f"the controller {_COMPLIANCE} requires one; name it or omit the argument.")
     found = SENSORS[0] if wish == AUTO and needs_one else wish if wish in SENSORS else ""
     if values["sensor_url"] and not found:
-        words = f"there is no sensor; name it, such as sensor:={SENSORS[0]}."
+        words = f"no sensor is selected; name it, such as sensor:={SENSORS[0]}."
         raise unusable("sensor_url", values["sensor_url"], words)
     return found
 
 
 def arm_arguments(backends: tuple[str, ...], controllers: tuple[str, ...]) -> list[Any]:
-    """Arguments of the arm's launch files, which differ in their defaults: the first of each."""
+    """Arguments of the arm's launch files; the first entry of each tuple is the default."""
     return [
         backend(backends[0], backends),
-        declared("controller", controllers[0], "what moves it (docs/controllers.md)", controllers),
+        declared("controller", controllers[0], "controller (docs/controllers.md)", controllers),
         address("url", "arcnet:arc0"),
         activate(),
         declared(
             "sensor",
             AUTO,
-            "force/torque sensor in front of the hand; auto: netft where the controller needs one, else none; a "
-            "simulation has its own",
+            "force/torque sensor in front of the hand; auto: netft if the controller requires one, else none; a "
+            "simulation has a built-in one",
             (AUTO, NONE, *SENSORS),
         ),
         address("sensor_url", "udp://192.168.1.1:49152"),
@@ -147,9 +147,9 @@ def arm_arguments(backends: tuple[str, ...], controllers: tuple[str, ...]) -> li
 
 
 def arm_nodes(values: LaunchValues) -> list[Any]:
-    """The arm, its controller and target where there is one, and what watches."""
+    """Nodes of the arm: robot, controller and target if selected, and views."""
     is_device, is_controlled = is_driven(values), values["controller"] != NONE
-    # The simulation publishes its exact state, and the wrench of the joint in front of the hand.
+    # The simulation publishes its complete state and the wrench of the joint in front of the hand.
     wrench = ("wrench", f"dynamics_node/wrench/{_SIMULATED_SENSOR}")
     heard = () if is_device else (*STATE, wrench)
     return [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's file of parameters: what in it is for none of our nodes, which ROS 2 passes over in silence."""
+"""Parameter file of the user: detection of entries for unknown nodes, which ROS 2 ignores silently."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from ada_robot.ros.parameter_files import BLOCK, blocks
 
 
 def passed_over(path: Path, nodes: Sequence[str]) -> str:
-    """Parameters in a file for nodes that are not ours, in words; "": none.
+    """Warning about parameters for unknown nodes in a file; "" without any.
 
     Args:
-        path: the file.
-        nodes: names of the nodes, with their namespace.
+        path: parameter file.
+        nodes: names of the nodes with their namespace.
 
     Raises:
-        InputError: it is no file of parameters.
+        InputError: the file is not a parameter file.
     """
     try:
         content = parsed(path)
     except AdaError as problem:
         raise InputError(
-            f"params_file cannot be read: {problem} As a whole, {_form(nodes)}", field="params_file"
+            f"params_file cannot be read: {problem} The file {_form(nodes)}", field="params_file"
         ) from None
     found = list(blocks(content))
     if not found:
-        raise InputError(f"params_file {path} holds no parameters: {_form(nodes)}", field="params_file")
+        raise InputError(f"params_file {path} contains no parameters: it {_form(nodes)}", field="params_file")
     for name, inner in found:
         if not is_empty(inner) and not isinstance(inner, MappingNode):
             text = f"params_file {path}: {name:.200}: {BLOCK} is {kind_of(inner)}; it must be a mapping."
@@ -39,19 +39,19 @@ def passed_over(path: Path, nodes: Sequence[str]) -> str:
     if not foreign:
         return ""
     return (
-        f"params_file {path}: no node here has the name {', '.join(foreign)}; passed over. Our nodes are "
-        f"{', '.join(nodes)}: write a node's whole name, or one with wildcards such as /**/dynamics_node"
+        f"params_file {path}: no node is named {', '.join(foreign)}; ignored. The nodes are "
+        f"{', '.join(nodes)}: write the full name, or a name with wildcards such as /**/dynamics_node"
     )
 
 
 def _form(nodes: Sequence[str]) -> str:
-    return f"it must look like `{nodes[0]}: {{{BLOCK}: {{name: value}}}}`."
+    return f"must have the form `{nodes[0]}: {{{BLOCK}: {{name: value}}}}`."
 
 
 def _matches(key: str, node: str) -> bool:
-    """True if a key fits a node, as in ROS: * is one part of a name, ** any number of parts."""
+    """Return True if a key matches a node name, as in ROS: * is one part of the name, ** any number of parts."""
     parts = node.strip("/").split("/")
-    read = {0}  # numbers of the node's first parts that the key fits, as far as it was read
+    read = {0}  # numbers of leading node name parts matched so far
     for part in key.strip("/").split("/"):
         if part == "**":
             read = set(range(min(read, default=len(parts) + 1), len(parts) + 1))

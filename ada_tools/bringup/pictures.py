@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RViz views of each robot: from where, in which frame, and the wrenches of which joints."""
+"""RViz configurations of each robot: view point, fixed frame and displayed joint wrenches."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Picture:
-    """A configuration of RViz; it lies in config/ under its name.
+    """An RViz configuration, stored in config/ under its name.
 
     Attributes:
-        name: of the file, without its extension.
-        fixed_frame: in which everything is drawn.
-        joints: whose wrenches are shown.
-        distance: from the eye to the focus [m].
-        focus: height of what the eye looks at [m].
-        newton: length of an arrow for 1 N [m].
-        newton_metre: length of an arrow for 1 N m [m].
-        robot: in the catalogue; "" for any.
-        has_target: whether there is a target to drag.
-        sensors: topics of force/torque sensors, whose wrenches are shown, too.
-        is_simulated: whether there is a simulation with markers.
+        name: file name without extension.
+        fixed_frame: fixed frame.
+        joints: joints whose wrenches are displayed.
+        distance: distance from the camera to the focal point [m].
+        focus: height of the focal point [m].
+        newton: arrow length of 1 N [m].
+        newton_metre: arrow length of 1 N m [m].
+        robot: catalogue name; "" for any robot.
+        has_target: whether an interactive target is displayed.
+        sensors: topics of force/torque sensors to display.
+        is_simulated: whether the simulation publishes markers.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Picture:
 
     @property
     def file(self) -> str:
-        """Its name in config/."""
+        """File name in config/."""
         return f"{self.name}.rviz"
 
 
@@ -56,7 +56,7 @@ _KHR1_LEGS = ("left_hip_pitch", "left_ankle_roll", "right_hip_pitch", "right_ank
 _HOAP2_LEGS = ("right_hip_pitch", "right_ankle_roll", "left_hip_pitch", "left_ankle_roll")
 _LEGS_OF_10 = ("joint_1", "joint_5", "joint_6", "joint_10")
 
-# Arrows: the robot's weight is about as long as a third of the robot.
+# Arrow scale: the weight of the robot is about a third of its size.
 PICTURES = {
     picture.name: picture
     for picture in (
@@ -108,10 +108,10 @@ PICTURES = {
         Picture("robot_control", "world", (), 2.5, 0.0, 0.01, 0.05, "", has_target=True),
     )
 }
-# Mechanisms that closed_chain.launch.py simulates.
+# Mechanisms simulated by closed_chain.launch.py.
 MECHANISMS = tuple(picture.robot for name, picture in PICTURES.items() if name == f"{_CLOSED_CHAIN}{picture.robot}")
 
 
 def of_mechanism(name: str) -> Picture:
-    """The picture of one of them."""
+    """Configuration of a mechanism."""
     return PICTURES[f"{_CLOSED_CHAIN}{name}"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a plan: processes with their parameters and remappings, and what the machine has installed."""
+"""Parts of a plan: processes with parameters and remappings, and the installed programs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from typing import NamedTuple
 from ada_tools.nodes.executables import MODULES
 
 PACKAGE = "ada_dynamics"
-PATIENCE = 10.0  # [s] with another Python that is asked what it has
+PATIENCE = 10.0  # [s] timeout for queries to another Python interpreter
 
 ParameterValue = bool | int | float | str | list[str] | list[float]
 
 
 class Parameter(NamedTuple):
-    """The value of a node's parameter, and the argument that it comes from."""
+    """Value of a node parameter, and the argument that it originates from."""
 
     value: ParameterValue
-    argument: str = ""  # "" where the setup itself says it
+    argument: str = ""  # "" if set by the setup
 
 
 Parameters = Mapping[str, Parameter]
@@ -40,17 +40,17 @@ class Process:
 
     Attributes:
         executable: as in `ros2 run PACKAGE EXECUTABLE`.
-        name: of its node.
-        package: that it belongs to.
-        namespace: of its node, absolute; "" for none.
-        parameters: which a file of parameters may overrule.
-        given: parameters that come from given arguments; nothing overrules them.
-        params_file: file of parameters; it overrules `parameters`.
-        remappings: of names of topics.
-        arguments: on its command line, in front of ROS's.
-        optional: the others go on when it ends.
-        respawn: it is started again when it ends.
-        log_level: least severity of what it logs; "": as the node has it.
+        name: node name.
+        package: package of the executable.
+        namespace: absolute namespace of the node; "" for none.
+        parameters: parameters that a parameter file may override.
+        given: parameters from given arguments, with the highest priority.
+        params_file: parameter file of the user.
+        remappings: topic remappings.
+        arguments: command-line arguments before the ROS arguments.
+        optional: the other processes continue when it exits.
+        respawn: restart it when it exits.
+        log_level: minimum severity of log messages; "" for the default of the node.
     """
 
     executable: str
@@ -68,22 +68,23 @@ class Process:
 
     @property
     def module(self) -> str:
-        """The module whose `main()` it is; only processes of this package have one."""
+        """Module with `main()`; only for executables of this package."""
         return MODULES[self.executable]
 
     @property
     def full_name(self) -> str:
-        """The node's name with its namespace."""
+        """Node name with its namespace."""
         return f"{self.namespace}/{self.name}"
 
     def write_files(self, folder: Path) -> tuple[Path | None, Path | None]:
-        """Write `parameters` and those that were `given`; None where there are none.
+        """Write `parameters` and `given` to files; None for an empty one.
 
-        ROS 2 collects blocks of the same key where the key comes first, and the last block that fits a node counts.
-        With these two keys a user's file comes between them, in whatever way it names the node.
+        ROS 2 merges blocks with the same key at the position of the first one, and the last matching block counts. The
+        two
+        keys place the user's file between them, whatever names it uses.
 
         Args:
-            folder: where to.
+            folder: output folder.
         """
         before, after = folder / f"{self.name}.yaml", folder / f"{self.name}_given.yaml"
         before.write_text(params_text(self.parameters), encoding="utf-8")
@@ -91,11 +92,11 @@ class Process:
         return before if self.parameters else None, after if self.given else None
 
     def ros_arguments(self, before: Path | None = None, after: Path | None = None) -> list[str]:
-        """The words behind --ros-args.
+        """Arguments after --ros-args.
 
         Args:
             before: file with `parameters`.
-            after: file with those that were `given`.
+            after: file with `given`.
         """
         words = ["-r", f"__node:={self.name}"]
         if self.namespace:
@@ -111,11 +112,11 @@ class Process:
 
 
 def params_text(parameters: Mapping[str, ParameterValue], node: str = "/**") -> str:
-    """Parameters as a file in ROS's YAML; empty lists, which have no type, are left out.
+    """Parameters as a ROS YAML file; empty lists, which have no type, are omitted.
 
     Args:
-        parameters: by name.
-        node: which node they are for.
+        parameters: values by name.
+        node: node name or wildcard.
     """
     lines = [f"{node}:", "  ros__parameters:"]
     lines += [f"    {name}: {json.dumps(value)}" for name, value in parameters.items() if value != []]
@@ -128,9 +129,9 @@ class Plan:
 
     Attributes:
         setup: name of the setup.
-        values: of all its arguments.
-        processes: in the order in which they start.
-        notes: what could not be done as wished, for the user.
+        values: values of all arguments.
+        processes: processes in starting order.
+        notes: warnings for the user.
     """
 
     setup: str
@@ -139,49 +140,49 @@ class Plan:
     notes: tuple[str, ...] = ()
 
     def process(self, executable: str) -> Process | None:
-        """The process with that executable, if there is one."""
+        """Process with an executable; None if not planned."""
         return next((one for one in self.processes if one.executable == executable), None)
 
     @property
     def robot(self) -> Mapping[str, ParameterValue]:
-        """All parameters of the simulated robot's node."""
+        """All parameters of dynamics_node."""
         return self.parameters("dynamics_node")
 
     @property
     def devices(self) -> Mapping[str, ParameterValue]:
-        """All parameters of the node of devices; none where a robot is simulated."""
+        """All parameters of hardware_node; empty for a simulation."""
         return self.parameters("hardware_node")
 
     @property
     def plant(self) -> str:
-        """Executable, and name, of the node that has the robot or the devices."""
+        """Executable and name of the node that has the robot or the devices."""
         return "hardware_node" if self.devices else "dynamics_node"
 
     @property
     def controller(self) -> str:
-        """Name of the controller that moves the robot; "" where there is none."""
+        """Name of the controller; "" without one."""
         return str(self.parameters("controller_node").get("controller", ""))
 
     def parameters(self, executable: str) -> Mapping[str, ParameterValue]:
-        """All parameters of the process with that executable; none where there is no such process."""
+        """All parameters of the process with an executable; empty if not planned."""
         node = self.process(executable)
         return {} if node is None else {**node.parameters, **node.given}
 
 
 class Machine(NamedTuple):
-    """Programs on this machine that a plan may start."""
+    """Installed programs that a plan may start."""
 
     has_rviz: bool
     has_viser: bool
 
     @classmethod
     def this(cls) -> Machine:
-        """This one, with what this Python has: it starts the nodes itself."""
+        """Programs available to this Python interpreter, which starts the nodes itself."""
         return cls(shutil.which("rviz2") is not None, importlib.util.find_spec("viser") is not None)
 
     @classmethod
     def of_nodes(cls, patience: float = PATIENCE) -> Machine:
-        """This one, with what the Python of the installed nodes has: `ros2` starts them, and runs on another one."""
+        """Programs available to the interpreter of the installed nodes, which `ros2` starts."""
         python = _python_of(_executable("view_node"))
         if python in ("", sys.executable):
             return cls.this()
@@ -189,7 +190,7 @@ class Machine(NamedTuple):
 
 
 def _executable(name: str) -> Path | None:
-    """An installed node, as ROS finds it; None where there is none."""
+    """Installed node executable as found by ROS; None if missing."""
     for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
         path = Path(prefix) / "lib" / "ada_dynamics" / name
         if prefix and path.is_file():
@@ -198,7 +199,7 @@ def _executable(name: str) -> Path | None:
 
 
 def _python_of(executable: Path | None) -> str:
-    """The interpreter that a script's first line names; "" where it is no script."""
+    """Interpreter in the first line of a script; "" if it is not a script."""
     if executable is None:
         return ""
     with suppress(OSError), executable.open("rb") as file:
@@ -209,7 +210,13 @@ def _python_of(executable: Path | None) -> str:
 
 
 def _can_import(python: str, module: str, patience: float) -> bool:
-    """True if another Python has a module. Args: its command; the module's name; how long it is waited for [s]."""
+    """Return True if another Python interpreter has a module.
+
+    Args:
+        python: command of the interpreter.
+        module: name of the module.
+        patience: timeout [s].
+    """
     question = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
     with suppress(OSError, subprocess.TimeoutExpired):
         asked = subprocess.run([*shlex.split(python), "-c", question], capture_output=True, timeout=patience)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches over DDS whether a robot or a sensor is published and moves, and whether there is another one of its name."""
+"""Monitor over DDS whether a robot or sensor publishes and moves, and whether its name is already in use."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from ada_dynamics.errors import InputError
 from ada_robot.ros.decoding import decoded
 from ada_robot.ros.qos import LATCHED
 
-_MOVED = 0.02  # [rad, m] more than a servo sags
+_MOVED = 0.02  # [rad, m] above the sag of a servo
 _GLANCE = 0.02  # [s]
-# Deep enough to count bursts in full; best effort blocks no publisher.
+# Deep enough to count bursts; best effort never blocks a publisher.
 _QOS = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)
 
 
 class RobotWatch:
-    """Counts joint states in a context of its own, only while `look` is called, without any signal handler.
+    """Counts joint states in a separate context while `look` is called; installs no signal handler.
 
     Attributes:
-        others: robots of that name that were there before, by `look_around`.
-        count: joint states seen, or wrenches of a sensor.
-        first: when the first one came by the clock [s], or None.
-        moved: when a joint had moved, or None.
-        devices: state of a node of devices, from its ~/state; empty before the first message.
+        others: number of nodes with the same name found by `look_around`.
+        count: number of received joint states, or wrenches of a sensor.
+        first: time of the first message [s], or None.
+        moved: time at which a joint had moved [s], or None.
+        devices: latest ~/state of a hardware node; empty before the first message.
     """
 
     def __init__(
@@ -51,15 +51,15 @@ class RobotWatch:
         reports_devices: bool = False,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """Begin.
+        """Create the subscriptions.
 
         Args:
-            namespace: of the robot's node.
-            robot: the node's name.
+            namespace: namespace of the robot node.
+            robot: name of the node.
             joints: topic of its joint states.
-            wrench: topic of a sensor's wrenches, which are counted instead; "": joint states are.
-            reports_devices: whether the node is one of devices, with ~/state.
-            clock: of `first` and `moved`.
+            wrench: topic of a sensor, counted instead of joint states; "" for a robot.
+            reports_devices: whether the node publishes ~/state.
+            clock: clock of `first` and `moved`.
         """
         self._clock = clock
         self.others = self.count = 0
@@ -68,12 +68,12 @@ class RobotWatch:
         self.devices: dict[str, Any] = {}
         self._robot = (robot, namespace or "/")
         self._start: Sequence[float] | None = None
-        # After a peer was killed, Fast DDS maps a port in shared memory again; a participant that is deleted meanwhile
-        # locks a mutex in the old mapping: SIGSEGV. Programs that were started before have shared memory.
+        # Fast DDS remaps shared-memory ports after a peer was killed; deleting a participant at that time locks a mutex
+        # in the old mapping and causes SIGSEGV. UDP avoids this for all processes started here.
         os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
         self._context = Context()
         rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
-        # Namespace from the argument alone: ROS_NAMESPACE must not move it away from the robot.
+        # Ignore ROS_NAMESPACE: the namespace of the robot is given by the argument.
         self._node = Node(
             "ada_up",
             context=self._context,
@@ -84,7 +84,7 @@ class RobotWatch:
         )
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
-        # Bytes: messages that are only counted need no decoding.
+        # Raw bytes: messages that are only counted need no decoding.
         if wrench:
             self._node.create_subscription(WrenchStamped, wrench, self._counted, _QOS, raw=True)
         else:
@@ -93,13 +93,13 @@ class RobotWatch:
             self._node.create_subscription(String, f"{robot}/state", self._take_state, LATCHED)
 
     def look(self, seconds: float) -> None:
-        """Process messages for some seconds."""
+        """Process messages for a number of seconds."""
         end = self._clock.now() + seconds
         while (left := end - self._clock.now()) > 0.0:
             self._executor.spin_once(timeout_sec=left)
 
     def look_around(self, seconds: float) -> None:
-        """Find robots that are there already: to be called before the watched one begins."""
+        """Detect nodes with the same name that already run; call this before starting the robot."""
         end = self._clock.now() + seconds
         while not self.others and self._clock.now() < end:
             self.look(_GLANCE)
@@ -108,24 +108,24 @@ class RobotWatch:
 
     @property
     def robots(self) -> int:
-        """How many nodes of the robot's name there are."""
+        """Number of nodes with the name of the robot."""
         return int(self._node.get_node_names_and_namespaces().count(self._robot))
 
     def close(self) -> None:
-        """Leave."""
+        """Destroy the node and its context."""
         self._executor.shutdown()
         self._node.destroy_node()
         rclpy.try_shutdown(context=self._context)
 
     def _take_state(self, message: String) -> None:
-        with suppress(ValueError, RecursionError):  # another program's text
+        with suppress(ValueError, RecursionError):  # message of another program
             said = json.loads(message.data)
             self.devices = said if isinstance(said, dict) else self.devices
 
     def _counted(self, _: bytes) -> bool:
-        """Count a message, if it can be the watched one's."""
+        """Count a message unless it can only be from another robot."""
         if not self.count and self.robots <= self.others:
-            return False  # only another robot's, so far
+            return False  # only the other robot has published so far
         self.count += 1
         self.first = self._clock.now() if self.first is None else self.first
         return True
@@ -136,9 +136,9 @@ class RobotWatch:
             return
         try:
             state = decoded(message, JointState)
-        except InputError:  # another program's messages on that topic
+        except InputError:  # messages of another program on that topic
             return
-        # without velocities: the start pose of a simulation that is still being compiled
+        # without velocities: initial configuration of a simulation that is still compiling
         if not state.velocity or not self._counted(message):
             return
         positions = state.position

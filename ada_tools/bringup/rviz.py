@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configurations of RViz 2, made from `pictures`: robot, frames, wrenches at joints, markers, targets to drag.
+"""RViz 2 configurations generated from `pictures`: robot, frames, joint wrenches, markers and interactive targets.
 
-`python -m ada_tools.bringup.files` writes config/*.rviz anew; that needs PyYAML.
+`python -m ada_tools.bringup.files` writes config/*.rviz; this requires PyYAML.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ TARGET = "/target_node"
 _TARGET_NAMES = ("update", "feedback", "get_interactive_markers")  # of topics and of the service
 
 _FORCE, _MOMENT = "204; 51; 51", "51; 102; 204"  # red; green; blue
-_YAW, _PITCH = 0.9, 0.3  # [rad] of the eye
+_YAW, _PITCH = 0.9, 0.3  # [rad] camera angles
 
 
 def topics(picture: Picture) -> tuple[str, ...]:
-    """Topics and services that a configuration names, besides those of TF."""
+    """Topics and services used by a configuration, except those of TF."""
     target = tuple(f"{TARGET}/{name}" for name in _TARGET_NAMES) if picture.has_target else ()
     markers = (MARKERS,) if picture.is_simulated else ()
     return (DESCRIPTION, *markers, *target, *_wrench_topics(picture).values())
 
 
 def render(picture: Picture) -> str:
-    """The text of a configuration; needs PyYAML."""
+    """Text of a configuration; requires PyYAML."""
     try:
         yaml: Any = importlib.import_module("yaml")
     except ImportError:
@@ -42,19 +42,19 @@ def render(picture: Picture) -> str:
 
 
 def with_prefix(text: str, prefix: str) -> str:
-    """A configuration whose robot has frames with a prefix. RViz puts the last slash there by itself.
+    """Configuration with a frame prefix; RViz appends a slash to the prefix.
 
     Args:
-        text: of the configuration.
-        prefix: as robot_state_publisher takes it.
+        text: configuration text.
+        prefix: frame prefix, as for robot_state_publisher.
 
     Raises:
-        InputError: RViz cannot have it so.
+        InputError: the prefix does not end with a slash.
     """
     if not prefix.endswith("/"):
         text = (
-            f"frame_prefix:={prefix}: RViz puts a slash behind a prefix, whose frames have none. Write {prefix}/, or "
-            "leave RViz out: rviz:=false."
+            f"frame_prefix:={prefix}: RViz appends a slash, but the frames have none. Write {prefix}/, or "
+            "disable RViz: rviz:=false."
         )
         raise InputError(text, field="frame_prefix", value=prefix)
     return text.replace("TF Prefix: ''", f"TF Prefix: {prefix.rstrip('/')}")
@@ -130,13 +130,13 @@ def _frames(picture: Picture) -> Tree:
 
 
 def _wrench_topics(picture: Picture) -> dict[str, str]:
-    """Topics of wrenches, by what they are called."""
+    """Wrench topics by display name."""
     joints = {f"Wrench at {joint}": f"{WRENCH}/{joint}" for joint in picture.joints}
     return {**joints, **{f"Sensor {topic.strip('/')}": topic for topic in picture.sensors}}
 
 
 def _wrenches(picture: Picture) -> list[Tree]:
-    # Best effort fits publishers of either kind.
+    # A best-effort subscription matches both kinds of publishers.
     return [
         _display(
             "Wrench",

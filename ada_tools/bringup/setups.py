@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The setups by name, as their launch files say them, and what each of them starts with values of its arguments."""
+"""Setups by name, read from their launch files, and their process plans."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _SHORTHANDS: Mapping[str, Shorthands] = {
 
 @dataclass(frozen=True)
 class Setup:
-    """One set of nodes.
+    """A set of nodes started together.
 
     Attributes:
         name: as in NAME.launch.py and `ada up NAME`.
-        summary: what it is, in a line.
-        arguments: all that it takes.
-        shorthands: other names for it, with the arguments that they stand for.
+        summary: one-line description.
+        arguments: all arguments.
+        shorthands: alternative names, with the argument values that they imply.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Setup:
 
     @property
     def launch_file(self) -> str:
-        """Its name in launch/."""
+        """File name in launch/."""
         return f"{self.name}.launch.py"
 
 
@@ -64,15 +64,15 @@ SETUPS: Mapping[str, Setup] = {name: _setup(name) for name in _SHORTHANDS}
 
 
 def plan(setup: Setup | str, values: Mapping[str, str] | None = None, machine: Machine | None = None) -> Plan:
-    """Processes of a setup.
+    """Plan the processes of a setup.
 
     Args:
-        setup: or its name.
-        values: of arguments that differ from their defaults.
-        machine: what is installed; by default what this machine has.
+        setup: setup or its name.
+        values: argument values that differ from the defaults.
+        machine: installed programs; default: those of this machine.
 
     Raises:
-        InputError: a setup or an argument is unknown, or a value is not allowed; the message says what is.
+        InputError: the setup or an argument is unknown, or a value is not allowed.
     """
     if isinstance(setup, str):
         setup, shorthand = find_setup(setup)
@@ -85,10 +85,10 @@ def plan(setup: Setup | str, values: Mapping[str, str] | None = None, machine: M
 
 
 def find_setup(name: str) -> tuple[Setup, dict[str, str]]:
-    """A setup by its name or by a shorthand, and the arguments that the shorthand stands for.
+    """Setup by name or shorthand, and the argument values implied by the shorthand.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: unknown name.
     """
     if name in SETUPS:
         return SETUPS[name], {}

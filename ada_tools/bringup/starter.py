@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a plan without ROS's launch: child processes, their output with their names, and one orderly end for all."""
+"""Run a plan without ROS launch: child processes, their labelled output, and an orderly shutdown."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from ada_robot.child_process import ChildProcess, ending_in_words
 from ada_tools.bringup.console import Console
 from ada_tools.bringup.processes import PACKAGE, Plan, Process
 
-# Signals that end a process, and how long each is given [s].
+# Shutdown signals, and the timeout of each [s].
 STAGES = ((signal.SIGINT, 5.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
-TICK = 0.05  # [s] between looks at the processes
+TICK = 0.05  # [s] polling period
 RESPAWN_DELAY = 2.0  # [s], as in the launch files
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ADDRESS = re.compile(r"https?://[^\s)]+")
-_READER = 0.5  # [s] for the last lines; a browser that a process opened keeps its pipe open for longer
+_READER = 0.5  # [s] timeout for the last output; a browser opened by a child keeps its pipe open
 
 Program = Callable[[Process], list[str]]
 
 
 def program_of(process: Process) -> list[str]:
-    """The words with which `child` starts a process: a module of this package, or a program on the PATH.
+    """Command with which `child` starts a process: a module of this package, or a program on the PATH.
 
     Raises:
-        AdaError: the program is not there.
+        AdaError: the program is not installed.
     """
     if process.package == PACKAGE:
         return [process.module]
@@ -50,20 +50,20 @@ def program_of(process: Process) -> list[str]:
 
 
 class Child(ChildProcess):
-    """A running process, whose lines appear on the console behind its name."""
+    """A running process, whose output is printed with its name."""
 
     def __init__(self, process: Process, command: Sequence[str], console: Console, environment: dict[str, str]) -> None:
-        """Start it.
+        """Start the process.
 
         Args:
-            process: what it is.
-            command: with all its words.
-            console: for its output.
-            environment: of the child.
+            process: description of the process.
+            command: command with all arguments.
+            console: output console.
+            environment: environment of the child.
         """
         self.process = process
         self.has_begun = False
-        self.address = ""  # that it printed, such as the browser view's
+        self.address = ""  # address printed by the process, for example of the browser view
         self._console = console
         super().__init__(
             [sys.executable, "-m", "ada_tools.bringup.child", str(os.getpid()), *command],
@@ -78,16 +78,16 @@ class Child(ChildProcess):
         self._reader.start()
 
     def begin(self) -> None:
-        """Let it begin; until then it only imports modules."""
+        """Let the child run; until then it only imports modules."""
         stream = self.popen.stdin
         assert stream is not None
         self.has_begun = True
-        with suppress(OSError):  # it has ended already
+        with suppress(OSError):  # already exited
             stream.write("\n")
             stream.close()
 
     def close(self) -> None:
-        """Wait for its last lines."""
+        """Wait for the last output."""
         self._reader.join(_READER)
 
     def _read(self) -> None:
@@ -102,7 +102,7 @@ class Child(ChildProcess):
 
 
 class Starter:
-    """The processes of a plan, from their start to their end.
+    """Processes of a plan, from start to shutdown.
 
     Example::
 
@@ -111,18 +111,18 @@ class Starter:
             code = starter.run()
     """
 
-    stages, respawn_delay = STAGES, RESPAWN_DELAY  # tests have subclasses that wait less
+    stages, respawn_delay = STAGES, RESPAWN_DELAY  # overridden with shorter times in tests
 
     def __init__(
         self, plan: Plan, console: Console, program: Program = program_of, clock: Clock = SYSTEM_CLOCK
     ) -> None:
-        """Prepare.
+        """Prepare the start.
 
         Args:
-            plan: what to start.
-            console: for everything that is said.
-            program: the words with which `child` starts a process.
-            clock: of the stages and of restarts.
+            plan: processes to start.
+            console: output console.
+            program: command with which `child` starts a process.
+            clock: clock of timeouts and restarts.
         """
         self._clock = clock
         self.plan = plan
@@ -131,9 +131,9 @@ class Starter:
         self._program = program
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._handlers: dict[signal.Signals, Any] = {}
-        self._asked = 0  # requests to end
-        self._said: set[int] = set()  # children whose end was reported
-        self._again: list[tuple[float, Process]] = []  # processes to be restarted, with the times
+        self._asked = 0  # number of stop requests
+        self._said: set[int] = set()  # children whose exit was reported
+        self._again: list[tuple[float, Process]] = []  # processes to restart, with the restart times
 
     def __enter__(self) -> Starter:
         self._listen()
@@ -153,27 +153,27 @@ class Starter:
 
     @property
     def is_asked_to_end(self) -> bool:
-        """True if a Ctrl-C or a SIGTERM came."""
+        """Return True after Ctrl-C or SIGTERM."""
         return self._asked > 0
 
     @property
     def address(self) -> str:
-        """Where the browser view is, as soon as it has said so."""
+        """Address of the browser view, once it was printed."""
         return next((child.address for child in self.children if child.address), "")
 
     def begin(self) -> None:
-        """Start the processes, which have only imported modules so far."""
+        """Let the processes run; until then they only import modules."""
         for child in self.children:
             child.begin()
 
     def run(self, tick: Callable[[], bool] | None = None) -> int:
-        """Wait until a Ctrl-C, or until a process ends that the others need.
+        """Wait for Ctrl-C, or for the exit of a required process.
 
         Args:
-            tick: called again and again; ends the wait with True. It may take some time, no more than 0.1 s.
+            tick: called repeatedly, for at most 0.1 s; returning True ends the wait.
 
         Returns:
-            The exit code: 0, or that of the process which ended.
+            Exit code: 0, or that of the process that exited.
         """
         while not self.is_asked_to_end:
             for child in self.children:
@@ -187,7 +187,7 @@ class Starter:
         return 0
 
     def close(self) -> None:
-        """End all processes: SIGINT, then SIGTERM, then SIGKILL to those that remain."""
+        """Stop all processes: SIGINT, then SIGTERM, then SIGKILL."""
         try:
             for number, seconds in self.stages:
                 running = [child for child in self.children if child.code is None]
@@ -205,11 +205,11 @@ class Starter:
             names = ", ".join(child.process.name for child in running)
             self._console.say(f"still running: {names}; sending {number.name}")
         for child in running:
-            # Before it has begun there is nothing to clean up, and Python itself may not be ready for a SIGINT.
+            # A child that has not begun needs no cleanup, and may not handle SIGINT yet.
             child.send(number if child.has_begun or number != signal.SIGINT else signal.SIGTERM)
         asked = self._asked
         deadline = self._clock.now() + seconds
-        # Another Ctrl-C while they end: escalate at once.
+        # A further Ctrl-C escalates immediately.
         while any(child.code is None for child in running) and self._clock.now() < deadline and self._asked == asked:
             self._clock.sleep(TICK / 5)
 
@@ -220,19 +220,19 @@ class Starter:
         return Child(process, words, self._console, _environment())
 
     def _is_the_end(self, child: Child) -> bool:
-        """Report, once, that a process has ended; True if that ends the others."""
+        """Report the exit of a process once; return True if it was required."""
         if child.pid not in self._said:
             self._said.add(child.pid)
-            child.close()  # its own last words come first
-            rest = "going on without it" if child.process.optional else "ending"
+            child.close()  # print its last output first
+            rest = "the others continue" if child.process.optional else "stopping all"
             if child.process.respawn:
-                rest = f"starting it again in {self.respawn_delay:g} s"
+                rest = f"restarting in {self.respawn_delay:g} s"
                 self._again.append((self._clock.now() + self.respawn_delay, child.process))
-            self._console.say(f"{child.process.name} has ended ({ending_in_words(child.code or 0)}); {rest}")
+            self._console.say(f"{child.process.name} exited ({ending_in_words(child.code or 0)}); {rest}")
         return not child.process.optional
 
     def _respawn(self, now: float) -> None:
-        """Start those again whose time has come."""
+        """Restart processes that are due."""
         due = [process for at, process in self._again if now >= at]
         self._again = [(at, process) for at, process in self._again if now < at]
         for process in due:
@@ -242,7 +242,7 @@ class Starter:
             child.begin()
 
     def _listen(self) -> None:
-        """Count Ctrl-C and SIGTERM, instead of being interrupted by them."""
+        """Count Ctrl-C and SIGTERM instead of being interrupted."""
         if threading.current_thread() is threading.main_thread():
             self._handlers = {number: signal.signal(number, self._count) for number in _ENDINGS}
 

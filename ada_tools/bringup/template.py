@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file of parameters to start from: every parameter of the nodes with its default, range and meaning."""
+"""Template parameter file: every parameter of the nodes with its default, range and description."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ MADE_BY = "python -m ada_tools.bringup.files"
 
 _HEAD = f"""\
 # Every parameter of the nodes, with its default; made by `{MADE_BY}`.
-# Copy this file, remove the single # in front of what you want to change, and give the copy to a launch file, or to
+# Copy this file, remove the single # in front of the parameters to change, and pass the copy to a launch file or to
 # `ada up`:
 #   ros2 launch ada_dynamics pa10_sim.launch.py params_file:=my.yaml
-# What it says wins over the setup's own values, and arguments that are given win over it. The names of the nodes fit in
+# It overrides the values of the setup, and is overridden by given arguments. The node names match in
 # any namespace. JOINT stands for the name of a joint, NAME for that of a device: here each has the name of its kind.
 """
-# A block must hold something: the parameter named here is not commented out.
+# Each block needs at least one entry: this parameter is not commented out.
 _SHOWN = {
     "dynamics_node": "publish_rate",
     "controller_node": "state_rate",
@@ -43,11 +43,11 @@ _SHOWN = {
 }
 
 
-Group = tuple[str, type[Any]]  # what stands before the names of settings, with its dot, and their class
+Group = tuple[str, type[Any]]  # prefix of the parameter names with its dot, and settings class
 
 
 def settings_of_nodes() -> dict[str, list[Group]]:
-    """The settings of each node."""
+    """Settings of each node."""
     controllers = [(f"{name}.", find(name).SETTINGS) for name in CONTROLLERS]
     drivers = [(f"{name}.driver.", kind.driver_class().SETTINGS) for name, kind in DRIVEN.items()]
     return {
@@ -67,7 +67,7 @@ def settings_of_nodes() -> dict[str, list[Group]]:
 
 
 def render() -> str:
-    """The text of the file."""
+    """Text of the file."""
     blocks = [_HEAD]
     for node, groups in settings_of_nodes().items():
         lines = [f"/**/{node}:", "  ros__parameters:"]

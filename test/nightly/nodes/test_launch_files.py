@@ -179,7 +179,7 @@ def test_a_required_node_that_ends_by_itself_ends_the_launch_with_1_and_all_othe
     assert started.keys() == {"dynamics_node", "controller_node", "target_node"}
     os.kill(int(started["dynamics_node"]), number)
     assert process.wait() == 1, process.output
-    assert "dynamics_node-1 has ended with exit code" in process.output
+    assert "dynamics_node-1 is required and exited with code" in process.output
     assert not any(Path(f"/proc/{pid}").exists() for pid in started.values())
 
 
@@ -205,7 +205,7 @@ def test_an_unusable_argument_and_a_node_that_fails_end_a_launch_with_the_reason
         ("pa10_sim", "view_port:=many", "view_port:=many: it must be a port"),
         ("pa10_sim", "idle:=stand", "Valid options are: ['hold', 'release']"),
         ("pa10_bringup", "rviz:=false", "url is not set"),
-        ("display", f"robot:={robot}", "dynamics_node-1 has ended with exit code 2, and the others need it"),
+        ("display", f"robot:={robot}", "dynamics_node-1 is required and exited with code 2"),
     ):
         process = start_launch(name, "view:=false", "rviz:=false", argument)
         assert process.wait() == 1

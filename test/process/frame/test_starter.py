@@ -96,13 +96,13 @@ def test_a_process_that_the_others_need_ends_all_with_its_exit_code(tmp_path):
         starter.begin()
         assert starter.run() == 5
     assert "[two] no robot" in runner.lines
-    assert "two has ended (exit code 5); ending" in runner.lines
+    assert "two exited (exit code 5); stopping all" in runner.lines
     assert [child.code is None for child in starter.children] == [False, False]
 
 
 def test_an_optional_process_may_end(tmp_path):
     runner = Runner(tmp_path, talk=TALK, failing=FAILING)
-    said = "two has ended (exit code 5); going on without it"
+    said = "two exited (exit code 5); the others continue"
     with runner.starter(Process("talk", "one"), Process("failing", "two", optional=True)) as starter:
         starter.begin()
         assert starter.run(runner.has(said)) == 0
@@ -126,7 +126,7 @@ def test_a_process_that_is_killed_is_told_with_the_signals_name(tmp_path):
         starter.run(runner.has(UP))
         os.kill(starter.children[0].pid, signal.SIGKILL)
         assert starter.run() == 128 + signal.SIGKILL
-    assert "one has ended (SIGKILL); ending" in runner.lines
+    assert "one exited (SIGKILL); stopping all" in runner.lines
 
 
 def test_a_process_that_ignores_all_requests_is_killed(tmp_path):

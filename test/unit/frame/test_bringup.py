@@ -282,7 +282,7 @@ def test_what_a_file_says_to_nodes_of_others_is_passed_over_and_said(tmp_path, t
     what = plan("pa10_sim", {"params_file": str(file)}, BARE)
     assert what.processes[0].params_file == file
     (note,) = [note for note in what.notes if "params_file" in note]
-    assert f"no node here has the name {name}; passed over" in note
+    assert f"no node is named {name}; ignored" in note
 
 
 @pytest.mark.parametrize(
