@@ -139,7 +139,9 @@ class PlaybackPage:
         self.go_to(float(t[min(max(row, 0), len(t) - 1)]))
 
     def _add_events(self, gui: Any) -> None:
-        happened = sorted([(e.t, e.name) for e in self.log.events] + [(t, "singular pose") for t in self.log.singular])
+        happened = sorted(
+            [(e.t, e.name) for e in self.log.events] + [(t, "singular configuration") for t in self.log.singular]
+        )
         if not happened:
             return
         times = {f"{i + 1}: {t:.4g} s, {name}": t for i, (t, name) in enumerate(happened[:_LISTED])}
@@ -160,7 +162,7 @@ class PlaybackPage:
             self._plots.append(LogPlot(gui, "joint positions [rad, m]", log.t, positions))
         if model.loops:
             tenths = np.log10(np.maximum(log.loop_gap, 1e-18))
-            self._plots.append(LogPlot(gui, "largest gap of the loops, power of ten [m, rad]", log.t, {"gap": tenths}))
+            self._plots.append(LogPlot(gui, "loop closure error, log10 [m, rad]", log.t, {"error": tenths}))
         self._add_wrenches(gui)
 
     def _add_wrenches(self, gui: Any) -> None:
@@ -198,7 +200,7 @@ class PlaybackPage:
         with self.page.server.atomic():
             self.play_button.label = "pause" if self.clock.is_playing else "play"
             self._time.show(t)
-            gap = f", largest gap {self.scene.gap:.1e} [m, rad]" if self.log.model.loops else ""
+            gap = f", closure error {self.scene.gap:.1e} [m, rad]" if self.log.model.loops else ""
             self.status.content = f"t = **{t:.3f}** s of {self.clock.end:.3f} s, row {row} of {len(self.log) - 1}{gap}"
             if not self.clock.is_playing or self.page.clock.now() >= self._cursor_due:
                 self._cursor_due = self.page.clock.now() + 1.0 / _CURSORS_PER_SECOND

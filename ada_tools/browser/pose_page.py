@@ -58,7 +58,7 @@ class PosePage:
         self.scene.show(self.posing.q)
         with self.page.server.atomic():
             self._group.show()
-            loops = f"loops: largest gap **{self.scene.gap:.1e}** [m, rad]" if self.posing.model.loops else ""
+            loops = f"loops: closure error **{self.scene.gap:.1e}** [m, rad]" if self.posing.model.loops else ""
             self.status.content = "\n\n".join(text for text in (loops, remark) if text)
 
     def _show_com(self, box: Any) -> None:

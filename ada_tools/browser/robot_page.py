@@ -299,7 +299,7 @@ class RobotPage:
         energy = ""
         if self.v is not None:
             energy = f", energy {sum(float(e) for e in self.scene.dynamics.energy(self.q, self.v)):.6g} J"
-        gap = f", largest gap {self.scene.gap:.1e} [m, rad]" if self.model.loops else ""
+        gap = f", closure error {self.scene.gap:.1e} [m, rad]" if self.model.loops else ""
         return energy + gap
 
     # --- requests -----------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sub-commands of `ada`, one module each.
+"""Subcommands of `ada`, one module each.
 
 A module has NAME, SUMMARY (one line), DETAILS (for --help, with examples), `add_arguments(parser)` and
-`run(options) -> exit code`. It raises AdaError for what the user can mend.
+`run(options) -> exit code`. It raises AdaError for errors that the user can correct.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 
 class Subcommand(Protocol):
-    """Interface of a module of this package."""
+    """Interface of a subcommand module."""
 
     NAME: str
     SUMMARY: str
@@ -23,10 +23,10 @@ class Subcommand(Protocol):
         """Declare the arguments."""
 
     def run(self, options: argparse.Namespace) -> int:
-        """Do the work and return the exit code."""
+        """Run the command and return the exit code."""
 
 
-# Names of the commands with their modules, in the order of the help. Importing all of them takes a second.
+# Command names and modules, in the order of the help; importing all of them takes a second.
 MODULES = {
     "demo": "ada_tools.commands.demo",
     "info": "ada_tools.commands.info",
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 def command(name: str) -> Subcommand:
-    """The module of a command.
+    """Module of a command.
 
     Args:
         name: one of `MODULES`.
@@ -63,7 +63,7 @@ def command(name: str) -> Subcommand:
 
 
 def add_command(parsers: Any, module: Subcommand, calls: str = "run") -> None:
-    """Declare a command with its arguments; `calls` is the name under which the options have what runs it."""
+    """Declare a command; its `run` is stored in the parsed options under the name `calls`."""
     one = parsers.add_parser(
         module.NAME,
         help=module.SUMMARY,
@@ -75,7 +75,7 @@ def add_command(parsers: Any, module: Subcommand, calls: str = "run") -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """COMMANDS: all of them, imported when asked for."""
+    """COMMANDS: all command modules, imported on demand."""
     if name == "COMMANDS":
         return tuple(command(one) for one in MODULES)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada bench`: how fast the dynamics of a robot are, by which program."""
+"""`ada bench`: compare the speed of programs for the dynamics of a robot."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ from ada_tools.commands.outputs import check_files
 from ada_tools.program_cost import Evaluate, ProgramCost, by_size, compiled, counted, timed
 
 NAME = "bench"
-SUMMARY = "measure programs for the dynamics of a robot against each other"
+SUMMARY = "compare programs for the dynamics of a robot"
 DETAILS = """\
-ada bench hybrid ROBOT: how large should symbolic pieces be?
+ada bench hybrid ROBOT: best size of symbolic pieces
 
 Hybrid modelling (Takahashi 2012, ch. 4) cuts a robot into pieces. The equations of motion of each piece are one folded
 program, and the pieces are joined by the assembly-disassembly algorithm (ADA). Pieces of one link are ADA itself; one
@@ -56,18 +56,18 @@ The command writes all these programs for pieces of 1, 2, 3, ... links (counted 
 for the cuts that hybrid="auto" would choose, and shows for each:
 
   operations    additions and multiplications of one evaluation of forward dynamics
-  divisions     which take some ten times as long
-  instructions  estimated, for the processor at hand: what "auto" goes by
-  ns            measured time of one evaluation, native, one state after the other
-  compile s     to machine code, without the cache
+  divisions     about ten times as expensive
+  instructions  estimated for this processor; the criterion of "auto"
+  ns            measured time of one evaluation, native code, one state at a time
+  compile s     compile time without cache
 
-beside articulated bodies (aba), composite inertias (crba), ADA and Lagrange (which knows no loops).
+for comparison: articulated bodies (aba), composite inertias (crba), ADA and Lagrange (no loops).
 
-ada bench ik ROBOT: how many goals does inverse kinematics reach, and how fast?
+ada bench ik ROBOT: success rate and speed of inverse kinematics
 
-A link is to come to poses that random positions within the joints' limits give it (with loops: to poses near the
-start). All programs get the same goals, start, tolerance and limits: ada.solve_ik goal by goal, ada.ik.solve_many, and
-pink's differential inverse kinematics with quadprog, with three values of its damping.
+The goals are poses of a link at random configurations within the joint limits (with loops: near the initial
+configuration). All programs get the same goals, start, tolerance and limits: ada.solve_ik, ada.ik.solve_many, and
+the differential inverse kinematics of pink with quadprog, for three damping values.
 
 examples:
   ada bench ik pa10 --goals 1000
@@ -83,24 +83,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("what", choices=["hybrid", "ik"], help="what to measure")
     parser.add_argument("robot", metavar="ROBOT", help="file of a robot, name from `ada list`, or - for stdin")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[], metavar="N", help="links in a piece (default: all)")
-    parser.add_argument("--link", metavar="NAME", help="ik: the link that has goals (default: the last one)")
-    parser.add_argument("--goals", type=int, default=200, metavar="N", help="ik: how many (default: 200)")
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=[], metavar="N", help="links per piece (default: all sizes)"
+    )
+    parser.add_argument("--link", metavar="NAME", help="ik: link to move (default: the last one)")
+    parser.add_argument("--goals", type=int, default=200, metavar="N", help="ik: number of goals (default: 200)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot (png, pdf, svg); needs matplotlib")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
     add_robot_arguments(parser)
     add_loops_argument(parser)
-    add_start_argument(parser, "where the catalogue has it, else the zero pose")
+    add_start_argument(parser, "from the catalogue, else the zero configuration")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure, show, plot."""
+    """Measure, print and plot."""
     return _run_ik(options) if options.what == "ik" else _run_hybrid(options)
 
 
 def _run_ik(options: argparse.Namespace) -> int:
     if options.goals < 1:
-        raise InputError(f"--goals {options.goals}: give one at least.")
+        raise InputError(f"--goals {options.goals}: it must be at least 1.")
     model = robot_of(options)
     link, start = bench_ik.link_of(model, options.link), close_loops(model, start_pose(options, model))
     found, missing = bench_ik.measure(Dynamics(model, q0=start), link, start, options.goals)
@@ -113,7 +115,7 @@ def _run_ik(options: argparse.Namespace) -> int:
 
 def _run_hybrid(options: argparse.Namespace) -> int:
     if any(size < 1 for size in options.sizes):
-        raise InputError(f"--sizes {' '.join(map(str, options.sizes))}: a piece has one link at least.")
+        raise InputError(f"--sizes {' '.join(map(str, options.sizes))}: a piece has at least one link.")
     if options.plot:
         check_suffix(options.plot)
         check_files({"--plot": options.plot})
@@ -123,7 +125,7 @@ def _run_hybrid(options: argparse.Namespace) -> int:
             f"{model.name!r} has {model.nv} velocities; programs for one robot are written for 1 to {SPECIALISE_UP_TO}."
         )
     if model.has_mimics:
-        raise InputError(f"{model.name!r} has mimic joints, which articulated bodies cannot couple.")
+        raise InputError(f"{model.name!r} has mimic joints, which articulated bodies do not support.")
     found = measure_pieces(model, start_pose(options, model), options.sizes)
     if options.json:
         print_json({"robot": model.name, "best": best(found).name, "programs": [asdict(m) for m in found]})
@@ -136,7 +138,7 @@ def _run_hybrid(options: argparse.Namespace) -> int:
 
 # --- measuring ------------------------------------------------------------------------------------------------------
 def measure_pieces(model: Model, guess: Array | None, sizes: Sequence[int] = ()) -> list[ProgramCost]:
-    """All programs of a robot, those with pieces of equal size in the middle."""
+    """Measure all programs of a robot, with pieces of equal size between the standard algorithms and `hybrid auto`."""
     tree = model.tree
     rows, states = _conditions_and_states(model, guess)
     made: list[tuple[ProgramCost, Function]] = [
@@ -166,7 +168,7 @@ def _names(tree: Tree, chosen: Sequence[int]) -> tuple[str, ...]:
 
 
 def _conditions_and_states(model: Model, guess: Array | None) -> tuple[cut_selection.Rows, list[Array]]:
-    """Conditions of the loops in use, and states to run through: random ones, or the pose that closes the loops."""
+    """Loop constraint rows, and states to evaluate: random ones, or for loops a closed configuration."""
     rng = np.random.default_rng(0)
     tau = rng.normal(size=(STATES, model.nv))
     if not model.loops:
@@ -177,15 +179,15 @@ def _conditions_and_states(model: Model, guess: Array | None) -> tuple[cut_selec
     plan = make_plans(model, found).late
     if found.is_redundant:
         raise InputError(
-            f"the conditions of the loops of {model.name!r} depend on each other in a way that changes with the pose; "
-            "programs that leave out redundant ones cannot be compared."
+            f"the redundant loop constraints of {model.name!r} depend on the configuration; "
+            "programs that omit redundant constraints cannot be compared."
         )
     rows = cut_selection.frozen({loop.name: plan.rows.get(loop.name, ()) for loop in model.tree.loops})
     return rows, [np.tile(q, (STATES, 1)), np.zeros((STATES, model.nv)), tau]
 
 
 def _usual(model: Model, rows: cut_selection.Rows, guess: Array | None) -> dict[str, Callable[[], Function]]:
-    """The other programs."""
+    """The standard algorithms."""
     tree, inputs = model.tree, {"q": model.nq, "v": model.nv, "tau": model.nv}
     conditions = None if rows is None else dict(rows)
 
@@ -209,13 +211,13 @@ def _usual(model: Model, rows: cut_selection.Rows, guess: Array | None) -> dict[
 
 
 def best(found: Sequence[ProgramCost]) -> ProgramCost:
-    """The fastest program; where nothing could be timed, that with the fewest instructions."""
+    """Fastest program; without timings, the one with the fewest instructions."""
     return min(found, key=lambda m: m.instructions if m.seconds is None else m.seconds)
 
 
 # --- showing --------------------------------------------------------------------------------------------------------
 def text(model: Model, found: Sequence[ProgramCost]) -> list[str]:
-    """A table, and what follows from it."""
+    """Table of results, and the selected cuts."""
     head = ("program", "operations", "divisions", "instructions", "ns", "compile s", "cuts")
     lines = table(
         head,
@@ -233,7 +235,7 @@ def text(model: Model, found: Sequence[ProgramCost]) -> list[str]:
         ],
     )
     chosen = next(m for m in found if m.name == "hybrid auto")
-    joints = ", ".join(chosen.joints or ()) or "nowhere: one piece"
+    joints = ", ".join(chosen.joints or ()) or "none: one piece"
     return [
         f"forward dynamics of {model.name} ({model.nv} velocities)",
         "",
@@ -245,7 +247,7 @@ def text(model: Model, found: Sequence[ProgramCost]) -> list[str]:
 
 
 def plot(found: Sequence[ProgramCost], name: str, path: Path) -> None:
-    """Cost against the size of the pieces, with the other programs as lines across."""
+    """Plot the cost over the piece size, with horizontal lines for the other programs."""
     is_timed = all(m.seconds is not None for m in found)
 
     def height(m: ProgramCost) -> float:
@@ -260,7 +262,7 @@ def plot(found: Sequence[ProgramCost], name: str, path: Path) -> None:
             axes.axhline(height(m), color=f"C{i + 1}", linestyle="--" if i % 2 else ":", label=m.name)
         axes.set_ylim(bottom=0.0)
         axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.set_xlabel("links behind one another in a piece")
+        axes.set_xlabel("links per piece")
         axes.set_ylabel("time of an evaluation [ns]" if is_timed else "instructions")
         axes.set_title(f"forward dynamics of {name}")
         axes.legend(fontsize="small")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada bench ik`: inverse kinematics one by one and all at once, beside pink where it is installed."""
+"""`ada bench ik`: inverse kinematics one by one and in batches, compared with pink if it is installed."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from ada_tools.commands.common import table
 from ada_tools.engines.pinocchio_tree import PinocchioTree
 
 TOLERANCE, MOST_STEPS = 1e-6, 100
-NEAR = 0.2  # rad, or in lengths of the mechanism: how far goals of mechanisms with loops are from the start
-PINK_DAMPING = (0.0, 1e-3, 1.0)  # its lm_damping; ours goes with the square of what is left, too
+NEAR = 0.2  # rad, or fraction of the characteristic length: range of the goals of mechanisms with loops
+PINK_DAMPING = (0.0, 1e-3, 1.0)  # its lm_damping; the damping of this package also scales with the squared residual
 
 
 @dataclass
 class Tried:
-    """A program's goals.
+    """Result of one program.
 
     Attributes:
-        name: of the program.
-        goals: how many it was given.
-        reached: how many of them.
-        steps: on average.
-        seconds: for each goal.
+        name: name of the program.
+        goals: number of goals.
+        reached: number of reached goals.
+        steps: mean number of steps.
+        seconds: time per goal.
     """
 
     name: str
@@ -45,19 +45,19 @@ class Tried:
 
 
 def measure(dynamics: Dynamics, link: str, start: Array, count: int, seed: int = 0) -> tuple[list[Tried], str]:
-    """All programs on the same goals from the same start, and why one is missing.
+    """Results of all programs for the same goals, and the reason why one is missing.
 
     Args:
-        dynamics: of the robot.
-        link: that is to come to its pose.
-        start: positions, with the loops closed.
-        count: of goals: poses that random positions within the limits have; near the start where there are loops.
-        seed: of the goals.
+        dynamics: dynamics of the robot.
+        link: link to move.
+        start: initial configuration, with closed loops.
+        count: number of goals: poses at random configurations within the limits; near `start` for robots with loops.
+        seed: seed of the goals.
     """
     require_link(dynamics, link)
     goals = _goals(dynamics, link, start, count, np.random.default_rng(seed))
     settings: dict[str, Any] = {"tolerance": TOLERANCE, "max_steps": MOST_STEPS}
-    enough = goals[np.arange(64) % count]  # for batch code, which is compiled from here on
+    enough = goals[np.arange(64) % count]  # warm-up: compiles the batch code
     ik.solve_many(dynamics, ik.PoseTask(link, enough), start, **settings)
     begin = time.perf_counter()
     each = [ik.solve_ik(dynamics, ik.PoseTask(link, goal), start, **settings) for goal in goals]
@@ -69,7 +69,7 @@ def measure(dynamics: Dynamics, link: str, start: Array, count: int, seed: int =
         _tried("ada, all at once", many.reached.tolist(), many.steps.tolist(), end - between),
     ]
     if dynamics.model.loops:
-        return found, "pink knows no loops: its tree falls apart at them"
+        return found, "pink does not support loops"
     try:
         return [*found, *(_pink(dynamics.model, link, start, goals, damping) for damping in PINK_DAMPING)], ""
     except ImportError:
@@ -98,9 +98,9 @@ def _goals(dynamics: Dynamics, link: str, start: Array, count: int, rng: np.rand
 
 # --- pink -----------------------------------------------------------------------------------------------------------
 def _pink(model: Model, link: str, start: Array, goals: Array, damping: float) -> Tried:
-    """Its differential inverse kinematics, a whole step in each period, until the goal is reached."""
+    """Differential inverse kinematics of pink with full steps, until the goal is reached."""
     import pink
-    import quadprog  # noqa: F401  (without it no step would be found, and no goal reached)
+    import quadprog  # noqa: F401  (required by pink to find any step)
 
     tree = PinocchioTree(model)
     joint, pose = tree.frames[link]
@@ -125,7 +125,7 @@ def _pink(model: Model, link: str, start: Array, goals: Array, damping: float) -
 
 
 def _descend(configuration: Any, task: Any, solve: Callable[[Any, Any], Any]) -> tuple[int, float]:
-    """Steps taken, and what is left; a goal to which no step leads within the limits is not reached."""
+    """Number of steps and the residual; the iteration ends if no step is feasible within the limits."""
     from pink.exceptions import NoSolutionFound, NotWithinConfigurationLimits
 
     no_step = (NoSolutionFound, NotWithinConfigurationLimits)
@@ -142,7 +142,7 @@ def _descend(configuration: Any, task: Any, solve: Callable[[Any, Any], Any]) ->
 
 # --- shown ----------------------------------------------------------------------------------------------------------
 def link_of(model: Model, name: str | None) -> str:
-    """A link by its name; the last one by default."""
+    """Link by name; default: the last one."""
     if name is None:
         return model.link_names[-1]
     if name not in model.link_names:
@@ -151,7 +151,7 @@ def link_of(model: Model, name: str | None) -> str:
 
 
 def text(model: Model, link: str, found: Sequence[Tried], missing: str) -> list[str]:
-    """A table, and what is missing."""
+    """Table of results, and the missing program."""
     rows = [
         (one.name, f"{one.reached} of {one.goals}", f"{one.steps:.1f}", f"{1e6 * one.seconds:.0f}") for one in found
     ]

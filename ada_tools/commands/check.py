@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada check`: what is wrong or odd in robot descriptions."""
+"""`ada check`: report errors and oddities in robot descriptions."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ada_dynamics.robots.check import check
 from ada_tools.commands.common import add_loops_argument, add_robot_arguments, mappings, print_json, source_of
 
 NAME = "check"
-SUMMARY = "report everything that is wrong or odd in robot descriptions"
+SUMMARY = "report errors and suspicious values in robot descriptions"
 DETAILS = """\
-Reads robot descriptions and reports all that is wrong in them: structure, masses, inertias, limits, units, spelling,
-and of closed loops whether they close, what they leave to move, and which conditions and motors are redundant.
-Errors make results wrong or impossible; warnings are probably mistakes; notes are good to know.
+Reads robot descriptions and reports errors in structure, masses, inertias, limits, units and spelling,
+and for closed loops: closure, mobility, redundant constraints and redundant actuation.
+Errors make results wrong or impossible; warnings are likely mistakes; notes are hints.
 
 examples:
-  ada check robot.urdf                     report in words
+  ada check robot.urdf                     text report
   ada check *.urdf --json                  report as a JSON list, one entry per file
   ada check robot.urdf --strict            warnings count as errors: for continuous integration
   ada check robot.urdf.xacro --arg arm=left

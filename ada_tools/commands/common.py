@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by sub-commands: arguments that name a robot, tables, JSON."""
+"""Common parts of subcommands: robot arguments, tables, JSON output."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from ada_dynamics.robots.load import load
 from ada_dynamics.structured_text.files import MAX_BYTES
 
 DEGREES = ("deg", "°")
-_ROUNDING = 1e-6  # [rad, m] of limits that are printed with six digits
+_ROUNDING = 1e-6  # [rad, m] tolerance for limits printed with six digits
 
 
 def robot_of(options: argparse.Namespace, **more: Any) -> Model:
-    """The robot that the arguments name, for commands that take --loops as well."""
+    """Robot selected by the arguments, for commands that also take --loops."""
     return load(source_of(options.robot), options.base, mappings=mappings(options), loops=options.loops, **more)
 
 
 def refuse_no_time(option: str, value: float | None) -> None:
-    """Refuse what is neither None nor a positive, finite number of seconds."""
+    """Raise InputError unless the value is None or a positive, finite number of seconds."""
     if value is not None and not 0.0 < value < math.inf:
         raise InputError(f"{option} is {value}; it must be a positive number of seconds.")
 
@@ -38,7 +38,7 @@ def refuse_no_time(option: str, value: float | None) -> None:
 def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare --base and --arg."""
     parser.add_argument(
-        "--base", choices=list(BASES), help="how the root link is held (default: fixed, or as the catalogue has it)"
+        "--base", choices=list(BASES), help="attachment of the root link (default: fixed, or from the catalogue)"
     )
     parser.add_argument(
         "--arg",
@@ -55,18 +55,18 @@ def add_loops_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def add_start_argument(parser: argparse.ArgumentParser, default: str) -> None:
-    """Declare --start; without it there is a default, which the help names."""
+    """Declare --start; `default` describes the default configuration."""
     parser.add_argument(
         "--start",
         nargs="+",
         metavar="Q",
-        help="positions [rad, m] to start from, with the word deg behind them if angles are in degrees; "
-        f"loops are closed from there (default: {default})",
+        help="initial configuration [rad, m]; append the word deg if angles are in degrees; "
+        f"loops are closed from here (default: {default})",
     )
 
 
 def start_pose(options: argparse.Namespace, model: Model) -> NDArray[np.float64] | None:
-    """The pose given by --start, or the one in which the catalogue has a robot; else None."""
+    """Configuration given by --start, or that of the catalogue; else None."""
     if options.start is None:
         return start_of(options.robot, model)
     words = list(options.start)
@@ -75,7 +75,7 @@ def start_pose(options: argparse.Namespace, model: Model) -> NDArray[np.float64]
         words.pop()
     if len(words) != model.nq:
         raise InputError(f"--start has {len(words)} numbers; {model.name!r} needs {model.nq}.")
-    from ada_dynamics.drawing.joint_panels import angle_columns  # takes a while, and few commands need it
+    from ada_dynamics.drawing.joint_panels import angle_columns  # slow import, needed by few commands
 
     q = np.array([_number(word) for word in words])
     angles = np.isin(np.arange(model.nq), angle_columns(model))
@@ -92,12 +92,12 @@ def _number(word: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InputError(f"--start {word!r}: it must be a finite number; deg may stand once, behind all of them.")
+        raise InputError(f"--start {word!r}: it must be a finite number; deg may occur once, at the end.")
     return value
 
 
 def _odd_starts(model: Model, q: NDArray[np.float64], angles: NDArray[np.bool_], is_in_degrees: bool) -> list[str]:
-    """Oddities of a start: joints beyond their limits, and angles that look like degrees."""
+    """Suspicious values of --start: joints beyond their limits, and angles that look like degrees."""
     found = []
     looks_like_degrees = False
     for name in model.joint_names:
@@ -113,14 +113,14 @@ def _odd_starts(model: Model, q: NDArray[np.float64], angles: NDArray[np.bool_],
             found.append(f"joint {name!r} at {q[i]:.6g} {unit} {odd}.")
             looks_like_degrees |= bool(angles[i]) and abs(q[i]) > np.pi
     if looks_like_degrees and not is_in_degrees:
-        found[-1] += " Are these degrees? Then end the list with the word deg: --start " + " ".join(
+        found[-1] += " If these are degrees, append the word deg: --start " + " ".join(
             [*(f"{x:g}" for x in q[:3]), *(["..."] if len(q) > 3 else []), "deg"]
         )
     return found
 
 
 def mappings(options: argparse.Namespace) -> dict[str, object] | None:
-    """The values given by --arg."""
+    """Values given by --arg."""
     found: dict[str, object] = {}
     for text in options.arg:
         name, sign, value = text.partition(":=" if ":=" in text else "=")
@@ -131,22 +131,22 @@ def mappings(options: argparse.Namespace) -> dict[str, object] | None:
 
 
 def source_of(argument: str) -> str:
-    """A robot as named on the command line; "-" stands for URDF text on the standard input."""
+    """Robot as named on the command line; "-" reads URDF text from the standard input."""
     if argument != "-":
         return argument
     text = sys.stdin.buffer.read(MAX_BYTES + 1).decode("utf-8", "replace")
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
-        raise InputError("the standard input holds no URDF: it must start with '<'.")
+        raise InputError("the standard input contains no URDF: it must start with '<'.")
     return text
 
 
 def print_json(value: object) -> None:
-    """Print as JSON; what is not finite becomes null."""
+    """Print as JSON; non-finite numbers become null."""
     print(to_json(value, indent=2))
 
 
 def axis_text(axis: Sequence[float] | NDArray[np.float64]) -> str:
-    """A direction: "-z" where it is along a coordinate axis, else its numbers."""
+    """Direction as text: "-z" along a coordinate axis, else its components."""
     for k, letter in enumerate("xyz"):
         if abs(axis[k]) == 1.0:
             return letter if axis[k] > 0.0 else f"-{letter}"
@@ -154,7 +154,7 @@ def axis_text(axis: Sequence[float] | NDArray[np.float64]) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """Lines of a table; numbers to the right, the rest to the left."""
+    """Lines of a table; numbers are right-aligned, text is left-aligned."""
     texts = [[_cell(x) for x in row] for row in rows]
     widths = [max([len(h), *(len(row[i]) for row in texts)]) for i, h in enumerate(head)]
     numeric = [i > 0 and all(_is_number(row[i]) for row in texts) for i in range(len(head))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada completion`: a script with which a shell completes commands, options and names of robots."""
+"""`ada completion`: shell script that completes commands, options and robot names."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ada_tools.commands.parser import parser
 from ada_tools.completion import Shell, script
 
 NAME = "completion"
-SUMMARY = "a script with which your shell completes commands and names of robots"
+SUMMARY = "shell script that completes commands and robot names"
 DETAILS = """\
-Print a script for a shell. Made once and kept in a file, it costs nothing when a terminal opens; make it anew after an
+Print a completion script for a shell. Store it in a file, and generate it again after an
 update of the package.
 
 examples:
@@ -24,7 +24,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("shell", choices=get_args(Shell), help="which reads the script")
+    parser.add_argument("shell", choices=get_args(Shell), help="target shell")
 
 
 def run(options: argparse.Namespace) -> int:

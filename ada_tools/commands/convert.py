@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada convert`: from one spelling of closed loops to another."""
+"""`ada convert`: convert closed loops between robot formats."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _STDOUT_NAMES = {"sidecar": "robot.loops.yaml", "mjcf": "robot.xml", "sdf": "rob
 _SPELLINGS = "\n".join(f"  {one.name:<12}{one.summary}" for one in SPELLINGS.values())
 
 DETAILS = f"""\
-Reads a robot of any format (URDF, xacro, MJCF, SDFormat; loops inside it in any spelling, or in a file beside it) and
-writes it in another one. Nothing is dropped on the way: what a spelling cannot say is refused by name.
+Reads a robot of any format (URDF, xacro, MJCF, SDFormat; loops in any spelling, or in a separate file) and
+writes it in another format. Nothing is dropped: features that the target cannot express are reported as errors.
 
 spellings:
 {_SPELLINGS}
@@ -36,7 +36,7 @@ examples:
   ada convert robot.urdf --to constraint | less                 without OUT: to the standard output
 
 exit code:
-  0  written        1  the spelling cannot say all of the robot (nothing is written)        2  wrong usage or input
+  0  written        1  the spelling cannot express the robot (nothing is written)        2  wrong usage or input
 
 A xacro file is a program that runs with your rights: only convert those you trust.
 """
@@ -47,13 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("robot", metavar="IN", help="file of the robot, name from `ada list`, or - for stdin")
     parser.add_argument("out", metavar="OUT", nargs="?", type=Path, help="file to write (default: standard output)")
     parser.add_argument("--to", required=True, choices=list(SPELLINGS), metavar="SPELLING", help="see above")
-    parser.add_argument("--json", action="store_true", help="print what was done as JSON")
+    parser.add_argument("--json", action="store_true", help="print a JSON summary")
     add_loops_argument(parser)
     add_robot_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read, and write or say why not."""
+    """Read the robot and write it, or report why it cannot be expressed."""
     _check_names(options)
     source = source_of(options.robot)
     document, robot = find_robot(source, options.base, mappings=mappings(options), loops=options.loops)
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         if options.json:
             print_json({"spelling": options.to, "refused": problem.refused})
         else:
-            print(f"ada: {options.to} cannot say all of {model.name!r}:", file=sys.stderr)
+            print(f"ada: {options.to} cannot express {model.name!r}:", file=sys.stderr)
             print("\n".join(f"  {reason}" for reason in problem.refused), file=sys.stderr)
         return INEXPRESSIBLE
     files = [] if options.out is None else [str(file) for file in save(rendered, target.parent)]
@@ -84,12 +84,12 @@ def _check_names(options: argparse.Namespace) -> None:
         return
     for name in (options.robot, options.loops):
         if name and name != "-" and Path(name).exists() and options.out.exists() and options.out.samefile(name):
-            raise InputError(f"OUT is {options.out}, which is read from: give another name.")
+            raise InputError(f"OUT is {options.out}, which is also an input: give another name.")
 
 
 def _only_text(rendered: Rendered, spelling: str) -> str:
     if len(rendered.texts) > 1:
-        raise InputError(f"{spelling} makes {len(rendered.texts)} files ({', '.join(rendered.texts)}): give OUT.")
+        raise InputError(f"{spelling} consists of {len(rendered.texts)} files ({', '.join(rendered.texts)}): give OUT.")
     return next(iter(rendered.texts.values()))
 
 

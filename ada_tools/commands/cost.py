@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of a robot's dynamics: operations of each quantity, for `ada info`."""
+"""Operation counts of the dynamics of a robot, for `ada info`."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from ada_tools.commands.common import table
 
 
 def cost_section(model: Model, guess: NDArray[np.float64] | None = None) -> tuple[dict[str, Any], list[str]]:
-    """Operations per call of the robot's own kernels; for robots that are too large for these, only that.
+    """Operations per call of the specialised kernels; robots that are too large for these get a note only.
 
     Args:
-        model: the robot.
-        guess: rough pose to close its loops from.
+        model: robot model.
+        guess: approximate configuration for closing the loops.
     """
     if model.nv == 0:
-        return {}, ["nothing moves"]
+        return {}, ["no moving joint"]
     try:
         dynamics = Dynamics(model, q0=guess)
         algorithm, forward, inverse = dynamics.algorithm, kernel_of(dynamics, "forward"), kernel_of(dynamics, "inverse")
     except ModelError as problem:
         return {"problem": str(problem)}, [str(problem)]
     if not isinstance(forward, Kernel) or not isinstance(inverse, Kernel) or kernels_of(dynamics).large:
-        text = f"generic kernels serve the {model.nv} velocities of this model: code of its own would be too large"
+        text = f"generic kernels are used: the model has {model.nv} velocities, too many for specialised code"
         return {"kernel": "generic"}, [text]
     made = {
         f"forward ({algorithm}{', loops closed' if model.loops else ''})": forward.function,

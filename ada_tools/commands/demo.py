@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada demo`: robots that move, in the browser, to choose from and to push."""
+"""`ada demo`: moving robots in the browser, which can be selected and pushed."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from ada_tools.commands.common import refuse_no_time
 from ada_tools.commands.view import add_page_arguments
 
 NAME = "demo"
-SUMMARY = "robots that move, in the browser, to choose from and to push"
+SUMMARY = "moving robots in the browser, which can be selected and pushed"
 DETAILS = """\
-Show five robots that come with the library, one after the other, on a page in the browser: simulated, moving, and
-there to be pushed with the mouse. It needs the extra `view` and nothing else; a port that is taken gives way to the
-next.
+Show five robots of the catalogue on a page in the browser: simulated, moving, and
+pushed with the mouse. Requires the extra `view`; if the port is in use, the next free one
+is selected.
 
 examples:
-  ada demo                          begins with the Stewart platform
-  ada demo khr1                     begins with a humanoid that walks
-  ada demo --no-browser             only prints the address
-  ada demo --duration 10            ends by itself
+  ada demo                          start with the Stewart platform
+  ada demo khr1                     start with a walking humanoid
+  ada demo --no-browser             only print the address
+  ada demo --duration 10            end after 10 s
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "robot", nargs="?", choices=list(EXHIBITS), default=next(iter(EXHIBITS)), help="to begin with (default stewart)"
+        "robot", nargs="?", choices=list(EXHIBITS), default=next(iter(EXHIBITS)), help="first robot (default stewart)"
     )
     add_page_arguments(parser)
-    parser.add_argument("--duration", type=float, metavar="S", help="end after so many seconds (default: at Ctrl-C)")
+    parser.add_argument("--duration", type=float, metavar="S", help="end after S seconds (default: at Ctrl-C)")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show it until Ctrl-C."""
+    """Show the demo until Ctrl-C."""
     refuse_no_time("--duration", options.duration)
     from ada_tools.browser.showroom import show
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada doctor`: what is installed, what is missing and what it would bring, and whether kernels compile."""
+"""`ada doctor`: check the installation, optional packages and kernel compilation."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from ada_hardware.self_test.checks import Check, Checks
 from ada_tools.commands.common import print_json
 
 NAME = "doctor"
-SUMMARY = "what is installed, what is missing, and whether it works"
+SUMMARY = "check the installation and optional packages"
 DETAILS = """\
-Look at this machine: Python, packages, what each missing extra would bring and the line that installs it, processor,
-cache, a first kernel compiled and compared with a closed form, graphics processor, real-time rights, ROS 2, browser.
+Check Python, packages, missing extras with their features and install commands, processor,
+cache, kernel compilation against a closed form, GPU, real-time permissions, ROS 2 and browser.
 
 examples:
   ada doctor
   ada doctor --json
 
 exit code:
-  0  all that is needed works, whatever else is missing        1  something that is needed does not
+  0  all required parts work        1  a required part does not work
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--json", action="store_true", help="print it as JSON in the end")
+    parser.add_argument("--json", action="store_true", help="print a JSON summary at the end")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Look, and say what was found."""
+    """Run the checks and report the results."""
     from ada_tools.doctor import examine
 
     def tell(check: Check) -> None:
@@ -49,4 +49,4 @@ def _summary(checks: Checks) -> str:
     if checks.failed:
         return f"does not work: {', '.join(check.name for check in checks.failed)}"
     missing = [check.name for check in checks.missing]
-    return f"all that is needed works{'; missing: ' + ', '.join(missing) if missing else ''}"
+    return f"all required parts work{'; missing: ' + ', '.join(missing) if missing else ''}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada export`: a robot's dynamics as a C file."""
+"""`ada export`: export the dynamics of a robot as C code."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ada_dynamics.robots.load import load
 from ada_tools.commands.common import add_robot_arguments, mappings, source_of
 
 NAME = "export"
-SUMMARY = "write a robot's dynamics as a C file that stands alone"
+SUMMARY = "export the dynamics of a robot as self-contained C code"
 DETAILS = """\
-Writes NAME.c and NAME.h in C99: no dependencies but sin, cos and sqrt, no memory allocation, model constants folded in.
+Writes NAME.c and NAME.h in C99: only sin, cos and sqrt are required, no memory allocation, model constants folded in.
 
 examples:
   ada export pa10 --output c/                       forward dynamics
@@ -26,7 +26,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("robot", metavar="FILE|NAME", help="URDF or xacro file, or a name from `ada list`")
-    parser.add_argument("--quantity", choices=QUANTITIES, default="forward", help="what to compute (default: forward)")
+    parser.add_argument("--quantity", choices=QUANTITIES, default="forward", help="quantity (default: forward)")
     parser.add_argument("--link", help="link of a pose or jacobian")
     parser.add_argument("--name", help="name of the C function and its files (default: the quantity)")
     parser.add_argument("--algorithm", choices=("auto", "aba", "crba", "lagrange", "order_n"), default="auto")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw`: robots and sensors on their wires."""
+"""`ada hw`: find, monitor, test and emulate robots and sensors."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from ada_tools.commands import add_command
 from ada_tools.commands.hardware import emulate, fault, identify, listing, monitor, scan, service, settings, testing
 
 NAME = "hw"
-SUMMARY = "robots and sensors on their wires: find, watch, test, emulate"
+SUMMARY = "find, monitor, test and emulate robots and sensors"
 DETAILS = """\
-Real devices and emulated ones: PA-10, KHR-1, KHR-3HV, HEXA, force/torque sensors. Nothing moves but in
-`ada hw test --move` and `ada hw service`. Before you switch a robot on for the first time, read its page:
+Real devices and emulated ones: PA-10, KHR-1, KHR-3HV, HEXA, force/torque sensors. Robots move only by
+`ada hw test --move` and `ada hw service`. Before switching a robot on for the first time, read its page:
 docs/bringup_pa10.md, docs/bringup_khr1.md, docs/bringup_force_sensor.md.
 
 examples:
-  ada hw list                                  the devices, and how their addresses look
-  ada hw scan                                  what is plugged in, and what it lacks
-  ada hw test pa10 --emulator                  all checks, motions included, with an emulated arm
-  ada hw test khr1 --url /dev/ttyUSB0          a real one; nothing moves
+  ada hw list                                  devices and address formats
+  ada hw scan                                  connected devices and missing permissions
+  ada hw test pa10 --emulator                  all checks, including motions, with an emulated arm
+  ada hw test khr1 --url /dev/ttyUSB0          a real one, without motion
   ada hw monitor netft --url udp://192.168.1.1:49152
   ada hw identify netft --url udp://192.168.1.1:49152    mass and centre of mass of its tool
-  ada hw service khr1 wake --url /dev/ttyUSB0 --yes      what a robot is asked by hand
-  ada hw settings khr1                         what --setting takes
-  ada hw emulate dynpick                       a device for other programs
-  ada hw fault pa10 emergency_stop             a fault in an emulated device that runs; alone: all that there are
+  ada hw service khr1 wake --url /dev/ttyUSB0 --yes      manual service functions
+  ada hw settings khr1                         names for --setting
+  ada hw emulate dynpick                       emulated device for other programs
+  ada hw fault pa10 emergency_stop             inject a fault into a running emulated device
 
-There is no `ada hw stop`: a device has one host, and a second program on its wire cannot stop what the first one
-demands. Use the emergency stop; under ROS: ros2 service call /hardware_node/stop std_srvs/srv/Trigger.
+There is no `ada hw stop`: a device has one host, and a second program on its wire cannot override its
+commands. Use the emergency stop; under ROS: ros2 service call /hardware_node/stop std_srvs/srv/Trigger.
 
 exit code:
-  0    done, all ok; monitor and emulate end so by Ctrl-C, too
-  1    a check of test failed, with a device that cannot be opened, too; scan found a problem, or nothing
+  0    success; also monitor and emulate ended by Ctrl-C
+  1    test: a check failed or the device cannot be opened; scan: a problem, or no device found
   2    wrong usage; monitor cannot open the device
-  130  test was ended by Ctrl-C: a robot was brought to rest first
+  130  test was ended by Ctrl-C, after stopping the robot
 """
 ACTIONS = (listing, scan, monitor, testing, identify, service, settings, emulate, fault)
 
@@ -47,6 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do what was asked for."""
+    """Run the selected action."""
     code: int = options.run_action(options)
     return code

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada identify`: masses, inertias and losses of a robot from a recorded motion."""
+"""`ada identify`: identify masses, inertias and losses of a robot from a recorded motion."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from ada_tools.identification.report import PARAMETERS, RESIDUALS, figures, mark
 NAME = "identify"
 SUMMARY = "masses, inertias and losses from a recorded motion"
 DETAILS = """\
-Weighted least squares over what a machine can be: bodies with positive mass and possible inertias, losses that take
-energy. Velocities and accelerations come from the recorded positions without delay; the ends are dropped. The last
-quarter of the recording, or another recording, is not used to find anything but to try what was found.
+Weighted least squares over physically consistent parameters: positive masses, valid inertias, dissipative
+losses. Velocities and accelerations are derived from the recorded positions by a zero-phase filter; the last
+quarter of the recording, or another recording, is reserved for validation.
 
 examples:
   ada identify run.mcap                                      all parameters; the recording has its model
-  ada identify run.csv --model pa10 --parameters 'link_7.*'  a payload: the last link alone, all else is known
+  ada identify run.csv --model pa10 --parameters 'link_7.*'  a payload: only the parameters of the last link
   ada identify run.npz --validate other.npz --report found.md --plot found.png --save found.urdf
 
 exit code:
-  0  done    1  done, but the motion does not show everything, or the fit is poor    2  wrong usage or input
+  0  done    1  done, but parameters are not identifiable, or the fit is poor    2  wrong usage or input
 """
-_LEARNT = 0.75  # of the recording, where no other one is given
+_LEARNT = 0.75  # fraction used for identification without a validation recording
 _NOT_SHOWN = 1
 
 
@@ -49,20 +49,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--parameters",
         nargs="+",
         metavar="PATTERN",
-        help="which, such as 'link_7.*' '*.friction'; the others are known (default: all)",
+        help="parameters to identify, such as 'link_7.*' '*.friction'; others keep their values (default: all)",
     )
-    parser.add_argument("--validate", type=Path, metavar="RECORDING", help="motion to try the parameters on")
+    parser.add_argument("--validate", type=Path, metavar="RECORDING", help="motion for validation")
     parser.add_argument(
-        "--window", type=float, default=WINDOW, metavar="S", help=f"of the filter [s] (default: {WINDOW:g})"
+        "--window", type=float, default=WINDOW, metavar="S", help=f"filter window [s] (default: {WINDOW:g})"
     )
     parser.add_argument("--report", type=Path, metavar="FILE", help="write a report as Markdown")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw efforts of the unseen motion")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="write the robot with these parameters (.urdf, .xml)")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="plot the efforts of the validation motion")
+    parser.add_argument(
+        "--save", type=Path, metavar="FILE", help="write the robot with the identified parameters (.urdf, .xml)"
+    )
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Identify, try, report."""
+    """Identify, validate and report."""
     check_files({"--report": options.report, "--plot": options.plot, "--save": options.save})
     model = _model(options)
     log = read(options.recording, model)
@@ -94,14 +96,14 @@ def _model(options: argparse.Namespace) -> Model | None:
     if options.model is not None:
         return load(options.model, options.base, mappings=mappings(options), loops=options.loops)
     if options.base or options.arg or options.loops:
-        raise InputError("--base, --arg and --loops say how --model is read: name it.")
+        raise InputError("--base, --arg and --loops apply to --model, which is missing.")
     return None
 
 
 def _print(report: dict[str, Any]) -> None:
     print(f"{report['robot']}: {report['rows']} rows of {report['recording']}, condition {report['condition']:.3g}")
     for begin, end in report["gaps"]:
-        print(f"gap: nothing from {begin:.6g} to {end:.6g} s; rows beside it are dropped")
+        print(f"gap: no data from {begin:.6g} to {end:.6g} s; adjacent rows are dropped")
     print(*table(PARAMETERS, parameter_rows(report)), "", sep="\n")
     others = [row for row in report["combinations"] if row["name"] not in {one["name"] for one in report["parameters"]}]
     if others:
@@ -109,4 +111,4 @@ def _print(report: dict[str, Any]) -> None:
         print(*table(("combination", *PARAMETERS[1:]), shown), "", sep="\n")
     print(*table(RESIDUALS, residual_rows(report)), sep="\n")
     for name in report["not_shown"]:
-        print(f"not shown by this motion: {name}")
+        print(f"not identifiable from this motion: {name}")

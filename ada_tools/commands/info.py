@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada info`: what a robot is made of."""
+"""`ada info`: print the structure and properties of a robot."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from ada_tools.commands.cost import cost_section
 from ada_tools.commands.loops_section import loops_section
 
 NAME = "info"
-SUMMARY = "show a robot: its tree, loops, masses, limits and size"
+SUMMARY = "show the tree, loops, masses, limits and size of a robot"
 DETAILS = """\
-Shows the links and joints as a tree, sizes of the coordinate vectors, masses, limits and how the description fares.
-Of closed loops: their joints, the mobility that they leave, conditions and motors that are redundant, and which joint
-forces follow from the motion alone.
+Shows the links and joints as a tree, sizes of the coordinate vectors, masses, limits and results of `ada check`.
+For closed loops: loop joints, mobility, redundant constraints and motors, and which joint
+forces are uniquely determined.
 
 examples:
   ada info pa10
@@ -46,33 +46,33 @@ examples:
   ada info robot.urdf --loops robot.loops.yaml
 """
 
-# From a model to plain data (for --json) and lines of text; without lines it is not shown.
+# Maps a model to plain data (for --json) and text lines; sections without lines are omitted.
 Section = Callable[[Model], tuple[dict[str, Any], list[str]]]
 
-_DEEPEST = 60  # characters of indentation
-_MOST_ROWS = 400  # of a table or tree in text
+_DEEPEST = 60  # maximum indentation in characters
+_MOST_ROWS = 400  # maximum lines of a table or tree in text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("robot", metavar="FILE|NAME", help="file of a robot, name from `ada list`, or - for stdin")
     parser.add_argument(
-        "--mimic", choices=("keep", "free", "refuse"), default="keep", help="what <mimic> means (default: keep)"
+        "--mimic", choices=("keep", "free", "refuse"), default="keep", help="treatment of <mimic> (default: keep)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    add_start_argument(parser, "all at zero; mechanisms of the catalogue have their own")
+    add_start_argument(parser, "zero, or from the catalogue")
     add_loops_argument(parser)
     add_robot_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Load the robot and describe it."""
+    """Load the robot and print its description."""
     source, arguments = source_of(options.robot), mappings(options)
     model = load(source, options.base, mimic=options.mimic, mappings=arguments, loops=options.loops)
     report = check(source, options.base, arguments, options.loops)
     guess = start_pose(options, model)
     sections = {"loops": _filled(partial(loops_section, guess=guess), model)}
-    if "problem" not in sections["loops"][0]:  # loops that stay open have no dynamics
+    if "problem" not in sections["loops"][0]:  # loops that cannot be closed have no dynamics
         sections["operations per call"] = _filled(partial(cost_section, guess=guess), model)
     if options.json:
         counts = report.to_dict()["counts"]
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _filled(section: Section, model: Model) -> tuple[dict[str, Any], list[str]]:
-    """A section, or why there is none for this model: the others are still shown."""
+    """A section, or the reason why it is not available, so that the other sections are still shown."""
     try:
         return section(model)
     except (AdaError, ArithmeticError) as problem:
@@ -97,7 +97,7 @@ def _filled(section: Section, model: Model) -> tuple[dict[str, Any], list[str]]:
 
 # --- plain data -------------------------------------------------------------------------------------------------
 def describe(model: Model) -> dict[str, Any]:
-    """The model as plain data."""
+    """Model as plain data."""
     low, high = extents(model)
     return {
         "name": model.name,
@@ -140,7 +140,7 @@ def _joint_data(model: Model, joint: Joint) -> dict[str, Any]:
 
 
 def extents(model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Lowest and highest corner of the box around all link frames at the zero pose [m]."""
+    """Bounding box corners of all link frames at the zero configuration [m]."""
     poses = {model.root: (np.eye(3), np.zeros(3))}
     for joint in model.joints.values():
         if joint.child not in poses:
@@ -160,12 +160,12 @@ def _summary(model: Model) -> list[str]:
     return [
         f"{model.name}: {len(model.links)} links, {len(model.joints)} joints ({moving} move{tied}){closed}",
         f"nq = {model.nq}, nv = {model.nv}, total mass {model.total_mass:.6g} kg",
-        "link frames at the zero pose within " + " x ".join(f"{d:.4g}" for d in high - low) + " m",
+        "link frames at the zero configuration within " + " x ".join(f"{d:.4g}" for d in high - low) + " m",
     ]
 
 
 def tree_lines(model: Model) -> list[str]:
-    """The links as a tree: chains run straight down, branches are indented."""
+    """Links as a tree: serial chains keep the indentation, branches are indented."""
     children: dict[str, list[Joint]] = {}
     for joint in model.joints.values():
         children.setdefault(joint.parent, []).append(joint)
@@ -179,7 +179,7 @@ def tree_lines(model: Model) -> list[str]:
 
 
 def _branches(joints: list[Joint], indent: str) -> list[tuple[Joint, str, str]]:
-    """Joints of a link (last first) with what stands before each and before what it carries."""
+    """Joints of a link in reverse order, with the prefixes of their own line and of their subtree."""
     joints = [j for j in joints if j.parent != j.child]
     if len(joints) == 1:
         return [(joints[0], indent + "| ", indent)] if not indent else [(joints[0], indent, indent)]

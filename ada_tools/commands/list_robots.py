@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada list`: the robots that come with the library."""
+"""`ada list`: list the robots of the catalogue."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ada_dynamics.robots.catalogue import CATALOGUE
 from ada_tools.commands.common import print_json, table
 
 NAME = "list"
-SUMMARY = "list the robots that come with the library"
+SUMMARY = "list the robots of the catalogue"
 DETAILS = """\
-Lists the catalogue: these names work wherever a robot's file does.
+These names are accepted wherever a robot file is.
 
 examples:
   ada list

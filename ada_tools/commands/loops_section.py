@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report on the loops of a robot, for `ada info`."""
+"""Loop constraints of a robot, for `ada info`."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ada_tools.commands.common import axis_text, table
 
 COMPONENTS = ("fx", "fy", "fz", "nx", "ny", "nz")
 
-_SHOWN = 12  # names in a line
+_SHOWN = 12  # maximum number of names per line
 
 
 def loops_section(model: Model, guess: NDArray[np.float64] | None = None) -> tuple[dict[str, Any], list[str]]:
-    """Loops, mobility, redundancy, motors, and which joint forces are unique; nothing for a model without loops.
+    """Loops, mobility, redundancy, motors and unique joint forces; empty for a model without loops.
 
     Args:
-        model: the robot.
-        guess: rough pose to close its loops from; the neutral one by default.
+        model: robot model.
+        guess: approximate configuration for closing the loops; default: neutral.
     """
     if not model.loops:
         return {}, []
@@ -91,16 +91,16 @@ def _data(seen: ConstraintReport) -> dict[str, Any]:
 def _loop_text(model: Model, loop: LoopJoint) -> str:
     about = f" {axis_text(loop.axis)}" if loop.type.axes else ""
     count = len(_conditions(model, loop))
-    return f"{loop.name} ({loop.kind}{about}): {loop.parent} -> {loop.child}, {count} conditions"
+    return f"{loop.name} ({loop.kind}{about}): {loop.parent} -> {loop.child}, {count} constraints"
 
 
 def _text(seen: ConstraintReport) -> list[str]:
     analysis = seen.analysis
-    singular = f", {seen.state.mobility} in this pose, which is singular" if seen.state.is_singular else ""
+    singular = f", {seen.state.mobility} in this singular configuration" if seen.state.is_singular else ""
     return [
         f"mobility {analysis.mobility}{singular}: {analysis.constraints.model.nv} velocities of the tree, "
-        f"{analysis.rank} independent conditions",
-        *([f"held still by the loops: {_names(seen.held)}"] if seen.held else []),
+        f"{analysis.rank} independent constraints",
+        *([f"immobile joints: {_names(seen.held)}"] if seen.held else []),
         *(f"redundant: {text}" for text in analysis.redundant_names()),
         _pose_text(seen),
         _motor_text(seen),
@@ -110,24 +110,26 @@ def _text(seen: ConstraintReport) -> list[str]:
 
 def _pose_text(seen: ConstraintReport) -> str:
     named = (
-        "the zero pose" if np.array_equal(seen.start, seen.analysis.constraints.model.neutral()) else "the start pose"
+        "the zero configuration"
+        if np.array_equal(seen.start, seen.analysis.constraints.model.neutral())
+        else "the initial configuration"
     )
     if seen.start_is_closed:
-        return f"{named} closes all loops: largest gap {max(seen.start_violation.values()):.1e}"
+        return f"{named} closes all loops: largest closure error {max(seen.start_violation.values()):.1e}"
     loop, gap = max(seen.start_violation.items(), key=lambda item: item[1])
     return (
-        f"{named} leaves loop {loop} open by {gap:.3g}; the closed pose that was found is {seen.moved:.3g} from it, "
-        f"largest gap {seen.state.largest_violation:.1e} [m, rad]"
+        f"{named} has closure error {gap:.3g} at loop {loop}; the closed configuration is {seen.moved:.3g} from it, "
+        f"largest closure error {seen.state.largest_violation:.1e} [m, rad]"
     )
 
 
 def _motor_text(seen: ConstraintReport) -> str:
     motors = seen.motors
-    which = _names(motors.joints) if motors.are_named else "all joints, as none is named"
-    verdict = "as many as motions"
+    which = _names(motors.joints) if motors.are_named else "all joints, none is specified"
+    verdict = "fully actuated"
     if motors.surplus and motors.missing:
-        verdict = f"they drive {motors.driven} motions: over-actuated by {motors.surplus} there, "
-        verdict += f"under-actuated by {motors.missing} elsewhere"
+        verdict = f"they drive {motors.driven} motions: over-actuated by {motors.surplus}, "
+        verdict += f"under-actuated by {motors.missing}"
     elif motors.surplus:
         verdict = f"over-actuated by {motors.surplus}"
     elif motors.missing:
@@ -137,11 +139,9 @@ def _motor_text(seen: ConstraintReport) -> str:
 
 def _unique_text(seen: ConstraintReport) -> list[str]:
     if all(flags.all() for flags in seen.unique.values()):
-        return ["all forces and moments of all joints follow from the motion alone"]
+        return ["all joint forces and moments are uniquely determined"]
     rows = [(joint, *("+" if flag else "." for flag in flags)) for joint, flags in seen.unique.items()]
-    head = (
-        "forces and moments of the joints: + follows from the motion alone, . also from how stiff and exact parts are"
-    )
+    head = "joint forces and moments: + uniquely determined, . indeterminate (depends on compliance and tolerances)"
     return [head, *table(("joint", *COMPONENTS), rows)]
 
 

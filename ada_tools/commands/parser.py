@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parser of `ada COMMAND ...`, with all commands or one of them."""
+"""Parser of `ada COMMAND ...`, for all commands or a single one."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ _DESCRIPTION = """\
 Dynamics of robots made of chains, trees and closed loops.
 
 examples:
-  ada demo                    robots that move, in the browser
-  ada list                    robots that come with the library
-  ada info pa10               what a robot is made of
-  ada check robot.urdf        what is wrong in a description
-  ada convert --help          from one format with closed loops to another
-  ada sim pa10                watch it fall
+  ada demo                    moving robots in the browser
+  ada list                    robots of the catalogue
+  ada info pa10               structure and properties of a robot
+  ada check robot.urdf        errors in a robot description
+  ada convert --help          convert closed loops between formats
+  ada sim pa10                simulate the free fall of the arm
   ada identify run.mcap       masses, inertias, losses from a recorded motion
-  ada up pa10                 the same as ROS 2 nodes, with a browser view
-  ada hw test pa10 --emulator the real arm's protocol, driver and safety, with an emulated arm
-  ada reproduce all           run the documents' experiments, check their claims
-  ada sweep starts.yaml       a scenario with many values, resumable
-  ada bench hybrid pa10       how large symbolic pieces should be
-  ada export pa10 --output c/ its dynamics as a C file
-  ada doctor                  what is installed, what is missing
+  ada up pa10                 the arm as ROS 2 nodes, with a browser view
+  ada hw test pa10 --emulator protocol, driver and safety with an emulated arm
+  ada reproduce all           run the experiments of the documents and check their claims
+  ada sweep starts.yaml       run a scenario with many values, resumable
+  ada bench hybrid pa10       best size of symbolic pieces
+  ada export pa10 --output c/ export the dynamics as C code
+  ada doctor                  check the installation
 
 `ada COMMAND --help` explains each command.
 """
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, which would take a full disk for a success."""
+    """argparse without suppressed write errors, so that a full disk is reported."""
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if message:
@@ -42,10 +42,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
-    """The parser of all commands, or of one alone, which is there much sooner.
+    """Parser of all commands, or of a single one, which loads faster.
 
     Args:
-        only: the name of that one.
+        only: name of the single command.
     """
     top = _Parser("ada", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     top.add_argument("--version", action="version", version=f"ada_dynamics {__version__}")

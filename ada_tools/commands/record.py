@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada record`: look at a recording, and bring it into another format."""
+"""`ada record`: inspect and convert recordings."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from ada_dynamics.simulation.log import Log
 from ada_tools.commands.common import print_json
 
 NAME = "record"
-SUMMARY = "look at a recorded motion, or convert it"
+SUMMARY = "inspect or convert a recorded motion"
 DETAILS = """\
-Recordings are .mcap files that a simulation wrote while it ran, and .npz files of finished ones. An .mcap file opens in
-Foxglove, PlotJuggler and rerun, too. One that was cut short (killed run, full disk) is read as far as it goes.
+Recordings are .mcap files, written during a simulation, and .npz files. An .mcap file opens in
+Foxglove, PlotJuggler and rerun, too. A truncated file (killed run, full disk) is read up to its last complete row.
 
 examples:
   ada record info run.mcap                 robot, duration, energy, events
   ada record convert run.mcap run.csv      a table with names and units
   ada record convert run.mcap run.npz      for numpy.load
   ada record convert run.npz run.mcap      for the viewers
-  ada record convert cut.mcap whole.mcap   a recording that was cut short gets its end
+  ada record convert cut.mcap whole.mcap   repair a truncated recording
 
 exit code:
-  0  done        1  done, but the recording was cut short        2  wrong usage or input
+  0  done        1  done, but the recording was truncated        2  wrong usage or input
 """
 CUT_SHORT = 1
 _ENDINGS = (".csv", ".npz", ".mcap")
@@ -38,17 +38,17 @@ _ENDINGS = (".csv", ".npz", ".mcap")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
-    info = actions.add_parser("info", help="what is in a recording")
+    info = actions.add_parser("info", help="show the contents of a recording")
     info.add_argument("recording", type=Path, metavar="FILE", help=".mcap or .npz file")
-    info.add_argument("--json", action="store_true", help="print it as JSON")
+    info.add_argument("--json", action="store_true", help="print JSON")
     convert = actions.add_parser("convert", help="write a recording in another format")
     convert.add_argument("recording", type=Path, metavar="FILE", help=".mcap or .npz file")
     convert.add_argument("out", type=Path, metavar="OUT", help=f"file to write: {', '.join(_ENDINGS)}")
-    convert.add_argument("--json", action="store_true", help="print what was done as JSON")
+    convert.add_argument("--json", action="store_true", help="print a JSON summary")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Look or convert."""
+    """Inspect or convert a recording."""
     if options.action == "convert":
         _check_out(options)
     with warnings.catch_warnings(record=True) as met:
@@ -73,9 +73,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _check_out(options: argparse.Namespace) -> None:
     if options.out.suffix.lower() not in _ENDINGS:
-        raise InputError(f"OUT is {options.out}; its ending must be one of {', '.join(_ENDINGS)}.")
+        raise InputError(f"OUT is {options.out}; its extension must be one of {', '.join(_ENDINGS)}.")
     if options.out.exists() and options.recording.exists() and options.out.samefile(options.recording):
-        raise InputError(f"OUT is {options.out}, which is read from: give another name.")
+        raise InputError(f"OUT is {options.out}, which is also the input: give another name.")
 
 
 def figures(log: Log) -> dict[str, Any]:
@@ -103,12 +103,12 @@ def figures(log: Log) -> dict[str, Any]:
 
 
 def _energy(log: Log, usable: bool) -> dict[str, Any]:
-    """Drift and balance of the energy, or why they are unknown."""
+    """Energy drift and balance, or the reason why they are unknown."""
     try:
         if usable:
             found = log.balance
             return {"energy_drift": found.worst, "energy": found.account, "energy_words": found.summary()}
-        reason = "no rows, or rows that are not finite"
+        reason = "no rows, or non-finite rows"
     except InputError as problem:
         reason = str(problem)
     return {"energy_drift": math.nan, "energy": None, "energy_words": f"energy: unknown ({reason})"}
@@ -122,14 +122,14 @@ def _print(found: dict[str, Any]) -> None:
         if found[key]:
             print(f"{what}: {', '.join(found[key])}")
     if not found["all_finite"]:
-        print("states: not all are finite")
+        print("states: some are not finite")
     print(found["energy_words"])
     if found["loops"]:
-        print(f"loops: largest gap {found['largest_gap']:.1e} [m, rad]")
+        print(f"loops: largest closure error {found['largest_gap']:.1e} [m, rad]")
     for event in found["events"]:
         print(f"event at {event['t']:.6g} s: {event['name']}")
     if found["singular_at"]:
-        print(f"singular poses at t = {', '.join(f'{t:.3g}' for t in found['singular_at'])} s")
+        print(f"singular configurations at t = {', '.join(f'{t:.3g}' for t in found['singular_at'])} s")
     made = {key: value for key, value in found["info"].items() if key != "complete"}
     if made:
-        print("made by: " + ", ".join(f"{key} {value}" for key, value in made.items()))
+        print("created by: " + ", ".join(f"{key} {value}" for key, value in made.items()))

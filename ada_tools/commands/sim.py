@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada sim`: let a robot move under its own weight, and look at it."""
+"""`ada sim`: simulate a robot without motors and display the motion."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ from ada_tools.commands.terminal_view import draw
 from ada_tools.commands.view import add_page_arguments
 
 NAME = "sim"
-SUMMARY = "let a robot move under its own weight"
+SUMMARY = "simulate a robot under gravity"
 DETAILS = """\
-Let a robot move under its own weight, without motors, and show it as a stick figure in the terminal or in the browser.
-Robots with closed loops start in a pose that closes them; the loops are kept closed, and their energy constant.
-Robots that stand on boxes or spheres, such as khr1, stand on the ground.
+Simulate a robot under gravity, without motors, and show it as a stick figure in the terminal or in the browser.
+Robots with closed loops start in a closed configuration; loops remain closed and the energy constant.
+Robots with boxes or spheres as feet, such as khr1, stand on the ground.
 
 examples:
-  ada sim pa10                              watch it fall
+  ada sim pa10                              free fall of the arm
   ada sim pa10 --view                       in the browser: pause, push it, plots
-  ada sim pa10 --headless --duration 10     figures only, ends by itself
+  ada sim pa10 --headless --duration 10     numbers only, ends after 10 s
   ada sim pa10 --headless --plot fall.png   joint angles and energies as a picture
   ada sim khr1 --headless --plot legs.png --joints left_knee right_knee
-  ada sim khr1 --animate khr1.gif           a film
+  ada sim khr1 --animate khr1.gif           an animation
   ada sim robot.urdf --base floating
   ada sim four_bar --json                   a linkage; see `ada list`
   ada sim pa10 --record fall.mcap           for Foxglove, PlotJuggler, rerun and `ada view`
   ada sim robot.urdf --loops robot.loops.yaml --start 0.1 0.2 0.3
 """
 FRAMES_PER_SECOND = 25
-LINES = 10  # of the table without a terminal
+LINES = 10  # lines of the table without a terminal
 STEP = 1e-3  # [s]
-_NEAR = 1e-6  # [rad, m] by which a start pose may be off without a word
-_START = "as the robot's document has it; else loops closed near zero, upright arms with 45 deg in the second joint"
+_NEAR = 1e-6  # [rad, m] changes of the initial configuration below this are not reported
+_START = "from the catalogue; else loops closed near zero, upright arms with 45 deg in the second joint"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,37 +68,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot_arguments(parser)
     add_loops_argument(parser)
     add_start_argument(parser, _START)
-    parser.add_argument("--duration", type=float, metavar="S", help="seconds to simulate (default 5; --view: no end)")
+    parser.add_argument("--duration", type=float, metavar="S", help="simulated time (default 5; --view: unlimited)")
     parser.add_argument(
         "--step", type=float, default=STEP, metavar="S", help=f"integration step [s] (default {STEP:g})"
     )
     parser.add_argument(
         "--integrator",
         choices=list(METHODS),
-        help="default: rkf45; semi_implicit on the ground, or where damping and the like react within a step",
+        help="default: rkf45; semi_implicit with contact, or if damping is stiff relative to the step",
     )
     parser.add_argument(
         "--ground",
         choices=("auto", "on", "off"),
         default="auto",
-        help="a plane at height 0 that the robot's shapes touch (default auto: under floating robots with weight)",
+        help="ground plane at height 0 (default auto: for floating robots with gravity)",
     )
-    parser.add_argument("--no-stops", action="store_true", help="let joints turn on beyond their position limits")
-    parser.add_argument("--json", action="store_true", help="no picture: the figures as JSON")
-    parser.add_argument("--headless", action="store_true", help="no picture: a table, then the exit code")
-    parser.add_argument("--view", action="store_true", help="in the browser, in real time; writes no files")
+    parser.add_argument("--no-stops", action="store_true", help="ignore the position limits of joints")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    parser.add_argument("--headless", action="store_true", help="print a table instead of an animation")
+    parser.add_argument("--view", action="store_true", help="show in the browser, in real time; writes no files")
     add_page_arguments(parser)
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot (png, pdf, svg); needs matplotlib")
     parser.add_argument(
-        "--joints", nargs="+", metavar="NAME", help="of --plot, at most 8 (default: those that move most)"
+        "--joints", nargs="+", metavar="NAME", help="joints of --plot, at most 8 (default: largest motion)"
     )
-    parser.add_argument("--snapshots", type=Path, metavar="FILE", help="write poses over time as a picture")
-    parser.add_argument("--animate", type=Path, metavar="FILE", help="write a film (gif, mp4)")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="write an .mcap file while it runs")
+    parser.add_argument(
+        "--snapshots", type=Path, metavar="FILE", help="write a picture of several configurations over time"
+    )
+    parser.add_argument("--animate", type=Path, metavar="FILE", help="write an animation (gif, mp4)")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="write an .mcap file during the simulation")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Simulate, then show."""
+    """Simulate and show the result."""
     model = robot_of(options)
     refuse_no_time("--duration", options.duration)
     refuse_no_time("--step", options.step)
@@ -140,31 +142,31 @@ def run(options: argparse.Namespace) -> int:
         _print_table(log)
     _print_summary(log, elapsed)
     if scene.moved > _NEAR and options.start is not None:
-        print(f"start: the loops were closed by moving the given pose by up to {scene.moved:.3g} [rad, m]")
+        print(f"start: closing the loops changed the given configuration by up to {scene.moved:.3g} [rad, m]")
     if model.loops:
-        print(f"loops: largest gap {_largest_gap(log):.1e} [m, rad]{_passed(log)}")
+        print(f"loops: largest closure error {_largest_gap(log):.1e} [m, rad]{_passed(log)}")
     return 0
 
 
 def _set_up(sim: Simulation, why: str) -> str:
-    """The choices made, in one line."""
+    """One-line description of integrator, ground and joint stops."""
     chosen = [f"integrator: {sim.method.name} ({why})"]
     if sim.contact is not None:
-        chosen.append(f"ground: {len(sim.contact.names)} points and spheres can touch it")
+        chosen.append(f"ground: {len(sim.contact.names)} contact points and spheres")
     if sim.stops is not None:
         chosen.append(f"limits: {len(sim.stops.resolve(sim.model))} joints have stops")
     return "; ".join(chosen)
 
 
 def _check_outputs(options: argparse.Namespace, model: Model) -> None:
-    """Refuse what cannot be shown or written, before anything is computed."""
+    """Check the output options before the computation."""
     files = {f"--{name}": getattr(options, name) for name in ("plot", "snapshots", "animate", "record")}
     others = [f"--{name}" for name in ("headless", "json") if getattr(options, name)]
     others += [option for option, path in files.items() if path is not None]
     if options.view and others:
-        raise InputError(f"--view with {', '.join(others)}: a view in the browser runs until it is closed; give one.")
+        raise InputError(f"--view with {', '.join(others)}: the browser view cannot be combined with these.")
     if options.joints is not None and options.plot is None:
-        raise InputError("--joints chooses the curves of a plot: give --plot FILE, too.")
+        raise InputError("--joints requires --plot FILE.")
     if options.plot or options.snapshots:
         from ada_dynamics.drawing import curve_selection, plots
 
@@ -177,7 +179,7 @@ def _check_outputs(options: argparse.Namespace, model: Model) -> None:
         check_tools(options.animate)
     if options.record and options.record.suffix.lower() != ".mcap":
         raise InputError(
-            f"--record {options.record}: its ending must be .mcap; `ada record convert` makes others of it."
+            f"--record {options.record}: its extension must be .mcap; convert it with `ada record convert`."
         )
     check_files(files)
 
@@ -193,7 +195,7 @@ def _live(sim: Simulation, options: argparse.Namespace, words: str) -> int:
         open_browser=not options.no_open,
         duration=options.duration,
         ground=ground,
-        on_start=lambda _: print(words),  # not where the page cannot be had
+        on_start=lambda _: print(words),  # printed only if the page was started
     )
     return 0
 
@@ -218,7 +220,7 @@ def _write_pictures(log: Log, options: argparse.Namespace) -> None:
 
 
 def _figures(log: Log) -> dict[str, Any]:
-    """The rows of the table, and what holds for the whole motion."""
+    """Rows of the table, and results of the whole motion."""
     kinetic, potential = log.energy
     return {
         "robot": log.model.name,
@@ -252,16 +254,16 @@ def _passed(log: Log) -> str:
     if not times:
         return ""
     shown = ", ".join(f"{t:.3g}" for t in times[:6]) + (", ..." if len(times) > 6 else "")
-    return f"; passed singular poses at t = {shown} s"
+    return f"; passed singular configurations at t = {shown} s"
 
 
 def _rows(log: Log) -> list[int]:
-    """The states that the table shows."""
+    """Row indices shown in the table."""
     return sorted({int(i) for i in np.linspace(0, len(log.t) - 1, LINES + 1)})
 
 
 def _play(log: Log) -> None:
-    """Frames in place, at the pace of the motion."""
+    """Play the motion in the terminal in real time."""
     if len(log.t) < 2:
         return
     width, height = shutil.get_terminal_size()
@@ -300,4 +302,4 @@ def _print_summary(log: Log, elapsed: float) -> None:
     if log.info.get("stops") is None:
         over = sorted(limit_violations(log.model, log.q).items(), key=lambda one: -one[1])
         if over:
-            print(f"limits: left by {len(over)} joints, farthest by {over[0][0]!r}: {over[0][1]:.3g} [rad, m] beyond")
+            print(f"limits exceeded by {len(over)} joints, most by {over[0][0]!r}: {over[0][1]:.3g} [rad, m]")

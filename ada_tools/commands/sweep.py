@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada sweep`: run a scenario with many values, and go on where it was stopped."""
+"""`ada sweep`: run a scenario for many parameter values, resumable."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ada_tools.sweep.reader import load
 from ada_tools.sweep.results import SweepResult, read_result
 
 NAME = "sweep"
-SUMMARY = "run a scenario with many values, resumable"
+SUMMARY = "run a scenario for many parameter values, resumable"
 DETAILS = """\
-Run a scenario with every combination of some values and with random ones, on all cores or on a dask cluster. A sweep is
+Run a scenario for a grid of values and for random ones, on all cores or on a dask cluster. A sweep is
 a YAML file, see docs/sweeps.md:
 
   scenario: T3.1
@@ -30,23 +30,23 @@ a YAML file, see docs/sweeps.md:
   random: {count: 1000, seed: 1}
   measures: [energy_drift]
 
-With `device: cpu` or `device: cuda` in it, runs that differ by their start alone go side by side, thousands at a time.
-Each run is a line of OUTPUT/runs.jsonl. After Ctrl-C, a crash or a power cut the same command goes on: finished runs
-are kept, and none is made twice.
+With `device: cpu` or `device: cuda`, runs that differ only in their initial state are simulated in batches.
+Each run is a line of OUTPUT/runs.jsonl. After Ctrl-C, a crash or a power failure the same command resumes: finished
+runs are kept and not repeated.
 
 examples:
-  ada sweep starts.yaml                           results in ./swept/starts; again: goes on
+  ada sweep starts.yaml                           results in ./swept/starts; repeat to resume
   ada sweep starts.yaml --output starts --jobs 4 --limit 100
   ada sweep starts.yaml --executor dask           a dask cluster on this machine
   ada sweep starts.yaml --address tcp://10.0.0.1:8786
   ada sweep status starts                         also while it runs
   ada sweep export starts starts.csv              or .npz
 
-The exit code is 0 if all runs are made, 1 if some are left (or, with --strict, failed), 2 for wrong usage, 130 after
+Exit code: 0 if all runs are complete, 1 if some are missing (or, with --strict, failed), 2 for wrong usage, 130 after
 Ctrl-C.
 """
 STATUS, EXPORT = "status", "export"
-HOME = "swept"  # default folder of results; git ignores it in a checkout
+HOME = "swept"  # default folder of results, ignored by git
 NOT_ALL = 1
 _USAGE = "write: ada sweep FILE, ada sweep status DIR, or ada sweep export DIR OUT"
 
@@ -58,20 +58,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="DIR",
-        help=f"folder for the results (default: {HOME}/ and the name of FILE without ending)",
+        help=f"folder for the results (default: {HOME}/ and the name of FILE without extension)",
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: as many as cores or workers)")
-    parser.add_argument("--executor", choices=EXECUTORS, help="what runs them (default: local processes)")
-    parser.add_argument("--address", metavar="URL", help="of a dask scheduler, such as tcp://10.0.0.1:8786")
-    parser.add_argument("--limit", type=int, metavar="N", help="stop after N runs; the same command goes on")
-    parser.add_argument("--restart", action="store_true", help="forget the results in the folder")
-    parser.add_argument("--retry-failed", action="store_true", help="make failed runs once more")
+    parser.add_argument("--jobs", type=int, metavar="N", help="parallel runs (default: number of cores or workers)")
+    parser.add_argument("--executor", choices=EXECUTORS, help="executor (default: local processes)")
+    parser.add_argument("--address", metavar="URL", help="address of a dask scheduler, such as tcp://10.0.0.1:8786")
+    parser.add_argument("--limit", type=int, metavar="N", help="stop after N runs; the same command resumes")
+    parser.add_argument("--restart", action="store_true", help="discard the results in the folder")
+    parser.add_argument("--retry-failed", action="store_true", help="repeat failed runs")
     parser.add_argument("--strict", action="store_true", help="exit code 1 if a run failed")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run a sweep, or look at one."""
+    """Run a sweep, or show or export its results."""
     words: list[str] = options.words
     if words[0] == STATUS:
         _expect(words, 2)
@@ -102,23 +102,23 @@ def run(options: argparse.Namespace) -> int:
 
 def _expect(words: Sequence[str], count: int) -> None:
     if len(words) != count:
-        raise InputError(f"there are {len(words)} words, {' '.join(words)!r}; {_USAGE}.")
+        raise InputError(f"got {len(words)} arguments, {' '.join(words)!r}; {_USAGE}.")
 
 
 def _kept(output: Path) -> str:
     try:
         result = read_result(output)
-    except AdaError:  # it had not begun
-        return "Nothing was finished yet."
+    except AdaError:  # not started
+        return "No run is complete."
     made = result.done + result.failed
-    return f"{made} of {result.total} runs are kept in {output}; the same command goes on from there."
+    return f"{made} of {result.total} runs are stored in {output}; the same command resumes."
 
 
 def _export(folder: Path, out: Path) -> int:
     result = read_result(folder)
     writers = {".csv": result.to_csv, ".npz": result.to_npz}
     if out.suffix.lower() not in writers:
-        raise InputError(f"OUT is {out}; its ending must be one of {', '.join(writers)}.")
+        raise InputError(f"OUT is {out}; its extension must be one of {', '.join(writers)}.")
     check_files({"OUT": out})
     writers[out.suffix.lower()](out)
     print(f"{out}: {result.done + result.failed} of {result.total} runs")

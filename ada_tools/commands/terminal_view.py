@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stick figure in characters: the x-z plane seen from the side, in Braille dots."""
+"""Stick figure in the terminal: side view of the x-z plane in Braille characters."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 
-# Bits of the Braille character for the dots of its 4 rows by 2 columns.
+# Bits of a Braille character for its 4 rows by 2 columns of dots.
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 _FIRST = 0x2800
 
 
 def draw(lines: Sequence[tuple[Array, Array]], reach: float, columns: int, rows: int) -> str:
-    """Lines between points of space as text.
+    """Draw line segments in space as text.
 
     Args:
         lines: pairs of end points [m].
         reach: distance from the origin to the edge of the picture [m].
-        columns: width of the picture in characters.
+        columns: width in characters.
         rows: height in characters.
     """
     width, height = 2 * max(columns, 2), 4 * max(rows, 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada up`: start the nodes of a setup, as its launch file does, without needing ROS's launch."""
+"""`ada up`: start the nodes of a setup as its launch file does, without ROS launch."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ if TYPE_CHECKING:
 NAME = "up"
 SUMMARY = "start a robot as ROS 2 nodes: simulated, emulated or real"
 DETAILS = """\
-Start the nodes of a setup: the robot, its controller where the setup has one, a browser view of its topics and, where
-it is installed, RViz. It is what `ros2 launch ada_dynamics NAME.launch.py` starts, with the same arguments, and needs
-no installed ROS 2. Where ROS 2 nodes cannot run at all, a simulated robot is simulated without topics and controller.
-Ctrl-C ends all of it; a real robot is brought to rest first. A real robot moves only after somebody has activated it.
+Start the nodes of a setup: the robot, its controller if the setup has one, a browser view of its topics and, if
+installed, RViz. These are the nodes and arguments of `ros2 launch ada_dynamics NAME.launch.py`, without
+an installed ROS 2. If ROS 2 nodes cannot run at all, a simulated robot runs without topics and controller.
+Ctrl-C ends all nodes, after stopping a real robot. A real robot moves only after it was activated.
 
 examples:
   ada up --list                             the setups
   ada up pa10                               the arm PA-10; pa10 is short for pa10_sim
-  ada up pa10 --show-args                   what can be chosen
+  ada up pa10 --show-args                   list the arguments
   ada up khr1 rviz:=false view_port:=8081   arguments are written as for ros2 launch
   ada up slider_crank record:=crank.mcap
   ada up display robot:=my_robot.urdf       sliders for any robot
   ada up robot_control robot:=my_robot.urdf loops:=my_robot.loops.yaml controller:=computed_torque
-  ada up hoap2_balance                      a humanoid that keeps its balance when you push it
-  ada up pa10_control --backend emulator    the arm under a controller, through the bytes of its protocol
-  ada up khr1_bringup port:=/dev/ttyUSB0    the real KHR-1: it stands still before it is activated
-  ada up pa10 --headless --duration 10      a check without pictures: exit code 0 if the robot was published
+  ada up hoap2_balance                      a humanoid that balances under pushes
+  ada up pa10_control --backend emulator    the controlled arm with an emulated device
+  ada up khr1_bringup port:=/dev/ttyUSB0    the real KHR-1, without motion until it is activated
+  ada up pa10 --headless --duration 10      a check without display: exit code 0 if joint states were received
 """
 _TICK = 0.05  # [s]
-_AROUND = 0.3  # [s] for other robots to be found; the nodes take longer to import what they need
+_AROUND = 0.3  # [s] time to detect other robots; importing the nodes takes longer
 _BETWEEN_CHECKS = 0.5  # [s]
-_STILL = 1.0  # [s] after which a published robot is reported as standing still
-_SETTLING = 20.0  # [s] limit for a published device to reach the phase that it shall reach by itself
-_SLOW = 5.0  # [s] of waiting, after which a line says so where there is no terminal
-_PATIENCE = 60.0  # [s] that the robot gets at least to appear: a first start compiles, and a machine may be busy
+_STILL = 1.0  # [s] a published robot without motion is reported after this time
+_SETTLING = 20.0  # [s] timeout of a device for reaching its autostart phase
+_SLOW = 5.0  # [s] interval of waiting messages without a terminal
+_PATIENCE = 60.0  # [s] minimum timeout for the first joint states: a first start compiles
 _FAILED = 1
 
 
@@ -61,23 +61,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("assignments", nargs="*", metavar="ARG:=VALUE", help="its arguments; see --show-args")
     parser.add_argument("--list", action="store_true", help="list the setups")
     parser.add_argument("--show-args", action="store_true", help="list the arguments of a setup")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be started")
+    parser.add_argument("--dry-run", action="store_true", help="print the commands without starting them")
     parser.add_argument(
-        "--backend", metavar="X", help="what moves, as backend:=X: sim, emulator or real, where the setup has it"
+        "--backend", metavar="X", help="same as backend:=X: sim, emulator or real, if supported by the setup"
     )
-    parser.add_argument("--headless", action="store_true", help="no pictures: view:=false rviz:=false")
+    parser.add_argument("--headless", action="store_true", help="no display: view:=false rviz:=false")
     parser.add_argument(
         "--duration",
         type=float,
         metavar="S",
-        help=f"end after so many seconds; fails if no joint states came by then, nor within {_PATIENCE:g} s",
+        help=f"end after S seconds; fails without joint states within S and within {_PATIENCE:g} s",
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Start, and wait for the end."""
+    """Start the setup, and wait for its end."""
     if options.list or options.name is None:
-        print("\n".join(table(("setup", "short", "what"), [_row(setup) for setup in SETUPS.values()])))
+        print("\n".join(table(("setup", "short", "description"), [_row(setup) for setup in SETUPS.values()])))
         return 0 if options.list else _print_usage()
     refuse_no_time("--duration", options.duration)
     setup, shorthand = find_setup(options.name)
@@ -122,7 +122,7 @@ def _argument_lines(setup: Setup) -> list[str]:
 
 
 def _refuse_backend(setup: Setup, values: dict[str, str], backend: str) -> None:
-    """Refuse a backend where the setup has none, or the arguments name another one."""
+    """Reject a backend if the setup has none, or if the arguments name another one."""
     able = [one.name for one in SETUPS.values() if any(argument.name == "backend" for argument in one.arguments)]
     if setup.name not in able:
         raise InputError(f"--backend {backend}: {setup.name} is always simulated; {', '.join(able)} have backends.")
@@ -133,7 +133,7 @@ def _refuse_backend(setup: Setup, values: dict[str, str], backend: str) -> None:
 def _headless(values: dict[str, str]) -> dict[str, str]:
     wished = [f"{name}:={values[name]}" for name in ("view", "rviz") if values.get(name, "false") != "false"]
     if wished:
-        raise InputError(f"--headless is without pictures, but {' and '.join(wished)} asks for one: leave that out.")
+        raise InputError(f"--headless contradicts {' and '.join(wished)}: omit one of them.")
     return {"view": "false", "rviz": "false"}
 
 
@@ -155,7 +155,7 @@ def _bring_up(what: Plan, duration: float | None, clock: Clock = SYSTEM_CLOCK) -
         console.say(note)
     begin = clock.now()
     with Starter(what, console, clock=clock) as starter:
-        from ada_tools.bringup.robot_watch import RobotWatch  # takes a while, in which the nodes start
+        from ada_tools.bringup.robot_watch import RobotWatch  # slow import, during which the nodes start
 
         watch = RobotWatch(
             what.values["namespace"],
@@ -176,13 +176,13 @@ def _bring_up(what: Plan, duration: float | None, clock: Clock = SYSTEM_CLOCK) -
 
 
 def _is_sensor(what: Plan) -> bool:
-    """True if there are sensors alone, which have no joint states."""
+    """Return True if the plan has only sensors, which publish no joint states."""
     kinds = [kind for name, kind in what.devices.items() if name.endswith(".kind")]
     return bool(kinds) and all(DEVICES[str(kind)].kind == SENSOR for kind in kinds)
 
 
 class Watching:
-    """Messages while the nodes run: waiting, published, moving, and what to try next."""
+    """Status messages while the nodes run: waiting, published, moving, and suggestions."""
 
     def __init__(
         self,
@@ -194,7 +194,7 @@ class Watching:
         duration: float | None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """Args: the plan, where news is shown, what runs and what watches it, begin and duration [s], the clock."""
+        """Args: plan; console; running processes and monitor; start time and duration [s]; clock."""
         self._clock = clock
         self.what = what
         self.console = console
@@ -208,9 +208,9 @@ class Watching:
         self._next_check = 0.0
 
     def tick(self) -> bool:
-        """Look, report news, and return whether it is time to end."""
+        """Process messages, report the status, and return True at the end of the duration."""
         if self._has_reported and self.duration is None:
-            self._clock.sleep(_TICK)  # everything is reported: messages are no longer needed here
+            self._clock.sleep(_TICK)  # everything is reported
         else:
             self.watch.look(_TICK)
         passed = self._clock.now() - self.begin
@@ -223,24 +223,24 @@ class Watching:
             return False
         if self.watch.first is None:
             return passed >= self._patience
-        # Not before it is known whether the robot moves, however busy the machine is.
+        # Wait until it is known whether the robot moves, however slow the machine is.
         return passed >= self.duration and self._has_reported
 
     def _warn_of_others(self) -> None:
-        """Nodes find each other within a second or two: another robot may be seen long after the own one."""
+        """Warn about another robot; discovery takes a second or two, so it may be found late."""
         if max(self.watch.others, self.watch.robots - 1) > 0:
             self._has_warned = True
             self.console.say(
-                f"warning: another {self.what.plant} publishes in this domain, so that topics carry two robots. End "
-                "it, or give this one a namespace (namespace:=second) or a domain (ROS_DOMAIN_ID) of its own."
+                f"warning: another {self.what.plant} publishes in this domain, so that topics carry two robots: stop "
+                "it, or use a separate namespace (namespace:=second) or domain (ROS_DOMAIN_ID)."
             )
 
     def verdict(self) -> int:
         """Exit code at the end of the given duration."""
         if self.watch.first is None:
             self.console.say(
-                f"failed: no message on {self._topic} within {self._patience:g} s. The lines above say what the "
-                "nodes were doing; on a slow machine give a longer --duration."
+                f"failed: no message on {self._topic} within {self._patience:g} s. See the output of the "
+                "nodes above; on a slow machine use a longer --duration."
             )
             return _FAILED
         seen = max(self._clock.now() - self.watch.first, _TICK)
@@ -270,7 +270,7 @@ class Watching:
         elif moved is not None:
             self._report(f"moving after {moved - self.begin:.1f} s")
         elif self._clock.now() - first > (_STILL if self._has_settled() else _SETTLING):
-            still = "" if _is_sensor(self.what) else f", standing still: {self._why_still()}"
+            still = "" if _is_sensor(self.what) else f", no motion: {self._why_still()}"
             self._report(f"published after {first - self.begin:.1f} s{still}")
 
     def _why_still(self) -> str:
@@ -279,34 +279,34 @@ class Watching:
         if self.what.robot.get("start_paused"):
             return "the simulation is paused"
         if self.what.controller:
-            return f"its controller {self.what.controller} lets it stay where it is"
+            return f"the controller {self.what.controller} holds its position"
         if self.what.devices:
-            return "active, nobody commands it"
+            return "active, but no commands"
         if self.what.robot.get("idle") == "hold":
-            return "its servos hold it (idle:=release lets it swing)"
-        return "nothing moves it"
+            return "servos hold its position (idle:=release frees the joints)"
+        return "no commands or external forces"
 
     def _has_settled(self) -> bool:
-        """True if a device has reached the phase that it shall reach by itself, or cannot."""
+        """Return True if a device has reached its autostart phase, or cannot reach it."""
         if not self.what.devices:
             return True
         state, wanted = self.watch.devices, self.what.devices.get("autostart")
         return self._phase() in (wanted, "active") or bool(state.get("problem") or state.get("stopped"))
 
     def _phase(self) -> str:
-        """Phase of the node of devices, which reports only once it is connected: it may come late."""
+        """Phase of the hardware node; it reports only once it is connected."""
         phase = str(self.watch.devices.get("phase", ""))
         return "inactive" if phase in ("", "unconfigured") else phase
 
     def _why_inactive(self) -> str:
-        """Why a device does not move, and how to start it."""
+        """Reason why a device does not move, and how to start it."""
         state, node = self.watch.devices, f"{self.what.values['namespace']}/{self.what.plant}"
         phase = self._phase()
         if state.get("stopped"):
             return f"stopped: {state['stopped']}. Reset it first: ros2 service call {node}/reset std_srvs/srv/Trigger"
         because = f" ({state['problem']})" if state.get("problem") else ""
         if self.what.devices["autostart"] == "commanded" and not because:
-            return f"{phase}: it follows the first command that comes"
+            return f"{phase}: the first command activates it"
         where = "on the page" if self.starter.address else "in the browser view (view:=true)"
         return f"{phase}{because}: activate it {where}, or by ros2 lifecycle set {node} activate"
 
@@ -317,7 +317,7 @@ class Watching:
             self.console.say(text)
 
     def _invitation(self) -> list[str]:
-        """Where to look, and what to try next."""
+        """Address of the view, and suggested commands."""
         lines = [f"browser view: {self.starter.address}"] if self.starter.address else []
         if self.duration is not None:
             return lines
@@ -325,7 +325,7 @@ class Watching:
         if self.what.devices:
             return [*lines, *self._device_invitation(space)]
         if self.what.controller and self.starter.address:
-            lines.append("push the robot there; where its controller follows a target, drag that, too")
+            lines.append("push the robot in the view; if the controller follows a target, drag the target")
         if shutil.which("ros2"):
             controlled = f"  ros2 topic echo {space}/controller_node/state" if self.what.controller else ""
             return [
@@ -342,7 +342,7 @@ class Watching:
         return [*lines, "try next:", *tries]
 
     def _device_invitation(self, space: str) -> list[str]:
-        """The same for a device."""
+        """Suggested commands for a device."""
         node = f"{space}/{self.what.plant}"
         if not shutil.which("ros2"):
             return ["try next:", f"  ada up {self.what.setup} --show-args", "  ada hw --help"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada up` where ROS 2 nodes cannot run: the same robot in this process, by `ada sim` and `ada view`."""
+"""`ada up` without ROS 2: run the robot in this process by `ada sim` or `ada view`."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _SIM_HEADLESS = 5.0  # [s]
 
 
 def run_without_ros(what: Plan, problem: str, *, headless: bool, duration: float | None) -> int:
-    """Simulate, or show, the robot of a plan.
+    """Simulate or display the robot of a plan.
 
     Args:
-        what: the plan.
-        problem: why there are no ROS 2 nodes.
-        headless: without pictures.
-        duration: [s], after which it ends.
+        what: plan.
+        problem: reason why ROS 2 nodes cannot run.
+        headless: no display.
+        duration: duration [s].
 
     Raises:
-        InputError: the plan drives a device, or its robot comes from a topic.
+        InputError: the plan drives a device, or its robot is received from a topic.
     """
     if what.devices:
         backend = what.values["backend"]
         raise InputError(
-            f"backend:={backend} needs ROS 2: {problem} Without it, try a device by `ada hw test`, or drive it from "
+            f"backend:={backend} needs ROS 2: {problem} Alternatives: `ada hw test`, or drive the device from "
             "Python (ada_hardware.robot.Robot)."
         )
     is_still = bool(what.robot.get("start_paused"))
@@ -51,9 +51,9 @@ def run_without_ros(what: Plan, problem: str, *, headless: bool, duration: float
 
 
 def _lost(what: Plan, is_shown: bool) -> list[str]:
-    """Arguments that say something which cannot be done here."""
+    """Requested options that have no effect here."""
     wishes = {
-        "idle": "hold",  # the robot moves under its own weight
+        "idle": "hold",  # the simulated robot moves freely
         "oracle": "true",
         "use_sim_time": "true",
     }
@@ -67,10 +67,10 @@ def _lost(what: Plan, is_shown: bool) -> list[str]:
 
 
 def _words(what: Plan) -> list[str]:
-    """The robot as these commands take it."""
+    """The robot as arguments of these commands."""
     robot = what.robot
     if not robot.get("robot"):
-        raise InputError("robot:= is empty: without ROS 2 there is no topic to learn the robot from. Name a file.")
+        raise InputError("robot:= is empty: without ROS 2 the robot cannot be received from a topic; give a file.")
     words = [str(robot["robot"])]
     if robot.get("base", "auto") != "auto":
         words += ["--base", str(robot["base"])]

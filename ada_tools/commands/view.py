@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada view`: a robot with sliders, or a recorded motion, in the browser."""
+"""`ada view`: show a robot with joint sliders, or a recorded motion, in the browser."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from ada_tools.commands.common import (
 )
 
 NAME = "view"
-SUMMARY = "look at a robot or at a recorded motion in the browser"
+SUMMARY = "show a robot or a recorded motion in the browser"
 DETAILS = """\
 Show a robot with a slider for each joint, or a recorded motion with a time slider and plots, on a page in the browser.
-Where a robot has closed loops, they stay closed: the motors have sliders, the other joints follow.
-The page works offline. It is seen from this machine alone unless --host says otherwise.
+Closed loops are kept closed: the motors have sliders, the other joints follow.
+The page works offline and is accessible from this machine only, unless --host is given.
 
 examples:
-  ada view pa10                      sliders for its joints
-  ada view four_bar                  a linkage: move the crank
+  ada view pa10                      joint sliders
+  ada view four_bar                  a linkage with a slider for the crank
   ada view fall.mcap                 play a recording (.mcap, .npz)
-  ada view pa10 --port 0 --no-open   any free port; only the address is printed
-  ada view pa10 --duration 10        ends by itself
+  ada view pa10 --port 0 --no-open   any free port; print the address only
+  ada view pa10 --duration 10        end after 10 s
 """
 LOGS = (".mcap", ".npz")
 
@@ -41,20 +41,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_robot_arguments(parser)
     add_loops_argument(parser)
-    add_start_argument(parser, "near zero, or where the catalogue has it")
+    add_start_argument(parser, "near zero, or from the catalogue")
     add_page_arguments(parser)
-    parser.add_argument("--duration", type=float, metavar="S", help="end after so many seconds (default: at Ctrl-C)")
+    parser.add_argument("--duration", type=float, metavar="S", help="end after S seconds (default: at Ctrl-C)")
 
 
 def add_page_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare --host, --port and --no-open, which is also --no-browser, for every command that shows a page."""
+    """Declare --host, --port and --no-open (alias --no-browser) for commands with a page."""
     parser.add_argument(
         "--host",
         default=HOST,
-        help=f"address to listen on (default {HOST}: this machine alone; 0.0.0.0: who has its token)",
+        help=f"address to listen on (default {HOST}: this machine only; 0.0.0.0: all, with a token)",
     )
     parser.add_argument(
-        "--port", type=int, default=PORT, help=f"port to listen on (default {PORT}); 0 takes any free one"
+        "--port", type=int, default=PORT, help=f"port to listen on (default {PORT}); 0 selects a free one"
     )
     parser.add_argument(
         "--no-open", "--no-browser", action="store_true", help="print the address, do not open a browser"
@@ -62,7 +62,7 @@ def add_page_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show it until Ctrl-C."""
+    """Show the page until Ctrl-C."""
     refuse_no_time("--duration", options.duration)
     page = {
         "host": options.host,
@@ -93,4 +93,4 @@ def _refuse_robot_options(options: argparse.Namespace) -> None:
     }
     wrong = [flag for flag, value in given.items() if value]
     if wrong:
-        raise InputError(f"{', '.join(wrong)}: a recording holds its robot; these are for robots. Leave them out.")
+        raise InputError(f"{', '.join(wrong)}: not allowed with a recording, which contains its robot.")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The actions of `ada hw`, a module each; like commands they have NAME, SUMMARY, DETAILS, add_arguments and run."""
+"""Actions of `ada hw`, one module each, with NAME, SUMMARY, DETAILS, add_arguments and run."""

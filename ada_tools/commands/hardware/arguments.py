@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common arguments of actions on a device: which one, where, its settings and faults."""
+"""Common arguments of device actions: device, address, settings and faults."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from ada_robot.settings import option_numbers, option_values
 def add_device_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare DEVICE, --url or --emulator, --setting, --fault."""
     parser.add_argument("device", metavar="DEVICE", help=f"one of {', '.join(DEVICES)}")
-    parser.add_argument("--url", metavar="ADDRESS", help="of the device, such as /dev/ttyUSB0; see `ada hw list`")
-    parser.add_argument("--emulator", action="store_true", help="an emulated device, which ends with this command")
-    add_setting_argument(parser, "of the driver; safety.NAME, sensor.NAME, emulator.NAME of others")
+    parser.add_argument(
+        "--url", metavar="ADDRESS", help="address of the device, such as /dev/ttyUSB0; see `ada hw list`"
+    )
+    parser.add_argument("--emulator", action="store_true", help="use an emulated device for the time of this command")
+    add_setting_argument(parser, "setting of the driver, or safety.NAME, sensor.NAME, emulator.NAME")
     add_fault_argument(parser)
 
 
@@ -41,27 +43,27 @@ def add_fault_argument(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="of the emulated device or its wire, such as drop=0.1; may be repeated",
+        help="fault of the emulated device or its wire, such as drop=0.1; may be repeated",
     )
 
 
 def seconds(text: str) -> float:
-    """A positive, finite number of seconds, for argparse."""
+    """Positive, finite number of seconds, as an argparse type."""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r}: give a positive number of seconds")
+        raise argparse.ArgumentTypeError(f"{text!r}: it must be a positive number of seconds")
     return value
 
 
 def chosen_target(options: argparse.Namespace) -> Target:
-    """The device of --url or --emulator.
+    """Device selected by --url or --emulator.
 
     Raises:
-        UnknownDevice: there is none of that name.
-        InputError: both are given; settings or faults that cannot be.
+        UnknownDevice: unknown device name.
+        InputError: both are given, or invalid settings or faults.
         TransportError: neither is given.
     """
     device = options.device
@@ -79,7 +81,7 @@ def chosen_target(options: argparse.Namespace) -> Target:
 
 
 def _raise_no_address(device: str) -> None:
-    """Raise what a driver without an address raises: it has examples."""
+    """Raise the error of a driver without address, which shows examples."""
     if DEVICES[device].emulator_class().WIRE == "stream":
         open_device_stream(device, "", Serial())
     else:
@@ -87,5 +89,5 @@ def _raise_no_address(device: str) -> None:
 
 
 def addresses(device: str) -> tuple[str, ...]:
-    """How addresses of a device look."""
+    """Address formats of a device."""
     return (*find(device).addresses, EMULATOR, DRY)

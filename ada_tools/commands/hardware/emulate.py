@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw emulate`: an emulated device for other programs."""
+"""`ada hw emulate`: run an emulated device for other programs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ada_hardware.registry import DEVICES, find
 from ada_tools.commands.hardware.arguments import add_fault_argument, add_setting_argument
 
 NAME = "emulate"
-SUMMARY = "an emulated device for other programs, on a pseudo-terminal or UDP, until Ctrl-C"
+SUMMARY = "run an emulated device for other programs, on a pseudo-terminal or UDP"
 DETAILS = """\
-An emulated device that programs reach as if it were real. It prints one line of JSON with its address. Lines of JSON on
-its input switch faults on and ask what it is doing; see `python -m ada_hardware.emulation --help`.
+Run an emulated device until Ctrl-C. It prints one line of JSON with its address. Lines of JSON on
+its input inject faults and query its state; see `python -m ada_hardware.emulation --help`.
 
 examples:
   ada hw emulate khr1 --listen pty:/tmp/khr1           then: ada hw monitor khr1 --url /tmp/khr1
@@ -26,12 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("device", metavar="DEVICE", help=f"one of {', '.join(DEVICES)}")
     parser.add_argument(
-        "--listen", default="", metavar="ADDRESS", help='"pty:", "pty:PATH" (a link that stays), or udp://HOST:PORT'
+        "--listen", default="", metavar="ADDRESS", help='"pty:", "pty:PATH" (a symbolic link), or udp://HOST:PORT'
     )
-    parser.add_argument("--seed", type=int, default=0, help="of random faults (default %(default)s)")
-    parser.add_argument("--http", type=int, default=0, metavar="PORT", help="of the device's web pages; 0: a free one")
-    parser.add_argument("--until-eof", action="store_true", help="end with the input, so with who started it")
-    add_setting_argument(parser, "of the emulator, without a prefix")
+    parser.add_argument("--seed", type=int, default=0, help="seed of random faults (default %(default)s)")
+    parser.add_argument(
+        "--http", type=int, default=0, metavar="PORT", help="port of the device's web pages; 0: a free one"
+    )
+    parser.add_argument("--until-eof", action="store_true", help="end at the end of the input")
+    add_setting_argument(parser, "setting of the emulator, without prefix")
     add_fault_argument(parser)
 
 

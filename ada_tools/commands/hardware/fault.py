@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw fault`: faults in emulated devices while they run."""
+"""`ada hw fault`: inject faults into running emulated devices."""
 
 from __future__ import annotations
 
@@ -14,40 +14,42 @@ from ada_robot.errors import NoAnswer
 from ada_tools.commands.common import print_json
 
 NAME = "fault"
-SUMMARY = "make a fault in an emulated device that runs; alone: the devices and kinds"
+SUMMARY = "inject a fault into a running emulated device, or list devices and faults"
 DETAILS = f"""\
-Makes a fault in an emulated device that runs, whoever started it: `ada hw emulate`, `ada hw monitor --emulator`, a
-hardware_node with the address emulator:. It is in force when the command ends, and stays until --clear. Only the user
-who started the device can. Devices of the address dry: live inside their driver, and have no door.
+Inject a fault into a running emulated device, started by `ada hw emulate`, `ada hw monitor --emulator` or a
+hardware_node with the address emulator:. The fault is active when the command returns, until --clear. Only the user
+who started the device may do this. Devices with the address dry: are part of their driver and not accessible.
 
 examples:
-  ada hw fault                                 what runs, and all devices and kinds, a line each
-  ada hw fault pa10                            those of one device
+  ada hw fault                                 running devices, and all faults by device
+  ada hw fault pa10                            faults of one device
   ada hw fault pa10 emergency_stop             the button is pressed
-  ada hw fault pa10 drop 0.1                   a tenth of the frames gets lost, both ways
-  ada hw fault pa10 drop_answers 0.1           only what the device says
+  ada hw fault pa10 drop 0.1                   10 % of the frames are lost in both directions
+  ada hw fault pa10 drop_answers 0.1           only replies of the device
   ada hw fault pa10 drop --clear               off again
   ada hw fault pa10 --clear                    all faults off
 
-{", ".join(BOTH_WAYS)}: with _commands or _answers behind the name for one way only.
+{", ".join(BOTH_WAYS)}: append _commands or _answers for one direction only.
 
 exit code:
-  0  done        2  wrong usage, an unknown device or kind, no such device runs
+  0  done        2  wrong usage, an unknown device or kind, no such device is running
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("device", metavar="DEVICE", nargs="?", default="", help=f"one of {', '.join(DEVICES)}")
-    parser.add_argument("kind", metavar="KIND", nargs="?", default="", help="of the fault, as listed")
-    parser.add_argument("value", metavar="VALUE", nargs="?", type=float, help="how much; 0: off (default 1)")
-    parser.add_argument("--clear", action="store_true", help="switch the fault off; without KIND all of them")
-    parser.add_argument("--process", type=int, default=0, metavar="PID", help="where several such devices run")
-    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.add_argument("kind", metavar="KIND", nargs="?", default="", help="kind of the fault, as listed")
+    parser.add_argument("value", metavar="VALUE", nargs="?", type=float, help="magnitude; 0: off (default 1)")
+    parser.add_argument("--clear", action="store_true", help="clear the fault; without KIND all faults")
+    parser.add_argument(
+        "--process", type=int, default=0, metavar="PID", help="process id, if several such devices are running"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """List, make or clear."""
+    """List, inject or clear faults."""
     if options.device:
         find(options.device)
     if options.kind:
@@ -55,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         if options.kind not in known and base_name(options.kind) is None:
             raise unknown_name(f"fault of an emulated {options.device}", options.kind, known)
     if options.clear and (not options.device or options.value is not None):
-        raise InputError("--clear takes DEVICE, or DEVICE and KIND, and no VALUE.")
+        raise InputError("--clear requires DEVICE, optionally KIND, and no VALUE.")
     if not options.kind and not options.clear:
         _list(options)
         return 0
@@ -73,12 +75,12 @@ def _one_door(options: argparse.Namespace) -> DoorOf:
     found = doors(options.device, options.process)
     if len(found) > 1:
         numbers = ", ".join(str(door.pid) for door in found)
-        raise InputError(f"{len(found)} emulated {options.device} run; give --process, one of {numbers}.")
+        raise InputError(f"{len(found)} emulated {options.device} are running; give --process, one of {numbers}.")
     if not found:
         which = f" in process {options.process}" if options.process else ""
         raise NoAnswer(
-            f"no emulated {options.device} of yours runs{which}. Start one, such as `ada hw emulate {options.device}`, "
-            "or give its driver the address emulator:."
+            f"no emulated {options.device} of this user is running{which}: try `ada hw emulate {options.device}` "
+            "or use the address emulator: for its driver."
         )
     return found[0]
 
@@ -107,12 +109,12 @@ def _show(running: list[DoorOf], *, as_json: bool) -> None:
         shown = ", ".join(f"{name}={value:g}" for name, value in on.items()) if isinstance(on, dict) else on
         print(f"{one['device']} in process {one['process']}: {shown or 'no fault'}")
     if not facts:
-        print("no emulated device of yours runs")
+        print("no emulated device of this user is running")
 
 
 def _facts(door: DoorOf) -> dict[str, object]:
     try:
         faults = ask(door, {"ask": "faults"})["faults"]
-    except NoAnswer as problem:  # one that is frozen does not hide the others
+    except NoAnswer as problem:  # a device that does not reply must not hide the others
         faults = str(problem)
     return {"device": door.device, "process": door.pid, "faults": faults}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw identify`: mass and centre of mass of what hangs on a force/torque sensor, and the sensor's zero."""
+"""`ada hw identify`: identify mass, centre of mass and zero offset of a force/torque sensor with a tool."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from ada_robot.errors import NoAnswer, Refused
 from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target
 
 NAME = "identify"
-SUMMARY = "mass and centre of mass of a sensor's tool, and the sensor's zero"
+SUMMARY = "mass and centre of mass of a tool, and the sensor zero"
 DETAILS = """\
-Turn the sensor, with its tool, six times as the command says, hold it still and press Enter. From the readings follow
-the tool's mass and centre of mass and the sensor's own zero, by least squares; what is left over tells how well they
-explain the readings. Give the printed settings to the node or to `ada hw monitor`: they take the tool's weight off.
-With --emulator the emulated sensor carries 1 kg at (10, -20, 60) mm, and turns by itself.
+Turn the sensor with its tool to six orientations as prompted, hold it still and press Enter. The readings give
+the mass and centre of mass of the tool and the zero offset of the sensor by least squares; the residual measures
+the fit. Pass the printed settings to the node or to `ada hw monitor` to compensate the weight of the tool.
+With --emulator the emulated sensor carries 1 kg at (10, -20, 60) mm, and is turned automatically.
 
 examples:
   ada hw identify netft --url udp://192.168.1.1:49152
@@ -40,23 +40,21 @@ GRAVITY = 9.81  # [m/s^2]
 POSES = {
     f"{sign}{axis}": factor * np.eye(3)[i] for i, axis in enumerate("xyz") for sign, factor in (("+", 1), ("-", -1))
 }
-_MASS, _COM = 1.0, np.array([0.010, -0.020, 0.060])  # of the rehearsal [kg, m]
-_LONGEST = 5.0  # [s] without a reading, or until it is still
+_MASS, _COM = 1.0, np.array([0.010, -0.020, 0.060])  # of the emulated tool [kg, m]
+_LONGEST = 5.0  # [s] timeout for a reading, and for a steady sensor
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_device_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask for the poses, and print what follows from them."""
+    """Collect the readings in all orientations and print the identified tool."""
     what = chosen_target(options)
     if what.is_robot:
-        raise InputError(
-            f"{what.kind.name} is a robot; a tool is identified by a force/torque sensor, see `ada hw list`."
-        )
+        raise InputError(f"{what.kind.name} is a robot; choose a force/torque sensor, see `ada hw list`.")
     with silence_logger("ada_hardware"), plugged(what) as plug:
         found = _identified(plug)
     if options.json:
@@ -78,17 +76,17 @@ def _identified(plug: Plugged) -> IdentifiedTool:
 
 
 def _asked(number: int, name: str, down: Array) -> None:
-    """Let a person turn the sensor."""
+    """Prompt the user to turn the sensor."""
     print(
         f"{number} of {len(POSES)}: turn it so that its {name} axis points down, hold still, press Enter",
         file=sys.stderr,
     )
     if not sys.stdin.readline():
-        raise InputError("nobody presses Enter: the input has ended. Run it in a terminal.")
+        raise InputError("end of input while waiting for Enter: run the command in a terminal.")
 
 
 def _rehearsed(emulator: EmulatorProcess, sensor: ForceSensor) -> Callable[[int, str, Array], None]:
-    """Put the load of a tool on an emulated sensor, and wait until the sensor reports it."""
+    """Apply the load of a tool to an emulated sensor, and wait until the sensor reports it."""
 
     def turn(number: int, name: str, down: Array) -> None:
         force = _MASS * GRAVITY * down
@@ -102,11 +100,11 @@ def _rehearsed(emulator: EmulatorProcess, sensor: ForceSensor) -> Callable[[int,
 
 
 def _mean(sensor: ForceSensor) -> Array:
-    """Raw wrench of a sensor that is held still.
+    """Mean raw wrench of a steady sensor.
 
     Raises:
-        NoAnswer: it says nothing.
-        Refused: it does not come to rest.
+        NoAnswer: no readings.
+        Refused: the readings are not steady.
     """
     use, readings = sensor.settings, _readings(sensor)
     until = time.monotonic() + _LONGEST
@@ -122,13 +120,13 @@ def _mean(sensor: ForceSensor) -> Array:
 
 
 def _readings(sensor: ForceSensor) -> Iterator[Array]:
-    """Raw wrenches from now on, without the next one, half of which may be of the pose before."""
+    """Raw wrenches from now on, skipping the next one, which may be averaged over the previous orientation."""
     newest = sensor.newest
     number = (newest.number if newest is not None else 0) + 1
     while True:
         reading = sensor.newer_than(number, _LONGEST)
         if reading is None:
-            raise NoAnswer(f"{sensor.name}: no reading came within {_LONGEST:g} s; {sensor.status().problems}")
+            raise NoAnswer(f"{sensor.name}: no reading within {_LONGEST:g} s; {sensor.status().problems}")
         number = reading.number
         yield reading.raw
 
@@ -140,7 +138,7 @@ def _lines(found: IdentifiedTool) -> list[str]:
         f"mass              {found.mass:.4f} kg",
         f"centre of mass    {', '.join(f'{1e3 * value:.2f}' for value in found.com)} mm, from the sensor in its axes",
         f"zero              {zero} (N, N m)",
-        f"left over         {found.force_residual:.3g} N, {found.moment_residual:.3g} N m (root mean square)",
+        f"residual          {found.force_residual:.3g} N, {found.moment_residual:.3g} N m (root mean square)",
         "",
         "settings:",
         f"  --setting sensor.tool_mass={found.mass:.5g} --setting 'sensor.tool_com={com}'",

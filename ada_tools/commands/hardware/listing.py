@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw list`: the devices that there are drivers for."""
+"""`ada hw list`: list the supported devices."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ada_tools.commands.common import print_json, table
 from ada_tools.commands.hardware.arguments import addresses
 
 NAME = "list"
-SUMMARY = "the devices that there are drivers for, and how their addresses look"
+SUMMARY = "list the supported devices and their address formats"
 DETAILS = """\
 Devices with a driver and an emulator.
 
 addresses:
-  /dev/ttyUSB0                 a serial port; /dev/serial/by-id/... stays the same from one day to the next
+  /dev/ttyUSB0                 a serial port; /dev/serial/by-id/... is persistent
   udp://HOST:PORT              over Ethernet; arcnet:arc0 is an ARCNET interface
-  emulator:                    an emulated device on a real wire, in a process of its own; emulator:drop=0.1
-  dry:                         an emulated device inside the driver: no port is opened
+  emulator:                    an emulated device in a separate process; with faults: emulator:drop=0.1
+  dry:                         an emulated device inside the driver; no port is opened
 """
 
 
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """List them."""
+    """List the devices."""
     if options.json:
         print_json(
             [
@@ -38,5 +38,5 @@ def run(options: argparse.Namespace) -> int:
         )
         return 0
     rows = [(one.name, one.kind, addresses(one.name)[0], one.summary) for one in DEVICES.values()]
-    print("\n".join(table(("device", "kind", "address", "what"), rows)))
+    print("\n".join(table(("device", "kind", "address", "description"), rows)))
     return 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw monitor`: the state of a device, live in the terminal."""
+"""`ada hw monitor`: show the state of a device in the terminal."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_t
 from ada_tools.commands.hardware.pictures import robot_lines, robot_words, sensor_lines, sensor_words
 
 NAME = "monitor"
-SUMMARY = "watch a device live: pose or wrench, alarms, the wire"
+SUMMARY = "show joint positions or wrench, alarms and communication of a device"
 DETAILS = """\
-A robot's pose, alarms, period and counts of its wire; a sensor's wrench as bars, rate and losses. Nothing moves: a
-robot stays inactive, with its brakes on. A device has one host. Where another program of this machine drives a robot
-over UDP or ARCNET, its pose, phase and alarm are read from that program's flight recorder, and nothing is sent; in all
-other cases (serial lines, sensors, other users' programs) a device in use is refused, with the program's name.
+Robots: joint positions, alarms, period and message counts. Sensors: wrench as bars, rate and losses. A
+robot remains inactive with its brakes on. A device has one host. If another program of this machine drives a robot
+over UDP or ARCNET, its state is read from the flight recorder of that program, and nothing is sent; in all
+other cases (serial lines, sensors, other users) a device in use is refused, with the name of the program.
 Ctrl-C ends it.
 
 examples:
@@ -37,28 +37,28 @@ examples:
   ada hw monitor netft --url udp://192.168.1.1:49152 --json --every 0.01 > wrench.jsonl
   ada hw monitor dynpick --emulator --fault fz=-20 --duration 5
 """
-_EVERY = {True: 0.2, False: 1.0}  # [s] by whether it is shown on a terminal
+_EVERY = {True: 0.2, False: 1.0}  # [s] display period, by whether the output is a terminal
 _LONGEST_START = 90.0  # [s]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_device_arguments(parser)
-    parser.add_argument("--duration", type=seconds, default=math.inf, metavar="S", help="end after so many seconds")
+    parser.add_argument("--duration", type=seconds, default=math.inf, metavar="S", help="end after S seconds")
     parser.add_argument(
-        "--every", type=seconds, metavar="S", help="between two looks (default: 0.2, or 1 where no terminal shows it)"
+        "--every", type=seconds, metavar="S", help="display period (default: 0.2, or 1 without a terminal)"
     )
-    parser.add_argument("--json", action="store_true", help="print a line of JSON for each look")
+    parser.add_argument("--json", action="store_true", help="print a line of JSON per period")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Watch until the end, or Ctrl-C."""
+    """Show the device until the end of the duration, or Ctrl-C."""
     what = chosen_target(options)
     if what.is_robot:
         what = what.with_defaults({} if what.is_real else {"record_seconds": 0.0})
-    reduce_interpreter_jitter()  # threads that read sensors wake in time
+    reduce_interpreter_jitter()  # sensor threads wake in time
     try:
-        with silence_logger("ada_hardware"), plugged(what) as plug:  # the picture shows what the log would
+        with silence_logger("ada_hardware"), plugged(what) as plug:  # the display replaces the log
             (_watch_robot if what.is_robot else _watch_sensor)(plug, options)
     except KeyboardInterrupt:
         print(file=sys.stderr)
@@ -80,7 +80,7 @@ def _watch_robot(plug: Plugged, options: argparse.Namespace) -> None:
 
 
 def _driven_elsewhere(plug: Plugged) -> DrivenElsewhere | None:
-    """The robot as another program of this machine drives it; None where none has its wire."""
+    """Robot state recorded by another program of this machine; None if no other program drives it."""
     kind = plug.target.kind
     holder = packets_holder(str(plug.settings.url))
     return None if holder is None else DrivenElsewhere(made_driver(kind.driver, plug.settings), holder)
@@ -88,7 +88,7 @@ def _driven_elsewhere(plug: Plugged) -> DrivenElsewhere | None:
 
 def _watch_sensor(plug: Plugged, options: argparse.Namespace) -> None:
     sensor = ForceSensor(plug.target.kind.name, plug.settings, plug.target.sensing())
-    most = [1e-3, 1e-4]  # of forces and moments so far: what full bars are
+    most = [1e-3, 1e-4]  # full scale of forces and moments so far
     try:
         sensor.open()
         _look(options, lambda: sensor_words(sensor), lambda: sensor_lines(sensor, plug.where, most))
@@ -97,7 +97,7 @@ def _watch_sensor(plug: Plugged, options: argparse.Namespace) -> None:
 
 
 def _look(options: argparse.Namespace, words: Callable[[], dict[str, Any]], lines: Callable[[], list[str]]) -> None:
-    """Show the device again and again."""
+    """Show the device periodically."""
     is_terminal = sys.stdout.isatty() and not options.json
     every = options.every or _EVERY[is_terminal]
     end, height = time.monotonic() + options.duration, 0
@@ -114,7 +114,7 @@ def _look(options: argparse.Namespace, words: Callable[[], dict[str, Any]], line
 
 
 def _show(lines: list[str], height: int) -> int:
-    """Print over the last picture of a terminal; the lines that it has."""
+    """Print over the previous lines on a terminal; return the number of lines."""
     if height:
         sys.stdout.write(f"\x1b[{height}A\x1b[J")
     sys.stdout.write("\n".join(lines) + "\n")

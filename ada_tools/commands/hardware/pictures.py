@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices in lines of text, and in words for programs."""
+"""Text display and JSON data of devices."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ada_robot.robot_status import RobotStatus
 from ada_tools.commands.common import table
 
 AXES = ("fx", "fy", "fz", "nx", "ny", "nz")
-_BAR = 20  # characters to each side of a bar's middle
-_TRACK = 21  # characters of a joint's way
+_BAR = 20  # half width of a bar in characters
+_TRACK = 21  # width of a joint range in characters
 
 
 class Shown(Protocol):
-    """A robot that is shown: one of this program, or one that another program drives."""
+    """Displayed robot, driven by this program or by another one."""
 
     @property
     def device(self) -> str: ...  # noqa: D102
@@ -37,7 +37,7 @@ class Shown(Protocol):
 
 
 def robot_words(robot: Shown) -> dict[str, Any]:
-    """A robot, for a line of JSON."""
+    """JSON data of a robot."""
     feedback, status = robot.feedback, robot.status()
     periods = status.periods
     return {
@@ -59,7 +59,7 @@ def robot_words(robot: Shown) -> dict[str, Any]:
 
 
 def robot_lines(robot: Shown, where: str) -> list[str]:
-    """A robot as a picture."""
+    """Text display of a robot."""
     feedback, status = robot.feedback, robot.status()
     lines = [f"{robot.device} at {where}: {status.phase.value}, {status.reason}"]
     rows = [
@@ -70,14 +70,14 @@ def robot_lines(robot: Shown, where: str) -> list[str]:
     ]
     head = ("joint", "rad", "deg", "rad/s", "N m", "between its limits")
     lines += table(head, [[cell.replace("nan", "-") for cell in row] for row in rows])
-    is_old = "" if feedback.is_fresh else f"nothing new for {status.feedback_age:.1f} s; "
-    if status.counts.sent or is_old:  # what another program counts is not seen from here
+    is_old = "" if feedback.is_fresh else f"no data for {status.feedback_age:.1f} s; "
+    if status.counts.sent or is_old:  # counts of another program are not available
         lines.append(f"wire: {is_old}{_counts(status.counts)}")
     if status.periods is not None:
         p = status.periods
         lines.append(
             f"period: {1e3 * robot.period:.3g} ms set, median {1e3 * p.period_p50:.3g}, 99 % {1e3 * p.period_p99:.3g}, "
-            f"longest {1e3 * p.period_max:.3g} ms; {status.missed_cycles} cycles without an answer"
+            f"longest {1e3 * p.period_max:.3g} ms; {status.missed_cycles} cycles without a reply"
         )
     if status.values:
         lines.append("; ".join(f"{name} {value:.4g}" for name, value in status.values.items()))
@@ -87,7 +87,7 @@ def robot_lines(robot: Shown, where: str) -> list[str]:
 
 
 def _track(q: float, lower: float, upper: float) -> str:
-    """Where a joint is between its limits."""
+    """Position of a joint within its limits."""
     if not (math.isfinite(q) and math.isfinite(lower) and math.isfinite(upper)):
         return ""
     place = round((q - lower) / (upper - lower) * (_TRACK - 1))
@@ -97,7 +97,7 @@ def _track(q: float, lower: float, upper: float) -> str:
 
 
 def sensor_words(sensor: ForceSensor) -> dict[str, Any]:
-    """A sensor, for a line of JSON."""
+    """JSON data of a sensor."""
     status, newest = sensor.status(), sensor.newest
     return {
         "time": time.time(),
@@ -109,7 +109,7 @@ def sensor_words(sensor: ForceSensor) -> dict[str, Any]:
         "is_valid": newest is not None and newest.is_valid,
         "is_saturated": newest is not None and newest.is_saturated,
         "age_s": _number(status.age),
-        "rate_hz": _number(status.rate) or None,  # not known yet, or nothing comes
+        "rate_hz": _number(status.rate) or None,  # null until known, or without readings
         "readings": status.readings,
         "counts": asdict(status.counts),
         "sequence": asdict(status.sequence),
@@ -118,15 +118,15 @@ def sensor_words(sensor: ForceSensor) -> dict[str, Any]:
 
 
 def sensor_lines(sensor: ForceSensor, where: str, most: list[float]) -> list[str]:
-    """A sensor as a picture.
+    """Text display of a sensor.
 
     Args:
-        sensor: open.
-        where: its address.
-        most: greatest force and moment so far, which full bars are; kept up to date here [N, N m].
+        sensor: open sensor.
+        where: address.
+        most: full scale: largest force and moment so far, updated here [N, N m].
     """
     status, newest = sensor.status(), sensor.newest
-    words = "; ".join(status.problems) or "all well"
+    words = "; ".join(status.problems) or "ok"
     lines = [f"{sensor.name} at {where}: {status.state.value}, {status.level.value}: {words}"]
     if newest is not None:
         wrench = newest.wrench.tolist()
@@ -138,8 +138,8 @@ def sensor_lines(sensor: ForceSensor, where: str, most: list[float]) -> list[str
         lines.append(f"full bars: {most[0]:.3g} N, {most[1]:.3g} N m")
     sequence, rate = status.sequence, f"{status.rate:.0f}" if status.rate else "?"
     lines.append(
-        f"{rate} samples per second, {status.readings} in all; {sequence.lost} lost, {sequence.reordered} "
-        f"late, {sequence.duplicated} doubled, {status.saturated} saturated, {status.errors} wrong by its own word"
+        f"{rate} samples per second, {status.readings} total; {sequence.lost} lost, {sequence.reordered} "
+        f"late, {sequence.duplicated} duplicated, {status.saturated} saturated, {status.errors} marked as invalid"
     )
     lines.append(f"wire: {_counts(status.counts)}")
     if status.values:
@@ -156,8 +156,8 @@ def _bar(value: float, most: float) -> str:
 
 
 def _counts(counts: LinkCounts) -> str:
-    text = f"{counts.sent} sent, {counts.received} answered, {counts.missed} silent, {counts.refused} damaged or late"
-    return f"{text}; newest trouble: {counts.last_problem}" if counts.last_problem else text
+    text = f"{counts.sent} sent, {counts.received} answered, {counts.missed} missing, {counts.refused} invalid"
+    return f"{text}; last problem: {counts.last_problem}" if counts.last_problem else text
 
 
 def _numbers(values: Sequence[float]) -> list[float | None]:

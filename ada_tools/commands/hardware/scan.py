@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw scan`: what is plugged into this machine."""
+"""`ada hw scan`: find connected devices."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ada_robot.timing.realtime import set_realtime_priority
 from ada_tools.commands.common import print_json
 
 NAME = "scan"
-SUMMARY = "what is plugged in, what may hang on it, and what it lacks"
+SUMMARY = "find connected devices and missing permissions"
 DETAILS = """\
-Serial ports with their converters, ARCNET interfaces, a Net F/T at an address; missing permissions with the command
-that gives them. Nothing is opened or sent: a byte on a serial line may be a command. Which device hangs on a port is
-guessed by its converter; `ada hw test DEVICE --url PORT` knows.
+Lists serial ports with their converters, ARCNET interfaces, a Net F/T at an address, and missing permissions with the
+command that grants them. No port is opened, since a byte on a serial line may be a command. The device on a port is
+guessed from its converter; verify it with `ada hw test DEVICE --url PORT`.
 
 examples:
   ada hw scan
@@ -24,18 +24,18 @@ examples:
   ada hw scan --json
 
 exit code:
-  0  nothing is in the way        1  something is, or nothing was found
+  0  no problems        1  a problem, or no device found
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--netft", metavar="HOST", help="look for a Net F/T there, on its web page")
-    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.add_argument("--netft", metavar="HOST", help="query the web page of a Net F/T at this address")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Look, and say what was found."""
+    """Search and print the results."""
     ports, net = serial_ports(), arcnet()
     sensor = net_ft(options.netft) if options.netft else None
     notes = _notes()
@@ -56,7 +56,7 @@ def _port_lines(ports: list[PortFound]) -> list[str]:
     for one in ports:
         lines.append(f"  {one.device}  {one.usb or '-'}  {one.converter}; {one.description}".rstrip("; "))
         lines.append(f"    may be: {', '.join(one.may_be)}" + (f"; driver {one.driver}" if one.driver else ""))
-        lines += [f"    stays the same as {one.by_id}"] if one.by_id else []
+        lines += [f"    persistent name {one.by_id}"] if one.by_id else []
         lines += [f"    ! {text}" for text in one.problems]
     return lines
 
@@ -75,7 +75,7 @@ def _sensor_lines(found: dict[str, object]) -> list[str]:
 
 
 def _notes() -> list[str]:
-    """Parts that this machine lacks for all of them."""
+    """Problems that concern all devices of a kind."""
     notes = []
     if importlib.util.find_spec("serial") is None:
         notes.append(f"serial lines need pyserial, which is not installed: {how_to_install('hardware')}")
@@ -84,7 +84,7 @@ def _notes() -> list[str]:
 
 
 def _lacks_priority() -> str:
-    """Why this user gets no real-time priority, which a PA-10 wants; tried in a thread that ends."""
+    """Reason why real-time priority is not available, tested in a temporary thread."""
     import threading
 
     found: list[str] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw service`: what a robot is asked by hand: brakes, sleep, IDs, motions in the memory of its boards."""
+"""`ada hw service`: manual service functions: brakes, sleep mode, IDs, motions stored in the boards."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ada_hardware.transport.waiting import is_readable
 from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target
 
 NAME = "service"
-SUMMARY = "what a robot is asked by hand: brakes, sleep, IDs, motions in its boards"
+SUMMARY = "manual service functions: brakes, sleep mode, IDs, stored motions"
 
 
 class _Service(NamedTuple):
-    values: tuple[str, ...]  # that it takes
+    values: tuple[str, ...]  # names of the arguments
     text: str
-    do: Callable[..., object]  # with the open driver and the values
-    needs: str = ""  # what must be so, which --yes says
-    opens: bool = True  # whether the driver is opened first, which needs all boards on the line
+    do: Callable[..., object]  # called with the open driver and the arguments
+    needs: str = ""  # precondition confirmed by --yes
+    opens: bool = True  # whether to open the driver first, which requires all boards on the line
 
 
 def _lead(driver: Any) -> None:
-    """Let people lead the arm until Enter."""
+    """Lead-through teaching until Enter is pressed."""
     driver.release_brakes(arm_is_held=True)
-    print("its brakes are open; press Enter to close them", file=sys.stderr)
+    print("brakes are open; press Enter to close them", file=sys.stderr)
     try:
         while not is_readable(sys.stdin.fileno(), driver.period):
             driver.idle()
@@ -48,19 +48,19 @@ def _whole(name: str, text: str) -> int:
     return int(text)
 
 
-_HELD, _CLEAR = "somebody holds the robot", "the robot may move: nobody and nothing is in its reach"
-_FREE = _Service((), "let all servos go", lambda driver: driver.release(confirm=True), _HELD)
+_HELD, _CLEAR = "the robot is held by a person", "the robot may move: its workspace is clear"
+_FREE = _Service((), "release all servos", lambda driver: driver.release(confirm=True), _HELD)
 SERVICES = {
-    "pa10": {"release-brakes": _Service((), "teach mode until Enter: people lead the arm", _lead, _HELD)},
+    "pa10": {"release-brakes": _Service((), "lead-through teaching until Enter", _lead, _HELD)},
     "khr1": {
         "release": _FREE,
-        "sleep": _Service((), "let boards sleep: all servos are free", lambda d: d.sleep(confirm=True), _HELD),
-        "wake": _Service((), "end the sleep; servos may jump", lambda d: d.wake(confirm=True), _HELD),
+        "sleep": _Service((), "put the boards to sleep: all servos are free", lambda d: d.sleep(confirm=True), _HELD),
+        "wake": _Service((), "wake the boards; servos may jump", lambda d: d.wake(confirm=True), _HELD),
         "set-id": _Service(
             ("ID",),
             "give a board an ID",
             lambda d, number: d.set_id(_whole("ID", number), alone=True),
-            "one board alone is on the line",
+            "only one board is on the line",
             opens=False,
         ),
         "upload": _Service(("NUMBER", "FILE"), "store a motion of Heart To Heart (CSV) in both boards", _upload),
@@ -73,8 +73,8 @@ SERVICES = {
         "play": _Service(
             ("NUMBER",), "play a stored motion", lambda d, number: d.play_motion(_whole("NUMBER", number)), _CLEAR
         ),
-        "halt": _Service((), "stop the board's own program, and a motion of it", lambda d: d.run_program(False)),
-        "run": _Service((), "let the board's own program run", lambda d: d.run_program(True), _CLEAR),
+        "halt": _Service((), "stop the program of the board, and its motion", lambda d: d.run_program(False)),
+        "run": _Service((), "run the program of the board", lambda d: d.run_program(True), _CLEAR),
     },
 }
 _LIST = "\n".join(
@@ -83,7 +83,7 @@ _LIST = "\n".join(
     for name, one in services.items()
 )
 DETAILS = f"""\
-No rule of safety watches what is done here: read the robot's page first, and have the emergency stop at hand.
+No safety function is active here: read the page of the robot first, and keep the emergency stop at hand.
 
 {_LIST}
 
@@ -97,13 +97,13 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_device_arguments(parser)
-    parser.add_argument("service", metavar="SERVICE", help="one of those above")
-    parser.add_argument("values", metavar="VALUE", nargs="*", help="of the service")
-    parser.add_argument("--yes", action="store_true", help="what the service needs is so")
+    parser.add_argument("service", metavar="SERVICE", help="see above")
+    parser.add_argument("values", metavar="VALUE", nargs="*", help="argument of the service")
+    parser.add_argument("--yes", action="store_true", help="confirm the precondition of the service")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Open the robot, do it, close."""
+    """Open the robot, run the service, close the robot."""
     what = chosen_target(options)
     services = SERVICES.get(what.kind.name, {})
     if options.service not in services:
@@ -112,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
     if len(options.values) != len(service.values):
         raise InputError(f"{options.service} takes {' '.join(service.values) or 'no value'}, not {options.values}.")
     if service.needs and not options.yes:
-        raise InputError(f"{options.service}: {service.text}. See that {service.needs}, then give --yes.")
+        raise InputError(f"{options.service}: {service.text}. Make sure that {service.needs}, then give --yes.")
     with silence_logger("ada_hardware"), plugged(what) as plug:
         driver = what.kind.driver_class()(plug.settings)
         if service.opens:

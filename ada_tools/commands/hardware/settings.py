@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw settings`: what can be set about a device."""
+"""`ada hw settings`: list the settings of a device."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ada_robot.settings import Setting, fields_of
 from ada_tools.commands.common import print_json
 
 NAME = "settings"
-SUMMARY = "what can be set about a device, and the faults of its emulator"
+SUMMARY = "list the settings of a device, and the faults of its emulator"
 DETAILS = """\
-Names for --setting and --fault, with their defaults and what is allowed.
+Names for --setting and --fault, with defaults and allowed values.
 
 examples:
   ada hw settings pa10
@@ -28,11 +28,11 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("device", metavar="DEVICE", help="see `ada hw list`")
-    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """List them."""
+    """List the settings."""
     kind = find(options.device)
     emulator = kind.emulator_class()
     is_robot = kind.kind == ROBOT
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def asdict_of(one: Setting) -> dict[str, object]:
-    """A setting for JSON."""
+    """A setting as JSON data."""
     return {"default": one.default, "allowed": one.allowed, "unit": one.unit, "description": one.description}
 
 

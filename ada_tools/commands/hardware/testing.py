@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada hw test`: is a device well, and is it driven safely."""
+"""`ada hw test`: check a device and its safe operation."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ada_tools.commands.common import print_json
 from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target, seconds
 
 NAME = "test"
-SUMMARY = "check a device and its wire, one thing after another"
+SUMMARY = "check a device and its communication"
 DETAILS = f"""\
-Robots: does the address open, does the device answer, what does it say to be, are its answers in time, is its pose
-within limits, has it alarms, is what must not be sent refused. With --move, and always with an emulated one, also:
-activation without a jump, each joint some degrees there and back, silence of the host, stop, reset.
-Sensors: identity, rate, losses, noise, zero; with an emulated one also units, saturation, silence.
+Robots: opening, communication, identity, reply times, joint limits, alarms,
+rejection of invalid commands. With --move, and always with an emulated robot, also:
+activation without a jump, motion of each joint by a few degrees, loss of the host, stop, reset.
+Sensors: identity, rate, losses, noise, zero; with an emulated sensor also units, saturation, loss of data.
 
 examples:
   ada hw test pa10 --emulator
@@ -29,31 +29,37 @@ examples:
   ada hw test netft --url udp://192.168.1.1:49152 --json
 
 A real robot moves at {100 * REAL_SCALE:g} % of its velocity limits (an emulated one at {100 * EMULATED_SCALE:g} %);
---setting safety.velocity_scale=... has another share. The pose it stands in must leave each joint some degrees of room.
+--setting safety.velocity_scale=... changes this. Each joint must be a few degrees away from its limits.
 
 exit code:
-  0  all ok        1  a check failed        2  wrong usage        130  Ctrl-C: the robot is brought to rest first
+  0  all ok        1  a check failed        2  wrong usage        130  Ctrl-C: after stopping the robot
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_device_arguments(parser)
-    parser.add_argument("--move", action="store_true", help="move the robot, too")
+    parser.add_argument("--move", action="store_true", help="include motions")
     parser.add_argument(
         "--emergency-stop-in-my-hand",
         action="store_true",
-        help="said with --move of a real robot: somebody holds its emergency stop, and nobody is within its reach",
+        help="required by --move with a real robot: a person holds the emergency stop, and the workspace is clear",
     )
-    parser.add_argument("--joint", action="append", default=[], metavar="NAME", help="move this one alone; repeatable")
     parser.add_argument(
-        "--duration", type=seconds, default=2.0, metavar="S", help="watch the wire so long (default %(default)s)"
+        "--joint", action="append", default=[], metavar="NAME", help="move only this joint; may be repeated"
     )
-    parser.add_argument("--json", action="store_true", help="print it as JSON in the end")
+    parser.add_argument(
+        "--duration",
+        type=seconds,
+        default=2.0,
+        metavar="S",
+        help="duration of the communication check (default %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON summary at the end")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Test, and say what came of it."""
+    """Run the checks and print the results."""
     what = chosen_target(options)
     moves = what.is_robot and (options.move or not what.is_real)
     _check_move(options, what)
@@ -64,8 +70,8 @@ def run(options: argparse.Namespace) -> int:
 
     if not options.json:
         print(f"{what.kind.name}: {what.kind.summary}", flush=True)
-    reduce_interpreter_jitter()  # threads that read sensors wake in time
-    with silence_logger("ada_hardware"):  # provoked problems, such as a silent sensor, are not logged as well
+    reduce_interpreter_jitter()  # sensor threads wake in time
+    with silence_logger("ada_hardware"):  # provoked problems, such as loss of sensor data, are not logged
         checks = test_device(what, moves=moves, seconds=options.duration, joints=options.joint, report=show)
     if options.json:
         print_json(
@@ -83,14 +89,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _check_move(options: argparse.Namespace, what: Target) -> None:
     if not what.is_robot and (options.move or options.joint):
-        raise InputError(f"{what.kind.name} is a sensor; --move and --joint are of robots.")
+        raise InputError(f"{what.kind.name} is a sensor; --move and --joint apply to robots.")
     if options.move and what.is_real and not options.emergency_stop_in_my_hand:
         raise InputError(
-            f"--move moves the robot at {what.url}: each joint by some degrees. Read its page in docs/, hang it up or "
-            "clear its reach, have somebody hold the emergency stop, and say so: --emergency-stop-in-my-hand."
+            f"--move moves the robot at {what.url}: each joint by a few degrees. Read its page in docs/, suspend it or "
+            "clear its workspace, hold the emergency stop, and give --emergency-stop-in-my-hand."
         )
     if options.joint and what.is_real and not options.move:
-        raise InputError(f"--joint {options.joint[0]} is for --move.")
+        raise InputError(f"--joint {options.joint[0]} requires --move.")
     if what.is_robot:
         check_joints(what, options.joint)
 

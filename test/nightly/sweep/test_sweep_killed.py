@@ -109,7 +109,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> 
     assert process.returncode == 130
     wait_for(lambda: not any(map(is_alive, workers)))
     rows = rows_in(out / "runs.jsonl")
-    assert f"{len(rows)} of 20000 runs are kept in {out}; the same command goes on from there." in errors
+    assert f"{len(rows)} of 20000 runs are stored in {out}; the same command resumes." in errors
     assert "Traceback" not in errors
 
 

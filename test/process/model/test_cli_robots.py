@@ -91,7 +91,7 @@ def test_check_and_info_read_the_standard_input(ada, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
     code, _, err = ada("check", "-")
     assert code == 2
-    assert "standard input holds no URDF" in err
+    assert "standard input contains no URDF" in err
 
 
 def test_xacro_arguments_are_passed_on(ada):

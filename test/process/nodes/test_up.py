@@ -153,13 +153,13 @@ def test_two_arms_with_prefixes_are_one_tree_and_follow_commands_of_their_own(ro
 @pytest.mark.slow
 def test_a_second_robot_of_the_same_name_is_warned_of_and_one_that_dies_ends_its_command(ros):
     first = ros.start(*ADA, "four_bar", "--headless", "idle:=hold")
-    ros.wait(lambda: "standing still: its servos hold it" in first.output, what="the first robot")
+    ros.wait(lambda: "no motion: servos hold its position" in first.output, what="the first robot")
     second = ros.start(*ADA, "four_bar", "--headless")
     ros.wait(lambda: "warning: another dynamics_node" in second.output, what="a warning")
     (child,) = descendants(first.pid)
     os.kill(child, signal.SIGKILL)
     assert first.wait() == 128 + signal.SIGKILL
-    assert "dynamics_node has ended (SIGKILL); ending" in first.output
+    assert "dynamics_node exited (SIGKILL); stopping all" in first.output
     assert second.stop() == 0
 
 

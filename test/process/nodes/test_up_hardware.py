@@ -120,7 +120,7 @@ def test_a_real_arm_stands_still_until_it_is_activated_by_hand(ros, patient):
         start = np.array(device.state()["position"])
         references = ros.matched(ros.publisher(JointState, "controller_node/joint_reference", COMMANDS))
         references.publish(JointState(name=["s1"], position=[float(start[0])]))
-        ros.wait(lambda: "standing still: inactive: activate it" in running.process.output, what="the advice")
+        ros.wait(lambda: "no motion: inactive: activate it" in running.process.output, what="the advice")
         assert set(device.state()["ways"]) == {"braked"}
         assert transition(ros, "activate") and call(ros, "arm").success
         references.publish(JointState(name=["s1"], position=[float(start[0] + 0.2)]))
@@ -134,7 +134,7 @@ def test_an_emulated_humanoid_moves_its_arms_and_is_recorded(ros, patient, tmp_p
     pytest.importorskip("mcap")
     path = tmp_path / "run.mcap"
     running = Driven(ros, "khr1_bringup", "--backend", "emulator", f"record:={path}", patient("khr1"))
-    ros.wait(lambda: "active, nobody commands it" in running.process.output, what="the reason for standing still")
+    ros.wait(lambda: "active, but no commands" in running.process.output, what="the reason for standing still")
     assert ("ros2 service call /hardware_node/stop" in running.process.output) == bool(shutil.which("ros2"))
     listeners = ros.tester.get_subscriptions_info_by_topic
     ros.wait(lambda: "record_node" in {one.node_name for one in listeners("joint_states")}, what="a recorder")
@@ -170,12 +170,12 @@ def test_a_node_that_is_killed_ends_all_and_leaves_nothing_behind(ros, patient, 
     (pid,) = running.pids(f"bringup.child {running.process.pid} {module}")
     os.kill(pid, signal.SIGKILL)
     assert running.process.wait() == 128 + signal.SIGKILL
-    assert f"{victim} has ended (SIGKILL); ending" in running.process.output
+    assert f"{victim} exited (SIGKILL); stopping all" in running.process.output
     running.gone(pids)
 
 
 def test_a_device_that_is_not_there_ends_the_command_with_its_address(ros, tmp_path):
     process = ros.start(*ADA, "khr1_bringup", f"port:={tmp_path / 'ttyUSB9'}", "--headless")
     assert process.wait() == 1, process.output
-    assert "ttyUSB9" in process.output and "hardware_node has ended (exit code 1); ending" in process.output
+    assert "ttyUSB9" in process.output and "hardware_node exited (exit code 1); stopping all" in process.output
     assert "Traceback" not in process.output

@@ -154,7 +154,7 @@ return [...document.querySelectorAll('button, input, [role=slider]')]
   .filter(e => e.getBoundingClientRect().width && !e.closest('[class*=Notification]'))
   .map(e => { const r = e.getBoundingClientRect(); return [e.getAttribute('role') ? 0 : r.left, r.top] })
 """
-NUMBERS = "t = **1234.567** s, **1.00** x real time, energy -1.23457e+06 J, largest gap 1.0e-12 [m, rad]"
+NUMBERS = "t = **1234.567** s, **1.00** x real time, energy -1.23457e+06 J, closure error 1.0e-12 [m, rad]"
 WORDS = (
     "",
     "paused",

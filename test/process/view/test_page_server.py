@@ -72,7 +72,7 @@ def test_a_page_for_other_machines_answers_nobody_without_its_token(open_page):
     token = open_page.door.token
     for path in ("/", "/index.html", "/?token=", f"/?token={token[:-1]}", f"/?token={token}x", f"/?t={token}"):
         status, text, _ = asked(port, path)
-        assert (status, b"needs its token" in text, len(text) < 200) == (403, True, True), path
+        assert (status, b"token missing or wrong" in text, len(text) < 200) == (403, True, True), path
         assert spoken(port, path) == 403, path
     assert spoken(port, Cookie="ada_view=guess; ada_=x; é") == 403
     assert not open_page.server.get_clients()

@@ -47,7 +47,7 @@ def shown(monkeypatch):
             ["lifecycle set /left/hardware_node activate", "service call /left/hardware_node/stop"],
         ),
         ("khr1_bringup", LINE, INACTIVE, {"address": "http://127.0.0.1:8080"}, ["http://127.0.0.1:8080"]),
-        ("pa10_bringup", ARM, INACTIVE, {}, ["it follows the first command that comes"]),
+        ("pa10_bringup", ARM, INACTIVE, {}, ["the first command activates it"]),
         (
             "pa10_control",
             EMULATED,
@@ -56,7 +56,7 @@ def shown(monkeypatch):
             ["stopped: pa10: emergency stop", "ros2 service call /hardware_node/reset"],
         ),
         ("pa10_bringup", ARM, {**INACTIVE, "problem": "pa10: brakes stay on"}, {}, ["pa10: brakes stay on"]),
-        ("khr1_bringup", EMULATED, ACTIVE, {}, ["nobody commands it"]),
+        ("khr1_bringup", EMULATED, ACTIVE, {}, ["but no commands"]),
         ("ft_sensor", EMULATED, ACTIVE, {}, ["/hardware_node/bias", "ros2 topic hz /wrench"]),
         ("pa10_sim", {"namespace": "left"}, {}, {}, ["ros2 topic echo /left/tf --once"]),
         ("pa10_sim", {"namespace": "left", "frame_prefix": "left/"}, {}, {}, ["ros2 topic echo /tf --once"]),
@@ -75,4 +75,4 @@ def test_a_device_gets_time_to_reach_its_phase_by_itself(shown):
     waiting = {"phase": "unconfigured", "stopped": "", "problem": ""}
     assert shown("pa10_bringup", EMULATED, waiting, seconds=5.0) == ""
     assert "inactive: activate it" in shown("pa10_bringup", EMULATED, waiting, seconds=30.0)
-    assert "standing still" in shown("pa10_bringup", EMULATED, {**waiting, "phase": "active"}, seconds=5.0)
+    assert "no motion" in shown("pa10_bringup", EMULATED, {**waiting, "phase": "active"}, seconds=5.0)

@@ -69,7 +69,7 @@ def test_the_command_tells_what_is_in_a_recording(tmp_path, capsys):
     assert cli.main(["record", "info", str(path)]) == 0
     text = capsys.readouterr().out
     for part in ("60 rows, t = 0 ... 0.59 s, mean step 0.01 s", "integrator rk4", "event at 0.125 s: touchdown",
-                 "singular poses at t = 0.1, 0.2 s", "largest gap", "contacts: heel, toe"):  # fmt: skip
+                 "singular configurations at t = 0.1, 0.2 s", "largest closure error", "contacts: heel, toe"):  # fmt: skip
         assert part in text
     assert cli.main(["record", "info", str(path), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -94,8 +94,8 @@ def test_the_command_converts(ending, tmp_path, capsys):
 def test_the_command_refuses_what_it_cannot_write_or_read(tmp_path, capsys):
     path = motion("arm").save(tmp_path / "log.npz")
     for arguments, reason in (
-        (["convert", str(path), str(tmp_path / "log.xls")], "its ending must be one of .csv, .npz, .mcap"),
-        (["convert", str(path), str(path)], "which is read from"),
+        (["convert", str(path), str(tmp_path / "log.xls")], "its extension must be one of .csv, .npz, .mcap"),
+        (["convert", str(path), str(path)], "which is also the input"),
         (["info", str(tmp_path / "none.mcap")], "No such file"),
         (["info", str(Path(__file__))], "neither an .npz nor an .mcap file"),
     ):

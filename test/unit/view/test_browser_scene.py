@@ -158,7 +158,7 @@ def test_a_log_is_shown_at_any_time_with_cursor_events_and_forces(page, swing):
     shown.go_to(0.5)
     q, _ = swing.at(0.5)
     np.testing.assert_allclose(shown.scene.centre_of("bob"), [-np.sin(q[0]), 0, -np.cos(q[0])], atol=1e-12)
-    assert list(shown.events.options) == ["-", "1: 0.25 s, singular pose", "2: 0.5 s, lowest"]
+    assert list(shown.events.options) == ["-", "1: 0.25 s, singular configuration", "2: 0.5 s, lowest"]
     t, *_, cursor = page.gui.all("uplot")[0].data
     assert t[np.argmax(cursor)] == 0.5
     arrows, polygon = page.scene.below("/forces")
