@@ -1,14 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published experiments as data: model, start, control, what must hold.
-
-from ada_tools import scenario as scenarios
-
-scenario = scenarios.load("T3.1")                                    # or a path of your own YAML file
-other = scenario.with_changes({"start.joints.joint_1": "120 deg"})
-log = scenarios.simulate(other)
-scenarios.measure(other, log, ["energy_drift"])
-result = scenarios.reproduce(scenario, Path("out"))                  # claims and figures
-"""
+"""Published experiments as data: model, initial state, controller and claims."""
 
 from ada_tools.scenario.fields import ScenarioError
 from ada_tools.scenario.reader import GROUPS, load, names, names_in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of an experiment: claims of ours, statements of documents, the figures that decide them, tables, pictures."""
+"""Results of an experiment: claims, statements of documents, their measured values, tables and figures."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ Verdict: TypeAlias = Literal["holds", "not confirmed", "fails"]
 HOLDS: Final = "holds"
 NOT_CONFIRMED: Final = "not confirmed"
 FAILS: Final = "fails"
-ABOUT = 0.1  # of a figure: as far from it is "about", where nothing else is said
+ABOUT = 0.1  # default relative tolerance of "about"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement about an experiment, with the figure that decides it.
+    """A claim about an experiment, with the measured value that decides it.
 
     Attributes:
-        text: the statement.
-        measured: the figure.
-        limit: what it must not pass.
-        relation: "<=" where the limit is the largest allowed figure, ">=" where it is the smallest, "==" for counts,
-            "~" for about.
-        unit: of both.
-        note: where the limit comes from, or what the figure does not show.
-        within: of "~": how far the figure may be off, such as half of the last digit that is printed.
+        text: the claim.
+        measured: measured value.
+        limit: limit of the measured value.
+        relation: "<=" for an upper limit, ">=" for a lower limit, "==" for counts, "~" for about.
+        unit: unit of both.
+        note: origin of the limit, or restrictions of the measurement.
+        within: tolerance of "~", such as half of the last printed digit.
     """
 
     text: str
@@ -42,7 +41,7 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """True if the figure is on the right side of its limit; one that is not a number never is."""
+        """Return True if the measured value satisfies the limit; NaN never does."""
         if math.isnan(self.measured):
             return False
         if self.relation == "==":
@@ -54,11 +53,11 @@ class Claim:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict on a claim of ours: where it does not hold, our programs are at fault."""
+        """Verdict on a claim of this project: a violation is a defect of the programs."""
         return HOLDS if self.holds else FAILS
 
     def as_json(self) -> dict[str, Any]:
-        """For machines."""
+        """JSON data of the claim."""
         found: dict[str, Any] = {
             "claim": self.text,
             "measured": float(self.measured),
@@ -71,12 +70,12 @@ class Claim:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A figure that an experiment finds, for the statements about it.
+    """A value found by an experiment, for the statements about it.
 
     Attributes:
-        value: the figure.
-        unit: of it.
-        spread: from where to where it scattered, if it is about time: a busy machine changes it.
+        value: measured value.
+        unit: unit of the value.
+        spread: range of repeated time measurements, which depend on the machine load.
     """
 
     value: float
@@ -86,13 +85,13 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Statement(Claim):
-    """A claim that a document makes. That our physics does not confirm one, for a known reason, is no fault of ours.
+    """A claim made by a document; it may be refuted for a known reason, which is not a failure of this project.
 
     Attributes:
-        document: who says it.
-        where: chapter, equation, figure or table there.
-        why: the reason for which our physics does not confirm it.
-        spread: of a figure about time, which is never a fault of ours either.
+        document: cited document.
+        where: chapter, equation, figure or table.
+        why: reason why the simulation does not confirm it.
+        spread: range of a time measurement; a violated time limit is not a failure.
     """
 
     document: str = ""
@@ -102,7 +101,7 @@ class Statement(Claim):
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict: it holds, or fails for a known reason, or fails and the fault may be ours."""
+        """Verdict: holds, not confirmed for a known reason, or fails."""
         if self.holds:
             return HOLDS
         if self.spread is not None:
@@ -110,7 +109,7 @@ class Statement(Claim):
         return NOT_CONFIRMED if self.why and not math.isnan(self.measured) else FAILS
 
     def as_json(self) -> dict[str, Any]:
-        """For machines."""
+        """JSON data of the statement."""
         found = super().as_json()
         found["statement"] = found.pop("claim")
         found |= {"document": self.document, "place": self.where, "verdict": self.verdict}
@@ -121,7 +120,7 @@ class Statement(Claim):
 
 @dataclass(frozen=True)
 class Table:
-    """Figures in rows and columns, for the report."""
+    """Numbers in rows and columns, for the report."""
 
     title: str
     columns: Sequence[str]
@@ -134,13 +133,13 @@ class Outcome:
     """Results of an experiment.
 
     Attributes:
-        claims: what was to be shown, with figures.
+        claims: claims with their measured values.
         figures: pictures (PNG), in the order of the report.
-        tables: figures in rows.
-        notes: what a reader should know: what differs from the document, what is assumed.
-        captions: by the name of a figure's file, what stands below it.
-        quantities: by name, for the scenario's statements about them.
-        statements: of the document, with figures and verdicts.
+        tables: tables of numbers.
+        notes: assumptions, and differences from the document.
+        captions: captions by figure file name.
+        quantities: values by name, for the statements of the scenario.
+        statements: statements of the document with measured values and verdicts.
     """
 
     claims: list[Claim] = field(default_factory=list)
@@ -153,6 +152,6 @@ class Outcome:
 
     @property
     def holds(self) -> bool:
-        """True if something was to be shown and nothing of it fails."""
+        """Return True if anything was to be verified and nothing fails."""
         shown = [*self.claims, *self.statements]
         return bool(shown) and all(claim.verdict != FAILS for claim in shown)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller of a scenario, and what it follows."""
+"""Controller of a scenario and its reference."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 def control_loop(scenario: Scenario, model: Model, q: Array) -> InSimulation:
-    """The controller of a scenario with its reference, ready to be called.
+    """Create the controller of a scenario with its reference.
 
     Args:
-        scenario: with a controller.
-        model: the simulated robot.
-        q: its positions at the start; joints that the reference does not name stay there.
+        scenario: scenario with a controller.
+        model: simulated robot.
+        q: initial configuration; joints without a reference hold it.
 
     Raises:
-        ScenarioError: there is no such controller, it is not for this robot, or cannot follow the reference.
+        ScenarioError: unknown controller, unsuitable robot, or invalid reference.
     """
     from ada_controllers import make
     from ada_controllers.in_simulation import InSimulation, by_joint_names
@@ -54,10 +54,10 @@ def control_loop(scenario: Scenario, model: Model, q: Array) -> InSimulation:
 
 
 def believed_robot(scenario: Scenario, name: str) -> Model:
-    """The robot that a controller takes the simulated one for.
+    """Robot model used by the controller.
 
     Raises:
-        ScenarioError: it cannot be loaded; the message says why.
+        ScenarioError: the robot cannot be loaded.
     """
     try:
         return load_robot(name)
@@ -80,7 +80,7 @@ def _reference(part: Part, controller: Controller[object], start: Array) -> Refe
         for joint in given.keys():  # noqa: SIM118
             if joint not in controller.joints:
                 known = ", ".join(controller.joints)
-                raise given.problem(joint, f"the controller commands no joint of that name. Known: {known}.")
+                raise given.problem(joint, f"the controller commands no such joint. Known: {known}.")
             turns = controller.model.joints[joint].type.turns()
             metres = units.LENGTH if key == "joints" else units.SPEED
             into[controller.joints.index(joint)] = given.quantity(joint, unit if turns else metres)

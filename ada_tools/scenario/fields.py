@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of a scenario's mappings: words, numbers with units, mappings within."""
+"""Fields of scenario mappings: words, numbers with units, nested mappings."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
 
 
 class ScenarioError(InputError):
-    """A scenario is unusable; the message names its file, the line and the key."""
+    """Invalid scenario; the message names file, line and key."""
 
 
 def refusal(file: str, field: str, problem: AdaError) -> ScenarioError:
-    """An error in a part of a scenario, with the facts of the reason."""
+    """Error in a part of a scenario, with the attributes of its cause."""
     facts = {name: getattr(problem, name) for name in ("joint", "link", "loop", "value", "allowed")}
     return ScenarioError(f"{file}: {field}: {problem}", file=file, line=problem.line, field=field, **facts)
 
 
 def plain(node: Node) -> Any:
-    """A value as Python has it: numbers, texts, True, False, None, lists, dicts."""
+    """Convert a node to plain Python data: numbers, strings, booleans, None, lists and dicts."""
     if isinstance(node, MappingNode):
         return {key: plain(value) for key, (_, value) in node.entries.items()}
     if isinstance(node, ListNode):
@@ -49,17 +49,17 @@ def plain(node: Node) -> Any:
 
 
 class Part(Fields):
-    """One mapping of a scenario: `where` are the keys that lead to it, such as "simulation"."""
+    """A mapping of a scenario; `where` is the path of its keys, such as "simulation"."""
 
     ERROR = ScenarioError
     WHOLE = "the scenario"
 
     def keys(self) -> list[str]:
-        """The keys that are there."""
+        """Keys of the mapping."""
         return list(self.entries)
 
     def plain(self) -> dict[str, Any]:
-        """All of it as Python has it."""
+        """The mapping as plain Python data."""
         return {key: plain(value) for key, (_, value) in self.entries.items()}
 
     @property
@@ -68,38 +68,38 @@ class Part(Fields):
         return placed(self.file, self.line)
 
     def choice(self, key: str, allowed: Sequence[str], default: str) -> str:
-        """One of some words."""
+        """One of the allowed words."""
         found = self.text(key, default)
         if found not in allowed:
             hint = near(found, allowed)
-            raise self.problem(key, f"{shortened(found)!r} is not possible. {hint}Allowed: {', '.join(allowed)}.")
+            raise self.problem(key, f"{shortened(found)!r} is not allowed. {hint}Allowed: {', '.join(allowed)}.")
         return found
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """True or false."""
+        """Boolean value."""
         word = self.text(key, _YES[0] if default else _NO[0]).lower()
         if word not in (*_YES, *_NO):
-            raise self.problem(key, f"{shortened(word)!r} is not possible. Allowed: true, false.")
+            raise self.problem(key, f"{shortened(word)!r} is not allowed. Allowed: true, false.")
         return word in _YES
 
     def quantity(self, key: str, wanted: Dimension, default: float | None = None) -> float:
-        """A number with a unit."""
+        """Number with a unit."""
         node = self.node(key)
         if is_empty(node):
             if default is None:
-                raise self.problem(key, f"it is missing; it must be {wanted}.")
+                raise self.problem(key, f"missing; it must be {wanted}.")
             return default
         return self._value(key, node, wanted)
 
     def positive(self, key: str, wanted: Dimension, default: float | None = None) -> float:
-        """A number above zero with a unit."""
+        """Positive number with a unit."""
         value = self.quantity(key, wanted, default)
         if not value > 0.0:
             raise self.problem(key, f"it is {value:g}; it must be {wanted} greater than 0.")
         return value
 
     def vector(self, key: str, wanted: Sequence[Dimension]) -> tuple[float, ...]:
-        """Numbers in a list, each with its dimension."""
+        """List of numbers with the given dimensions."""
         node = self.node(key)
         if not isinstance(node, ListNode) or len(node.items) != len(wanted):
             found = "missing" if node is None else kind_of(node)
@@ -107,7 +107,7 @@ class Part(Fields):
         return tuple(self._value(key, item, unit) for item, unit in zip(node.items, wanted, strict=True))
 
     def numbers(self, key: str, wanted: Sequence[Dimension]) -> tuple[float, ...]:
-        """One number where one is wanted, else a list of them."""
+        """Single number for one dimension, else a list of numbers."""
         if len(wanted) == 1 and not isinstance(self.node(key), ListNode):
             return (self.quantity(key, wanted[0]),)
         return self.vector(key, wanted)
@@ -121,11 +121,11 @@ class Part(Fields):
             raise self.problem(key, f"{reason}. It must be {wanted}; a number without a unit is SI.") from None
 
     def part(self, key: str, known: Sequence[str] | None) -> Part:
-        """A mapping in this one; without keys where there is none."""
+        """Nested mapping; empty if missing."""
         inner = Part(self.node(key) if self.has(key) else None, self.full(key), self.file, known)
         inner.line = inner.line if inner.line is not None else self.line
         return inner
 
     def parts(self, key: str, known: Sequence[str]) -> list[Part]:
-        """A list of mappings."""
+        """List of mappings."""
         return [Part(item, f"{self.full(key)}.{i}", self.file, known) for i, item in enumerate(self.items(key))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a scenario: panels over time laid out like the document's, snapshots of the motion."""
+"""Figures of a scenario: time plots arranged as in the document, and motion snapshots."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 def draw(figure: FigurePart, log: Log, output: Path) -> list[Path]:
-    """Draw a figure into a folder.
+    """Draw a figure.
 
     Args:
-        figure: what to draw.
-        log: the motion.
-        output: folder.
+        figure: description of the figure.
+        log: motion.
+        output: output folder.
 
     Returns:
-        The files.
+        Paths of the files.
 
     Raises:
         InputError: a panel is unknown, matplotlib is missing, or a file cannot be written.

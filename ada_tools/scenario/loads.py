@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads on the robot of a scenario: wrenches over time, and contact with the ground."""
+"""Loads of a scenario: wrenches over time, and ground contact."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLACE = (units.LENGTH,) * 3
 
 
 def wrenches_on(scenario: Scenario, model: Model) -> tuple[WrenchProfile, ...]:
-    """The disturbances of a scenario, whose links the robot has."""
+    """Disturbances of a scenario; raises ScenarioError for unknown links."""
     for i, one in enumerate(scenario.disturbances):
         if one.link not in model.links:
             problem = unknown_name("link", one.link, model.links)
@@ -29,7 +29,7 @@ def wrenches_on(scenario: Scenario, model: Model) -> tuple[WrenchProfile, ...]:
 
 
 def contact_of(part: Part, model: Model) -> Contact:
-    """The contact that a scenario describes."""
+    """Contact described by a scenario."""
     from ada_dynamics.contact.contact import Contact, ContactPoint, ContactSphere, Ground
 
     more: dict[str, Any] = {}
@@ -41,7 +41,7 @@ def contact_of(part: Part, model: Model) -> Contact:
         more["ground"] = Ground(height=ground.quantity("height", units.LENGTH, 0.0), normal=normal)
     if part.has("soles"):
         if part.has("points") or part.has("spheres"):
-            raise part.problem("soles", "it stands beside points or spheres; give either soles or those.")
+            raise part.problem("soles", "give either soles, or points and spheres.")
         return Contact.of_soles(model, list(part.texts("soles")), **more)
     points = [
         ContactPoint(p.text("name"), p.text("link"), p.vector("xyz", _PLACE))

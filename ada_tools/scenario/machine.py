@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine and the versions of what runs on it, for reports."""
+"""Machine and package versions, for reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PACKAGES = ("numpy", "llvmlite", "scipy", "matplotlib", "pin", "mujoco")
 
 
 def facts() -> list[tuple[str, str]]:
-    """Names and values; packages that are not installed are left out."""
+    """Names and values; missing packages are omitted."""
     return [
         ("ada_dynamics", __version__),
         ("Python", platform.python_version()),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measures that come with the library: figures of a motion that the claims of scenarios are about."""
+"""Standard measures: quantities of a motion used by the claims of scenarios."""
 
 from __future__ import annotations
 
@@ -23,33 +23,28 @@ if TYPE_CHECKING:
     from ada_tools.scenario.scenario import Scenario
 
 
-NEARLY_SINGULAR = (
-    1e-3  # of its largest value: det(J Jᵀ) of a passing, of which a step of 1 ms may miss the very minimum
-)
-
-
 @measure("energy_drift", side_by_side=True)
 def energy_drift(scenario: Scenario, log: Log) -> Array:
-    """Largest change of the total energy, as a share of the swing of the potential energy."""
+    """Largest change of the total energy relative to the range of the potential energy."""
     return np.asarray(log.energy_drift)
 
 
 @measure("relative_energy_change", side_by_side=True)
 def relative_energy_change(scenario: Scenario, log: Log) -> Array:
-    """Largest change of the total energy, as a share of itself; for motions without gravity."""
+    """Largest relative change of the total energy; for motions without gravity."""
     total = log.total_energy
     return np.asarray(_over_rows(total - total[..., :1], 1) / np.abs(total[..., 0]))
 
 
 @measure("loop_gap", unit="m, rad", side_by_side=True)
 def loop_gap(scenario: Scenario, log: Log) -> Array:
-    """Largest gap of all loops at any time."""
+    """Largest closure error of all loops."""
     return _over_rows(log.loop_gap, 1)
 
 
 @measure("centre_of_mass_moved", unit="m", side_by_side=True)
 def centre_of_mass_moved(scenario: Scenario, log: Log) -> Array:
-    """Largest distance of the centre of mass from where it was at the start."""
+    """Largest displacement of the centre of mass."""
     return _over_rows(np.linalg.norm(log.com - log.com[..., :1, :], axis=-1), 1)
 
 
@@ -67,19 +62,19 @@ def angular_momentum_change(scenario: Scenario, log: Log) -> Array:
 
 @measure("end_positions", unit="rad, m", side_by_side=True)
 def end_positions(scenario: Scenario, log: Log) -> dict[str, Array]:
-    """Where the motion ends, by joint."""
+    """Final positions by joint."""
     return {name: log.q[..., -1, i] for name, i in _numbers(log.model, log.model.q_index, "coordinates")}
 
 
 @measure("end_velocities", unit="rad/s, m/s", side_by_side=True)
 def end_velocities(scenario: Scenario, log: Log) -> dict[str, Array]:
-    """How fast joints are when the motion ends."""
+    """Final velocities by joint."""
     return {name: log.v[..., -1, i] for name, i in _numbers(log.model, log.model.v_index, "rates")}
 
 
 @measure("momentum_order")
 def momentum_order(scenario: Scenario, log: Log) -> float:
-    """Order of the change of the linear momentum in the step, from the scenario's own step and half of it."""
+    """Order of the linear momentum error in the time step, from the step of the scenario and half of it."""
     from ada_tools.scenario.run import simulate
 
     if scenario.simulation is None:
@@ -91,40 +86,40 @@ def momentum_order(scenario: Scenario, log: Log) -> float:
 
 @measure("angular_velocity_change")
 def angular_velocity_change(scenario: Scenario, log: Log) -> float:
-    """Largest change of a component of the base's angular velocity, by its size at the start."""
+    """Largest change of a component of the base angular velocity, relative to its initial norm."""
     rates = log.v[:, _base(log.model, log.model.v_index)][:, 3:]
     return _largest(rates - rates[0]) / float(np.linalg.norm(rates[0]))
 
 
 @measure("angular_velocity_change_in_world")
 def angular_velocity_change_in_world(scenario: Scenario, log: Log) -> float:
-    """The same in the axes of the world."""
+    """Largest change of a component of the base angular velocity in world axes, relative to its initial norm."""
     rates = np.asarray(dynamics_of(log).velocity(log.model.root, log.q, log.v))[:, 3:]
     return _largest(rates - rates[0]) / float(np.linalg.norm(rates[0]))
 
 
 @measure("velocity_jump")
 def velocity_jump(scenario: Scenario, log: Log) -> float:
-    """Largest change of a joint velocity within a step beyond what the accelerations make of it, by the largest one."""
+    """Largest velocity change in a step that accelerations do not explain, relative to the largest velocity."""
     means = 0.5 * (log.a[1:] + log.a[:-1]) * np.diff(log.t)[:, None]
     return _largest(np.diff(log.v, axis=0) - means) / _largest(log.v)
 
 
 @measure("acceleration_jump_by_largest")
 def acceleration_jump_by_largest(scenario: Scenario, log: Log) -> float:
-    """Largest change of a joint acceleration within a step, by the largest one."""
+    """Largest acceleration change in a step, relative to the largest acceleration."""
     return _largest(np.diff(log.a, axis=0)) / _largest(log.a)
 
 
 @measure("quaternion_length", side_by_side=True)
 def quaternion_length(scenario: Scenario, log: Log) -> Array:
-    """Largest distance of the base's quaternion from unit length (eq. 3.31)."""
+    """Largest deviation of the base quaternion from unit length (eq. 3.31)."""
     return _over_rows(np.linalg.norm(log.q[..., _base(log.model, log.model.q_index)][..., 3:7], axis=-1) - 1.0, 1)
 
 
 @measure("start_velocity_correction", unit="m/s, rad/s")
 def start_velocity_correction(scenario: Scenario, log: Log) -> float:
-    """How far the start velocity is from the printed one, of which `centre_of_mass: at rest` makes an exact one."""
+    """Change of the printed initial velocity by `centre_of_mass: at rest`."""
     from ada_tools.scenario.states import start_state
 
     printed = scenario.with_changes({"start.centre_of_mass": "as given"})
@@ -137,7 +132,7 @@ def _momentum_change(log: Log, part: slice) -> Array:
 
 
 def _numbers(model: Model, index: Callable[[str], slice], kind: str) -> Iterator[tuple[str, int]]:
-    """Names of coordinates or rates, a joint's own where it has one, and their columns."""
+    """Names and columns of coordinates or rates; the joint name for single ones."""
     for name in model.joint_names:
         numbers = getattr(model.joints[name].type, kind)
         for i, number in enumerate(numbers, index(name).start):
@@ -148,41 +143,41 @@ def _base(model: Model, index: Callable[[str], slice]) -> slice:
     """Columns of the floating base."""
     bases = [name for name in model.joint_names if model.joints[name].kind == Floating.kind]
     if not bases:
-        raise InputError(f"model {model.name!r} has no base with a quaternion to measure.", field="base")
+        raise InputError(f"model {model.name!r} has no floating base with a quaternion.", field="base")
     return index(bases[0])
 
 
 @measure("difference_from_ada", unit="rad, m")
 def difference_from_ada(scenario: Scenario, log: Log) -> float:
-    """Largest difference of positions from the same simulation by ADA without symbolic pieces."""
+    """Largest difference of positions from the same simulation with ADA without symbolic sub-chains."""
     from ada_tools.scenario.run import simulate
 
     other = simulate(scenario.with_changes({"algorithm": "ada", "hybrid": []}))
     if other.q.shape != log.q.shape:
-        raise InputError(f"the two simulations have {len(log)} and {len(other)} rows; compare them at a fixed step.")
+        raise InputError(f"the two simulations have {len(log)} and {len(other)} rows; use a fixed step.")
     return _largest(other.q - log.q)
 
 
 @measure("pendulum_error", unit="rad")
 def pendulum_error(scenario: Scenario, log: Log) -> float:
-    """Largest difference of the first angle of a rhombus of unit rods from its closed form, which is a pendulum's."""
+    """Largest error of the first angle of a rhombus of unit rods against its closed form, that of a pendulum."""
     masses = [log.model.links[log.model.joints[name].child].mass for name in _three_joints(log)]
     if np.any(log.v[0]):
-        raise InputError("the closed form of the rhombus is for a start from rest.")
+        raise InputError("the closed form of the rhombus requires a start at rest.")
     return _largest(log.q[:, 0] - swing(log.t, float(log.q[0, 0]), masses, -log.model.gravity[2]))
 
 
 @measure("parallelogram_error", unit="rad")
 def parallelogram_error(scenario: Scenario, log: Log) -> float:
-    """How far opposite rods of a rhombus get from being parallel, which they stay on one of its two branches only."""
+    """Largest deviation of opposite rods of a rhombus from parallel, which identifies the assembly mode."""
     _three_joints(log)
-    sums = log.q[:, :2] + log.q[:, 1:3]  # directions of rod 2, and of rod 3 as seen from rod 1
+    sums = log.q[:, :2] + log.q[:, 1:3]  # directions of rod 2, and of rod 3 relative to rod 1
     return _largest(sums - sums[0])
 
 
 @measure("closing_angle", unit="deg")
 def closing_angle(scenario: Scenario, log: Log) -> float:
-    """Angle of the joint that closes the loop, at the start; fig. 3.9: of rod 3 about its own pivot on the ground."""
+    """Initial angle of the loop joint; fig. 3.9: angle of rod 3 about its ground pivot."""
     _three_joints(log)
     (name,) = revolute_loops(log.model)
     return float(np.degrees(LoopJointMotion(dynamics_of(log), name).angle(log.q[:1])[0]))
@@ -190,9 +185,11 @@ def closing_angle(scenario: Scenario, log: Log) -> float:
 
 @measure("determinant_passings")
 def determinant_passings(scenario: Scenario, log: Log) -> float:
-    """How often det(J Jᵀ) of the ends at which loops are cut comes to zero (fig. 3.17 f)."""
+    """Number of zeros of det(J Jᵀ) of the loop ends (fig. 3.17 f)."""
     if not log.model.loops:
-        raise InputError(f"model {log.model.name!r} has no loops whose singular poses could be counted.", field="loops")
+        raise InputError(
+            f"model {log.model.name!r} has no loops; singular configurations cannot be counted.", field="loops"
+        )
     dynamics = dynamics_of(log)
     found = [singularity_times(log.t, loop_singularity_measure(dynamics, loop, log.q)) for loop in log.model.loops]
     return float(sum(len(times) for times in found))
@@ -201,13 +198,13 @@ def determinant_passings(scenario: Scenario, log: Log) -> float:
 def _three_joints(log: Log) -> list[str]:
     names = list(log.model.joint_names)
     if len(names) != 3 or log.model.nq != 3 or len(log.model.loops) != 1:
-        words = f"model {log.model.name!r} is no rhombus of three rods that hang between two pivots."
+        words = f"model {log.model.name!r} is not a rhombus of three rods between two pivots."
         raise InputError(words, field="model", value=log.model.name)
     return names
 
 
 def _over_rows(values: Array, axes: int) -> Array:
-    """Largest of the rows of a log, or of each of many motions: along so many of the last axes."""
+    """Maximum over the last axes: a scalar for a log, or one value per motion."""
     return np.asarray(np.max(np.abs(values), axis=tuple(range(-axes, 0)), initial=0.0))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios from YAML or JSON files, from data, or by name from those that come with the library."""
+"""Read scenarios from YAML or JSON files, from data, or by name from the published ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ada_tools.scenario.scenario import (
 ENDINGS = (".yaml", ".yml", ".json")
 
 PLANES = ("xz", "xy", "yz", "3d")
-STRIP = 5  # snapshots side by side
+STRIP = 5  # snapshots per row
 PULSES: Mapping[str, Callable[..., WrenchProfile]] = {"half_sine": profiles.half_sine, "rectangle": profiles.rectangle}
 CONSTANT = "constant"
 KINDS = (*PULSES, CONSTANT)
@@ -93,22 +93,22 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "chapter7": ("T7.",),
     "pa10": ("Y",),
 }
-"""Scenarios that belong together, by how their names begin; chapters are those of Takahashi 2012."""
+"""Groups of scenarios by name prefix; chapters are those of Takahashi 2012."""
 
 
 def names_in(group: str) -> list[str]:
-    """The scenarios of a group."""
+    """Scenarios of a group."""
     return [name for name in names() if name.startswith(GROUPS[group])]
 
 
 def names() -> list[str]:
-    """The published scenarios, of the package ada_experiments; none where it is not installed."""
+    """Published scenarios of the package ada_experiments; empty if it is not installed."""
     data = published()
     return sorted(path.stem for path in data.glob("*.yaml")) if data else []
 
 
 def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Scenario:
-    """A scenario.
+    """Load a scenario.
 
     Example::
 
@@ -116,12 +116,11 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Scenario:
         scenario = scenarios.load("my_scenario.yaml")
 
     Args:
-        source: name of one that comes with the library (see `names`), path of a YAML or JSON file, or the same as a
-            dict.
+        source: published name (see `names`), path of a YAML or JSON file, or the same data as a dict.
 
     Raises:
-        ScenarioError: it is unusable; the message names file, line and key.
-        InputError: there is no such scenario.
+        ScenarioError: invalid scenario; the message names file, line and key.
+        InputError: no such scenario.
     """
     if isinstance(source, Mapping):
         return read_node(from_object(source, "scenario"), "scenario", None)
@@ -140,10 +139,10 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Scenario:
 
 
 def parsed(path: Path) -> Node:
-    """The content of a YAML or JSON file.
+    """Content of a YAML or JSON file.
 
     Raises:
-        ScenarioError: it cannot be read; the message names the file and the line.
+        ScenarioError: the file cannot be read; the message names file and line.
     """
     try:
         return files.parsed(path)
@@ -152,11 +151,11 @@ def parsed(path: Path) -> Node:
 
 
 def read_node(node: Node, file: str, folder: Path | None) -> Scenario:
-    """A scenario from what a file holds."""
+    """Scenario from a parsed file."""
     top = Part(node, "", file, _TOP)
     name = top.text("name")
     if not _FILE_NAME.fullmatch(name):
-        raise top.problem("name", f"{name[:60]!r} is not possible: letters, digits, '.', '_' and '-' only.")
+        raise top.problem("name", f"{name[:60]!r} is not allowed: only letters, digits, '.', '_' and '-'.")
     experiment = top.text("experiment") if top.has("experiment") else None
     model = _model(top.part("model", _MODEL)) if top.has("model") else None
     simulation = _simulation(top.part("simulation", _SIMULATION)) if top.has("simulation") else None
@@ -185,7 +184,7 @@ def read_node(node: Node, file: str, folder: Path | None) -> Scenario:
 
 
 def read_start(node: Node, file: str) -> Part:
-    """The start of a scenario from what its file holds."""
+    """Initial state section of a parsed scenario."""
     return _start(Part(node, "", file, _TOP))
 
 
@@ -193,13 +192,13 @@ def _refuse_incomplete(
     top: Part, model: ModelPart | None, simulation: SimulationPart | None, experiment: str | None
 ) -> None:
     if simulation is None and experiment is None:
-        raise top.problem("simulation", "it is missing; a scenario has a simulation, an experiment or both.")
+        raise top.problem("simulation", "missing; a scenario requires a simulation or an experiment.")
     if simulation is not None and model is None:
-        raise top.problem("model", "it is missing; a simulation needs a robot, such as model: {robot: pa10}.")
+        raise top.problem("model", "missing; a simulation requires a robot, such as model: {robot: pa10}.")
     if simulation is None:
         for key in ("start", "controller", "disturbances", "claims", "figures"):
             if top.has(key):
-                raise top.problem(key, "it needs a simulation, and there is none.")
+                raise top.problem(key, "it requires a simulation.")
 
 
 def _model(part: Part) -> ModelPart:
@@ -294,7 +293,7 @@ def _claim(part: Part) -> ClaimPart:
 
 
 def _limit(part: Part) -> dict[str, Any]:
-    """Fields that claims of ours and statements of documents have alike."""
+    """Common fields of claims and statements."""
     return {
         "limit": part.quantity("limit", units.NUMBER),
         "relation": cast(Relation, part.choice("relation", RELATIONS, RELATIONS[0])),
@@ -312,11 +311,11 @@ def _statements(top: Part, simulation: SimulationPart | None, experiment: str | 
 
 def _statement(part: Part, document: str, simulation: SimulationPart | None, experiment: str | None) -> StatementPart:
     if part.has("measure") == part.has("quantity"):
-        raise part.problem("measure", "a statement is about a measure: NAME or about an experiment's quantity: NAME.")
+        raise part.problem("measure", "give either measure: NAME, or quantity: NAME of the experiment.")
     if part.has("measure") and simulation is None:
-        raise part.problem("measure", "it needs a simulation, and there is none.")
+        raise part.problem("measure", "it requires a simulation.")
     if part.has("quantity") and experiment is None:
-        raise part.problem("quantity", "it needs an experiment, and there is none.")
+        raise part.problem("quantity", "it requires an experiment.")
     return StatementPart(
         text=part.text("statement"),
         measure=part.text("measure", ""),
@@ -337,7 +336,9 @@ def _figures(top: Part) -> tuple[FigurePart, ...]:
     for part in top.parts("figures", _FIGURE):
         file = part.text("file")
         if not _FILE_NAME.fullmatch(file) or file in {figure.file for figure in found}:
-            raise part.problem("file", f"{file[:60]!r} is not possible: a name of its own without folder and ending.")
+            raise part.problem(
+                "file", f"{file[:60]!r} is not allowed: give a unique name without folder and extension."
+            )
         panels, snapshots = part.texts("panels"), part.whole("snapshots", 0, least=0)
         if bool(panels) == bool(snapshots):
             raise part.problem("panels", "a figure has either panels: [...] or snapshots: NUMBER.")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that scenarios refer to: measures of a simulated motion, and experiments that are more than one simulation.
+"""Registry of measures of simulated motions, and of experiments beyond a single simulation.
 
-A module plugs in with a decorator, and by its name in `ada_experiments.MODULES`, from where it is imported when needed:
+A module registers functions with a decorator. Modules named in `ada_experiments.MODULES` are imported on demand:
 
     @measure("loop_gap", unit="m, rad")
     def loop_gap(scenario: Scenario, log: Log) -> float: ...
@@ -49,27 +49,27 @@ __all__ = [
     "temporary",
 ]
 
-Progress: TypeAlias = Callable[[float, str], None]  # share that is done (0 to 1), and what is being done
-Measured: TypeAlias = "float | Mapping[str, float]"  # several: by name
+Progress: TypeAlias = Callable[[float, str], None]  # completed fraction (0 to 1), and description
+Measured: TypeAlias = "float | Mapping[str, float]"  # several values: by name
 MeasureFunction: TypeAlias = "Callable[[Scenario, Log], Measured | Array | Mapping[str, Array]]"
 ExperimentFunction: TypeAlias = Callable[[Scenario, Path, Progress], Outcome]
 
-# The published experiments stand above this package and may be absent: they are found by name, never imported from.
+# The published experiments depend on this package and may be missing: they are found by name, never imported here.
 EXPERIMENTS = "ada_experiments"
 
-# What is imported before a name is looked up: the measures that come with the library.
+# Standard measures, imported before a name is looked up.
 _MEASURES_HOME = "ada_tools.scenario.measures"
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A figure of a simulated motion.
+    """A quantity of a simulated motion.
 
     Attributes:
-        name: by which scenarios call it.
-        unit: of the number.
-        function: (scenario, log) -> number, or numbers by name.
-        side_by_side: whether it takes a `SideBySide` for the log, too, and then gives a number for each motion.
+        name: name used in scenarios.
+        unit: unit of the value.
+        function: (scenario, log) -> value, or values by name.
+        side_by_side: whether it also accepts a `SideBySide`, and then returns one value per motion.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Measure:
 
     @property
     def summary(self) -> str:
-        """Its meaning, in one line."""
+        """First line of the docstring."""
         return (self.function.__doc__ or "").strip().partition("\n")[0]
 
 
@@ -88,12 +88,12 @@ _experiments: dict[str, ExperimentFunction] = {}
 
 
 def measure(name: str, unit: str = "", *, side_by_side: bool = False) -> Callable[[MeasureFunction], MeasureFunction]:
-    """Make a function (scenario, log) -> number, or numbers by name, known as a measure.
+    """Decorator that registers a function (scenario, log) -> value, or values by name, as a measure.
 
     Args:
-        name: by which scenarios call it.
-        unit: of the number, for the report.
-        side_by_side: whether it also takes many motions at once, see `side_by_side.SideBySide`.
+        name: name used in scenarios.
+        unit: unit of the value, for the report.
+        side_by_side: whether it also accepts many motions, see `side_by_side.SideBySide`.
     """
 
     def register(function: MeasureFunction) -> MeasureFunction:
@@ -105,10 +105,10 @@ def measure(name: str, unit: str = "", *, side_by_side: bool = False) -> Callabl
 
 
 def experiment(name: str) -> Callable[[ExperimentFunction], ExperimentFunction]:
-    """Make a function (scenario, output folder, progress) -> Outcome known as an experiment.
+    """Decorator that registers a function (scenario, output folder, progress) -> Outcome as an experiment.
 
     Args:
-        name: by which scenarios call it.
+        name: name used in scenarios.
     """
 
     def register(function: ExperimentFunction) -> ExperimentFunction:
@@ -126,10 +126,10 @@ def measures() -> Mapping[str, Measure]:
 
 
 def find_measure(name: str) -> Measure:
-    """The measure of that name.
+    """Measure by name.
 
     Raises:
-        InputError: there is none; the message lists the nearest ones.
+        InputError: unknown name; the message lists similar ones.
     """
     if name not in measures():
         raise unknown_name("measure", name, sorted(_measures))
@@ -143,10 +143,10 @@ def experiments() -> Mapping[str, ExperimentFunction]:
 
 
 def find_experiment(name: str) -> ExperimentFunction:
-    """The experiment of that name.
+    """Experiment by name.
 
     Raises:
-        InputError: there is none; the message lists the nearest ones.
+        InputError: unknown name; the message lists similar ones.
     """
     if name not in experiments():
         raise unknown_name("experiment", name, sorted(_experiments))
@@ -155,7 +155,7 @@ def find_experiment(name: str) -> ExperimentFunction:
 
 @contextmanager
 def temporary() -> Iterator[None]:
-    """Forget at the end of the block what was registered in it."""
+    """Discard all registrations of the context at its end."""
     _discover()
     kept = dict(_measures), dict(_experiments)
     try:
@@ -168,23 +168,23 @@ def temporary() -> Iterator[None]:
 
 
 def _discover() -> None:
-    """Import what registers measures and experiments."""
+    """Import the modules that register measures and experiments."""
     modules = import_module(EXPERIMENTS).MODULES if find_spec(EXPERIMENTS) else ()
     for module in (_MEASURES_HOME, *modules):
         import_module(module)
 
 
 def published() -> Path | None:
-    """The folder of the published scenarios, where their package is installed."""
+    """Folder of the published scenarios; None if their package is not installed."""
     spec = find_spec(EXPERIMENTS)
     return Path(spec.origin).parent / "data" if spec and spec.origin else None
 
 
 def _refuse_second(what: str, name: str, new: Any, old: Any) -> None:
-    # The same function again is what `importlib.reload` gives.
+    # `importlib.reload` registers the same function again.
     if old is not None and (old.__module__, old.__qualname__) != (new.__module__, new.__qualname__):
         text = (
-            f"there are two functions for the {what} {name!r}: {old.__module__}.{old.__qualname__} and "
-            f"{new.__module__}.{new.__qualname__}; give one of them another name."
+            f"the {what} {name!r} is registered twice: {old.__module__}.{old.__qualname__} and "
+            f"{new.__module__}.{new.__qualname__}; rename one of them."
         )
         raise InputError(text, field=what, value=name)

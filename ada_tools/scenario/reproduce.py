@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a scenario, check its claims, draw its figures: `reproduce(scenario, output)`."""
+"""Run a scenario, verify its claims and draw its figures: `reproduce(scenario, output)`."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Result:
     """Outcome of a scenario.
 
     Attributes:
-        name: of the scenario.
-        title: in words.
+        name: name of the scenario.
+        title: title.
         source: document, section and figures.
-        outcome: claims, statements, figures, tables and notes, as far as it went.
-        error: why it stopped, if it did.
-        trace: where in the program, for what is no error of the input.
-        seconds: that it took.
+        outcome: claims, statements, figures, tables and notes, as far as completed.
+        error: reason why it stopped; "" if complete.
+        trace: traceback of an unexpected exception.
+        seconds: duration [s].
     """
 
     name: str
@@ -45,11 +45,11 @@ class Result:
 
     @property
     def holds(self) -> bool:
-        """True if it ran to its end and nothing that it was to show fails."""
+        """Return True if the scenario completed and nothing fails."""
         return not self.error and self.outcome.holds
 
     def as_json(self) -> dict[str, Any]:
-        """For machines."""
+        """JSON data of the result."""
         found: dict[str, Any] = {
             "name": self.name,
             "holds": self.holds,
@@ -64,15 +64,15 @@ class Result:
 def reproduce(
     scenario: Scenario, output: Path, progress: Progress | None = None, clock: Clock = SYSTEM_CLOCK
 ) -> Result:
-    """Run a scenario, check its claims, draw its figures.
+    """Run a scenario, verify its claims and draw its figures.
 
-    Errors on the way are reported in the result and do not stop the caller.
+    Errors are reported in the result instead of being raised.
 
     Args:
-        scenario: from `scenarios.load`.
-        output: folder for the figures; made if it is not there.
-        progress: called with the share that is done.
-        clock: for `seconds` of the result.
+        scenario: scenario from `scenarios.load`.
+        output: folder for the figures; created if missing.
+        progress: called with the completed fraction.
+        clock: clock of `seconds`.
     """
     result = Result(scenario.name, scenario.title, scenario.source)
     result.outcome.notes.extend(scenario.notes)
@@ -93,7 +93,7 @@ def _silent(share: float, text: str) -> None:
 
 
 class _Run:
-    """One scenario on its way."""
+    """Execution state of one scenario."""
 
     def __init__(self, scenario: Scenario, output: Path, progress: Progress, outcome: Outcome) -> None:
         self._scenario, self._output, self._progress, self._outcome = scenario, output, progress, outcome
@@ -104,11 +104,11 @@ class _Run:
         self._done = 0
 
     def all(self) -> None:
-        """Claims first, so that they are reported even where a figure cannot be drawn."""
+        """Evaluate claims before drawing figures, so that they are reported if drawing fails."""
         try:
             self._output.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
-            raise InputError(f"--output {self._output}: the folder cannot be made: {problem.strerror}.") from None
+            raise InputError(f"--output {self._output}: cannot create the folder: {problem.strerror}.") from None
         if self._scenario.simulation is not None:
             self._names_are_known()
             for claim in self._scenario.claims:
@@ -123,7 +123,7 @@ class _Run:
         return [part for part in self._scenario.statements if part.measure]
 
     def _names_are_known(self) -> None:
-        """Report misspelt names before anything runs for minutes."""
+        """Report misspelt names before long computations."""
         for part in (*self._scenario.claims, *self._measured()):
             try:
                 find_measure(part.measure)
@@ -134,7 +134,7 @@ class _Run:
             find_experiment(self._scenario.experiment)
 
     def _variant(self, changes: Mapping[str, Any]) -> tuple[Scenario, Log]:
-        """The scenario with some changes, simulated once however many claims are about it."""
+        """Scenario with some changes and its motion, simulated once for all claims about it."""
         key = _key(changes)
         if key not in self._logs:
             scenario = self._scenario.with_changes(changes)
@@ -144,7 +144,7 @@ class _Run:
         return self._logs[key]
 
     def _step(self, text: str) -> Callable[[float, str], None]:
-        """Progress of one part as that of the whole."""
+        """Convert the progress of one part to that of the whole."""
 
         def tell(share: float, words: str) -> None:
             shown = " ".join(part for part in (text, words) if part)
@@ -187,11 +187,11 @@ class _Run:
         )
 
     def _quantity(self, part: StatementPart) -> Quantity:
-        """The figure that a statement is about."""
+        """Value that a statement is about."""
         if part.measure:
             value = measure(*self._variant(part.changes), [part.measure])[part.measure]
             if isinstance(value, Mapping):
-                raise InputError(f"{part.place}: measure: {part.measure!r} gives {len(value)} figures instead of one.")
+                raise InputError(f"{part.place}: measure: {part.measure!r} returns {len(value)} values instead of one.")
             return Quantity(float(value), find_measure(part.measure).unit)
         quantities = self._outcome.quantities
         if part.quantity not in quantities:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closed form of the planar four-bar of Takahashi 2012, fig. 3.9, while it is a rhombus: it swings like a pendulum.
+"""Closed form of the planar four-bar of Takahashi 2012, fig. 3.9: a rhombus that swings like a pendulum.
 
-Rods 1 and 3 turn about their pivots and rod 2 stays level. With ψ, the angle of rod 1 from hanging straight down,
-
+Rods 1 and 3 turn about their pivots and rod 2 remains level. With ψ, the angle of rod 1 from the downward vertical,
     (m1/3 + m2 + m3/3) l ψ'' = -(m1/2 + m2 + m3/2) g sin ψ,
 
 for equal rods ψ'' = -(6/5) (g/l) sin ψ. From rest at ψ0 this is sin(ψ/2) = sin(ψ0/2) cd(ω t), a Jacobi elliptic
@@ -26,10 +25,10 @@ def swing(t: ArrayLike, start: float, masses: Sequence[float], gravity: float, l
 
     Args:
         t: times [s].
-        start: angle at t = 0, of less than a whole turn [rad].
-        masses: of rods 1, 2, 3, which are uniform [kg].
+        start: angle at t = 0, less than a full turn [rad].
+        masses: masses of the uniform rods 1, 2, 3 [kg].
         gravity: [m/s²].
-        length: of the rods and of the base [m].
+        length: length of the rods and of the base [m].
     """
     try:
         from scipy.special import ellipj

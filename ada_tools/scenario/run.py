@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario's simulation, and figures of its motion."""
+"""Simulation of a scenario, and measures of its motion."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from ada_dynamics.contact.stops import JointStops
     from ada_dynamics.simulation import Log, Simulation
 
-BEYOND = 1e-6  # [rad, m] beyond a limit that is no rounding
+BEYOND = 1e-6  # [rad, m] tolerance of position limits
 
 
 def simulation_of(scenario: Scenario) -> Simulation:
-    """The simulation of a scenario at its start.
+    """Simulation of a scenario at its initial state.
 
     Raises:
-        ScenarioError: it has none, or something in it does not fit the robot.
+        ScenarioError: the scenario has no simulation, or a value does not fit the robot.
     """
     return _set_up(scenario)[0]
 
 
 def _set_up(scenario: Scenario) -> tuple[Simulation, InSimulation | None]:
-    """The simulation of a scenario, and what calls its controller if it has one."""
+    """Simulation of a scenario, and its control loop if it has a controller."""
     from ada_dynamics.simulation import Simulation
 
     part = _part(scenario)
@@ -77,10 +77,10 @@ def _set_up(scenario: Scenario) -> tuple[Simulation, InSimulation | None]:
 
 
 def checked_start(scenario: Scenario, model: Model) -> tuple[Array, Array]:
-    """Positions and velocities from which a simulation starts.
+    """Initial configuration and velocity of a simulation.
 
     Raises:
-        ScenarioError: they do not fit the robot, or lie beyond its stops.
+        ScenarioError: they do not fit the robot, or exceed its joint stops.
     """
     from ada_dynamics.contact.stops import limit_violations, limited_joints
 
@@ -91,15 +91,15 @@ def checked_start(scenario: Scenario, model: Model) -> tuple[Array, Array]:
     if beyond:
         name, over = next(iter(beyond.items()))
         text = (
-            f"{scenario.file}: start: joint {name!r} is {over:.3g} [rad, m] beyond its limits. Start within them, or "
-            "leave the stops out: simulation: {stops: none}."
+            f"{scenario.file}: start: joint {name!r} is {over:.3g} [rad, m] beyond its limits. Change the start, or "
+            "disable the stops: simulation: {stops: none}."
         )
         raise ScenarioError(text, file=scenario.file, joint=name, field="start", value=over)
     return q, v
 
 
 def _stops(part: SimulationPart, model: Model) -> JointStops | None:
-    """Stops at the limits of joints; their stiffness is the same for all starts, so that these share a kernel."""
+    """Joint stops; the same stiffness for all initial states, so that they share a kernel."""
     from ada_dynamics.contact.stops import JointStops, limited_joints
 
     if part.stops is None or not limited_joints(model):
@@ -115,7 +115,7 @@ def _hybrid(part: SimulationPart, model: Model) -> Any:
 
 def _part(scenario: Scenario) -> SimulationPart:
     if scenario.simulation is None:
-        words = f"{scenario.file}: simulation: it is missing; the scenario is an experiment only."
+        words = f"{scenario.file}: simulation: missing; the scenario has only an experiment."
         raise ScenarioError(words, file=scenario.file, field="simulation")
     return scenario.simulation
 
@@ -128,9 +128,9 @@ def simulate(
     """Run the simulation of a scenario.
 
     Args:
-        scenario: from `load`.
-        record: path of an .mcap that is written while it runs.
-        progress: None, "auto" or a function of the share that is done and a text.
+        scenario: scenario from `load`.
+        record: path of an .mcap file written during the simulation.
+        progress: None, "auto", or a function of the completed fraction and a text.
 
     Raises:
         ScenarioError: the scenario does not fit its robot.
@@ -143,18 +143,18 @@ def simulate(
 
 
 def measure(scenario: Scenario, log: Log, names: Iterable[str] | None = None) -> dict[str, Measured]:
-    """Figures of a motion.
+    """Measures of a motion.
 
     Args:
-        scenario: that was simulated.
-        log: what `simulate` returned.
-        names: of measures; by default those of the scenario's claims.
+        scenario: simulated scenario.
+        log: result of `simulate`.
+        names: names of measures; default: those of the claims.
 
     Returns:
-        By name a number, or numbers by name where a measure gives several.
+        By name a value, or values by name.
 
     Raises:
-        InputError: a measure is unknown.
+        InputError: unknown measure.
     """
     wanted = [claim.measure for claim in scenario.claims] if names is None else names
     found: dict[str, Measured] = {}

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario as data: model, start, simulation, disturbances, claims, statements, figures; see docs/reproduce.md."""
+"""A scenario as data: model, initial state, simulation, disturbances, claims, statements and figures.
+
+The format is described in docs/reproduce.md.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from ada_tools.scenario.claims import Relation
 from ada_tools.scenario.fields import Part, ScenarioError, plain
 
 Numbers = tuple[float, ...]
-# Mappings of single values by names of joints, links or arguments, which may have dots.
+# Mappings by names of joints, links or arguments, which may contain dots.
 BY_NAME: Final = frozenset(
     {
         "model.arguments.",
@@ -26,20 +29,20 @@ BY_NAME: Final = frozenset(
         "controller.reference.velocity.",
     }
 )
-START: Final = "start."  # of keys
+START: Final = "start."  # key prefix
 
 
 @dataclass(frozen=True)
 class ModelPart:
-    """The robot.
+    """Robot of a scenario.
 
     Attributes:
-        robot: name in the catalogue, or path of a file, from the scenario's folder.
-        base: "fixed", "floating" or "floating_euler"; as the catalogue has it where None.
-        loops: file of joints that close loops, from the scenario's folder.
-        gravity: [m/s²]; that of the robot's file where None.
-        arguments: for the file, if it is a xacro.
-        masses: of links that are to have another one; inertias go in proportion [kg].
+        robot: catalogue name, or file path relative to the scenario.
+        base: "fixed", "floating" or "floating_euler"; None for the default of the catalogue.
+        loops: file of loop joints, relative to the scenario.
+        gravity: [m/s²]; None for the value of the robot file.
+        arguments: xacro arguments.
+        masses: replaced link masses, with proportional inertias [kg].
     """
 
     robot: str
@@ -52,13 +55,13 @@ class ModelPart:
 
 AUTO: Final = "auto"
 NO_STOPS = "none"
-# Stops at limits: their stiffness and damping, as stiff as the step follows, or none.
+# Joint stops: stiffness and damping, automatic, or none.
 Stops: TypeAlias = tuple[float, float] | Literal["auto"] | None
 
 
 @dataclass(frozen=True)
 class SimulationPart:
-    """How it is integrated; as the arguments of `ada.Simulation`."""
+    """Integration settings, as the arguments of `ada.Simulation`."""
 
     integrator: str
     step: float  # [s]
@@ -67,22 +70,22 @@ class SimulationPart:
     hybrid: tuple[str, ...]  # joints at which the algorithm hybrid cuts
     tolerance: float
     log_every: int
-    efforts: Part  # constant, by joint
+    efforts: Part  # constant efforts by joint
     contact: Part | None
     stops: Stops
 
 
 @dataclass(frozen=True)
 class ControlPart:
-    """The controller that drives the motors.
+    """Controller of the motors.
 
     Attributes:
-        name: of a controller, see `ada_controllers.registry`.
-        settings: of it.
-        shaping: what its commands are held to.
-        period: between two calls [s].
-        robot: in the catalogue, that the controller takes the robot for; the simulated one where None.
-        reference: what to follow; without keys: the start.
+        name: controller name, see `ada_controllers.registry`.
+        settings: controller settings.
+        shaping: command limits.
+        period: control period [s].
+        robot: catalogue name of the robot model of the controller; None for the simulated robot.
+        reference: reference; the initial state if empty.
     """
 
     name: str
@@ -95,7 +98,7 @@ class ControlPart:
 
 @dataclass(frozen=True)
 class ClaimPart:
-    """A claim: a measure of the motion and its limit; `changes` give the variant it is about."""
+    """A claim: a measure of the motion and its limit; `changes` define the variant of the scenario."""
 
     text: str
     measure: str
@@ -109,13 +112,13 @@ class ClaimPart:
 
 @dataclass(frozen=True)
 class StatementPart(ClaimPart):
-    """A statement of a document: a claim about a measure, or about a quantity that the experiment finds.
+    """A statement of a document about a measure, or about a quantity of the experiment.
 
     Attributes:
-        document: who says it.
-        where: chapter, equation, figure or table there.
-        quantity: its name; empty where it is a measure.
-        why: the reason for which our physics does not confirm it; empty where it does.
+        document: cited document.
+        where: chapter, equation, figure or table.
+        quantity: name of the quantity; empty for a measure.
+        why: reason why the simulation does not confirm it; empty if it does.
     """
 
     document: str
@@ -126,7 +129,7 @@ class StatementPart(ClaimPart):
 
 @dataclass(frozen=True)
 class FigurePart:
-    """A picture: panels over time, or snapshots of the motion."""
+    """A figure: time plots, or snapshots of the motion."""
 
     file: str
     like: str
@@ -144,25 +147,25 @@ class Scenario:
     """One experiment.
 
     Attributes:
-        name: short, such as "T3.1".
-        title: in words.
+        name: short name such as "T3.1".
+        title: title.
         source: document, section and figures.
-        file: where it was read from, for messages.
-        folder: where relative paths start; None for data without a file.
-        model: the robot; None where an experiment brings its own.
-        start: its joints, velocities and how to close loops; read with the model, see `run.start_state`.
-        simulation: None where there is none.
-        control: None where nothing drives the motors but constant efforts.
+        file: source file, for messages.
+        folder: base of relative paths; None for data without a file.
+        model: robot; None if the experiment provides one.
+        start: initial state, evaluated with the model by `run.start_state`.
+        simulation: None without a simulation.
+        control: None without a controller.
         disturbances: wrenches on links.
-        claims: what must hold.
-        statements: of the document, which our physics may confirm or not.
-        figures: to be drawn.
-        experiment: name of a function that does more, see `registry`.
-        settings: of that function.
-        notes: for the report.
-        tree: all of it as it was read.
-        read: (tree, file, folder) -> Scenario, by which it was read; for `with_changes`.
-        read_start: (tree, file) -> its start alone; likewise.
+        claims: claims of this project.
+        statements: statements of the document, confirmed or not.
+        figures: figures to draw.
+        experiment: name of an experiment function, see `registry`.
+        settings: settings of that function.
+        notes: notes for the report.
+        tree: parsed source.
+        read: (tree, file, folder) -> Scenario; used by `with_changes`.
+        read_start: (tree, file) -> initial state; used by `with_changes`.
     """
 
     name: str
@@ -186,52 +189,52 @@ class Scenario:
     read_start: Callable[[Node, str], Part] = field(repr=False)
 
     def with_changes(self, changes: Mapping[str, Any]) -> Scenario:
-        """The same scenario with other values, read anew and as strictly.
+        """Copy with changed values, validated like the original.
 
         Example::
 
             faster = scenario.with_changes({"start.joints.joint_1": "120 deg", "simulation.step": 5e-4})
 
         Args:
-            changes: value by key; a key without a dot is one of `simulation`, numbers count the items of a list, and
-                names of joints and links may have dots.
+            changes: values by key; a key without a dot refers to `simulation`, numbers index lists, and names of joints
+                and links may contain dots.
 
         Raises:
-            ScenarioError: there is no such key, or the value does not fit.
+            ScenarioError: unknown key or invalid value.
         """
         tree = self.tree
         for key, value in changes.items():
             path = full_key(key)
             tree = _replaced(tree, path.split("."), from_object(value, key), path, self.file)
-        # In a fraction of the time: sweeps ask for a million of these.
+        # Fast path: sweeps change the initial state a million times.
         if self.simulation is not None and all(key.startswith(START) for key in changes):
             return replace(self, tree=tree, start=self.read_start(tree, self.file))
         return self.read(tree, self.file, self.folder)
 
     def as_data(self) -> dict[str, Any]:
-        """The scenario as plain Python data, for JSON and to compare it with another one."""
+        """Scenario as plain Python data, for JSON output and comparison."""
         found: dict[str, Any] = plain(self.tree)
         return found
 
     def path(self, name: str) -> Path:
-        """A file that is named in the scenario, from its folder."""
+        """Path of a file relative to the scenario."""
         return Path(name) if self.folder is None else self.folder / name
 
 
 def full_key(key: str) -> str:
-    """A key of `with_changes` with all of its parts: "step" is "simulation.step"."""
+    """Complete key of `with_changes`: "step" is "simulation.step"."""
     return key if "." in key else f"simulation.{key}"
 
 
 def _replaced(node: Node, keys: list[str], value: Node, path: str, file: str) -> Node:
-    """A tree with one value changed; mappings on the way are made where they are missing."""
+    """Tree with one value replaced; missing mappings are created."""
     if not keys:
         return value
     count = _pieces(node, keys, path)
     key, rest = ".".join(keys[:count]), keys[count:]
     if isinstance(node, ListNode):
         if not key.isdecimal() or int(key) >= len(node.items):
-            text = f"{file}: the change of {path!r} needs a number from 0 to {len(node.items) - 1} instead of {key!r}."
+            text = f"{file}: the change of {path!r} requires an index from 0 to {len(node.items) - 1}, not {key!r}."
             raise ScenarioError(text, file=file, field=path, value=key, allowed=range(len(node.items)))
         items = list(node.items)
         items[int(key)] = _replaced(items[int(key)], rest, value, path, file)
@@ -241,7 +244,7 @@ def _replaced(node: Node, keys: list[str], value: Node, path: str, file: str) ->
     elif is_empty(node):
         entries = {}
     else:
-        words = f"{file}: the change of {path!r} leads into a single value; it has no key {key!r}."
+        words = f"{file}: the change of {path!r} addresses key {key!r} of a scalar value."
         raise ScenarioError(words, file=file, field=path, value=key)
     line, inner = entries.get(key, (None, MappingNode(None, {})))
     entries[key] = (line, _replaced(inner, rest, value, path, file))
@@ -249,7 +252,7 @@ def _replaced(node: Node, keys: list[str], value: Node, path: str, file: str) ->
 
 
 def _pieces(node: Node, keys: list[str], path: str) -> int:
-    """How many pieces of a path make the next key: the longest key that is there and leads on, or a new name."""
+    """Number of path segments of the next key: the longest existing key with further levels, or a new name."""
     if isinstance(node, MappingNode):
         for count in range(len(keys), 0, -1):
             _, inner = node.entries.get(".".join(keys[:count]), (None, None))

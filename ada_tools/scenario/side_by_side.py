@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many motions as measures take them: quantities of a log, with one axis more in front."""
+"""Batch of motions for measures: quantities of a log with an additional leading axis."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 
 class SideBySide:
-    """Motions of N starts, R rows each, of one simulation.
+    """N motions of R rows each of one simulation.
 
-    A measure that is made with `side_by_side=True` takes them like a log: it works along the axis of the rows, and
-    gives (N,) numbers where a log gives one. Accelerations and wrenches are not known.
+    A measure declared with `side_by_side=True` accepts it in place of a log: it operates along the row axis and returns
+    (N,) values. Accelerations and wrenches are not available.
 
     Attributes:
-        model: the robot.
+        model: robot model.
         t: times [s], (R,).
-        q: positions, (N, R, nq).
+        q: configurations, (N, R, nq).
         v: velocities, (N, R, nv).
     """
 
     def __init__(self, simulation: Simulation, rollout: Rollout) -> None:
-        """Args: whose motions, and these; all of them finite."""
+        """Args: simulation of the motions; finite motions."""
         self._simulation = simulation
         self.model = simulation.model
         self.t, self.q, self.v = rollout
@@ -42,15 +42,17 @@ class SideBySide:
         return len(self.q)
 
     def of(self, motion: int) -> SideBySide:
-        """One of them, alone."""
+        """A batch with a single motion."""
         own = slice(motion, motion + 1)
         return SideBySide(self._simulation, Rollout(self.t, self.q[own], self.v[own]))
 
     @cached_property
     def _log(self) -> Log:
-        """All rows one below the other."""
+        """Log with the rows of all motions concatenated."""
         simulation = self._simulation
-        dynamics = simulation.dynamics if simulation.dynamics.model is self.model else None  # as for its own logs
+        dynamics = (
+            simulation.dynamics if simulation.dynamics.model is self.model else None
+        )  # as for logs of the simulation
         q, v = (x.reshape(-1, x.shape[2]) for x in (self.q, self.v))
         return Log(self.model, np.tile(self.t, len(self)), q, v, dynamics=dynamics)
 
@@ -65,21 +67,21 @@ class SideBySide:
 
     @property
     def total_energy(self) -> Array:
-        """Both together, (N, R) [J]."""
+        """Total energy, (N, R) [J]."""
         return np.asarray(self.energy.kinetic + self.energy.potential)
 
     @property
     def energy_drift(self) -> Array:
-        """Gain or loss of energy as a share of what moved, (N,), where only weight acts, which keeps it.
+        """Relative energy drift, (N,), for conservative motions.
 
         Raises:
-            InputError: something else acts, whose work is only known along a log.
+            InputError: non-conservative forces act, whose work is only available for a log.
         """
         why = self._why_energy_changes()
         if why:
             raise InputError(
-                f"the energy drift of motions side by side is known only where their energy is kept, and {why}. "
-                "Leave that out, measure something else, or leave device out of the sweep."
+                f"the energy drift of batched motions requires conservative motions, but {why}. "
+                "Remove it, choose another measure, or omit device in the sweep."
             )
         total = self.total_energy
         return relative_residual(total - total[:, :1], *self.energy)
@@ -106,5 +108,5 @@ class SideBySide:
 
     @cached_property
     def loop_gap(self) -> Array:
-        """Largest gap of all loops, (N, R) [m, rad]."""
+        """Largest closure error of all loops, (N, R) [m, rad]."""
         return self._by_motion(self._log.loop_gap)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of a scenario, and the state from which it starts."""
+"""Robot model and initial state of a scenario."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ada_tools.scenario import units
 from ada_tools.scenario.fields import Part, ScenarioError, refusal
 from ada_tools.scenario.scenario import ModelPart, Scenario
 
-CLOSED = 1e-9  # gap, and speed across it, up to which a start counts as on its loops [m, rad]
+CLOSED = 1e-9  # [m, rad], [m/s, rad/s] tolerance of the loop constraints for the initial state
 
-# Dimensions of a coordinate, of its rate and of the effort along it, by the coordinate's unit.
+# Dimensions of a coordinate, its rate and its effort, by the unit of the coordinate.
 _DIMENSIONS = {
     "rad": (units.ANGLE, units.ANGULAR_SPEED, units.MOMENT),
     "m": (units.LENGTH, units.SPEED, units.FORCE),
@@ -31,14 +31,14 @@ _DIMENSIONS = {
 
 
 def build_model(scenario: Scenario) -> Model:
-    """The robot of a scenario.
+    """Robot model of a scenario.
 
     Raises:
-        ScenarioError: there is none, or it cannot be loaded; the message says why.
+        ScenarioError: the model is missing or cannot be loaded.
     """
     part = scenario.model
     if part is None:
-        words = f"{scenario.file}: model: it is missing; write model: {{robot: ...}}."
+        words = f"{scenario.file}: model: missing; write model: {{robot: ...}}."
         raise ScenarioError(words, file=scenario.file, field="model")
     try:
         model = _loaded(scenario, part)
@@ -64,25 +64,25 @@ def _loaded(scenario: Scenario, part: ModelPart) -> Model:
 
 
 def _with_masses(model: Model, part: ModelPart) -> Model:
-    """Other masses for some links; inertias go in proportion, as if the links were of another material."""
+    """Replace link masses; inertias scale proportionally."""
     parts = Parts.of(model)
     for name, mass in part.masses.items():
         if name not in parts.links:
             raise unknown_name("link in model.masses", name, parts.links)
         link = parts.links[name]
         if not link.mass > 0.0:
-            raise ScenarioError(f"link {name!r} has no mass that model.masses could change.", link=name, field="masses")
+            raise ScenarioError(f"link {name!r} is massless; model.masses cannot change it.", link=name, field="masses")
         parts.links[name] = replace(link, mass=mass, inertia=link.inertia * (mass / link.mass))
     return parts.build()
 
 
 def start_state(scenario: Scenario, model: Model) -> tuple[Array, Array]:
-    """Positions and velocities from which a scenario starts.
+    """Initial configuration and velocity of a scenario.
 
-    Joints that are not named stand at zero and at rest; where none is named, they stand where the catalogue has them.
+    Joints that are not named are at zero and at rest; without any names the configuration of the catalogue is used.
 
     Raises:
-        ScenarioError: a joint is unknown, a value does not fit, or the loops are open; the message says by how much.
+        ScenarioError: unknown joint, invalid value, or open loops.
     """
     start = scenario.start
     given = start.part("joints", None)
@@ -103,7 +103,7 @@ def start_state(scenario: Scenario, model: Model) -> tuple[Array, Array]:
 
 
 def efforts(scenario: Scenario, model: Model) -> Array:
-    """The constant efforts of a scenario's simulation."""
+    """Constant efforts of the simulation."""
     tau = np.zeros(model.nv)
     if scenario.simulation is not None:
         _fill(tau, scenario.simulation.efforts, model, model.v_index, _effort_units)
@@ -117,7 +117,7 @@ def _fill(
     index: Callable[[str], slice],
     units_of: Callable[[type[JointType]], Sequence[units.Dimension]],
 ) -> None:
-    """Write the entries of a mapping by joint into a vector."""
+    """Write the entries of a joint mapping into a vector."""
     for joint in part.keys():  # noqa: SIM118
         try:
             place = index(joint)
@@ -139,7 +139,7 @@ def _effort_units(joint: type[JointType]) -> Sequence[units.Dimension]:
 
 
 def _on_loops(start: Part, model: Model, q: Array, v: Array) -> tuple[Array, Array]:
-    """The state with its loops closed, or an error that says how far they are open."""
+    """State with closed loops; raises an error with the closure error if closing is not requested."""
     from ada_dynamics.constraints.closed_configuration import close_loops
     from ada_dynamics.constraints.constraint_set import ConstraintSet
     from ada_dynamics.dynamics import Dynamics
@@ -149,7 +149,7 @@ def _on_loops(start: Part, model: Model, q: Array, v: Array) -> tuple[Array, Arr
     gap = numbers.violation(q)
     if float(np.max(np.abs(gap), initial=0.0)) > CLOSED:
         if not closes:
-            raise start.problem("joints", f"the loops are open there: {_by_loop(numbers, gap, '[m, rad]')}. {_CLOSE}")
+            raise start.problem("joints", f"the loops are not closed: {_by_loop(numbers, gap, '[m, rad]')}. {_CLOSE}")
         try:
             q = np.array(close_loops(model, q, start.texts("hold")))
         except AdaError as problem:
@@ -158,16 +158,16 @@ def _on_loops(start: Part, model: Model, q: Array, v: Array) -> tuple[Array, Arr
     if float(np.max(np.abs(drift), initial=0.0)) > CLOSED:
         if not closes:
             shown = _by_loop(numbers, drift, "[m/s, rad/s]")
-            raise start.problem("velocity", f"it opens the loops: {shown}. {_CLOSE}")
+            raise start.problem("velocity", f"it violates the loop constraints: {shown}. {_CLOSE}")
         q, v = Dynamics(model, q0=q).project_to_constraints(q, v)
     return q, v
 
 
-_CLOSE = "Write start: {close: true} to start from the nearest state that closes them."
+_CLOSE = "Write start: {close: true} to use the nearest closed state."
 
 
 def _by_loop(numbers: Any, values: Array, unit: str) -> str:
-    """The largest value of each loop in words."""
+    """Largest value of each loop, as text."""
     worst: dict[str, float] = {}
     for (loop, _, _), value in zip(numbers.rows, np.abs(values).tolist(), strict=True):
         worst[loop] = max(worst.get(loop, 0.0), value)
@@ -175,16 +175,16 @@ def _by_loop(numbers: Any, values: Array, unit: str) -> str:
 
 
 def _at_rest(start: Part, model: Model, q: Array, v: Array) -> Array:
-    """The base's velocity changed so that the centre of mass rests: documents print velocities to a few digits."""
+    """Correct the base velocity so that the centre of mass is at rest; documents print rounded velocities."""
     from ada_dynamics.dynamics import Dynamics
 
     first = model.joint_names[0]
     if not model.joints[first].type.leaves_free():
-        raise start.problem("centre_of_mass", "only the centre of mass of a robot with a floating base can be at rest.")
+        raise start.problem("centre_of_mass", "it requires a floating base.")
     dynamics = Dynamics(model)
     base = slice(model.v_index(first).start, model.v_index(first).start + 3)
     J = np.asarray(dynamics.com_jacobian(q), dtype=np.float64)
     v = v.copy()
-    for _ in range(2):  # the second time takes what rounding left
+    for _ in range(2):  # the second iteration removes rounding errors
         v[base] -= np.linalg.solve(J[:, base], J @ v)
     return v

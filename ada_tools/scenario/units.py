@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values with units written out, "135 deg", "1 ms" or "0.3 N m/rad", as SI numbers of a wanted dimension.
+"""Values with units such as "135 deg", "1 ms" or "0.3 N m/rad", converted to SI numbers of a required dimension.
 
-A plain number is SI already. In a unit, factors stand side by side or with "*", each "/" divides by the one factor
-after it, and "^" raises: "kg m^2", "m/s^2", "N m/rad". What does not fit the dimension is refused.
+A plain number is in SI units. Factors of a unit are separated by spaces or "*", each "/" applies to the following
+factor only, and "^" is a power: "kg m^2", "m/s^2", "N m/rad". Other dimensions are rejected.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ class Dimension:
     rad: int = 0
 
     def times(self, other: Dimension, power: int = 1) -> Dimension:
-        """The dimension of a product with a power of another."""
+        """Dimension of the product with a power of another dimension."""
         return Dimension(
             self.m + power * other.m, self.kg + power * other.kg, self.s + power * other.s, self.rad + power * other.rad
         )
 
     def __str__(self) -> str:
-        """Its name with the SI unit, such as "a time [s]"."""
-        return _NAMES.get(self) or f"something else [{self.si() or '1'}]"
+        """Name with the SI unit, such as "a time [s]"."""
+        return _NAMES.get(self) or f"a quantity [{self.si() or '1'}]"
 
     def si(self) -> str:
-        """Its unit in SI base units."""
+        """Unit in SI base units."""
         parts = (("kg", self.kg), ("m", self.m), ("s", self.s), ("rad", self.rad))
         return " ".join(name if power == 1 else f"{name}^{power}" for name, power in parts if power)
 
@@ -74,7 +74,7 @@ _NAMES = {
     Dimension(s=-1): "a frequency [1/s]",
 }
 
-# Symbol: its value in SI, its dimension.
+# SI value and dimension by symbol.
 UNITS = MappingProxyType(
     {
         "m": (1.0, LENGTH),
@@ -111,41 +111,41 @@ _LONGEST = 60
 
 
 class BadValue(InputError):
-    """A text that is no value of the wanted dimension; the message says why."""
+    """Text that is not a value of the required dimension."""
 
 
 def to_si(text: str, wanted: Dimension) -> float:
-    """The value of a text such as "135 deg".
+    """SI value of a text such as "135 deg".
 
     Args:
-        text: a number, alone or with a unit.
-        wanted: what it should be.
+        text: number with or without a unit.
+        wanted: required dimension.
 
     Raises:
-        BadValue: it is no finite number, its unit is unknown, or it is something else than wanted.
+        BadValue: not a finite number, unknown unit, or wrong dimension.
     """
     number, unit = split(text)
     if not unit:
         return number
     factor, dimension = _unit(unit.replace("µ", "u").replace("μ", "u"))
     if dimension != wanted:
-        raise BadValue(f"{text.strip()!r} is {dimension}, and not {wanted}", value=dimension, allowed=wanted)
+        raise BadValue(f"{text.strip()!r} is {dimension}, not {wanted}", value=dimension, allowed=wanted)
     if unit in {"deg", "°"}:
         return math.radians(number)
     return number * factor
 
 
 def split(text: str) -> tuple[float, str]:
-    """The number and the unit of a text such as "135 deg", the unit as it is written and unchecked.
+    """Number and unit of a text such as "135 deg"; the unit is not checked.
 
     Raises:
-        BadValue: it does not begin with a finite number.
+        BadValue: the text does not start with a finite number.
     """
     found = _VALUE.match(text) if len(text) <= _LONGEST else None
     try:
         if found is None:
-            to_float(text)  # says why it is no number
-            raise BadValue(f"{text[:_LONGEST]!r} is no value")
+            to_float(text)  # raises with the reason
+            raise BadValue(f"{text[:_LONGEST]!r} is not a value")
         return to_float(found.group(1)), found.group(2)
     except BadNumber as reason:
         raise BadValue(str(reason)) from None
@@ -162,7 +162,7 @@ def _unit(text: str) -> tuple[float, Dimension]:
             divides = True
             continue
         if closed and not divides:
-            raise BadValue(f"the unit {text!r} can be read in two ways: write what divides last, as in N m s/rad")
+            raise BadValue(f"the unit {text!r} is ambiguous: write the divisor last, as in N m s/rad")
         value, of, power = _factor(part, text)
         power = -power if divides else power
         factor, dimension = factor * value**power, dimension.times(of, power)
@@ -173,11 +173,11 @@ def _unit(text: str) -> tuple[float, Dimension]:
 
 
 def _factor(part: str, text: str) -> tuple[float, Dimension, int]:
-    """Value, dimension and power of one factor, such as s^2."""
+    """Value, dimension and power of a factor such as s^2."""
     found = _FACTOR.fullmatch(part.replace("²", "^2").replace("³", "^3"))
     name = found.group(1) if found else part
     if found is None or name not in UNITS:
         hint = near(name, list(UNITS))
-        raise BadValue(f"{name!r} in {text!r} is no known unit. {hint}Known: {', '.join(UNITS)}")
+        raise BadValue(f"{name!r} in {text!r} is not a known unit. {hint}Known: {', '.join(UNITS)}")
     value, dimension = UNITS[name]
     return value, dimension, int(found.group(2) or 1)
