@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that a parameter of a sweep goes through: listed ones, or random ones.
+"""Parameter values of a sweep: listed or random.
 
-A random value is a function of seed, number of the draw and key alone: runs can be made in any order, on any machine,
-and another parameter more or less changes none of them. It is made from the raw bits of PCG64 (numpy promises that they
-stay, and does not promise that of its distributions).
+A random value depends only on seed, draw number and key: runs can be executed in any order on any machine, and adding
+a parameter does not change the others. It is computed from the raw bits of PCG64, whose stability numpy guarantees,
+unlike that of its distributions.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ada_tools.scenario.units import BadValue, split
 
 UNIFORM, NORMAL = "uniform", "normal"
 DISTRIBUTIONS = (UNIFORM, NORMAL)
-_UNIT_INTERVAL = 2.0**-53  # distance of the 2^53 numbers from 0 on, below 1
+_UNIT_INTERVAL = 2.0**-53  # spacing of the 2^53 numbers in [0, 1)
 
 
 @dataclass(frozen=True)
 class ListAxis:
-    """A parameter that takes every one of some values.
+    """A parameter with listed values.
 
     Attributes:
-        key: of the scenario, in full.
-        values: as the scenario's file would have them.
+        key: full scenario key.
+        values: values as in the scenario file.
         place: file and line, for messages.
     """
 
@@ -39,7 +39,7 @@ class ListAxis:
 
     @property
     def samples(self) -> tuple[Any, ...]:
-        """Values to be checked before the first run."""
+        """Values to validate before the first run."""
         return self.values
 
     def data(self) -> Any:
@@ -52,11 +52,11 @@ class RandomAxis:
     """A parameter with random values.
 
     Attributes:
-        key: of the scenario, in full.
-        kind: of the distribution.
-        first: least value, or the mean.
-        second: greatest value, or the standard deviation.
-        unit: of both, as it is written.
+        key: full scenario key.
+        kind: distribution.
+        first: minimum, or mean.
+        second: maximum, or standard deviation.
+        unit: unit of both, as written.
         place: file and line, for messages.
     """
 
@@ -68,7 +68,7 @@ class RandomAxis:
     place: str
 
     def value(self, seed: int, draw: int) -> Any:
-        """The value of a draw."""
+        """Value of a draw."""
         raw = np.random.PCG64(np.random.SeedSequence([seed, draw, zlib.crc32(self.key.encode())])).random_raw(2)
         share, other = ((int(bits) >> 11) * _UNIT_INTERVAL for bits in raw)
         if self.kind == UNIFORM:
@@ -78,7 +78,7 @@ class RandomAxis:
 
     @property
     def samples(self) -> tuple[Any, ...]:
-        """Values to be checked before the first run."""
+        """Values to validate before the first run."""
         ends = (self.first, self.second) if self.kind == UNIFORM else (self.first,)
         return tuple(with_unit(x, self.unit) for x in ends)
 
@@ -91,18 +91,18 @@ Axis: TypeAlias = ListAxis | RandomAxis
 
 
 def evenly(first: float, last: float, count: int, unit: str) -> tuple[Any, ...]:
-    """Values at equal distances, both ends among them."""
+    """Evenly spaced values including both ends."""
     inner = [first + (last - first) * i / (count - 1) for i in range(count - 1)]
     return tuple(with_unit(x, unit) for x in [*inner, last])
 
 
 def with_unit(number: float, unit: str) -> Any:
-    """A value as a scenario's file has it: a number, or a text with its unit."""
+    """Value as in a scenario file: a number, or text with a unit."""
     return f"{number!r} {unit}" if unit else number
 
 
 def number_and_unit(value: Any) -> tuple[float, str] | None:
-    """A value's number and unit; None where it is neither a number nor a text that begins with one."""
+    """Number and unit of a value; None if it does not start with a number."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -116,7 +116,7 @@ def number_and_unit(value: Any) -> tuple[float, str] | None:
 
 
 def flat(data: Mapping[str, Any], path: str = "") -> dict[str, Any]:
-    """Single values and lists by their keys with dots."""
+    """Scalar values and lists by dotted keys."""
     found: dict[str, Any] = {}
     for key, value in data.items():
         full = f"{path}.{key}" if path else key

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The working memory of a worker, and the rows that it makes.
+"""Working memory of a sweep worker, and the result rows that it creates.
 
-A worker keeps the simulations that it has built, by everything but the start, so that runs that differ in their start
-alone cost no more than their steps.
+A worker caches its simulations by all values except the initial state, so that runs that differ only in the initial
+state cost no more than their steps.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ada_tools.sweep.sweep import Runs, digest
 if TYPE_CHECKING:
     from ada_dynamics.simulation import Simulation
 
-KEPT = 8  # simulations per worker
+KEPT = 8  # cached simulations per worker
 DONE, FAILED = "done", "failed"
 Row = dict[str, Any]
 Changes = dict[str, Any]
@@ -34,18 +34,18 @@ Changes = dict[str, Any]
 
 @dataclass(frozen=True)
 class Task:
-    """The part of a sweep that every worker needs; fit for pickling.
+    """Sweep data required by every worker; can be pickled.
 
     Attributes:
-        token: differs for any two sweeps.
-        tree: the scenario as it was read.
-        file: its source, for messages.
-        folder: where its relative paths start.
-        runs: values by number.
-        measures: names of what is measured.
-        keep: of which runs the logs are kept.
-        logs: folder for them.
-        device: where runs go side by side; None: one after the other.
+        token: unique identifier of the sweep.
+        tree: parsed scenario.
+        file: source of the scenario, for messages.
+        folder: base of relative paths.
+        runs: values by run number.
+        measures: names of the measures.
+        keep: which logs to keep.
+        logs: folder of the logs.
+        device: device for batched runs; None for individual runs.
     """
 
     token: str
@@ -61,7 +61,7 @@ class Task:
 
 @dataclass
 class _Bench:
-    """The working memory of one thread of a worker."""
+    """Working memory of one worker thread."""
 
     token: str = ""
     scenario: Scenario | None = None
@@ -79,7 +79,7 @@ def _bench(task: Task) -> _Bench:
 
 
 def scenario_of(task: Task) -> Scenario:
-    """The scenario of a sweep."""
+    """Scenario of a sweep."""
     bench = _bench(task)
     if bench.scenario is None:
         bench.scenario = read_node(task.tree, task.file, task.folder)
@@ -87,14 +87,14 @@ def scenario_of(task: Task) -> Scenario:
 
 
 def beside_the_start(changes: Mapping[str, Any]) -> Changes:
-    """Values of a run that do not belong to its start."""
+    """Values of a run except those of the initial state."""
     return {key: value for key, value in changes.items() if not key.startswith(START)}
 
 
 def simulation_for(task: Task, others: Changes) -> Simulation | None:
-    """The simulation that runs share, at the start of the scenario itself, so that it does not depend on the first run.
+    """Simulation shared by runs, at the initial state of the scenario, so that it does not depend on the first run.
 
-    None where that start is impossible: then each run has a simulation of its own.
+    None if that initial state is invalid: each run then creates a simulation.
     """
     simulations, key = _bench(task).simulations, digest(others)
     if key not in simulations:
@@ -109,11 +109,11 @@ def simulation_for(task: Task, others: Changes) -> Simulation | None:
 
 
 def forget_simulation(task: Task, others: Changes) -> None:
-    """Forget a simulation in an unknown state."""
+    """Remove a simulation in an undefined state from the cache."""
     _bench(task).simulations.pop(digest(others), None)
 
 
-_first_turn = 0  # of this process among those of its machine
+_first_turn = 0  # number of this process on its machine
 _turns = itertools.count()
 
 
@@ -124,7 +124,11 @@ def take_turn(turn: int) -> None:
 
 
 def own_device(device: str, count: Callable[[], int] | None = None) -> str:
-    """Device of this worker thread: the workers of a machine use its devices in turn; `count` is the number of devices.
+    """Device of this worker thread: workers are assigned to the devices of a machine in turn.
+
+    Args:
+        device: device of the sweep.
+        count: returns the number of devices.
 
     Raises:
         NoDeviceError: the machine has no device.
@@ -136,34 +140,34 @@ def own_device(device: str, count: Callable[[], int] | None = None) -> str:
         if _here.turn is None:
             _here.turn = _first_turn + next(_turns)
     if count is None:
-        from ada_dynamics.gpu import cuda_driver  # imported where a device is used
+        from ada_dynamics.gpu import cuda_driver  # imported only if a device is used
 
         count = cuda_driver.count
     return f"cuda:{_here.turn % count()}"
 
 
 def _turn_of_dask() -> int | None:
-    """The number at the end of the name of dask's worker; dask-cuda puts the worker's own device first."""
+    """Number at the end of the dask worker name; dask-cuda makes the device of the worker the first one."""
     if "dask_cuda" in sys.modules:
         return 0
-    distributed: Any = sys.modules.get("distributed")  # which a worker of dask's has imported
+    distributed: Any = sys.modules.get("distributed")  # imported by dask workers
     if distributed is None:
         return None
     try:
         name = str(distributed.get_worker().name)
-    except ValueError:  # no worker of dask's
+    except ValueError:  # not a dask worker
         return None
     last = name.rpartition("-")[2]
     return int(last) if last.isdecimal() else None
 
 
 def done_row(run: int, changes: Changes, measures: Mapping[str, Any], seconds: float) -> Row:
-    """The row of a run that has figures."""
+    """Row of a successful run."""
     return {"run": run, "status": DONE, "changes": changes, "measures": measures, "seconds": round(seconds, 6)}
 
 
 def failed_row(run: int, changes: Changes, problem: BaseException, seconds: float = 0.0) -> Row:
-    """The row of a run that has no result."""
+    """Row of a failed run."""
     kind = type(problem).__name__
     text = " ".join(str(problem).split()) or kind
     return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks before the first of many runs: that every parameter exists and its values are of the right kind."""
+"""Validation before the first run: parameters exist and their values have the right type."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROBOT_FILES = ("model.robot", "model.loops")
 
 
 def robot_digest(scenario: Scenario, axes: Sequence[Axis]) -> str:
-    """A text that differs where robots differ: their dynamics, and files that scenario, controller or axes name.
+    """Digest of the robot models, and of the files used by scenario, controller or parameters.
 
     Raises:
         ScenarioError: a robot cannot be built.
@@ -51,25 +51,25 @@ def _robot_files(scenario: Scenario, axes: Sequence[Axis]) -> Iterator[Path]:
 
 
 def _controller_files(part: ControlPart | None) -> Iterator[Path]:
-    """Files among the values of a controller, as given or below config/: virtual loops, and what others may name."""
+    """Files in the settings of a controller, as given or in config/."""
     if part is None:
         return
     for value in flat({"robot": part.robot, "settings": part.settings, "shaping": part.shaping}).values():
         for name in value if isinstance(value, list) else [value]:
             if isinstance(name, str) and name:
-                with suppress(AdaError, OSError):  # any other text
+                with suppress(AdaError, OSError):  # other text
                     yield Path(name) if Path(name).is_file() else resources.find("config", name)
 
 
 def check_values(scenario: Scenario, axes: Sequence[Axis]) -> None:
-    """Refuse a parameter that is unknown, or a value that does not fit it.
+    """Reject unknown parameters and invalid values.
 
     Raises:
-        ScenarioError: the message names file, line, parameter and value.
+        ScenarioError: names file, line, parameter and value.
     """
-    # Whether loops can be closed is found out by each run: here they are left out.
+    # Each run checks whether its loops can be closed: they are omitted here.
     open_model = _without_loops(build_model(scenario))
-    # The first values of all, since some parameters are only right together with others.
+    # Parameters may be valid only in combination: use the first value of the others.
     others = {axis.key: axis.samples[0] for axis in axes}
     for axis in axes:
         looks = _looks(axis.key, open_model)
@@ -79,38 +79,38 @@ def check_values(scenario: Scenario, axes: Sequence[Axis]) -> None:
                 if looks is not None:
                     looks(changed)
             except AdaError as problem:
-                words = f"{axis.place}: {value!r} does not fit: {problem}"
+                words = f"{axis.place}: {value!r} is invalid: {problem}"
                 raise ScenarioError(words, field=axis.key, value=value) from None
 
 
 def check_side_by_side(sweep: Sweep) -> None:
-    """Refuse a sweep whose runs cannot go side by side, as far as its file shows.
+    """Reject a sweep that cannot be batched, as far as its file shows.
 
     Raises:
-        InputError: the message says why, and what to change.
+        InputError: states the reason and the correction.
     """
     device, scenario, control = str(sweep.device), sweep.scenario, sweep.scenario.control
-    alone = "or leave device out: runs then go one by one."
+    alone = "or omit device, to execute runs individually."
     if device != CPU and device != HOST and not re.fullmatch(r"cuda(:\d+)?", device):
-        raise InputError(f"{device[:60]!r} is not possible. Allowed: {CPU}, cuda, cuda:N, {HOST}.")
+        raise InputError(f"{device[:60]!r} is not allowed. Allowed: {CPU}, cuda, cuda:N, {HOST}.")
     if control is not None:
-        raise InputError(f"its controller {control.name!r} is called step by step. Take constant efforts, {alone}")
+        raise InputError(f"controller {control.name!r} is not supported in batches. Use constant efforts, {alone}")
     if scenario.disturbances:
-        raise InputError(f"its disturbances change over time. Leave them out, {alone}")
+        raise InputError(f"disturbances are not supported in batches. Remove them, {alone}")
     if sweep.keep == KEEP[2]:
-        raise InputError(f"runs side by side have no logs. Keep those that failed, or none, {alone}")
+        raise InputError(f"batched runs have no logs. Keep failed ones or none, {alone}")
     several = [axis.key for axis in sweep.runs.random if not axis.key.startswith(START)]
     if several:
-        raise InputError(f"each draw has another {several[0]}, and a simulation of its own. List some values, {alone}")
+        raise InputError(f"random {several[0]} requires a separate simulation per draw. List its values, {alone}")
     wrong = [name for name in sweep.measures if not find_measure(name).side_by_side]
     if wrong:
         able = ", ".join(sorted(name for name, one in measures().items() if one.side_by_side))
-        raise InputError(f"{wrong[0]!r} is not measured of motions side by side. Measure {able}, {alone}")
+        raise InputError(f"measure {wrong[0]!r} does not support batches. Choose from {able}, {alone}")
     fitting(scenario, build_model(scenario))
 
 
 def _looks(key: str, model: Model) -> Callable[[Scenario], Any] | None:
-    """Tries a value of a parameter beyond reading it."""
+    """Function that validates a parameter value beyond parsing."""
     if key.startswith("start."):
         return lambda scenario: start_state(scenario.with_changes({"start.centre_of_mass": "as given"}), model)
     if key.startswith("simulation.efforts."):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers of a sweep: processes on this machine, threads, a dask cluster, or any executor with `submit`."""
+"""Workers of a sweep: local processes, threads, a dask cluster, or any executor with `submit`."""
 
 from __future__ import annotations
 
@@ -19,91 +19,91 @@ from ada_tools.sweep.bench import Task
 from ada_tools.sweep.store import SweepError
 
 EXECUTORS = ("local", "threads", "dask")
-WORKERS_PER_DEVICE = 4  # each keeps some hundred megabytes there
+WORKERS_PER_DEVICE = 4  # each uses some hundred megabytes of device memory
 
 
 class Future(Protocol):
-    """The part of a concurrent.futures.Future that is used."""
+    """Required part of concurrent.futures.Future."""
 
     def result(self) -> Any:
-        """The value, or the error."""
+        """Return the value or raise the error."""
 
     def add_done_callback(self, function: Callable[[Any], Any], /) -> Any:
-        """Call it when there is a result."""
+        """Register a completion callback."""
 
     def cancel(self) -> Any:
-        """Cancel it, unless it has begun."""
+        """Cancel unless started."""
 
 
 class Crew:
-    """An executor made, and ended, by the caller."""
+    """An executor owned by the caller."""
 
     def __init__(self, executor: Any, workers: int) -> None:
-        """Args: anything with submit(function, argument) -> future; how many runs it makes at a time."""
+        """Args: object with submit(function, argument) -> future; number of parallel runs."""
         self._executor = executor
         self.workers = workers
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
-        """Hand out work."""
+        """Submit work."""
         future: Future = self._executor.submit(function, *arguments)
         return future
 
     def renew(self) -> None:
-        """Get going again after workers died and took the executor with them.
+        """Restart after worker deaths broke the executor.
 
         Raises:
-            SweepError: that is not possible.
+            SweepError: not possible.
         """
         raise SweepError(
-            "the executor broke: its workers died. What was finished is kept; run the sweep again, with a new "
-            "executor, and it goes on."
+            "the executor broke because its workers died. Finished runs are stored; resume the sweep with a new "
+            "executor."
         )
 
     def check(self) -> None:
-        """Wait until a worker answers.
+        """Wait until a worker replies.
 
         Raises:
-            SweepError: none does, or it has another version of the library.
+            SweepError: no worker replies, or its library version differs.
         """
         try:
             version = self.submit(work.ping).result()
         except Exception as problem:
-            raise SweepError(f"the workers cannot run anything: {type(problem).__name__}: {problem}. {_HINT}") from None
+            raise SweepError(f"the workers do not run: {type(problem).__name__}: {problem}. {_HINT}") from None
         if version != __version__:
-            raise SweepError(f"the workers have version {version} of ada_dynamics, and this is {__version__}.")
+            raise SweepError(f"the workers have version {version} of ada_dynamics, this process has {__version__}.")
 
     def look(self, task: Task, run: int) -> None:
-        """Wait until a worker has seen that runs can go side by side.
+        """Let a worker verify that runs can be batched.
 
         Raises:
             SweepError: they cannot.
         """
         why = self.submit(work.look, task, run).result()
         if why:
-            raise SweepError(f"the runs cannot go side by side: {why}", field="device", value=task.device)
+            raise SweepError(f"the runs cannot be batched: {why}", field="device", value=task.device)
 
     def close(self, abort: bool = False) -> None:
-        """Release it; with abort, without waiting for running work."""
+        """Release the workers; with `abort` without waiting for running work."""
 
 
 class Threads(Crew):
     """Threads of this process."""
 
     def __init__(self, jobs: int) -> None:
-        """Args: how many."""
+        """Args: number of threads."""
         super().__init__(ThreadPoolExecutor(jobs, thread_name_prefix="sweep"), jobs)
 
     def close(self, abort: bool = False) -> None:
-        """Wait for running work: threads cannot be ended from outside."""
+        """Wait for running work: threads cannot be terminated."""
         self._executor.shutdown(wait=True, cancel_futures=True)
 
 
 class Processes(Crew):
-    """Processes of this machine, each of which ends when this one does."""
+    """Local processes that terminate with this process."""
 
     def __init__(self, jobs: int) -> None:
-        """Args: how many."""
-        # Not forked: threads of numpy and of the compiler do not survive that.
+        """Args: number of processes."""
+        # Not forked: threads of numpy and the compiler do not survive a fork.
         self._context = get_context("spawn")
         super().__init__(self._pool(jobs), jobs)
 
@@ -112,14 +112,14 @@ class Processes(Crew):
         return ProcessPoolExecutor(jobs, self._context, work.begin, (watched, self._context.Value("i", 0)))
 
     def renew(self) -> None:
-        """Begin with new processes."""
+        """Start new processes."""
         self.close(abort=True)
         self._executor = self._pool(self.workers)
         self.check()
 
     def close(self, abort: bool = False) -> None:
-        """End the processes."""
-        if abort:  # also those that only begin, and would find what they begin with gone
+        """Terminate the processes."""
+        if abort:  # includes starting processes, whose pipes would be closed
             for process in list((self._executor._processes or {}).values()):
                 process.kill()
         self._executor.shutdown(wait=not abort, cancel_futures=True)
@@ -127,17 +127,17 @@ class Processes(Crew):
 
 
 _HINT = (
-    "Worker processes import the main script: it must be a file, and call run_sweep below if __name__ == '__main__':. "
-    "Workers on other machines need ada_dynamics."
+    "Worker processes import the main script: it must be a file and call run_sweep under if __name__ == '__main__':. "
+    "Workers on other machines require ada_dynamics."
 )
 
 
 @contextmanager
 def crew_for(executor: Any, jobs: int | None, address: str | None = None, device: str | None = None) -> Iterator[Crew]:
-    """Workers of a sweep, ended when the block is left; arguments as of `run_sweep`, and the device of the sweep."""
+    """Context with the workers of a sweep; arguments as `run_sweep`, and the device of the sweep."""
     refuse_no_count("jobs", jobs)
     if address is not None and executor != "dask":
-        raise InputError("an address is for the executor 'dask' alone.", field="address", value=address)
+        raise InputError("address requires the executor 'dask'.", field="address", value=address)
     if jobs is None and address is None and device is not None and device.startswith("cuda"):
         jobs = _workers_on_devices(device) if executor is None or isinstance(executor, str) else None
     with contextlib.ExitStack() as stack:
@@ -145,7 +145,7 @@ def crew_for(executor: Any, jobs: int | None, address: str | None = None, device
 
 
 def _workers_on_devices(device: str) -> int:
-    """Enough of them to keep the devices of this machine busy, and few enough for their memory."""
+    """Number of workers that keeps the devices busy and fits into their memory."""
     from ada_dynamics.gpu.cuda_driver import count
 
     return min(cores(), WORKERS_PER_DEVICE * (count() if device == "cuda" else 1))
@@ -168,7 +168,7 @@ def _crew(executor: Any, jobs: int | None, address: str | None, stack: contextli
         crew = Crew(executor, jobs or int(getattr(executor, "_max_workers", 0)) or cores())
     else:
         raise InputError(
-            f"executor is {executor!r:.80}; it has no submit(function, argument).", field="executor", value=executor
+            f"executor is {executor!r:.80}; it requires submit(function, argument).", field="executor", value=executor
         )
     stack.push(lambda kind, *_: crew.close(abort=kind is not None))
     return crew
@@ -177,17 +177,19 @@ def _crew(executor: Any, jobs: int | None, address: str | None, stack: contextli
 def _of_client(client: Any, jobs: int | None) -> Crew:
     threads = sum(client.nthreads().values())
     if not threads:
-        raise SweepError("the dask cluster has no workers; start some: dask worker ADDRESS.", field="workers", value=0)
-    # Not pure: a run that is tried again must run again. No retries of dask's own: they would not be reported.
+        raise SweepError(
+            "the dask cluster has no workers; start one by: dask worker ADDRESS.", field="workers", value=0
+        )
+    # Not pure: repeated runs must be executed again. No retries by dask: they would not be reported.
     return Crew(client.get_executor(pure=False, retries=0), jobs or threads)
 
 
 def _client(jobs: int | None, address: str | None, stack: contextlib.ExitStack) -> Any:
-    """A dask client: of a scheduler at an address, or of a new cluster on this machine."""
+    """dask client for a scheduler address, or for a new local cluster."""
     try:
         from dask.distributed import Client, LocalCluster
     except ImportError:
-        words = f"dask is not installed: {how_to_install('cluster')}, or use another one."
+        words = f"dask is not installed: {how_to_install('cluster')}, or use another executor."
         raise InputError(words, field="executor", value="dask") from None
     if address is None:
         cluster = stack.enter_context(
@@ -198,19 +200,19 @@ def _client(jobs: int | None, address: str | None, stack: contextlib.ExitStack) 
         return stack.enter_context(Client(address, timeout=10))
     except (OSError, ValueError) as problem:
         reason = str(problem) or type(problem).__name__
-        words = f"there is no dask scheduler at {address!r}: {reason}. Start one: dask scheduler."
+        words = f"no dask scheduler at {address!r}: {reason}. Start one by: dask scheduler."
         raise SweepError(words, field="address", value=address) from None
 
 
 def refuse_no_count(name: str, value: object) -> None:
-    """Refuse what is neither None nor a whole number from 1 on."""
+    """Raise InputError unless the value is None or a positive integer."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise InputError(f"{name} is {value!r}; it must be a whole number from 1 on.", field=name, value=value)
+        raise InputError(f"{name} is {value!r}; it must be a positive integer.", field=name, value=value)
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """Number of cores available to this process."""
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS and Windows
+    except AttributeError:  # macOS and Windows
         return os.cpu_count() or 1

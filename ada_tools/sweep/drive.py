@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handing out the runs of a sweep: a few chunks per worker at a time, each row on disk before the next ones go out.
+"""Distribution of the runs of a sweep: a few chunks per worker at a time, with results written before further chunks.
 
-When a worker dies, its unfinished runs are tried once more, one run at a time, so that the run that kills workers is
-found, and no other one suffers for it.
+When a worker dies, its unfinished runs are repeated individually, so that the run that kills workers is identified
+without affecting others.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from ada_tools.sweep.store import BAD, LOGS, NEW, Store, SweepError
 from ada_tools.sweep.sweep import Sweep
 from ada_tools.sweep.work import Chunk, forget_log, work
 
-CHUNKS_PER_WORKER = 2  # one at work, one that waits
-CHUNK_SECONDS = 0.25  # of work: handing it out costs milliseconds
+CHUNKS_PER_WORKER = 2  # one running, one queued
+CHUNK_SECONDS = 0.25  # target duration of a chunk: dispatching costs milliseconds
 MOST_IN_CHUNK = 500
-SIDE_BY_SIDE = 1.0, 2**16  # seconds and most runs of a chunk whose runs go side by side: thousands fill a device
-ENOUGH = 4.0  # a worker that needs so many times longer hands over what it has
-GROWTH = 8  # of chunks, from one to the next
-TICK = 0.2  # [s] between two looks at the clock
-Tell = Callable[[float, str], None]  # share that is done, and a text
+SIDE_BY_SIDE = 1.0, 2**16  # duration and maximum size of a batched chunk: thousands of runs fill a device
+ENOUGH = 4.0  # a worker that exceeds its duration by this factor returns early
+GROWTH = 8  # maximum growth factor of consecutive chunks
+TICK = 0.2  # [s] polling period
+Tell = Callable[[float, str], None]  # completed fraction, and a text
 
 
 class WorkerDied(SweepError):
-    """A run ended its worker, twice."""
+    """A run killed its worker twice."""
 
 
 def run_sweep(
@@ -53,31 +53,31 @@ def run_sweep(
     retry_failed: bool = False,
     clock: Clock = SYSTEM_CLOCK,
 ) -> SweepResult:
-    """Make the runs of a sweep that have no result yet.
+    """Execute the runs of a sweep that have no result yet.
 
     Example::
 
         result = run_sweep(sweep.load("starts.yaml"), "out", jobs=8, progress="auto")
 
-    Each run's row is in OUTPUT/runs.jsonl as soon as its chunk (about a quarter of a second of work) is finished. When
-    this is called again, after whatever ended it, it goes on from there. A run that fails is a row with its error.
+    The row of each run is in OUTPUT/runs.jsonl as soon as its chunk (about a quarter of a second) is complete. A
+    repeated call resumes the sweep. A failed run is a row with its error.
 
     Args:
-        sweep: from `load`.
-        output: folder for the results; made where there is none.
-        executor: "local" processes (the default), "threads", "dask", a dask client, or any object with
-            submit(function, argument) that returns futures.
-        jobs: how many runs at a time; by default as many as there are cores, or workers in the cluster.
-        progress: "auto" shows a bar on a terminal, and lines elsewhere; a function gets share and text.
-        address: of a dask scheduler, such as "tcp://10.0.0.1:8786"; a cluster on this machine by default.
-        limit: stop after so many runs.
-        restart: forget the results that are there.
-        retry_failed: make failed runs once more.
-        clock: of this process; workers have their own.
+        sweep: sweep from `load`.
+        output: folder for the results; created if missing.
+        executor: "local" processes (default), "threads", "dask", a dask client, or an object with submit(function,
+            argument) that returns futures.
+        jobs: number of parallel runs; default: number of cores or cluster workers.
+        progress: "auto" shows a bar on a terminal and lines otherwise; a function receives fraction and text.
+        address: address of a dask scheduler, such as "tcp://10.0.0.1:8786"; default: a local cluster.
+        limit: maximum number of runs.
+        restart: discard existing results.
+        retry_failed: repeat failed runs.
+        clock: clock of this process.
 
     Raises:
-        SweepError: the folder has another sweep's results or cannot be written, or there are no workers.
-        KeyboardInterrupt: as everywhere; finished rows are kept.
+        SweepError: the folder contains another sweep or is not writable, or no workers are available.
+        KeyboardInterrupt: finished rows are kept.
     """
     refuse_no_count("limit", limit)
     folder = Path(output)
@@ -111,7 +111,7 @@ def run_sweep(
 
 
 def _to_make(sweep: Sweep, store: Store, statuses: tuple[int, ...], limit: int | None) -> Iterator[int]:
-    # The list of runs is fixed now: a run that fails meanwhile is not tried again.
+    # The list of runs is fixed here: a run that fails now is not repeated.
     status = bytes(store.index.status)
     numbers = (run for run in range(len(sweep)) if status[run] in statuses)
     for i, run in enumerate(numbers):
@@ -133,24 +133,24 @@ def _shown(progress: Any, sweep: Sweep, before: int, total: int) -> AbstractCont
 
 
 class _Drive:
-    """The loop that hands out chunks and takes rows back."""
+    """Loop that submits chunks and collects rows."""
 
     def __init__(
         self, task: Task, crew: Crew, store: Store, wanted: Iterator[int], amount: int, before: int, tell: Tell
     ) -> None:
         self._task, self._crew, self._store = task, crew, store
         self._wanted, self._amount, self._before, self._tell = wanted, amount, before, tell
-        self._again: deque[int] = deque()  # handed back unmade
-        self._suspects: deque[tuple[int, ...]] = deque()  # were under way when a worker died
+        self._again: deque[int] = deque()  # returned without a result
+        self._suspects: deque[tuple[int, ...]] = deque()  # running when a worker died
         self._flying: dict[Future, tuple[int, ...]] = {}
         self._seconds, self._most = (CHUNK_SECONDS, MOST_IN_CHUNK) if task.device is None else SIDE_BY_SIDE
-        self._tried_twice = False  # what is flying is a suspect
+        self._tried_twice = False  # the running chunk is a suspect
         self._broken = False
         self._landed: queue.SimpleQueue[Future] = queue.SimpleQueue()
         self._size, self._made, self._failed = 1, 0, 0
 
     def run(self) -> None:
-        """Run until nothing is left."""
+        """Execute all runs."""
         try:
             while self._fill():
                 try:
@@ -167,7 +167,7 @@ class _Drive:
             raise
 
     def _fill(self) -> bool:
-        """Hand out work up to the bound; whether any is under way."""
+        """Submit work up to the limit; return True if any is running."""
         if self._broken and not self._flying:
             self._crew.renew()
             self._broken = False
@@ -213,8 +213,8 @@ class _Drive:
             rows = future.result()
         except DeviceError as problem:
             text = (
-                f"{problem} What was finished is kept; the same call goes on. Fewer workers (--jobs) share a device's "
-                "memory, and a sweep without device runs anywhere."
+                f"{problem} Finished runs are stored; the same call resumes. Fewer workers (--jobs) use less device "
+                "memory; a sweep without device runs on any machine."
             )
             raise SweepError(text, field="device", value=self._task.device) from None
         except (Exception, CancelledError) as problem:
@@ -227,10 +227,10 @@ class _Drive:
         self._size = max(1, min(fitting, GROWTH * self._size, self._most))
 
     def _lost(self, runs: tuple[int, ...], problem: BaseException, was_suspect: bool) -> None:
-        """Runs that came back without rows: their worker died, or what they gave could not be handed over."""
+        """Handle runs without rows: their worker died, or their result could not be transferred."""
         self._broken = self._broken or isinstance(problem, BrokenExecutor)
         if not was_suspect or len(runs) > 1:
-            # Side by side there are thousands: the one at fault is found by halves.
+            # Batches have thousands of runs: the failing one is found by bisection.
             pieces = len(runs) if self._task.device is None else 2
             self._suspects.extend(tuple(runs[i::pieces]) for i in range(min(pieces, len(runs))))
             return
@@ -251,7 +251,7 @@ class _Drive:
         self._tell(share, f"{self._failed} failed" if self._failed else "")
 
     def _save_landed(self) -> None:
-        """Save rows that came back but are not on disk yet."""
+        """Store rows that were returned but not written yet."""
         while not self._landed.empty():
             future = self._landed.get()
             try:

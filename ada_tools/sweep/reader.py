@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps from YAML or JSON files, or from data; every mistake says file, line, key and what is allowed."""
+"""Read sweeps from YAML or JSON files, or from data; errors name file, line, key and allowed values."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _VARIABLE = ("model", "start", "simulation", "disturbances")
 
 
 def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Sweep:
-    """A sweep.
+    """Load a sweep.
 
     Example::
 
         starts = sweep.load("starts.yaml")
 
     Args:
-        source: path of a YAML or JSON file, or the same as a dict.
+        source: path of a YAML or JSON file, or the same data as a dict.
 
     Raises:
-        InputError: it is unusable; the message names file, line and key.
+        InputError: invalid sweep; the message names file, line and key.
     """
     if isinstance(source, Mapping):
         return _read(from_object(source, "sweep"), "sweep", Path(), "sweep")
@@ -47,13 +47,13 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Sweep:
         raise InputError(f"source is {source!r:.100}; it must be a path or a dict.", field="source")
     path = Path(text)
     if path.suffix.lower() not in scenarios.ENDINGS:
-        words = f"a sweep is a file that ends in {', '.join(scenarios.ENDINGS)}; {text!r} does not."
+        words = f"a sweep file has the extension {', '.join(scenarios.ENDINGS)}; {text!r} has not."
         raise InputError(words, file=text, allowed=scenarios.ENDINGS)
     return _read(scenarios.parsed(path), str(path), path.parent, path.stem)
 
 
 class _SweepPart(Part):
-    """The mapping of a sweep."""
+    """Mapping of a sweep."""
 
     WHOLE = "the sweep"
 
@@ -64,7 +64,7 @@ def _read(node: Node, file: str, folder: Path, stem: str) -> Sweep:
     axes = _axes(top)
     runs = Runs(axes, *_random(top, axes))
     if len(runs) > MOST_RUNS:
-        raise top.problem("parameters", f"they make {len(runs)} runs; at most {MOST_RUNS} are possible.")
+        raise top.problem("parameters", f"they give {len(runs)} runs; at most {MOST_RUNS} are allowed.")
     check_values(scenario, axes)
     found = Sweep(
         name=top.text("name", stem),
@@ -85,7 +85,7 @@ def _read(node: Node, file: str, folder: Path, stem: str) -> Sweep:
 
 
 def _scenario(top: Part, folder: Path) -> Scenario:
-    """The scenario, by name, from a file beside the sweep, or written into it."""
+    """Scenario by name, from a file relative to the sweep, or inline."""
     node = top.node("scenario")
     if isinstance(node, MappingNode):
         scenario = scenarios.read_node(node, top.file, folder)
@@ -97,7 +97,7 @@ def _scenario(top: Part, folder: Path) -> Scenario:
         except AdaError as problem:
             raise top.problem("scenario", str(problem)) from None
     if scenario.simulation is None:
-        raise top.problem("scenario", f"{scenario.name!r} has no simulation that could be run.")
+        raise top.problem("scenario", f"{scenario.name!r} has no simulation.")
     fixed = top.part("with", None)
     changes = fixed.plain()
     try:
@@ -107,10 +107,10 @@ def _scenario(top: Part, folder: Path) -> Scenario:
 
 
 def _measures(top: Part, scenario: Scenario) -> tuple[str, ...]:
-    """Measures to take: by default those of the scenario's claims."""
+    """Measures; default: those of the scenario's claims."""
     wanted = top.texts("measures") or tuple(claim.measure for claim in scenario.claims)
     if not wanted:
-        raise top.problem("measures", "it is missing, and the scenario claims nothing; write measures: [energy_drift].")
+        raise top.problem("measures", "missing, and the scenario has no claims; write measures: [energy_drift].")
     for name in wanted:
         try:
             find_measure(name)
@@ -122,7 +122,7 @@ def _measures(top: Part, scenario: Scenario) -> tuple[str, ...]:
 def _axes(top: Part) -> tuple[Axis, ...]:
     parameters = top.part("parameters", None)
     if not parameters.entries:
-        raise top.problem("parameters", "it is missing; write, for example, {simulation.step: [1 ms, 2 ms]}.")
+        raise top.problem("parameters", "missing; write, for example, {simulation.step: [1 ms, 2 ms]}.")
     found: dict[str, Axis] = {}
     for short in parameters.keys():  # noqa: SIM118
         key = full_key(short)
@@ -131,7 +131,7 @@ def _axes(top: Part) -> tuple[Axis, ...]:
             hint = near(first, _VARIABLE)
             raise parameters.problem(short, f"only {', '.join(_VARIABLE)} can vary. {hint}".strip())
         if key in found:
-            raise parameters.problem(short, f"{key!r} is there twice.")
+            raise parameters.problem(short, f"{key!r} is given twice.")
         found[key] = _axis(parameters, short, key)
     return tuple(found.values())
 
@@ -162,7 +162,7 @@ def _axis(parameters: Part, short: str, key: str) -> Axis:
 def _listed(part: Part, key: str) -> tuple[Any, ...]:
     values = tuple(plain(item) for item in part.items(key))
     if not values:
-        raise part.problem(key, "it is empty; it must hold one value or more.")
+        raise part.problem(key, "it is empty; give at least one value.")
     return values
 
 
@@ -192,7 +192,7 @@ def _two(part: Part, first_key: str, second_key: str, nodes: Any) -> tuple[float
     (first, unit), (second, other) = found
     if unit != other:
         raise part.problem(
-            second_key, f"the units {shortened(unit)!r} and {shortened(other)!r} differ; write the same one twice."
+            second_key, f"the units {shortened(unit)!r} and {shortened(other)!r} differ; use the same unit."
         )
     return first, second, unit
 
@@ -205,6 +205,6 @@ def _random(top: Part, axes: tuple[Axis, ...]) -> tuple[int, int]:
             raise top.problem("random", "no parameter is random; write one as {uniform: [a, b]} or {normal: [m, s]}.")
         return 1, 0
     if not top.has("random"):
-        raise top.problem("random", "it is missing, and a parameter is random; write random: {count: 1000, seed: 1}.")
+        raise top.problem("random", "missing, but a parameter is random; write random: {count: 1000, seed: 1}.")
     part = top.part("random", ("count", "seed"))
     return part.whole("count", 0), part.whole("seed", 0, least=0)

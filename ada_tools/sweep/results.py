@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a sweep: rows in the order of the runs, a summary, and tables for other programs."""
+"""Results of a sweep: rows ordered by run, a summary, and tables for other programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ERRORS_SHOWN = 5
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of a table; its unit is None where it holds texts."""
+    """A table column; its unit is None for text."""
 
     name: str
     unit: str | None
@@ -42,20 +42,20 @@ class _Column:
 
 
 class SweepResult:
-    """The results in a folder; rows are read from the file when asked for, so that any number of them fits.
+    """Results in a folder; rows are read from the file on demand.
 
     Attributes:
-        folder: where they are.
-        name: of the sweep.
+        folder: folder of the results.
+        name: name of the sweep.
         total: number of runs.
-        done: of them have figures.
-        failed: of them have an error.
-        left: of them are still to be made.
-        notes: what was found out when the folder was read.
+        done: number of successful runs.
+        failed: number of failed runs.
+        left: number of runs without a result.
+        notes: remarks about the results file.
     """
 
     def __init__(self, folder: Path, index: Index) -> None:
-        """Args: the folder, and what its file of results holds."""
+        """Args: folder, and index of its results file."""
         self.folder = folder
         self._index = index
         self.name = str(index.header.get("name", folder.name))
@@ -65,14 +65,14 @@ class SweepResult:
 
     @property
     def is_complete(self) -> bool:
-        """True if every run has a row."""
+        """Return True if every run has a row."""
         return self.left == 0
 
     def __repr__(self) -> str:
         return f"<SweepResult {self.name!r}: {self.done} of {self.total} runs done, {self.failed} failed>"
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The rows that are there, in the order of the runs: run, status, changes, measures or error, seconds."""
+        """Existing rows ordered by run: run, status, changes, measures or error, seconds."""
         with (self.folder / FILE).open("rb") as file:
             for at in self._index.at:
                 if at >= 0:
@@ -80,7 +80,7 @@ class SweepResult:
                     yield json.loads(file.readline())
 
     def summary(self) -> dict[str, Any]:
-        """Counts, errors, and by measure the least, mean and greatest value; fit for JSON."""
+        """Counts, errors, and minimum, mean and maximum of each measure, as JSON data."""
         errors: Counter[str] = Counter()
         spans: dict[str, _Span] = {}
         seconds = 0.0
@@ -105,7 +105,7 @@ class SweepResult:
         }
 
     def to_csv(self, path: PathLike) -> None:
-        """One line per run; parameters that have the same unit everywhere are numbers, with the unit in the title.
+        """Write one line per run; parameters with a uniform unit are numbers with the unit in the title.
 
         Raises:
             SweepError: the file cannot be written.
@@ -123,10 +123,10 @@ class SweepResult:
                     error = row["error"]["text"] if "error" in row else ""
                     writer.writerow([row["run"], row["status"], *values, row["seconds"], error])
         except OSError as problem:
-            raise SweepError(f"{path}: it cannot be written: {problem.strerror}.") from None
+            raise SweepError(f"{path}: cannot be written: {problem.strerror}.") from None
 
     def to_npz(self, path: PathLike) -> None:
-        """Arrays by the titles that `to_csv` has, for numpy.load.
+        """Write arrays with the titles of `to_csv`, for numpy.load.
 
         Raises:
             SweepError: the file cannot be written.
@@ -149,10 +149,10 @@ class SweepResult:
             with Path(path).open("wb") as file:
                 np.savez_compressed(file, **arrays)
         except OSError as problem:
-            raise SweepError(f"{path}: it cannot be written: {problem.strerror}.") from None
+            raise SweepError(f"{path}: cannot be written: {problem.strerror}.") from None
 
     def _columns(self) -> tuple[list[_Column], list[str]]:
-        """Columns of the parameters, and names of the measures."""
+        """Parameter columns, and names of the measures."""
         units: dict[str, set[str | None]] = {}
         measures: dict[str, None] = {}
         for row in self.rows():
@@ -160,26 +160,26 @@ class SweepResult:
                 pair = number_and_unit(value)
                 units.setdefault(key, set()).add(None if pair is None else pair[1])
             measures |= dict.fromkeys(_single(row.get("measures", {})))
-        # Several units, or texts: as they are written.
+        # Mixed units or text: values as written.
         columns = [_Column(key, found.pop() if len(found) == 1 else None) for key, found in units.items()]
         return columns, list(measures)
 
 
 def read_result(folder: PathLike) -> SweepResult:
-    """The results in the folder of a sweep, whether it is running or not.
+    """Read the results in the folder of a sweep, which may be running.
 
     Raises:
-        SweepError: there are none.
+        SweepError: no results.
     """
     path = Path(folder)
     index = read_index(path)
     if index is None:
-        raise SweepError(f"{path}: there are no results of a sweep; they would be in {FILE}.", file=path)
+        raise SweepError(f"{path}: no sweep results ({FILE}).", file=path)
     return SweepResult(path, index)
 
 
 class _Span:
-    """Least, mean and greatest of some numbers; those that are not finite are counted only."""
+    """Minimum, mean and maximum of values; non-finite ones are only counted."""
 
     def __init__(self) -> None:
         self.least, self.greatest, self.sum = math.inf, -math.inf, 0.0
@@ -208,7 +208,7 @@ class _Span:
 
 
 def _single(measures: Mapping[str, Any]) -> dict[str, float | None]:
-    """Measures with one number each: one that gave several becomes "name.part"."""
+    """Measures with one number each; parts of a measure are named "name.part"."""
     found: dict[str, float | None] = {}
     for name, value in measures.items():
         if isinstance(value, Mapping):

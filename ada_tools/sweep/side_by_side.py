@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that differ by their start alone, side by side: rollouts in the lanes of a processor, or on a device."""
+"""Batched execution of runs that differ only in the initial state: rollouts on processor lanes or on a device."""
 
 from __future__ import annotations
 
@@ -35,34 +35,34 @@ if TYPE_CHECKING:
     from ada_dynamics.simulation import Simulation
 
 CPU, HOST = "cpu", "host"
-BYTES = 2**28  # of the rows of motions that a worker makes at once
-_COPIES = 3  # of each number: in rollouts, in logs, and in what is worked out from them
+BYTES = 2**28  # maximum memory of the motions that a worker computes at once
+_COPIES = 3  # copies of each number: in rollouts, logs and derived quantities
 Member = tuple[int, Changes]
 
 
 @dataclass(frozen=True)
 class _Group:
-    """Common parts of a group of runs."""
+    """Common data of batched runs."""
 
-    scenario: Scenario  # at its own start
+    scenario: Scenario  # at its initial state
     simulation: Simulation
-    fitting: int  # motions at once
+    fitting: int  # motions per batch
     rows_every: int  # steps
 
 
 def fitting(scenario: Scenario, model: Model, most: int = BYTES) -> int:
-    """How many motions of a scenario go side by side in the memory that a worker takes for them.
+    """Number of motions of a scenario that fit into the memory of a batch.
 
     Raises:
-        ScenarioError: not even one does, or the duration is not a whole number of rows.
+        ScenarioError: not even one fits, or the duration is not a whole number of rows.
     """
     part = scenario.simulation
     assert part is not None
     steps = round(part.duration / part.step)
     if steps % part.log_every or abs(steps * part.step - part.duration) > 1e-9 * part.step:
         text = (
-            f"{scenario.file}: simulation: runs side by side last a whole number of rows, and {part.duration:g} s "
-            f"is no multiple of {part.log_every} steps (log_every) of {part.step:g} s."
+            f"{scenario.file}: simulation: batched runs require a whole number of rows, but {part.duration:g} s "
+            f"is not a multiple of {part.log_every} steps (log_every) of {part.step:g} s."
         )
         raise ScenarioError(text, file=scenario.file, field="simulation.duration", value=part.duration)
     of_row = 8 * _COPIES * (model.nq + 3 * model.nv)
@@ -70,19 +70,19 @@ def fitting(scenario: Scenario, model: Model, most: int = BYTES) -> int:
     if rows * of_row > most:
         fewer = -(-steps // (most // of_row - 1))
         text = (
-            f"{scenario.file}: simulation: a run has {rows} rows, which take {rows * of_row / 2**20:.0f} MiB; runs "
-            f"side by side have {most // 2**20} MiB together. Keep fewer rows, with: {{simulation.log_every: N}}, "
-            f"N from {fewer} on: measures look at those."
+            f"{scenario.file}: simulation: a run has {rows} rows ({rows * of_row / 2**20:.0f} MiB); the limit of "
+            f"batched runs is {most // 2**20} MiB. Reduce the rows by with: {{simulation.log_every: N}}, "
+            f"N at least {fewer}; measures use these rows."
         )
         raise ScenarioError(text, file=scenario.file, field="simulation.log_every", allowed=f"{fewer} on")
     return most // (rows * of_row)
 
 
 def prepare(task: Task, others: Changes, device: str) -> None:
-    """Check that runs can go side by side, as far as that is known before the first one.
+    """Check that runs can be batched, as far as known before the first one.
 
     Raises:
-        AdaError: they cannot; the message says why.
+        AdaError: they cannot; the message states the reason.
     """
     group = _group(task, others, BYTES)
     simulation = group.simulation
@@ -92,19 +92,19 @@ def prepare(task: Task, others: Changes, device: str) -> None:
             _measured(group, SideBySide(simulation, one), task.measures)
         except AdaError:
             raise
-        except Exception:  # a measure's own, of this motion
+        except Exception:  # error of a measure for this motion
             pass
 
 
 def rows_side_by_side(
     task: Task, runs: Sequence[int], device: str, most: int = BYTES, clock: Clock = SYSTEM_CLOCK
 ) -> tuple[list[Row], list[int]]:
-    """Rows of runs, and those of the runs that have to be made alone, since their motion could not go on.
+    """Rows of batched runs, and the runs to be repeated individually because their motion failed.
 
-    Motions are computed together as far as they fit into `most` bytes.
+    Motions are computed in batches of at most `most` bytes.
 
     Raises:
-        DeviceError: the device cannot be used, or failed.
+        DeviceError: the device is unavailable or failed.
     """
     rows: list[Row] = []
     alone: list[int] = []
@@ -127,13 +127,13 @@ def rows_side_by_side(
 
 def _group(task: Task, others: Changes, most: int) -> _Group:
     scenario = scenario_of(task).with_changes(others)
-    simulation = simulation_for(task, others) or simulation_of(scenario)  # which says why there is none
+    simulation = simulation_for(task, others) or simulation_of(scenario)  # raises with the reason
     assert scenario.simulation is not None
     return _Group(scenario, simulation, fitting(scenario, simulation.model, most), scenario.simulation.log_every)
 
 
 def _make(task: Task, group: _Group, members: Sequence[Member], device: str, rows: list[Row], alone: list[int]) -> None:
-    """Motions of some members: their rows, or among those that have to be made alone."""
+    """Compute the motions of a batch; append rows, or runs to be repeated individually."""
     failures, starts = _starts(group, members)
     rows += failures
     if not starts:
@@ -145,7 +145,7 @@ def _make(task: Task, group: _Group, members: Sequence[Member], device: str, row
         found = simulation.rollout(q, v, part.duration, rows_every=group.rows_every, device=device)
     except DeviceError:
         raise
-    except InputError:  # of one of the starts
+    except InputError:  # from one of the initial states
         alone += [run for (run, _), _ in starts]
         return
     whole = np.asarray(np.isfinite(found.q).all(axis=(1, 2)) & np.isfinite(found.v).all(axis=(1, 2)))
@@ -161,7 +161,7 @@ def _make(task: Task, group: _Group, members: Sequence[Member], device: str, row
 
 
 def _starts(group: _Group, members: Sequence[Member]) -> tuple[list[Row], list[tuple[Member, tuple[Array, Array]]]]:
-    """Rows of those whose start is impossible, and the starts of the others."""
+    """Rows of runs with invalid initial states, and the initial states of the others."""
     failures, found = [], []
     simulation, own = group.simulation, group.scenario
     for run, changes in members:
@@ -177,10 +177,10 @@ def _starts(group: _Group, members: Sequence[Member]) -> tuple[list[Row], list[t
 
 
 def _results(group: _Group, motions: SideBySide, names: Sequence[str]) -> Iterator[Any]:
-    """Measures of each motion, or the error that it ran into."""
+    """Measures of each motion, or the error of its evaluation."""
     try:
         yield from _measured(group, motions, names)
-    except Exception:  # find the motion at which a measure fails, and keep the others
+    except Exception:  # evaluate the motions individually to isolate the failure
         for i in range(len(motions)):
             try:
                 yield from _measured(group, motions.of(i), names)
@@ -206,8 +206,8 @@ def _numbers(name: str, value: Any, count: int) -> list[float]:
     numbers = np.asarray(value, dtype=np.float64)
     if numbers.shape != (count,):
         text = (
-            f"measure {name!r} gave shape {numbers.shape} for {count} motions side by side; it must be ({count},): "
-            "work along the axis of the rows, which is the one before the numbers of a row."
+            f"measure {name!r} returned shape {numbers.shape} for a batch of {count} motions instead of ({count},): "
+            "reduce along the row axis, which precedes the axis of coordinates."
         )
         raise InputError(text, field="measure", value=name)
     found: list[float] = numbers.tolist()

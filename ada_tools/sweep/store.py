@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of results: a header, then one row of JSON per finished run, only ever appended to.
+"""Results file of a sweep: a header, then one JSON row per finished run, append-only.
 
-A row counts when its line is whole. A process that is killed leaves at most one torn line, which is cut off when the
-sweep goes on. Where a run has several rows (failed, then tried again) the last one counts.
+A row is valid if its line is complete. A killed process leaves at most one incomplete line, which is removed on resume.
+If a run has several rows (failed, then repeated), the last one counts.
 """
 
 from __future__ import annotations
@@ -27,41 +27,41 @@ from ada_tools.sweep.sweep import Sweep
 FILE, LOGS, LOCK = "runs.jsonl", "logs", ".lock"
 _LOG_NAMES = "run_*.npz"
 FORMAT = 1
-NEW, GOOD, BAD = 0, 1, 2  # of a run: no row, done, failed
-SYNC_AFTER = 1.0  # [s] between two times that rows are pushed to the disk; the operating system has them at once
+NEW, GOOD, BAD = 0, 1, 2  # status of a run: no row, done, failed
+SYNC_AFTER = 1.0  # [s] interval of fsync; the operating system gets the rows immediately
 _SHOWN = 6  # differences in a message
-_HEADER = b'{"ada_sweep": '  # how one begins
-_LONGEST_HEADER = 2**29  # bytes; those of MOST_RUNS values have some 3e8
+_HEADER = b'{"ada_sweep": '  # start of a header
+_LONGEST_HEADER = 2**29  # bytes; headers of MOST_RUNS values have about 3e8
 
 
 class SweepError(InputError):
-    """A sweep cannot go on: its folder, its file of results or its workers; the message says which, and the fix."""
+    """A sweep cannot be executed because of its folder, results file or workers; the message names the correction."""
 
 
 class Index:
-    """The runs that have rows, and their places in the file."""
+    """Status and file position of all runs."""
 
     def __init__(self, header: dict[str, Any], end: int) -> None:
-        """Args: the header, and where it ends."""
+        """Args: header, and its end position."""
         self.header = header
         self.total = int(header["total"])
         self.status = bytearray(self.total)
         self.at = array("q", [-1]) * self.total
-        self.end = end  # of the last whole row
+        self.end = end  # end of the last complete row
         self.notes: list[str] = []
 
     def count(self, status: int) -> int:
-        """How many runs are new, done or failed."""
+        """Number of runs with a status."""
         return self.status.count(status)
 
     def take(self, row: Mapping[str, Any], at: int) -> None:
-        """Note a row."""
+        """Register a row."""
         self.status[row["run"]] = GOOD if row["status"] == DONE else BAD
         self.at[row["run"]] = at
 
 
 def read_index(folder: Path) -> Index | None:
-    """The index of the file of results in a folder; None without a whole header, a SweepError if it is damaged."""
+    """Index of the results file in a folder; None without a complete header. Raises SweepError if it is damaged."""
     path = folder / FILE
     try:
         with path.open("rb") as file:
@@ -69,7 +69,7 @@ def read_index(folder: Path) -> Index | None:
     except FileNotFoundError:
         return None
     except OSError as problem:
-        raise SweepError(f"{path}: it cannot be read: {problem.strerror}.", file=path, value=problem.errno) from None
+        raise SweepError(f"{path}: cannot be read: {problem.strerror}.", file=path, value=problem.errno) from None
 
 
 def _indexed(path: Path, file: IO[bytes]) -> Index | None:
@@ -80,7 +80,7 @@ def _indexed(path: Path, file: IO[bytes]) -> Index | None:
     header = _parsed(first)
     total = header.get("total") if isinstance(header, dict) and header.get("ada_sweep") == FORMAT else None
     if not isinstance(total, int) or not 0 <= total <= MOST_RUNS:
-        raise SweepError(f"{path}: it is no file of results of `ada sweep`; use another folder.", file=path, line=1)
+        raise SweepError(f"{path}: not a results file of `ada sweep`; use another folder.", file=path, line=1)
     index = Index(header, len(first))
     number = 1
     for line in file:
@@ -89,11 +89,11 @@ def _indexed(path: Path, file: IO[bytes]) -> Index | None:
         if not _is_row(row, index.total):
             if row is not None or file.read(1):
                 text = (
-                    f"{path}, line {number}: it is damaged. Delete that line, so that its run is made again, or start "
-                    "anew with --restart (restart=True)."
+                    f"{path}, line {number}: damaged row. Delete this line to repeat its run, or restart "
+                    "the sweep with --restart (restart=True)."
                 )
                 raise SweepError(text, file=path, line=number)
-            index.notes.append(f"{path}: the last line is torn; its run is made again.")
+            index.notes.append(f"{path}: the last line is incomplete; its run is repeated.")
             break
         index.take(row, index.end)
         index.end += len(line)
@@ -108,7 +108,7 @@ def _parsed(line: bytes) -> Any:
 
 
 def _is_row(row: Any, total: int) -> TypeGuard[dict[str, Any]]:
-    """True for what `done_row` and `failed_row` give."""
+    """Return True for rows from `done_row` and `failed_row`."""
     if not isinstance(row, dict) or not isinstance(row.get("changes"), dict):
         return False
     run, seconds, measures, error = (row.get(key) for key in ("run", "seconds", "measures", "error"))
@@ -121,7 +121,7 @@ def _is_row(row: Any, total: int) -> TypeGuard[dict[str, Any]]:
 
 
 def _is_measured(value: Any) -> bool:
-    """True for a number, one that was not finite, and a mapping of these."""
+    """Return True for a number, None for a non-finite one, or a mapping of these."""
     numbers = value.values() if isinstance(value, dict) else (value,)
     return all(number is None or _is_number(number) for number in numbers)
 
@@ -131,19 +131,19 @@ def _is_number(value: Any) -> bool:
 
 
 class Store:
-    """The results of a sweep while it runs; one process at a time has them, on the disk since `synced_at` [s]."""
+    """Results of a running sweep, locked by one process; last synchronized to disk at `synced_at` [s]."""
 
     def __init__(self, folder: Path, sweep: Sweep, restart: bool = False, clock: Clock = SYSTEM_CLOCK) -> None:
-        """Open the folder of a sweep, or make it.
+        """Open or create the folder of a sweep.
 
         Args:
-            folder: for results and logs.
-            sweep: what is run.
-            restart: start anew; the old file and logs stay beside the new ones, as runs.jsonl.old and logs.old.
-            clock: for the time between two synchronizations with the disk.
+            folder: folder of results and logs.
+            sweep: sweep to run.
+            restart: discard the results; the old file and logs are renamed to runs.jsonl.old and logs.old.
+            clock: clock of the synchronization interval.
 
         Raises:
-            SweepError: it is in use, is another sweep's, is damaged, or cannot be written.
+            SweepError: the folder is in use, contains another sweep, is damaged, or is not writable.
         """
         self.path, self._clock = folder / FILE, clock
         self._lock: IO[bytes] | None = None
@@ -156,7 +156,7 @@ class Store:
             self.index = self._opened(folder, sweep)
         except OSError as problem:
             self.close()
-            words = f"{self.path}: it cannot be written: {problem.strerror or problem}."
+            words = f"{self.path}: cannot be written: {problem.strerror or problem}."
             raise SweepError(words, file=self.path, value=problem.errno) from None
         except BaseException:
             self.close()
@@ -185,10 +185,10 @@ class Store:
         return Index(header, len(line))
 
     def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Add rows; when this returns, they outlive this process.
+        """Append rows, which then survive the end of this process.
 
         Raises:
-            SweepError: they cannot be written, as on a full disk.
+            SweepError: they cannot be written, for example on a full disk.
         """
         text = b""
         for row in rows:
@@ -201,7 +201,7 @@ class Store:
             if self._clock.now() - self.synced_at > SYNC_AFTER:
                 self._sync()
         except OSError as problem:
-            words = f"{self.path}: it cannot be written: {problem.strerror}. The same call goes on from what is kept."
+            words = f"{self.path}: cannot be written: {problem.strerror}. The same call resumes from the stored rows."
             raise SweepError(words, file=self.path, value=problem.errno) from None
 
     def _write(self, text: bytes) -> None:
@@ -216,7 +216,7 @@ class Store:
         self.synced_at = self._clock.now()
 
     def close(self) -> None:
-        """Push the rows to the disk, and let others have the folder."""
+        """Synchronize the rows to disk and release the folder."""
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._sync()
@@ -233,7 +233,7 @@ class Store:
 
 
 def _put_aside(folder: Path) -> None:
-    """Rename results and their logs; those that were renamed before go, and what else is there stays."""
+    """Rename results and logs, replacing earlier renamed ones; other files are not touched."""
     old = folder / f"{LOGS}.old"
     for log in old.glob(_LOG_NAMES):
         log.unlink()
@@ -244,20 +244,20 @@ def _put_aside(folder: Path) -> None:
 
 
 def _locked(folder: Path) -> IO[bytes]:
-    """A lock that the operating system releases whenever this process ends."""
+    """Lock that is released by the operating system at the end of this process."""
     file = (folder / LOCK).open("ab")
     try:
         import fcntl
-    except ImportError:  # not on Windows: no lock there
+    except ImportError:  # Windows: no lock
         return file
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        words = f"{folder}: another process runs a sweep there; wait for it, or use another folder."
+        words = f"{folder}: in use by another sweep process; wait for it, or use another folder."
         raise SweepError(words, file=folder, field="lock") from None
     except OSError:
-        pass  # a file system without locks
+        pass  # file system without locks
     return file
 
 
@@ -269,15 +269,15 @@ def _refuse_another(path: Path, header: Mapping[str, Any], sweep: Sweep) -> None
     shown = "; ".join(_difference(key, old, new) for key in changed[:_SHOWN])
     more = f"; and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
     text = (
-        f"{path}: it belongs to another sweep. Changed since: {shown}{more}. Use another folder (--output), or start "
-        "anew with --restart (restart=True)."
+        f"{path}: belongs to another sweep. Differences: {shown}{more}. Use another folder (--output), or restart "
+        "with --restart (restart=True)."
     )
     raise SweepError(text, file=path, field="sweep", value=tuple(changed))
 
 
 def _difference(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     if key == "robot":
-        return "the robot's description, or a file that robot or controller is made from"
+        return "the robot description, or a file used by the robot or controller"
     before, after = (f"{found[key]!r:.60}" if key in found else "nothing" for found in (old, new))
     return f"{key} from {before} to {after}"
 

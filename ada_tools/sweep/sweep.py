@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sweep as data: a scenario, what varies in it, and what is measured; run number i is a function of i alone."""
+"""A sweep as data: scenario, parameters and measures; the values of a run depend only on its number."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ada_tools.scenario.scenario import START, Scenario
 from ada_tools.sweep.axes import Axis, ListAxis, RandomAxis
 
 KEEP = ("none", "failed", "all")
-# Parts of a scenario that neither its motion nor its measures depend on: all others count.
+# Parts of a scenario that do not affect motion or measures.
 IRRELEVANT = ("name", "title", "source", "claims", "statements", "figures", "experiment", "notes")
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Values of runs by their number.
+    """Parameter values by run number.
 
-    Every combination of the listed values is there, each with the same `draws` of the random ones. Runs that differ in
-    their start alone follow each other, since they can share a simulation.
+    All combinations of the listed values occur, each with the same `draws` of the random ones. Runs that differ only in
+    the initial state are consecutive, since they share a simulation.
 
     Attributes:
-        axes: what varies.
-        draws: how many times the random parameters are drawn; 1 where there are none.
-        seed: of the random parameters.
+        axes: parameters.
+        draws: number of random draws; 1 without random parameters.
+        seed: seed of the random parameters.
     """
 
     axes: tuple[Axis, ...]
@@ -41,7 +41,7 @@ class Runs:
         return math.prod(self._sizes)
 
     def changes(self, run: int) -> dict[str, Any]:
-        """The values of a run by key, as `Scenario.with_changes` takes them."""
+        """Values of a run by key, for `Scenario.with_changes`."""
         found: dict[str, Any] = {}
         rest = run
         for axis in reversed(self._order):
@@ -55,12 +55,12 @@ class Runs:
 
     @cached_property
     def random(self) -> tuple[RandomAxis, ...]:
-        """The random axes."""
+        """Random parameters."""
         return tuple(axis for axis in self.axes if isinstance(axis, RandomAxis))
 
     @cached_property
     def _order(self) -> tuple[ListAxis | None, ...]:
-        """Axes from the slowest to the fastest; None stands for all random ones, which are drawn together."""
+        """Axes from the slowest to the fastest; None represents all random ones, which are drawn together."""
         lists = [axis for axis in self.axes if isinstance(axis, ListAxis)]
         others = [axis for axis in lists if not axis.key.startswith(START)]
         starts = [axis for axis in lists if axis.key.startswith(START)]
@@ -73,17 +73,17 @@ class Runs:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A scenario that is run with many values.
+    """A scenario to run for many parameter values.
 
     Attributes:
-        name: short, for folders and messages.
-        file: where it was read from, for messages.
-        scenario: what is run.
-        runs: what varies.
-        measures: names of what is measured of each run.
-        keep: of which runs the log is kept: "none", "failed" or "all".
-        device: where runs that differ by their start alone go side by side; None: one run after the other.
-        robot: digest of the robot, and of the files that are named, as they are now.
+        name: short name, for folders and messages.
+        file: source file, for messages.
+        scenario: scenario to run.
+        runs: parameter values.
+        measures: names of the measures of each run.
+        keep: which logs to keep: "none", "failed" or "all".
+        device: device for batches of runs that differ only in the initial state; None for individual runs.
+        robot: digest of the robot model and the files used.
     """
 
     name: str
@@ -96,17 +96,17 @@ class Sweep:
     robot: str
 
     def __len__(self) -> int:
-        """How many runs there are."""
+        """Number of runs."""
         return len(self.runs)
 
     def changes(self, run: int) -> dict[str, Any]:
-        """The values of a run by key, as `Scenario.with_changes` takes them.
+        """Values of a run by key, for `Scenario.with_changes`.
 
         Args:
-            run: its number, from 0 on.
+            run: run number, from 0.
 
         Raises:
-            InputError: there is no such run.
+            InputError: no such run.
         """
         if not 0 <= run < len(self):
             raise InputError(
@@ -115,7 +115,7 @@ class Sweep:
         return self.runs.changes(run)
 
     def data(self) -> dict[str, Any]:
-        """All that its results depend on, fit for JSON."""
+        """Data that determine the results, as JSON data."""
         scenario, runs = self.scenario.as_data(), self.runs
         found = {
             "scenario": {key: value for key, value in scenario.items() if key not in IRRELEVANT},
@@ -125,15 +125,15 @@ class Sweep:
             "measures": list(self.measures),
             "keep": self.keep,
         }
-        # Which one of several devices is no matter; and sweeps without one are those of before there were any.
+        # The device number has no influence; sweeps without a device keep their earlier fingerprint.
         return found if self.device is None else {**found, "device": self.device.partition(":")[0]}
 
     @cached_property
     def fingerprint(self) -> str:
-        """Differs for any two sweeps whose results may differ."""
+        """Differs between sweeps whose results may differ."""
         return digest(self.data())
 
 
 def digest(data: Mapping[str, Any]) -> str:
-    """A short text that differs for different data."""
+    """Short digest of JSON data."""
     return hashlib.blake2b(json.dumps(data, sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker of a sweep: it makes some runs, one after the other or side by side, each of which gives a row."""
+"""Worker of a sweep: executes runs individually or in batches and returns one row per run."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some runs."""
+    """Runs submitted together."""
 
     task: Task
     runs: tuple[int, ...]
-    seconds: float  # after which no further one is begun
+    seconds: float  # no further run is started after this time
 
 
 def ping() -> str:
-    """Shows that a worker has the library, and which version of it."""
+    """Library version of a worker."""
     return __version__
 
 
 def look(task: Task, run: int) -> str:
-    """Show that a worker has the device and can make runs of this kind; why not, or nothing."""
+    """Check that a worker has the device and can execute such runs; return the reason if not, else ""."""
     assert task.device is not None
     try:
         prepare(task, beside_the_start(task.runs.changes(run)), own_device(task.device))
@@ -60,10 +60,10 @@ def look(task: Task, run: int) -> str:
 
 
 def begin(life: Connection, turns: Any) -> None:
-    """Prepare a worker process.
+    """Initialize a worker process.
 
-    Ctrl-C is for the process that hands out the work. When that one is gone, however it ended, the worker ends at once:
-    rows that it has not handed over are made anew when the sweep goes on.
+    Ctrl-C is handled by the main process. When the main process ends, the worker exits immediately; rows that were not
+    returned are recomputed on resume.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with turns.get_lock():
@@ -78,10 +78,10 @@ def begin(life: Connection, turns: Any) -> None:
 
 
 def work(chunk: Chunk, clock: Clock = SYSTEM_CLOCK) -> list[Row]:
-    """Rows of as many runs as fit into the time, at least one; runs side by side are all made.
+    """Execute runs until the time of the chunk is over, at least one; batched runs are all executed.
 
     Raises:
-        DeviceError: the device cannot be used, or failed.
+        DeviceError: the device is unavailable or failed.
     """
     task, began, rows = chunk.task, clock.now(), list[Row]()
     if task.device is not None:
@@ -107,7 +107,7 @@ def _row(task: Task, run: int, changes: Changes, clock: Clock) -> Row:
             _keep(task, run, log)
         else:
             forget_log(task, run)
-    except Exception as problem:  # any failure, also of a user's own measure, is this run's alone
+    except Exception as problem:  # a failure, including that of a user's measure, concerns this run only
         row = failed_row(run, changes, problem, clock.now() - began)
         row["error"]["text"] += _keep_partial(task, run, getattr(problem, "log", log))
         return row
@@ -115,9 +115,9 @@ def _row(task: Task, run: int, changes: Changes, clock: Clock) -> Row:
 
 
 def _simulated(task: Task, scenario: Scenario, changes: Changes) -> Log:
-    """The motion; by a simulation that is there already where only the start is another one.
+    """Motion of a run, using a cached simulation if only the initial state differs.
 
-    A controller holds joints that its reference does not name where they start, so it is made for each start.
+    A controller holds joints without a reference at the initial state, so it is created for each run.
     """
     assert scenario.simulation is not None
     if scenario.control is not None:
@@ -136,26 +136,26 @@ def _simulated(task: Task, scenario: Scenario, changes: Changes) -> Log:
 
 
 def log_path(folder: Path, run: int) -> Path:
-    """Where the log of a run is kept."""
+    """Path of the log of a run."""
     return folder / f"run_{run:07d}.npz"
 
 
 def _keep(task: Task, run: int, log: Log) -> None:
     task.logs.mkdir(parents=True, exist_ok=True)
-    log.to_npz(log_path(task.logs, run))  # in one step: a killed worker leaves no half log under the name
+    log.to_npz(log_path(task.logs, run))  # written atomically
 
 
 def _keep_partial(task: Task, run: int, log: Log | None) -> str:
-    """Keep what is wanted of a run that failed; what is to be said where that fails, too."""
+    """Keep the log of a failed run if requested; return a remark if that fails."""
     try:
         forget_log(task, run)
         if log is not None and task.keep != "none":
             _keep(task, run, log)
     except (AdaError, OSError) as problem:
-        return f" (Its log cannot be kept: {problem})"
+        return f" (its log cannot be stored: {problem})"
     return ""
 
 
 def forget_log(task: Task, run: int) -> None:
-    """Delete the log of a run that was made before, and whose new row has none."""
+    """Delete an earlier log of a run."""
     log_path(task.logs, run).unlink(missing_ok=True)
