@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: `ada COMMAND ...`."""
+"""Command line: `ada COMMAND ...`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ada_tools.commands.parser import parser
 
 
 def _are_assignments(options: argparse.Namespace, rest: list[str]) -> bool:
-    """Take words such as a:=b that stand behind options: argparse passes over them there."""
+    """Accept assignments such as a:=b after options, which argparse does not assign to the positional arguments."""
     if not hasattr(options, "assignments") or not all(":=" in word and word[0] != "-" for word in rest):
         return False
     options.assignments += rest
@@ -26,12 +26,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
     Args:
-        arguments: what stands after `ada`; by default the process' own.
+        arguments: arguments after `ada`; default: those of the process.
     """
     if arguments is None:
         restore_sigint()
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # replace characters that a terminal lacks, instead of failing
+        if hasattr(stream, "reconfigure"):  # replace characters missing in the terminal encoding
             stream.reconfigure(errors="replace")
     try:
         words = sys.argv[1:] if arguments is None else list(arguments)
@@ -45,22 +45,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = options.run(options)
         sys.stdout.flush()
         return code
-    except SystemExit as end:  # argparse, after --help or wrong usage
+    except SystemExit as end:  # from argparse, after --help or wrong usage
         return _ended(end)
     except AdaError as problem:
         print("ada: error:", " ".join(str(problem).split()), file=sys.stderr)
         return USAGE_ERROR
     except MemoryError as problem:
         what = f": {problem}" if str(problem) else ""
-        print(f"ada: error: the memory does not suffice{what}. Give more of it, or less to work on.", file=sys.stderr)
+        print(f"ada: error: out of memory{what}.", file=sys.stderr)
         return USAGE_ERROR
     except KeyboardInterrupt:
         print("ada: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        _drop_output()  # the reader of a pipe has gone
+        _drop_output()  # the reader of the pipe has closed it
         return PIPE_CLOSED
-    except OSError as problem:  # a full disk, below what a command writes or where its output goes
+    except OSError as problem:  # for example a full disk
         where = f" ({problem.filename})" if problem.filename else ""
         print(f"ada: error: {problem.strerror or problem}{where}", file=sys.stderr)
         _flush_or_drop()
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _ended(end: SystemExit) -> int:
-    """The exit code of argparse; that of lost output where its help cannot be written."""
+    """Exit code of argparse, or that of lost output."""
     try:
         sys.stdout.flush()
     except OSError as problem:
@@ -79,7 +79,7 @@ def _ended(end: SystemExit) -> int:
 
 
 def _flush_or_drop() -> None:
-    """Write out what is left, or forget it where it cannot be written."""
+    """Flush the output, or discard it if it cannot be written."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -87,8 +87,8 @@ def _flush_or_drop() -> None:
 
 
 def _drop_output() -> None:
-    """Python must not complain once more when it flushes at exit."""
-    with contextlib.suppress(OSError, ValueError):  # there is no file behind it
+    """Redirect stdout, so that Python reports no further error when it flushes at exit."""
+    with contextlib.suppress(OSError, ValueError):  # no underlying file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

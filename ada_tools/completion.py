@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completion of `ada` in a shell, from the parser of all commands: scripts for bash, zsh and fish.
+"""Shell completion of `ada` from the argument parsers: scripts for bash, zsh and fish.
 
-Own lines instead of shtab: a person who installs the package needs nothing more, robots and devices are completed by
-their names, and the three scripts come from one table. They call nothing: a TAB takes as long as a `case`.
+The scripts are generated without shtab, to complete robots and devices by name and to need no further package. They
+call no program, so that completion is immediate.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ada_tools.scenario import GROUPS, names
 
 Shell: TypeAlias = Literal["bash", "zsh", "fish"]
 
-# What arguments without choices take, by command (any, where it is "") and name of the argument.
+# Values of arguments without choices, by command ("" for any) and argument name.
 KNOWN: Mapping[tuple[str, str], Callable[[], Sequence[str]]] = {
     ("", "robot"): lambda: list(CATALOGUE),
     ("", "device"): lambda: list(DEVICES),
@@ -32,13 +32,13 @@ KNOWN: Mapping[tuple[str, str], Callable[[], Sequence[str]]] = {
 
 @dataclass
 class Place:
-    """Possible words behind a command.
+    """Possible words after a command.
 
     Attributes:
-        path: words of the command, "" for `ada` alone, such as "hw test".
-        words: commands, names and choices, each with what it is.
-        options: likewise.
-        values: choices of options that have some; none for those that take anything, such as a file.
+        path: words of the command, such as "hw test"; "" for `ada`.
+        words: commands, names and choices with their help.
+        options: options with their help.
+        values: choices of options; empty for free values such as files.
     """
 
     path: str
@@ -48,7 +48,7 @@ class Place:
 
 
 def places(parser: argparse.ArgumentParser, path: str = "") -> Iterator[Place]:
-    """A parser and those of its sub-commands, one after another."""
+    """Completions of a parser and its subparsers, recursively."""
     place, below = Place(path), []
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -79,11 +79,11 @@ def _help_of(action: argparse.Action) -> str:
 
 
 def script(shell: Shell, parser: argparse.ArgumentParser) -> str:
-    """A script that a shell reads once.
+    """Completion script.
 
     Args:
-        shell: that reads it.
-        parser: of all commands.
+        shell: target shell.
+        parser: parser of all commands.
     """
     found = list(places(parser))
     if shell == "fish":
@@ -151,7 +151,7 @@ def _fish(found: Sequence[Place]) -> str:
     for one in found:
         here = f"complete -c ada -n {_fished(f'__ada_at {_fished(one.path)}')}"
         if any(f"{one.path} {word}".strip() in all_paths for word in one.words):
-            lines.append(f"{here} -f")  # a command must come, no file
+            lines.append(f"{here} -f")  # a command is required, not a file
         lines += [f"{here} -a {_fished(word)} -d {_fished(about)}" for word, about in one.words.items()]
         for option, about in one.options.items():
             kind = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
@@ -164,5 +164,5 @@ def _fish(found: Sequence[Place]) -> str:
 
 
 def _fished(text: str) -> str:
-    """Text in single quotes, in which fish has two escapes."""
+    """Text in single quotes for fish, which has two escapes."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", " ") + "'"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks for `ada doctor`: what this machine has of all that the package can use."""
+"""Checks of `ada doctor`."""
 
 from ada_tools.doctor.examination import examine
 

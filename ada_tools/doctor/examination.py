@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One look at a machine: Python, packages, processor, cache, a first kernel, and what is optional around them."""
+"""Checks of an installation: Python, packages, processor, cache, first kernel, and optional parts."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from ada_tools.doctor.packages import check_packages
 from ada_tools.scenario.machine import processor
 
 OLDEST = (3, 10)
-_CLOSED_FORM = 1e-12  # [rad/s²] by which the first kernel may be off: some tens of roundings of numbers around ten
-_NO_COMPILER = "kernels run as plain Python: the same answers, slower"
+_CLOSED_FORM = 1e-12  # [rad/s²] tolerance of the first kernel: a few roundings at values around ten
+_NO_COMPILER = "kernels run in plain Python, with the same results but slower"
 
 
 def examine(checks: Checks) -> None:
-    """Note all that there is to know, each as soon as it is known."""
+    """Run all checks and report each result immediately."""
     _check_python(checks)
     check_packages(checks)
     _check_processor(checks)
@@ -71,17 +71,17 @@ def _check_processor(checks: Checks) -> None:
 def _check_cache(checks: Checks) -> None:
     cache = ObjectCache.default()
     if cache.directory is None:
-        checks.miss("cache", "none (ADA_CACHE is off, or there is no home): each program compiles its kernels anew")
+        checks.miss("cache", "none (ADA_CACHE is off, or no home directory): each process compiles its kernels")
         return
     problem = cache.problem()
     if problem:
-        checks.miss("cache", f"{cache.directory}: {problem}. Mend it, or name another folder in ADA_CACHE_DIR.")
+        checks.miss("cache", f"{cache.directory}: {problem}. Correct it, or set another folder in ADA_CACHE_DIR.")
     else:
         checks.ok("cache", f"{cache.directory}, {cache.size() / 2**20:.1f} MB", bytes=cache.size())
 
 
 def _check_kernel(checks: Checks) -> None:
-    """The unit rhombus of Takahashi 2012, fig. 3.9, against its closed form ψ'' = -(6/5) g sin ψ."""
+    """Compare the unit rhombus of Takahashi 2012, fig. 3.9, with its closed form ψ'' = -(6/5) g sin ψ."""
     from ada_dynamics.dynamics import Dynamics
     from ada_dynamics.robots.mechanisms import four_bar
 
@@ -97,8 +97,10 @@ def _check_kernel(checks: Checks) -> None:
     from_down = np.pi - float(q[0])
     wanted = 1.2 * 9.81 * np.sin(from_down)
     off = abs(float(found[0]) - wanted)
-    wrong = "" if off < _CLOSED_FORM * wanted else f"{found[0]:.17g} rad/s² where the closed form has {wanted:.17g}"
-    checks.judge("first kernel", wrong, f"a four-bar linkage in {seconds:.2f} s, {off:.1e} rad/s² off", seconds=seconds)
+    wrong = "" if off < _CLOSED_FORM * wanted else f"{found[0]:.17g} rad/s² instead of {wanted:.17g} (closed form)"
+    checks.judge(
+        "first kernel", wrong, f"a four-bar linkage in {seconds:.2f} s, error {off:.1e} rad/s²", seconds=seconds
+    )
 
 
 def _check_gpu(checks: Checks) -> None:
@@ -114,7 +116,7 @@ def _check_gpu(checks: Checks) -> None:
 
 
 def _check_real_time(checks: Checks) -> None:
-    """Asked of a thread that ends at once, so that this process stays as it is."""
+    """Tested in a temporary thread, so that the settings of this process do not change."""
     problems: list[str] = []
     thread = threading.Thread(target=lambda: problems.append(set_realtime_priority(1)))
     thread.start()
@@ -122,9 +124,9 @@ def _check_real_time(checks: Checks) -> None:
     problems.append(memory_limit())
     wrong = "; ".join(filter(None, problems))
     if wrong:
-        checks.miss("real-time rights", f"cycles of devices get {wrong}")
+        checks.miss("real-time rights", f"control cycles of devices: {wrong}")
     else:
-        checks.ok("real-time rights", "priority of threads and locked memory are allowed")
+        checks.ok("real-time rights", "thread priority and locked memory are permitted")
 
 
 def _check_ros(checks: Checks) -> None:
@@ -141,13 +143,13 @@ def _check_ros(checks: Checks) -> None:
 
 def _check_browser(checks: Checks) -> None:
     if not has_screen():
-        checks.miss("browser", "no screen here: open the printed address elsewhere, with --host 0.0.0.0 on the command")
+        checks.miss("browser", "no display: use --host 0.0.0.0 and open the printed address on another machine")
         return
     try:
         name = webbrowser.get().name
     except (webbrowser.Error, AttributeError):
         name = ""
     if name or sys.platform in ("darwin", "win32"):
-        checks.ok("browser", name or "the system's own")
+        checks.ok("browser", name or "system default")
     else:
-        checks.miss("browser", "none is found: install one, or open the printed address by hand")
+        checks.miss("browser", "not found: install one, or open the printed address manually")

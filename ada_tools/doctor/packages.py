@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages that this one needs, and those of its extras, as its own metadata names them."""
+"""Required and optional packages, from the metadata of this package."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import NamedTuple
 from ada_dynamics.extras import NAME, how_to_install
 from ada_hardware.self_test.checks import Checks
 
-# What each extra brings; those of developers are left out, and ROS has a check of its own.
+# Features of each extra; extras of developers are omitted, ROS has a separate check.
 PURPOSES = {
-    "view": "the view in the browser, `ada demo`, meshes",
-    "tools": "plots, films, hulls of meshes, motions for identification",
-    "experiments": "the documents' experiments (`ada reproduce`)",
+    "view": "browser view, `ada demo`, meshes",
+    "tools": "plots, animations, mesh hulls, excitation trajectories",
+    "experiments": "experiments of the documents (`ada reproduce`)",
     "record": "recordings (.mcap)",
     "xacro": "robots in .xacro files",
-    "hardware": "devices on serial lines",
+    "hardware": "serial devices",
     "cluster": "sweeps over several machines",
     "torch": "dynamics in torch, with gradients (`ada.torch`)",
     "jax": "dynamics in JAX, with gradients (`ada.jax`)",
-    "casadi": "the graphs as CasADi functions (`ada.casadi`)",
-    "gym": "mechanisms as environments of Gymnasium (`ada.gym`)",
-    "oracle": "other engines, to compare with",
-    "bench": "another inverse kinematics, to compare with",
+    "casadi": "CasADi functions (`ada.casadi`)",
+    "gym": "Gymnasium environments (`ada.gym`)",
+    "oracle": "other dynamics engines for comparison",
+    "bench": "another inverse kinematics for comparison",
 }
 _NOT_FOR_USERS = ("test", "dev", "docs", "ros")
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[^\]]*\])?\s*\(?(?P<range>[^;)]*)\)?(?:;(?P<marker>.*))?")
@@ -34,14 +34,14 @@ _BOUND = re.compile(r"(>=|<=|==|<|>)\s*([\d.]+)")
 
 
 class Requirement(NamedTuple):
-    """A package that is wanted, with its range of versions."""
+    """A required package with its version range."""
 
     name: str
     range: str
 
     @property
     def installed(self) -> str:
-        """Its version; "" where it is not there."""
+        """Installed version; "" if missing."""
         try:
             return version(self.name)
         except PackageNotFoundError:
@@ -49,7 +49,7 @@ class Requirement(NamedTuple):
 
     @property
     def problem(self) -> str:
-        """Why the installed version is not suitable; "" if it is."""
+        """Reason why the installed version is not suitable; "" if it is."""
         found = self.installed
         if not found:
             return f"{self.name} is not installed"
@@ -57,7 +57,7 @@ class Requirement(NamedTuple):
 
 
 def is_within(found: str, bounds: str) -> bool:
-    """True if a version is in a range, such as ">=1.6,<2"."""
+    """Return True if a version is in a range such as ">=1.6,<2"."""
     compare = {
         ">=": lambda a, b: a >= b,
         "<=": lambda a, b: a <= b,
@@ -69,7 +69,7 @@ def is_within(found: str, bounds: str) -> bool:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """The release of a version; zeros at its end say nothing."""
+    """Release numbers of a version without trailing zeros."""
     release = re.match(r"\d+(?:\.\d+)*", text)
     numbers = [int(part) for part in release[0].split(".")] if release else []
     while numbers and not numbers[-1]:
@@ -78,7 +78,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def requirements() -> Mapping[str, list[Requirement]]:
-    """Requirements by extra, "" for those always needed; empty where the package is not installed by pip."""
+    """Requirements by extra, "" for required packages; empty if the package was not installed by pip."""
     try:
         lines = requires(NAME) or []
     except PackageNotFoundError:
@@ -94,10 +94,10 @@ def requirements() -> Mapping[str, list[Requirement]]:
 
 
 def check_packages(checks: Checks, wanted: Mapping[str, list[Requirement]] | None = None) -> None:
-    """Note what is always needed, then each extra: a missing one by what it brings, and the line that installs it."""
+    """Check the required packages, then each extra with its features and install command."""
     wanted = requirements() if wanted is None else wanted
     if not wanted:
-        checks.leave_out("packages", f"{NAME} runs from a folder that pip has not installed, so none are named")
+        checks.leave_out("packages", f"{NAME} was not installed by pip: no package list")
     for one in wanted.get("", []):
         checks.judge(one.name, one.problem and f"{one.problem}: pip install '{one.name}{one.range}'", one.installed)
     for extra in sorted(wanted.keys() - {"", *_NOT_FOR_USERS}, key=lambda name: [*PURPOSES, name].index(name)):
@@ -110,7 +110,7 @@ def _check_extra(checks: Checks, extra: str, wanted: list[Requirement]) -> None:
     problems = [one.problem for one in wanted if one.installed and one.problem]
     if lacking or problems:
         remarks = [*([f"without {', '.join(lacking)}"] if lacking else []), *problems]
-        brings = f" It brings {purpose}:" if purpose else ""
+        brings = f" It provides {purpose}:" if purpose else ""
         checks.miss(f"extra {extra}", f"{', '.join(remarks)}.{brings} {how_to_install(extra)}")
     else:
         have = ", ".join(f"{one.name} {one.installed}" for one in wanted)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification from the command line: recordings in, reports out."""
+"""Identification from the command line: input of recordings and output of reports."""

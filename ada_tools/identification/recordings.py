@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings as logs: .mcap and .npz as the library reads them, tables of text by the names of their columns."""
+"""Recordings as logs: .mcap and .npz files of the library, and .csv tables by column names."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.record.csv_table import header
 
-_WRENCH = 6  # columns of one
-_LONGEST = 2**20  # characters of the line of names
+_WRENCH = 6  # columns of a wrench
+_LONGEST = 2**20  # maximum length of the header line
 
 
 def read(path: Path, model: Model | None) -> Log:
-    """The motion in a recording.
+    """Read the motion of a recording.
 
     Args:
-        path: .mcap or .npz that the library wrote, or a .csv with columns named as `Log.to_csv` names them: t, and
-            q and tau of each joint; units may be left out, other columns are passed over.
-        model: of the robot; needed for a .csv alone.
+        path: .mcap or .npz file of the library, or .csv file with the column names of `Log.to_csv`: t, and q and tau of
+            each joint. Units may be omitted; other columns are ignored.
+        model: robot model; required for .csv files.
 
     Raises:
         RecordingError: the file cannot be read.
-        InputError: a .csv without a model.
+        InputError: .csv file without a model.
         UnknownNameError: a column is missing.
     """
     if path.suffix.lower() != ".csv":
         return Log.load(path)
     if model is None:
-        raise InputError(f"{path} says nothing of the robot: name it with --model.")
+        raise InputError(f"{path} does not contain the robot: give it by --model.")
     names, values = _table(path)
     plain = [_plain(name) for name in names]
     wanted = [_plain(name) for name in header(_empty(model))]
@@ -45,7 +45,7 @@ def read(path: Path, model: Model | None) -> Log:
     efforts = wanted[1 + nq + 2 * nv : 1 + nq + 3 * nv]
     if not set(efforts) & set(plain):
         raise InputError(
-            f"{path} has no efforts: identification needs columns {', '.join(efforts[:3])}, ... of the motors."
+            f"{path} has no efforts: identification requires the columns {', '.join(efforts[:3])}, ... of the motors."
         )
     motors = {k for name in model.actuated for k in range(*model.v_index(name).indices(nv))}
     tau = np.zeros((len(t), nv))
@@ -60,7 +60,7 @@ def _empty(model: Model) -> Log:
 
 
 def _plain(name: str) -> str:
-    """A column's name without its unit."""
+    """Column name without unit."""
     return name.partition("[")[0].strip()
 
 
@@ -72,7 +72,7 @@ def _columns(path: Path, names: Sequence[str], values: Array, wanted: Sequence[s
 
 
 def _wrenches(names: Sequence[str], values: Array) -> dict[str, Array]:
-    """Wrenches that acted from outside, by link or contact."""
+    """External wrenches, by link or contact."""
     found = {}
     for k, name in enumerate(names):
         if name.startswith(("external ", "contact ")) and name.endswith(" fx"):
@@ -88,8 +88,8 @@ def _table(path: Path) -> tuple[list[str], Array]:
     except OSError as problem:
         raise RecordingError(f"{path} cannot be read: {problem.strerror or problem}.") from None
     except (ValueError, MemoryError, csv.Error) as problem:
-        reason = str(problem)[:300]  # it repeats what stands in place of a number
-        raise RecordingError(f"{path} is no table of numbers below a line of names: {reason}") from None
+        reason = str(problem)[:300]  # may repeat the invalid text
+        raise RecordingError(f"{path} is not a numeric table with a header line: {reason}") from None
     if values.shape[1:] != (len(names),) or not len(values):
-        raise RecordingError(f"{path} has {len(names)} names of columns and rows of {values.shape[-1]} numbers.")
+        raise RecordingError(f"{path} has {len(names)} column names and rows of {values.shape[-1]} numbers.")
     return names, values

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of an identification: for the terminal, as Markdown, as plain data for JSON."""
+"""Identification reports: for the terminal, as Markdown, and as JSON data."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from ada_dynamics.identification import Fit, Identification
 from ada_dynamics.identification.result import IDENTIFIED, ParameterEstimate
 
-_LARGEST = 1000.0  # per cent that say something
-_LONG = 60  # characters of a combination's name in a terminal
+_LARGEST = 1000.0  # maximum meaningful percentage
+_LONG = 60  # maximum length of a combination name in the terminal
 
 
 def figures(found: Identification, unseen: Fit, source: str, validation: str) -> dict[str, Any]:
-    """Everything, for JSON."""
+    """All results as JSON data."""
     return {
         "recording": source,
         "validation": validation,
@@ -36,7 +36,7 @@ def figures(found: Identification, unseen: Fit, source: str, validation: str) ->
 
 
 def markdown(results: dict[str, Any]) -> str:
-    """A report of `figures`."""
+    """Markdown report of `figures`."""
     lines = [
         f"# Identification of {results['robot']}",
         "",
@@ -47,27 +47,30 @@ def markdown(results: dict[str, Any]) -> str:
         "",
         *_markdown(PARAMETERS, parameter_rows(results)),
         "",
-        "## What is left of the efforts",
+        "## Residual efforts",
         "",
         *_markdown(RESIDUALS, residual_rows(results)),
         "",
-        "## Combinations that efforts depend on",
+        "## Identifiable combinations",
         "",
         *_markdown(PARAMETERS, parameter_rows(results, "combinations")),
         "",
     ]
-    for title, key in (("Not shown by this motion", "not_shown"), ("Without effect on any motion", "without_effect")):
+    for title, key in (
+        ("Not identifiable from this motion", "not_shown"),
+        ("Without effect on any motion", "without_effect"),
+    ):
         if results[key]:
             lines += [f"## {title}", "", *(f"- {name}" for name in results[key]), ""]
     return "\n".join(lines)
 
 
 PARAMETERS = ("parameter", "model", "identified", "deviation", "%", "")
-RESIDUALS = ("joint", "noise", "left %", "unseen %")
+RESIDUALS = ("joint", "noise", "residual %", "validation %")
 
 
 def parameter_rows(results: dict[str, Any], of: str = "parameters", short: bool = False) -> list[tuple[Any, ...]]:
-    """Rows of a table; names may be cut short."""
+    """Rows of the parameter table; long names may be shortened."""
     return [
         (
             _cut(row["name"]) if short else row["name"],
@@ -82,12 +85,12 @@ def parameter_rows(results: dict[str, Any], of: str = "parameters", short: bool 
 
 
 def residual_rows(results: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Rows of the table of residuals."""
+    """Rows of the residual table."""
     return [tuple(row.values()) for row in results["residuals"]]
 
 
 def _data(row: ParameterEstimate) -> dict[str, Any]:
-    percent = row.percent if row.percent < _LARGEST else math.nan  # of a value that may well be zero
+    percent = row.percent if row.percent < _LARGEST else math.nan  # of a value that may be zero
     return {**row._asdict(), "percent": percent}
 
 
