@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS 2 nodes: they translate between topics, services, parameters and the library, and compute nothing themselves.
+"""ROS 2 nodes: they translate between topics, services, parameters and the library, without computations of their own.
 
-Only files of this folder import `rclpy` and message packages, and each that does says so; the others are plain Python.
+Only files that state it in their docstring import `rclpy` and message packages; the others are plain Python.
 """

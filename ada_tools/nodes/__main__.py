@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m ada_tools.nodes NAME WORDS...`: a node where no `ros2 run` finds it, as after pip install."""
+"""`python -m ada_tools.nodes NAME WORDS...`: run a node without `ros2 run`, for example after pip install."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAMES = tuple(executables.MODULES)
 
 
 def main() -> int:
-    """Become the node."""
+    """Run the node named on the command line."""
     if len(sys.argv) < 2 or sys.argv[1] not in NAMES:
         print(f"write: python -m ada_tools.nodes NAME --ros-args ...; NAME: {', '.join(NAMES)}", file=sys.stderr)
         return USAGE_ERROR

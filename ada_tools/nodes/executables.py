@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that start nodes: of colcon, and of `python -m ada_tools.nodes`; or a line why none can run here."""
+"""Entry points of the nodes, for colcon and `python -m ada_tools.nodes`, with an error message without ROS 2."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ MODULES = {
     "target_node": "ada_tools.nodes.target_node",
     "view_node": "ada_tools.nodes.view_node",
 }
-"""The module whose `main()` a node is, by the name of its executable."""
+"""Module with the `main()` of each node, by executable name."""
 
 
 def __getattr__(name: str) -> Callable[[], int]:
-    """The program of a node, by the name of its executable."""
+    """Entry point of a node by executable name."""
     if name not in MODULES:
-        raise AttributeError(f"there is no node {name!r}; there are {', '.join(MODULES)}.")
+        raise AttributeError(f"no node {name!r}; available: {', '.join(MODULES)}.")
     return partial(_started, name)
 
 
@@ -40,5 +40,5 @@ def _started(name: str) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return int(import_module(MODULES[name]).main())
-    except KeyboardInterrupt:  # before `run_node` takes signals: imports take seconds on a busy machine
+    except KeyboardInterrupt:  # during imports, before `run_node` handles signals
         return 0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The oracle node: compares our dynamics with pinocchio's on the states of a running robot; imports rclpy.
+"""Oracle node: compares the dynamics of this library with pinocchio at the states of a running robot; imports rclpy.
 
-It only listens, so it can come and go at any time, beside a simulation or a real robot.
+It only subscribes, so that it can be started and stopped at any time, for simulated and real robots.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ class OracleNode(Node):
     """Publishes ~/differences and reports in /diagnostics whether both engines agree.
 
     Attributes:
-        failure: what ended the node, for `run_node`; None while all is well.
+        failure: exception that ended the node, for `run_node`; None without one.
     """
 
     def __init__(self, **arguments: object) -> None:
-        """Begin to listen.
+        """Create subscriptions and publishers.
 
         Args:
-            arguments: of rclpy's Node, such as `context` and `parameter_overrides`.
+            arguments: arguments of rclpy's Node, such as `context` and `parameter_overrides`.
 
         Raises:
-            InputError: a parameter is unusable.
+            InputError: invalid parameter.
         """
         super().__init__(NAME, **arguments)
         self.failure: Exception | None = None
@@ -60,20 +60,20 @@ class OracleNode(Node):
         self._watch = OracleWatch(lambda: self._settings.value, _read_joints, _read_state)
         self._differences = self.create_publisher(Float64MultiArray, "~/differences", qos.STATES)
         AwaitedDescription(self, settings.description_timeout, self._described, self._ended)
-        # Bytes: only compared messages are decoded.
+        # Serialized messages: only compared ones are decoded.
         self.create_subscription(JointState, JOINTS, self._joints, _NEWEST, raw=True)
         self._states = self.create_subscription(Float64MultiArray, settings.state_topic, self._state, _NEWEST, raw=True)
         self._health = Diagnostics(self, "oracle")
         self._health.add("comparison with pinocchio", self._watch.status)
         self._is_over = False
-        self._said: str | None = None  # the problem that was logged
+        self._said: str | None = None  # logged problem
         self._loop = DeadlineLoop(1.0 / settings.rate, self._compare, name="oracle", on_failure=self._ended)
         self._loop.start()
 
     # --- subscriptions ------------------------------------------------------------------------------------------
     def _described(self, text: str) -> None:
         if text != self._watch.description:
-            self.get_logger().info(f"got a robot's description of {len(text)} characters")
+            self.get_logger().info(f"received a robot description of {len(text)} characters")
             self._watch.description = text
 
     def _joints(self, raw: bytes) -> None:
@@ -90,7 +90,7 @@ class OracleNode(Node):
         if self._watch.problem != self._said:
             self._said = self._watch.problem
             if self._said is not None:
-                self.get_logger().error(f"nothing is compared: {self._said}")
+                self.get_logger().error(f"comparison not possible: {self._said}")
         if verdict is None:
             return
         self._differences.publish(_table(verdict, self._watch.labels))
@@ -107,7 +107,7 @@ class OracleNode(Node):
         self._loop.period = 1.0 / new.rate
 
     def close(self) -> None:
-        """End the thread that compares."""
+        """Stop the comparison thread."""
         self._loop.stop()
 
 
@@ -123,7 +123,7 @@ def _read_state(raw: bytes) -> StateNumbers:
 
 
 def _table(verdict: Verdict, labels: Sequence[str]) -> Float64MultiArray:
-    """All numbers of a comparison, a row each; NaN where there is none."""
+    """Comparison as a matrix with one row per quantity; NaN for missing values."""
     none = np.full(len(labels), np.nan)
     rows: list[Array] = []
     for one in (verdict.accelerations, verdict.efforts):
@@ -135,7 +135,7 @@ def _table(verdict: Verdict, labels: Sequence[str]) -> Float64MultiArray:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node until it is asked to end."""
+    """Run the node."""
     return run_node(OracleNode, arguments)
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node that records topics to an MCAP file, byte for byte; imports rclpy.
+"""Node that records topics as serialized messages to an MCAP file; imports rclpy.
 
     ros2 run ada_dynamics record_node --ros-args -p path:=run.mcap
     ros2 run ada_dynamics record_node --ros-args -p path:=run.mcap -p "topics:=[joint_states, dynamics_node/wrench/*]"
 
-Topics are looked for five times a second for as long as it runs, so that nodes may start later. It subscribes with
-what all publishers of a topic offer. A message's time is the system's time of its arrival, also in simulations: it
-does not go backwards when a simulation is reset, and a replay is as fast as the recording was.
+It searches for topics five times per second, so that nodes may start later, and subscribes with a QoS compatible with
+all publishers of a topic. Messages are stamped with the system time of their reception, also in simulations: it is
+monotonic when a simulation is reset, and preserves the timing of the recording.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from ada_tools.nodes.bag.raw_topics import message_class, offer_of, profile
 from ada_tools.nodes.bag.recording import Recording
 from ada_tools.nodes.bag.selection import is_wanted, resolved, unmatched
 
-LOOK = 0.2  # [s] between looks at the graph
-DEPTH = 500  # messages of a topic that may wait while others are taken
-MISSING = "messages are not in the recording"
+LOOK = 0.2  # [s] period of graph queries
+DEPTH = 500  # queue depth of each subscription
+MISSING = "messages are missing in the recording"
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class RecordSettings:
     path: str = setting("", "file to write, such as run.mcap", read_only=True)
     topics: tuple[str, ...] = setting(
         (),
-        "topics to record, or patterns such as dynamics_node/wrench/*; none: all of its namespace and /tf, /tf_static, "
+        "topics or patterns to record, such as dynamics_node/wrench/*; empty: all of its namespace, /tf, /tf_static, "
         "/clock, /diagnostics",
         read_only=True,
     )
-    overwrite: bool = setting(False, "whether the file may take the place of another one", read_only=True)
+    overwrite: bool = setting(False, "overwrite an existing file", read_only=True)
 
 
 class _Subscribed(NamedTuple):
@@ -59,17 +59,17 @@ class _Subscribed(NamedTuple):
 
 
 class RecordNode(Node):
-    """Records topics; see the module."""
+    """Records topics to a file; see the module docstring."""
 
     def __init__(self, *, class_of: Callable[[str], Any] = message_class, **options: Any) -> None:
-        """Begin the file.
+        """Open the file.
 
         Args:
-            class_of: finds the class of a message's type.
-            options: of rclpy's Node.
+            class_of: returns the class of a message type.
+            options: options of rclpy's Node.
 
         Raises:
-            InputError: a parameter is not usable.
+            InputError: invalid parameter.
             RecordingError: the file cannot be written.
         """
         super().__init__("record_node", **options)
@@ -81,12 +81,12 @@ class RecordNode(Node):
         self._patterns = [resolved(p, self.get_namespace(), self.get_name()) for p in settings.topics]
         self._subscribed: dict[str, _Subscribed] = {}
         self._skipped: dict[str, str] = {}  # topic: reason
-        self._refused: set[str] = set()  # of these, those that are not tried again
+        self._refused: set[str] = set()  # topics among these that are not retried
         self._definitions: dict[str, str] = {}
         self._reported_lost = 0  # by the middleware
         self._gaps: dict[str, Gaps] = {}
         self._has_reported_failure = self._is_closed = False
-        self.failure: Exception | None = None  # of a node that has ended
+        self.failure: Exception | None = None  # reason why the node ended
         self.recording = Recording(TopicWriter(settings.path, overwrite=settings.overwrite))
         self._diagnostics = Diagnostics(self, "record_node")
         self._diagnostics.add("recording", self._status)
@@ -96,11 +96,11 @@ class RecordNode(Node):
 
     @property
     def topics(self) -> list[str]:
-        """Topics that it is subscribed to."""
+        """Subscribed topics."""
         return sorted(self._subscribed)
 
     def close(self) -> None:
-        """Take what waits, and end the file; idempotent."""
+        """Record queued messages and finish the file; idempotent."""
         for name in list(self._subscribed):
             self._empty(name)
             self._drop(name)
@@ -118,7 +118,7 @@ class RecordNode(Node):
 
     # --- topics -------------------------------------------------------------------------------------------------
     def _look(self) -> None:
-        """Subscribe to what is new, and anew where a publisher has come that offers less."""
+        """Subscribe to new topics, and again if a publisher with a lower QoS appears."""
         if self._report_failure():
             return
         for name, kinds in self.get_topic_names_and_types():
@@ -131,7 +131,7 @@ class RecordNode(Node):
     def _follow(self, name: str, kinds: list[str], publishers: Sequence[Any]) -> None:
         if len(kinds) > 1:
             others = ", ".join(kinds[1:])
-            self._skip(name, f"it has several types; only messages of {kinds[0]} are recorded, those of {others} not")
+            self._skip(name, f"several types: {kinds[0]} is recorded, {others} is ignored")
         self._gaps.setdefault(name, Gaps()).publishers(len(publishers))
         offers = [offer_of(publisher) for publisher in publishers]
         asked = accepting(offers)
@@ -139,23 +139,23 @@ class RecordNode(Node):
         if known is not None:
             if (known.asked.reliable, known.asked.latched) <= (asked.reliable, asked.latched):
                 return
-            self.get_logger().warning(f"{name}: a publisher offers less than the others; subscribing anew.")
+            self.get_logger().warning(f"{name}: a publisher has a lower QoS; subscribing again.")
             self._drop(name)
         elif name in self._refused:
             return
         try:
             topic = known.topic if known is not None else self._topic(name, kinds[0], offers, publishers)
             self._subscribed[name] = _Subscribed(topic, asked, self._subscription(topic, asked))
-        except Exception as problem:  # such as a policy that does not allow it: the other topics are recorded
+        except Exception as problem:  # for example by a security policy; other topics are recorded
             self._refused.add(name)
-            self._skip(name, f"it cannot be recorded: {problem}")
+            self._skip(name, f"cannot be recorded: {problem}")
 
     def _topic(self, name: str, kind: str, offers: list[Offer], publishers: Sequence[Any]) -> Topic:
         if kind not in self._definitions:
             try:
                 self._definitions[kind] = definition(kind)
             except InputError as problem:
-                self.get_logger().warning(f"{problem} The recording can be replayed, but viewers will not read {kind}.")
+                self.get_logger().warning(f"{problem} The recording can be replayed, but viewers cannot decode {kind}.")
                 self._definitions[kind] = ""
         type_hash = getattr(publishers[0], "topic_type_hash", "")
         return Topic(name, kind, self._definitions[kind], to_text(offers), str(type_hash))
@@ -176,7 +176,7 @@ class RecordNode(Node):
         def taken(raw: bytes, info: dict[str, Any]) -> None:
             received = info["received_timestamp"] or time.time_ns()
             number = info.get("publication_sequence_number")
-            if number is not None:  # some middlewares have none
+            if number is not None:  # not provided by all middlewares
                 gaps.take(number)
             take(topic, received, info["source_timestamp"] or received, raw)
 
@@ -187,11 +187,11 @@ class RecordNode(Node):
 
     @property
     def lost(self) -> int:
-        """Messages that never came: as reported by the middleware, or by their numbers where that is more."""
+        """Number of lost messages: reported by the middleware or derived from sequence numbers, whichever is larger."""
         return max(self._reported_lost, sum(one.lost for one in self._gaps.values()))
 
     def _empty(self, name: str) -> None:
-        """Take what came and waits in the queue."""
+        """Record the messages that are still queued."""
         subscription = self._subscribed[name].subscription
         with subscription.handle:
             for _ in range(DEPTH):
@@ -210,7 +210,7 @@ class RecordNode(Node):
 
     # --- reports ------------------------------------------------------------------------------------------------
     def _report_failure(self) -> bool:
-        """True if the file has ended early; no more messages are taken then."""
+        """Return True if the file failed; recording stops then."""
         failure = self.recording.statistics.failure
         if failure is None:
             return False
@@ -230,14 +230,14 @@ class RecordNode(Node):
             "size [byte]": statistics.size,
             "waiting for the disk [byte]": statistics.waiting,
             "dropped": statistics.dropped,
-            "lost on the way": self.lost,
+            "lost before reception": self.lost,
             **{f"not recorded: {name}": reason for name, reason in self._skipped.items()},
         }
         if statistics.failure is not None:
             return Status(Level.ERROR, statistics.failure, values)
         missing = unmatched(self._patterns, self.topics)
         if missing:
-            return Status(Level.WARN, f"nobody publishes {', '.join(missing)}", values)
+            return Status(Level.WARN, f"no publisher of {', '.join(missing)}", values)
         if statistics.dropped or self.lost:
             return Status(Level.WARN, f"{statistics.dropped + self.lost} {MISSING}", values)
         if self._skipped:
@@ -246,7 +246,7 @@ class RecordNode(Node):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node; the exit code."""
+    """Run the node and return the exit code."""
     return run_node(RecordNode, arguments)
 
 

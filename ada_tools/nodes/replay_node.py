@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node that plays an MCAP file on the topics that it was recorded from, byte for byte; imports rclpy.
+"""Node that plays an MCAP file on its recorded topics as serialized messages; imports rclpy.
 
     ros2 run ada_dynamics replay_node --ros-args -p path:=run.mcap
     ros2 run ada_dynamics replay_node --ros-args -p path:=run.mcap -p rate:=0.5 -p loop:=true -p "topics:=[/tf*]"
 
-It takes what record_node, simulations (`record=`) and ROS 2 bags with MCAP storage wrote. RViz and view_node show it as
-they would show the robot. `~/pause` stops and goes on, `~/restart` begins anew. Commands for robots are played only
-where they are named in `topics`: a robot, or its simulation, that listens would move.
+It plays files of record_node, simulations (`record=`) and ROS 2 bags with MCAP storage. RViz and view_node display it
+like a live robot. `~/pause` pauses and resumes, `~/restart` restarts. Robot commands are played only if they are named
+in `topics`, since a robot or simulation that subscribes to them would move.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from ada_tools.nodes.bag.raw_topics import message_class, profile
 from ada_tools.nodes.bag.reading import Channel, Recorded, TopicFile
 from ada_tools.nodes.bag.selection import is_wanted, moves_robots, resolved, unmatched
 
-LATCHED = ("/robot_description", "/tf_static")  # kept for late subscribers where the file does not say what is
+LATCHED = ("/robot_description", "/tf_static")  # latched if the file has no QoS information
 CLOCK = "/clock"
-_HEADER = 4  # [byte] of a message, at least
-_ACKNOWLEDGED = Duration(seconds=2)  # what the last messages have to arrive, at most
+_HEADER = 4  # [byte] minimum size of a message
+_ACKNOWLEDGED = Duration(seconds=2)  # timeout for delivering the last messages
 
 
 @dataclass(frozen=True)
@@ -49,32 +49,32 @@ class ReplaySettings:
     path: str = setting("", "file to play, such as run.mcap", read_only=True)
     topics: tuple[str, ...] = setting(
         (),
-        "topics to play, or patterns such as /wrench/*; none: all but commands, /rosout and /parameter_events",
+        "topics or patterns to play, such as /wrench/*; empty: all except commands, /rosout and /parameter_events",
         read_only=True,
     )
-    rate: float = setting(1.0, "seconds of the recording in one second; 0: as fast as it goes", lower=0.0, upper=1e3)
-    loop: bool = setting(False, "begin again at the end")
+    rate: float = setting(1.0, "playback speed; 0: as fast as possible", lower=0.0, upper=1e3)
+    loop: bool = setting(False, "repeat at the end")
     start: float = setting(
-        0.0, "where to begin, after the first message; a change holds from the next restart on", unit="s", lower=0.0
+        0.0, "start time after the first message; a change applies from the next restart", unit="s", lower=0.0
     )
     start_paused: bool = setting(False, "wait for the service ~/pause with false", read_only=True)
     publish_clock: bool = setting(
-        False, "publish the time in the recording on /clock, unless /clock itself is in it", read_only=True
+        False, "publish the recording time on /clock, unless the recording contains /clock", read_only=True
     )
-    exit_at_end: bool = setting(False, "end the node at the end, rather than keep its latched topics", read_only=True)
+    exit_at_end: bool = setting(False, "exit at the end instead of keeping the latched topics alive", read_only=True)
 
 
 class ReplayNode(Node):
-    """Plays a recording; see the module."""
+    """Plays a recording; see the module docstring."""
 
     def __init__(self, **options: Any) -> None:
-        """Look through the file, and begin to play.
+        """Scan the file and start playing.
 
         Args:
-            options: of rclpy's Node.
+            options: options of rclpy's Node.
 
         Raises:
-            InputError: a parameter is not usable, or nothing in the file can be played.
+            InputError: invalid parameter, or no playable topic in the file.
             RecordingError: the file cannot be read.
         """
         super().__init__("replay_node", **options)
@@ -87,9 +87,9 @@ class ReplayNode(Node):
         self._player: Player | None = None
         self._file = TopicFile(settings.path)
         self._skipped: dict[str, str] = {}  # topic: reason
-        self._left_out: list[str] = []  # topics that move robots
+        self._left_out: list[str] = []  # command topics
         self._short = 0  # messages without a header
-        self._by_channel: dict[int, Any] = {}  # by channel
+        self._by_channel: dict[int, Any] = {}  # publishers by channel
         self._latched: set[int] = set()
         self._check_start(settings.start)
         self._make_publishers([resolved(p, self.get_namespace(), self.get_name()) for p in settings.topics])
@@ -115,7 +115,7 @@ class ReplayNode(Node):
 
     @property
     def player(self) -> Player:
-        """The player of the file."""
+        """Player of the file."""
         assert self._player is not None
         return self._player
 
@@ -130,11 +130,11 @@ class ReplayNode(Node):
         by_topic: dict[str, list[Channel]] = {}
         for channel in self._file.channels.values():
             if self._file.counts.get(channel.id):
-                by_topic.setdefault(resolved(channel.topic), []).append(channel)  # other programs leave out the slash
+                by_topic.setdefault(resolved(channel.topic), []).append(channel)  # the leading slash may be missing
         missing = unmatched(patterns, list(by_topic))
         if missing:
             has = ", ".join(sorted(by_topic))
-            raise InputError(f"{self._file.path} has no topic {', '.join(missing)}. It has {has}.")
+            raise InputError(f"{self._file.path} has no topic {', '.join(missing)}; it contains {has}.")
         for topic, channels in by_topic.items():
             if not is_wanted(topic, patterns):
                 continue
@@ -148,15 +148,15 @@ class ReplayNode(Node):
         if not self._by_channel:
             reasons = " ".join(f"{topic}: {reason}" for topic, reason in self._skipped.items())
             raise InputError(
-                f"nothing in {self._file.path} can be played unless it is named in topics; "
-                f"it has {', '.join(sorted(by_topic))}. {reasons}".rstrip()
+                f"{self._file.path} has no topic to play by default; name topics explicitly, "
+                f"available: {', '.join(sorted(by_topic))}. {reasons}".rstrip()
             )
 
     def _make_publisher(self, topic: str, channels: Sequence[Channel]) -> None:
-        """One publisher for all channels of a topic."""
+        """Create one publisher for all channels of a topic."""
         kinds = sorted({channel.kind for channel in channels})
         if len(kinds) > 1:
-            raise InputError(f"it has messages of several types: {', '.join(kinds)}.")
+            raise InputError(f"several message types: {', '.join(kinds)}.")
         for channel in channels:
             _refuse_unplayable(channel)
         offers = [offer for channel in channels for offer in of_text(channel.offered_qos)]
@@ -165,8 +165,8 @@ class ReplayNode(Node):
             publisher = self.create_publisher(message_class(kinds[0]), topic, profile(offer))
         except AdaError:
             raise
-        except Exception as problem:  # rclpy has no class of its own for names that are not allowed
-            raise InputError(f"ROS 2 does not allow it: {problem}") from None
+        except Exception as problem:  # rclpy raises various errors for invalid names
+            raise InputError(f"rejected by ROS 2: {problem}") from None
         for channel in channels:
             self._by_channel[channel.id] = publisher
             if offer.latched:
@@ -176,7 +176,7 @@ class ReplayNode(Node):
         if not wanted:
             return None
         if any(publisher.topic_name == CLOCK for publisher in self._by_channel.values()):
-            self.get_logger().warning("publish_clock: the recording has /clock itself, and that is played.")
+            self.get_logger().warning("publish_clock has no effect: the recording contains /clock.")
             return None
         return self.create_publisher(Clock, CLOCK, qos.CLOCK)
 
@@ -185,7 +185,7 @@ class ReplayNode(Node):
         return latched_first(self._file, self._by_channel, self._latched, since)
 
     def _publish(self, message: Recorded) -> None:
-        if len(message.raw) < _HEADER:  # subscribers would fail over it
+        if len(message.raw) < _HEADER:  # subscribers would fail to decode it
             self._short += 1
             return
         self._by_channel[message.channel].publish(message.raw)
@@ -207,7 +207,7 @@ class ReplayNode(Node):
     def _check_start(self, start: float) -> None:
         duration = self._duration
         if start > duration:
-            raise InputError(f"parameter start is {start:g} s, but the recording lasts {duration:g} s; give less.")
+            raise InputError(f"parameter start is {start:g} s, but the recording lasts {duration:g} s; reduce it.")
 
     def _pause(self, request: Any, response: Any) -> Any:
         if self.player.has_ended:
@@ -240,9 +240,9 @@ class ReplayNode(Node):
         topics = sorted({publisher.topic_name for publisher in self._by_channel.values()})
         logger.info(f"{self._file.path}: {self._duration:.2f} s of {', '.join(topics)}")
         if self._file.problem:
-            logger.warning(f"{self._file.path}: {self._file.problem}; what is before is played.")
+            logger.warning(f"{self._file.path}: {self._file.problem}; the intact part is played.")
         if self._left_out:
-            logger.info(f"not played, because they move robots: {', '.join(self._left_out)}; name them in topics.")
+            logger.info(f"robot commands are not played unless named in topics: {', '.join(self._left_out)}")
         for topic, reason in self._skipped.items():
             logger.warning(f"{topic} is not played: {reason}")
 
@@ -290,26 +290,22 @@ class ReplayNode(Node):
 
 
 def _refuse_unplayable(channel: Channel) -> None:
-    """Refuse messages whose bytes mean nothing, or something else, to the installed types.
-
-    Raises:
-        InputError: saying why.
-    """
+    """Raise InputError for messages that the installed types cannot decode."""
     if channel.encoding != "cdr":
-        raise InputError(f"its messages are encoded as {channel.encoding!r}; ROS 2 has 'cdr'.")
+        raise InputError(f"message encoding {channel.encoding!r}; ROS 2 uses 'cdr'.")
     message_class(channel.kind)
     if channel.definition_encoding != ENCODING or not channel.definition:
         return
     try:
         installed = definition(channel.kind)
     except InputError:
-        return  # there is nothing to compare with
+        return  # not installed: no comparison possible
     if layout(channel.kind, channel.definition) != layout(channel.kind, installed):
-        raise InputError(f"it was recorded with another definition of {channel.kind} than the installed one.")
+        raise InputError(f"recorded definition of {channel.kind} differs from the installed one.")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node; the exit code."""
+    """Run the node and return the exit code."""
     return run_node(ReplayNode, arguments)
 
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The target node: where a controlled robot shall go, first from parameters, then dragged in RViz; imports rclpy.
+"""Target node: sends an initial target from parameters, and targets dragged in RViz; imports rclpy.
 
     python -m ada_tools.nodes.target_node --ros-args -p joints:="[joint_1]" -p positions:="[0.0]"
 
-The handle is where the controller's own target is, unless it is dragged: a target that the controller
-refuses is not kept.
+Unless it is dragged, the interactive marker shows the target of the controller, so that rejected targets are reset.
 """
 
 from __future__ import annotations
@@ -34,28 +33,28 @@ from ada_tools.nodes.target.interactive_markers import InteractiveMarkers
 from ada_tools.nodes.target.target_settings import TargetSettings
 
 HANDLE = "target"
-_ROUND = 0.05  # [s] between checks of the controller's target
-_GONE = 1.0  # [s] without a target, after which there is none
-_SETTLED = 0.5  # [s] for a controller to accept a dragged target
-_SAME = 1e-4  # [m, rad] less is not worth a message
+_ROUND = 0.05  # [s] polling period of the controller target
+_GONE = 1.0  # [s] without a target, after which the marker is removed
+_SETTLED = 0.5  # [s] time for a controller to accept a dragged target
+_SAME = 1e-4  # [m, rad] smaller changes are not sent
 _STREAM = streams(50)
 
 
 class TargetNode(Node):
-    """Sends a first target, shows the present one, and sends where it is dragged to.
+    """Sends an initial target, displays the present one, and sends dragged targets.
 
     Attributes:
-        refused: words of RViz that could not be used.
+        refused: number of rejected feedback messages.
     """
 
     def __init__(self, **options: Any) -> None:
-        """Begin to look for the controller's target.
+        """Subscribe to the target of the controller.
 
         Args:
-            options: of `rclpy.node.Node`, such as context.
+            options: options of `rclpy.node.Node`, such as context.
 
         Raises:
-            InputError: a parameter is unusable.
+            InputError: invalid parameter.
         """
         super().__init__("target_node", **options)
         self._settings = settings = Parameters(self, TargetSettings).value
@@ -63,9 +62,9 @@ class TargetNode(Node):
         controller = settings.controller
         self.refused = 0
         self._is_sent = not (settings.joints or settings.pose)
-        self._seen: float | None = None  # when there was a target, on the steady clock
+        self._seen: float | None = None  # time of the last target, steady clock
         self._target: PoseStamped | None = None
-        self._kept_until = 0.0  # the handle is where a person wants it
+        self._kept_until = 0.0  # the marker keeps the dragged pose until this time
         self._handles = InteractiveMarkers(self, self._feedback)
         self._poses = Inbox(self, PoseStamped, f"{controller}/{TARGET}", _STREAM)
         self._joints = Inbox(self, JointState, f"{controller}/{JOINT_TARGET}", _STREAM)
@@ -87,7 +86,7 @@ class TargetNode(Node):
             self._handles.erase(HANDLE)
 
     def _show(self, now: float, target: PoseStamped) -> None:
-        """Put the handle where the target is, unless a person has it."""
+        """Move the marker to the target unless it is being dragged."""
         shown = self._handles.get(HANDLE)
         if shown is None or shown.header.frame_id != target.header.frame_id:
             description = f"target of {self._settings.controller}"
@@ -98,7 +97,7 @@ class TargetNode(Node):
 
     # --- new targets ------------------------------------------------------------------------------------------------
     def _send_first(self, frame: str) -> None:
-        """The first target, as soon as the controller is at work and can hear it."""
+        """Send the initial target once the controller is active and subscribed."""
         settings = self._settings
         publisher = self._joint_references if settings.joints else self._pose_references
         if not publisher.get_subscription_count():
@@ -113,11 +112,11 @@ class TargetNode(Node):
 
     def _send(self, frame: str, pose: Pose) -> None:
         message = PoseStamped(pose=pose)
-        message.header.frame_id = frame  # and no stamp: it counts from its arrival
+        message.header.frame_id = frame  # empty stamp: valid from arrival
         self._pose_references.publish(message)
 
     def _feedback(self, feedback: InteractiveMarkerFeedback) -> None:
-        """A person drags the handle."""
+        """Handle a drag of the marker."""
         self._kept_until = time.monotonic() + _SETTLED
         if feedback.event_type != InteractiveMarkerFeedback.POSE_UPDATE or self._target is None:
             return
@@ -125,17 +124,17 @@ class TargetNode(Node):
         try:
             read_pose(pose.position, pose.orientation)
             if feedback.header.frame_id not in ("", frame):
-                raise InputError(f"it is in the frame {feedback.header.frame_id!r}; the target is in {frame!r}.")
+                raise InputError(f"its frame is {feedback.header.frame_id!r}, the frame of the target is {frame!r}.")
         except InputError as problem:
             self.refused += 1
-            self.get_logger().warning(f"a pose of the handle is left out: {problem}", throttle_duration_sec=5.0)
+            self.get_logger().warning(f"marker pose ignored: {problem}", throttle_duration_sec=5.0)
             return
         self._handles.move(HANDLE, pose)
         self._send(frame, pose)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node until it is asked to end."""
+    """Run the node."""
     return run_node(TargetNode, arguments)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The view node: a page in the browser that shows a robot from its topics, and asks for things by them; imports rclpy.
+"""View node: serves a browser page that displays a robot from its topics and sends requests; imports rclpy.
 
     python -m ada_tools.nodes.view_node --ros-args -p port:=8081
 
-rclpy spins in one thread, the page runs in another; only the latter touches robot and page.
+rclpy spins in one thread and the page runs in another; only the page thread accesses the robot and the page.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from ada_tools.nodes.view.motion_inbox import MotionInbox
 from ada_tools.nodes.view.robot_link import RobotLink
 from ada_tools.nodes.view.view_settings import ViewSettings
 
-_PATIENCE = 5.0  # [s] for the page's last frame
+_PATIENCE = 5.0  # [s] timeout for the last frame
 
 
 class ViewNode(Node):
-    """Serves the page; its robot and everything that it shows come from topics.
+    """Serves the page; all displayed data come from topics.
 
     Attributes:
-        page: that is served.
-        shown: what is on it; for the page's thread alone.
-        failure: what ended the page's thread, if it was a mistake.
+        page: served page.
+        shown: content of the page, for the page thread only.
+        failure: unexpected exception of the page thread.
     """
 
     def __init__(self, *, open_page: Callable[[str, str, int], Page] = Page, **options: Any) -> None:
-        """Start to serve.
+        """Start the server.
 
         Args:
-            open_page: makes the page from title, host and port.
-            options: of `rclpy.node.Node`, such as context.
+            open_page: creates the page from title, host and port.
+            options: options of `rclpy.node.Node`, such as context.
 
         Raises:
-            InputError: a parameter, viser or the port is not to be had.
+            InputError: invalid parameter, viser is missing, or the port is not available.
         """
         super().__init__("view_node", **options)
         self.failure: Exception | None = None
@@ -53,9 +53,9 @@ class ViewNode(Node):
         prefix = settings.frame_prefix
         port = nearest_free(settings.host, settings.port)
         if port != settings.port:
-            self.get_logger().warning(f"port {settings.port} of {settings.host} is taken; port {port} is used instead")
+            self.get_logger().warning(f"port {settings.port} of {settings.host} is in use; using port {port}")
         self.page = open_page(settings.plant, settings.host, port)
-        # A daemon: whatever happens to the main thread, this one does not keep the process alive.
+        # A daemon thread never keeps the process alive.
         self._thread = threading.Thread(target=self._run_page, name="page", daemon=True)
         try:
             names = settings.plant, settings.hardware
@@ -70,10 +70,12 @@ class ViewNode(Node):
                 push=(settings.push_link, settings.push_direction, settings.push_force),
             )
             if not MotionInbox.has_transforms:
-                self.get_logger().info("tf2_msgs is not installed: without exact states a free base stays in place")
+                self.get_logger().info(
+                    "tf2_msgs is not installed: without complete states a floating base does not move"
+                )
             self.page.invite(settings.open_browser)
             self._thread.start()
-        except BaseException:  # a signal, too, may come before the node is made
+        except BaseException:  # including signals before the node is complete
             self.page.close()
             raise
 
@@ -84,7 +86,7 @@ class ViewNode(Node):
             self.failure = problem
 
     def close(self) -> None:
-        """End the page, and free its port."""
+        """Stop the page and release its port."""
         self.page.end()
         self._thread.join(_PATIENCE)
         self.page.close()
@@ -92,7 +94,7 @@ class ViewNode(Node):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node until Ctrl-C or SIGTERM; returns the exit code."""
+    """Run the node and return the exit code."""
     return run_node(ViewNode, arguments)
 
 

@@ -58,7 +58,7 @@ def read_topics(path: Path, said: str, since: int, until: int) -> dict[str, Any]
         return {"rows": (expected, 0), "late": {}, "problems": [f"{path.name}: {problem}"], "delays": []}
     problems = [f"{path.name}: {file.problem}"] if file.problem else []
     problems += [] if len(file) == expected else [f"{path.name}: {len(file)} messages instead of {expected}"]
-    late, delays = {}, {line: line for line in said.splitlines() if "are not in the recording" in line}
+    late, delays = {}, {line: line for line in said.splitlines() if "are missing in the recording" in line}
     reports = [one.id for one in file.channels.values() if one.topic == "/diagnostics"]
     for recorded in file.messages(reports, since, until):
         for status in deserialize_message(recorded.raw, DiagnosticArray).status:

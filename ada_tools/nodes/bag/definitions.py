@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions of message types, from the .msg files that are installed with their packages; no rclpy in here.
+"""Message definitions from the .msg files of installed packages; imports no rclpy.
 
-A recording carries the definition of each of its types with all that it is made of, one text with parts between lines
-of "=" (MCAP's encoding `ros2msg`). So viewers read it without the packages, and a replay sees that a type has changed.
+A recording contains the definition of each message type and its nested types as one text, separated by lines of "="
+(MCAP encoding `ros2msg`). Viewers can read it without the packages, and a replay detects changed types.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ _FIELD = re.compile(r"([a-zA-Z][\w/]*)(<=\d+)?(\[[^\]]*\])?\s+(\w+)(\s*=)?")  # 
 _PLAIN = frozenset(("bool", "byte", "char", "string", "wstring", "float32", "float64")) | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
-Fields = tuple[tuple[str, str, str], ...]  # type without bound and array, both of these, and the name of each field
+Fields = tuple[tuple[str, str, str], ...]  # type without bound and array, bound and array, and name of each field
 
 
 def full_name(kind: str) -> str:
-    """A type's name as ROS 2 has it, package/msg/Name; of package/Name too.
+    """ROS 2 name of a type, package/msg/Name; also accepts package/Name.
 
     Raises:
-        InputError: it is no name of a message type.
+        InputError: not a message type name.
     """
     if not _TYPE.match(kind):
-        raise InputError(f"{kind!r} is no type of messages; they are named like sensor_msgs/msg/JointState.")
+        raise InputError(f"{kind!r} is not a message type; write it like sensor_msgs/msg/JointState.")
     package, *_, name = kind.split("/")
     return f"{package}/msg/{name}"
 
 
 def share_folders() -> list[Path]:
-    """Where packages may have their files: in each prefix of ROS 2, and beside this Python for the wheels of PyPI."""
+    """Share folders of packages: in each ROS 2 prefix, and in this Python environment for wheels from PyPI."""
     return list(dict.fromkeys([*ament_shares(), Path(sys.prefix) / "share"]))
 
 
 def definition(kind: str, folders: Iterable[Path] | None = None) -> str:
-    """The text of a type and of all types in it.
+    """Definition of a type and its nested types.
 
     Args:
-        kind: such as sensor_msgs/msg/JointState.
-        folders: in which folders of packages lie; `share_folders()` by default.
+        kind: type name such as sensor_msgs/msg/JointState.
+        folders: share folders to search; default: `share_folders()`.
 
     Raises:
-        InputError: there is no .msg file of it, or of a type in it.
+        InputError: the .msg file of the type or a nested type is missing.
     """
     root = full_name(kind)
     places = list(share_folders() if folders is None else folders)
@@ -88,7 +88,7 @@ def _short(name: str) -> str:
 
 
 def _fields(text: str, name: str) -> Fields:
-    """Fields of one type; comments, constants and default values do not change what is on the wire."""
+    """Fields of one type; comments, constants and default values do not affect the serialization."""
     found = []
     for line in text.splitlines():
         match = _FIELD.match(line.split("#", 1)[0].strip())
@@ -110,10 +110,10 @@ def _types_in(text: str, name: str) -> list[str]:
 
 
 def layout(kind: str, text: str) -> Mapping[str, Fields]:
-    """The fields of a type and of all types in it, as a definition has them.
+    """Fields of a type and its nested types, from a definition text.
 
     Raises:
-        InputError: a type in it has no part in the text.
+        InputError: the text lacks a nested type.
     """
     own, *parts = _PART.split(text)
     texts = {full_name(kind): own}
@@ -127,7 +127,7 @@ def layout(kind: str, text: str) -> Mapping[str, Fields]:
         if name in found:
             continue
         if name not in texts:
-            raise InputError(f"the definition of {kind} lacks that of {name}, which is in it.")
+            raise InputError(f"the definition of {kind} lacks the nested type {name}.")
         found[name] = _fields(texts[name], name)
         waiting += [inner for inner, _, _ in found[name] if inner not in _PLAIN]
     return found

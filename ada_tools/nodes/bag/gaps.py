@@ -1,35 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts messages of a topic that never came, by the numbers that publishers give them; no rclpy in here.
+"""Count of messages lost before reception, from the sequence numbers of publishers; imports no rclpy.
 
-DDS reports messages that it lost, but not those that it has overwritten in a subscriber's full queue.
+DDS reports lost messages, but not those overwritten in a full subscriber queue.
 """
 
 from __future__ import annotations
 
 
 class Gaps:
-    """Numbers of one topic, of one publisher or of several, each of which counts its own messages, one by one.
+    """Sequence numbers of one topic, with one or more publishers that count independently.
 
-    The sender of a message is not known, and need not be: a number that is the next one of a publisher belongs to it.
-    Any other is the first one of a new publisher; where all are known, it has left a gap. So the count is right once
-    all publishers were heard.
+    The sender of a message is unknown: a number that continues a known sequence is assigned to it. Any other number
+    starts
+    the sequence of a new publisher or, if all publishers are known, indicates a gap. The count is therefore correct
+    once a
+    message of each publisher was received.
 
     Attributes:
-        lost: messages that are missing between others.
+        lost: number of missing messages.
     """
 
     def __init__(self) -> None:
-        """Begin without any publisher."""
+        """Start without publishers."""
         self.lost = 0
         self._publishers = 0
         self._last: list[int] = []
 
     def publishers(self, count: int) -> None:
-        """Set the number of publishers."""
+        """Update the number of publishers."""
         self._publishers = max(self._publishers, count)
 
     def take(self, number: int) -> None:
-        """Count a message."""
+        """Process the sequence number of a message."""
         if number - 1 in self._last:
             self._last[self._last.index(number - 1)] = number
             return

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offers of publishers (reliability, durability, depth), and its text in recordings; no rclpy in here.
+"""Offered QoS of publishers (reliability, durability, depth), and its text in recordings; imports no rclpy.
 
-The text is that of ROS 2 bags (`offered_qos_profiles` of a channel), with numbers for policies: all of them read those.
+The text is the `offered_qos_profiles` metadata of ROS 2 bags with numeric policies, which all versions can read.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-DEPTH = 10  # of topics whose publishers are not known
-MOST_LATCHED = 100  # messages that a replay keeps for late subscribers, where several publishers kept some
+DEPTH = 10  # for topics with unknown publishers
+MOST_LATCHED = 100  # messages kept by a replay for late subscribers, if several publishers were latched
 _RELIABLE, _TRANSIENT_LOCAL = {"1", "reliable"}, {"1", "transient_local"}
 _VALUE = re.compile(r"\s*(?:-\s+)?(\w+):\s*(\w*)")
 _TEXT = """\
@@ -33,12 +33,12 @@ _TEXT = """\
 
 
 class Offer(NamedTuple):
-    """The offer of one publisher.
+    """Offered QoS of one publisher.
 
     Attributes:
-        reliable: else best effort.
-        latched: late subscribers get the last messages ("transient local").
-        depth: how many are kept; 0 if that is not known.
+        reliable: False for best effort.
+        latched: transient local: late subscribers receive the last messages.
+        depth: history depth; 0 if unknown.
     """
 
     reliable: bool = True
@@ -60,7 +60,7 @@ def to_text(offers: Iterable[Offer]) -> str:
 
 
 def of_text(text: str) -> list[Offer]:
-    """Offers in a text of ROS 2 bags, with numbers or with words for the policies; what it does not say is usual."""
+    """Offers from the text of a ROS 2 bag, with numeric or named policies; missing values get defaults."""
     return [_offer(dict(_VALUE.findall(part))) for part in re.split(r"(?m)^\s*-(?=\s)", text) if part.strip()]
 
 
@@ -74,16 +74,16 @@ def _offer(values: dict[str, str]) -> Offer:
 
 
 def accepting(offers: Sequence[Offer]) -> Offer:
-    """The request of a subscriber that wants the best of what all of these publishers offer."""
+    """Strictest QoS request that is compatible with all publishers."""
     return Offer(all(offer.reliable for offer in offers), all(offer.latched for offer in offers))
 
 
 def standing_for(offers: Sequence[Offer], *, latched: bool = False) -> Offer:
-    """The offer of one publisher in place of all these: no subscriber that any of them served goes without.
+    """QoS of one publisher that replaces all these publishers and is compatible with all their subscribers.
 
     Args:
-        offers: those that were recorded; none if that is not known.
-        latched: whether the topic is known to keep its last message, where there are no offers.
+        offers: recorded offers; empty if unknown.
+        latched: whether the topic is known to be latched, if there are no offers.
     """
     if not offers:
         return Offer(True, latched, 1 if latched else DEPTH)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays recorded messages at the times that they have, in a thread of its own; no rclpy in here.
+"""Playback of recorded messages at their recorded times, in a separate thread; imports no rclpy.
 
-Each message has an absolute due time on the steady clock, counted from the last start, pause or change of speed: delays
-do not add up. Late messages are played at once, in their order.
+Each message has an absolute due time on the steady clock, relative to the last start, pause or rate change, so that
+delays do not accumulate. Late messages are played immediately, in order.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_tools.nodes.bag.reading import Recorded, TopicFile
 
 CLOCK_PERIOD = 0.01  # [s]
-LOOP_PAUSE = 0.1  # [s] between the end and the next beginning
+LOOP_PAUSE = 0.1  # [s] between the end and the next repetition
 _NANOSECONDS = 1e9
 
 
 def latched_first(
     file: TopicFile, channels: Collection[int], latched: Collection[int], since: int
 ) -> Iterator[Recorded]:
-    """Messages from a time on, after the last ones of latched topics until then, or their first ones.
+    """Messages since a time, preceded by the last earlier messages of latched topics, or by their first ones.
 
-    Who subscribes to a latched topic knows its last message before others arrive, whenever that was recorded.
+    A subscriber of a latched topic receives its last message before others, whenever it was recorded.
 
     Args:
-        file: to play.
-        channels: that are wanted.
-        latched: those of them that keep their last messages.
-        since: [ns].
+        file: recording.
+        channels: channels to play.
+        latched: latched channels among them.
+        since: start time [ns].
     """
     played = set()
     later = [file.starts[channel] for channel in latched if file.starts.get(channel, 0) > since]
@@ -45,9 +45,10 @@ def latched_first(
 
 
 class Player:
-    """Plays messages, once or again and again.
+    """Plays messages, once or repeatedly.
 
-    Its methods may be called from any thread; `publish`, `tick` and `on_failure` are called by the player's own.
+    Its methods may be called from any thread; `publish`, `tick` and `on_failure` are called by the thread of the
+    player.
     """
 
     def __init__(
@@ -63,18 +64,18 @@ class Player:
         on_failure: Callable[[Exception], None] | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """Make a player; `start` starts it.
+        """Create a player; `start` starts it.
 
         Args:
-            messages: begins anew; called for each pass.
-            publish: takes each message when it is due.
-            rate: seconds of the recording in one second; 0: as fast as it goes.
-            loop: whether it begins again at the end.
-            paused: whether it waits for `pause(False)`.
-            tick: gets the time in the recording [ns], at least each `CLOCK_PERIOD`, and before each message.
-            on_end: called at the end of the last pass.
-            on_failure: gets what `messages` or `publish` raised; the player has ended then.
-            clock: due times are on its steady time.
+            messages: creates an iterator over all messages, for each repetition.
+            publish: called with each message when it is due.
+            rate: playback speed; 0: as fast as possible.
+            loop: repeat at the end.
+            paused: wait for `pause(False)`.
+            tick: called with the recording time [ns] at least every `CLOCK_PERIOD` and before each message.
+            on_end: called at the end of the last repetition.
+            on_failure: called with an exception of `messages` or `publish`; the player has stopped then.
+            clock: steady clock of the due times.
         """
         self._messages = messages
         self._publish = publish
@@ -85,10 +86,10 @@ class Player:
         self._on_end = on_end
         self._on_failure = on_failure
         self._condition = threading.Condition()
-        self._anchor: tuple[int, int] | None = None  # steady clock and time in the recording, both [ns]
-        self._from: int | None = None  # time in the recording from which due times count; None: from the first message
+        self._anchor: tuple[int, int] | None = None  # steady clock and recording time [ns]
+        self._from: int | None = None  # recording time at which due times start; None: at the first message
         self._reached: int | None = None
-        self._pass = 0  # a new number begins anew
+        self._pass = 0  # incremented by each restart
         self._played = 0
         self._is_stopped = False
         self._has_ended = False
@@ -97,55 +98,55 @@ class Player:
     # --- requests and state -------------------------------------------------------------------------------------
     @property
     def played(self) -> int:
-        """How many messages were played, in all passes."""
+        """Number of messages played, over all repetitions."""
         return self._played
 
     @property
     def position(self) -> int | None:
-        """Time in the recording of the last message that was played [ns]; None before the first one."""
+        """Recording time of the last played message [ns]; None before the first."""
         return self._reached
 
     @property
     def is_paused(self) -> bool:
-        """True if it waits for `pause(False)`."""
+        """Return True if it waits for `pause(False)`."""
         return self._is_paused
 
     @property
     def has_ended(self) -> bool:
-        """True if all was played; `restart` plays it again."""
+        """Return True if all messages were played; `restart` plays them again."""
         return self._has_ended
 
     def start(self) -> None:
-        """Begin to play."""
+        """Start playing."""
         self._thread.start()
 
     def pause(self, paused: bool) -> None:
-        """Stop at the next message, or go on from there."""
+        """Pause before the next message, or resume."""
         with self._condition:
             self._is_paused = paused
             self._forget_anchor()
 
     def set_rate(self, rate: float) -> None:
-        """Seconds of the recording in one second; 0: as fast as it goes."""
+        """Set the playback speed; 0: as fast as possible."""
         with self._condition:
             self._forget_anchor()
             self._rate = rate
 
     def set_loop(self, loop: bool) -> None:
-        """Begin again at the end, or not."""
+        """Repeat at the end, or not."""
         with self._condition:
             self._loop = loop
             self._condition.notify_all()
 
     def restart(self) -> None:
-        """Begin anew; where it was paused, it stays so."""
+        """Restart from the beginning; a paused player stays paused."""
         with self._condition:
             self._pass += 1
             self._begin_anew()
             self._condition.notify_all()
 
     def stop(self) -> None:
-        """End the thread; idempotent, and from any thread."""
+        """Stop the thread; idempotent, from any thread."""
         with self._condition:
             self._is_stopped = True
             self._condition.notify_all()
@@ -153,7 +154,7 @@ class Player:
             self._thread.join()
 
     def _forget_anchor(self) -> None:
-        """Count due times anew, from where the recording is now."""
+        """Recompute due times from the present recording time."""
         if self._anchor is not None:
             self._from = self._now()
         self._anchor = None
@@ -170,14 +171,14 @@ class Player:
                 number = self._pass
                 if self._play(number):
                     self._end_of(number)
-        except Exception as problem:  # passed to the owner of the player
+        except Exception as problem:  # passed to `on_failure`
             with self._condition:
                 self._is_stopped = True
             if self._on_failure is not None:
                 self._on_failure(problem)
 
     def _play(self, number: int) -> bool:
-        """One pass; whether it came to its end."""
+        """Play once; return True if the end was reached."""
         for message in self._messages():
             if not self._wait_until(message.at, number):
                 return False
@@ -189,7 +190,7 @@ class Player:
         return True
 
     def _end_of(self, number: int) -> None:
-        """Wait for what makes it begin anew."""
+        """Handle the end: repeat, or wait for a restart."""
 
         def is_over() -> bool:
             return self._is_stopped or number != self._pass
@@ -207,7 +208,7 @@ class Player:
                 self._begin_anew()
 
     def _wait_until(self, at: int, number: int) -> bool:
-        """Wait until a time of the recording; False where that time is not to come in this pass."""
+        """Wait until a recording time; return False if this repetition was cancelled."""
         with self._condition:
             while not self._is_stopped and number == self._pass:
                 if self._from is None:
@@ -230,7 +231,7 @@ class Player:
             return False
 
     def _now(self) -> int:
-        """The time in the recording."""
+        """Present recording time."""
         assert self._anchor is not None
         steady, position = self._anchor
         return position + round((self._clock.now_ns() - steady) * self._rate)

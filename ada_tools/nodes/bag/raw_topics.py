@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics whose messages are passed on as bytes: their types by name, and their quality of service; imports rclpy."""
+"""Topics with serialized messages: message classes by name, and QoS profiles; imports rclpy."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ada_tools.nodes.bag.offered_qos import Offer
 
 
 def message_class(kind: str) -> Any:
-    """The class of a type of messages, such as sensor_msgs/msg/JointState.
+    """Class of a message type such as sensor_msgs/msg/JointState.
 
     Raises:
-        InputError: it is no type of messages, or its package is not installed.
+        InputError: not a message type, or its package is not installed.
     """
     package, _, name = full_name(kind).split("/")
     try:
@@ -30,7 +30,7 @@ def message_class(kind: str) -> Any:
 
 
 def offer_of(publisher: Any) -> Offer:
-    """The offer of a publisher, as the graph knows it (`get_publishers_info_by_topic`)."""
+    """Offered QoS of a publisher, from `get_publishers_info_by_topic`."""
     qos = publisher.qos_profile
     return Offer(
         qos.reliability != ReliabilityPolicy.BEST_EFFORT,
@@ -40,7 +40,7 @@ def offer_of(publisher: Any) -> Offer:
 
 
 def profile(offer: Offer, depth: int | None = None) -> QoSProfile:
-    """The profile of a publisher or of a subscriber that offers or asks for this much."""
+    """QoS profile of a publisher or subscriber."""
     return QoSProfile(
         depth=offer.depth if depth is None else depth,
         reliability=ReliabilityPolicy.RELIABLE if offer.reliable else ReliabilityPolicy.BEST_EFFORT,

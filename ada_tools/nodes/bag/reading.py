@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads messages, as they were recorded, from MCAP files of any program of ROS 2; no rclpy in here.
+"""Read serialized messages from MCAP files of any ROS 2 program; imports no rclpy.
 
-A file is read once from end to end to find what is in it: so a file without an index, because its recorder was killed,
-is like any other, and damage shows before anything is played. Then parts of it are read as they are needed.
+A file is first scanned completely to find its contents, so that files without an index (killed recorder) are handled
+equally, and damage is detected before playback. Parts of it are then read on demand.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from ada_dynamics.simulation.record.mcap_records import (
 )
 from ada_tools.nodes.bag.definitions import full_name
 
-_STRETCH = 2**20  # [byte] of records without chunks that are read at once
+_STRETCH = 2**20  # [byte] maximum size of records outside of chunks read at once
 
 
 class Channel(NamedTuple):
     """Messages of one topic and type.
 
     Attributes:
-        id: in the file.
-        topic: such as /joint_states.
-        kind: such as sensor_msgs/msg/JointState; as the file has it, where that is no type of messages.
-        encoding: of the messages; ROS 2 has "cdr".
-        definition: text of the type; empty where the file has none.
-        definition_encoding: of that text.
-        offered_qos: see `offered_qos.of_text`; empty where the file has none.
+        id: channel id in the file.
+        topic: topic such as /joint_states.
+        kind: message type such as sensor_msgs/msg/JointState; the name in the file if it is not a message type.
+        encoding: message encoding; ROS 2 uses "cdr".
+        definition: message definition; empty if missing.
+        definition_encoding: encoding of the definition.
+        offered_qos: see `offered_qos.of_text`; empty if missing.
     """
 
     id: int
@@ -58,7 +58,7 @@ class Channel(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """A message; `at` is when it was recorded [ns]."""
+    """A message; `at` is its recording time [ns]."""
 
     channel: int
     at: int
@@ -66,7 +66,7 @@ class Recorded(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Messages that lie together in the file: a chunk, or records outside of chunks."""
+    """Contiguous messages in the file: a chunk, or records outside of chunks."""
 
     offset: int
     size: int
@@ -75,24 +75,24 @@ class _Piece(NamedTuple):
 
 
 class TopicFile:
-    """The content of a file.
+    """Contents of a file.
 
     Attributes:
-        path: of the file.
-        channels: by id.
-        counts: messages of each channel.
-        starts: time of each channel's first message [ns].
+        path: path of the file.
+        channels: channels by id.
+        counts: number of messages per channel.
+        starts: time of the first message per channel [ns].
         first: time of the first message [ns].
         last: time of the last message [ns].
-        problem: why the file ends early; empty where it has its end.
+        problem: reason why the file is truncated; empty for a complete file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Find what is in a file.
+        """Scan a file.
 
         Raises:
             InputError: the package mcap is missing.
-            RecordingError: it cannot be read, is no MCAP file, or has no messages.
+            RecordingError: the file cannot be read, is not an MCAP file, or has no messages.
         """
         mcap_module("mcap")
         self.path = Path(path)
@@ -114,19 +114,19 @@ class TopicFile:
         self._schemas.clear()
 
     def __len__(self) -> int:
-        """How many messages there are."""
+        """Number of messages."""
         return sum(self.counts.values())
 
     def messages(self, channels: Collection[int], since: int = 0, until: int | None = None) -> Iterator[Recorded]:
-        """Messages in the order of their times, those of equal times in the order of the file.
+        """Messages ordered by time, then by file position.
 
         Args:
-            channels: those that are wanted.
-            since: time of the first one that may be wanted [ns].
-            until: time of the last one [ns].
+            channels: channels to read.
+            since: start time [ns].
+            until: end time [ns].
 
         Raises:
-            RecordingError: the file has changed since it was looked through.
+            RecordingError: the file has changed since the scan.
         """
         wanted = frozenset(channels)
         end = self.last if until is None else until
@@ -142,16 +142,16 @@ class TopicFile:
                         if message.channel in wanted and since <= message.at <= end:
                             heapq.heappush(waiting, (message.at, piece.offset, i, message))
         except (OSError, CutShortError, ValueError) as problem:
-            raise RecordingError(f"{self.path} cannot be read any more: {problem}.") from None
+            raise RecordingError(f"{self.path} changed and cannot be read: {problem}.") from None
         while waiting:
             yield heapq.heappop(waiting)[-1]
 
     # --- looking through the file -------------------------------------------------------------------------------
     def _scan(self, file: BinaryIO) -> str:
-        """Find the pieces, as far as the file is whole; why it ends early, or nothing."""
+        """Find the intact pieces; return the reason why the file is truncated, or ""."""
         beginning = file.read(len(MCAP_MAGIC))
         if beginning != MCAP_MAGIC:
-            what = "is no MCAP file" if beginning else "is empty"
+            what = "is not an MCAP file" if beginning else "is empty"
             raise RecordingError(f"{self.path} {what}; a replay needs an .mcap file, such as record_node writes.")
         return read_records(file, self._take)
 
@@ -176,14 +176,14 @@ class TopicFile:
             self._pieces.append(piece)
 
     def _look_through(self, data: bytes) -> int | None:
-        """Register what is in some records, all or none of their messages; the time of the first one."""
+        """Register all messages in some records, or none on an error; return the time of the first one."""
         counts: dict[int, int] = {}
         spans: dict[int, tuple[int, int]] = {}
         for opcode, begin, end in records_in(data):
             if opcode == MESSAGE:
                 channel, _, at, _ = MESSAGE_HEADER.unpack_from(data, begin)
                 if channel not in self.channels:
-                    raise ValueError(f"a message of channel {channel}, which the file does not have")
+                    raise ValueError(f"a message of channel {channel}, which is missing in the file")
                 first, last = spans.get(channel, (at, at))
                 spans[channel] = min(first, at), max(last, at)
                 counts[channel] = counts.get(channel, 0) + 1

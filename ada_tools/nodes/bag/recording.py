@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes messages in a thread of its own, so that a slow disk does not block their sources; no rclpy in here."""
+"""Write messages in a separate thread, so that a slow disk does not block their sources; imports no rclpy."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 
-PERIOD = 0.25  # [s] after which what came is written: what a killed recorder loses
-CHUNK_BYTES = 2**19  # or after so many
-MOST_WAITING = 64 * 2**20  # [byte] of memory that wait for the disk before messages are dropped
-OBJECT = 250  # [byte] of memory that a message takes beside its own
+PERIOD = 0.25  # [s] write period; at most this much is lost if the recorder is killed
+CHUNK_BYTES = 2**19  # [byte] size that triggers an earlier write
+MOST_WAITING = 64 * 2**20  # [byte] maximum memory of queued messages, above which messages are dropped
+OBJECT = 250  # [byte] memory overhead per message
 
 
 class _Message(NamedTuple):
@@ -23,14 +23,14 @@ class _Message(NamedTuple):
 
 
 class RecordingStatistics(NamedTuple):
-    """How far a recording is.
+    """Progress of a recording.
 
     Attributes:
-        messages: in the file.
-        size: of the file [byte].
-        waiting: for the disk [byte of memory].
-        dropped: messages that came while too many waited, or after the file failed.
-        failure: why the file has ended early; None while all is well.
+        messages: number of messages in the file.
+        size: file size [byte].
+        waiting: memory of queued messages [byte].
+        dropped: messages dropped because of a full queue or a failed file.
+        failure: reason why the file ended early; None without a failure.
     """
 
     messages: int
@@ -41,7 +41,7 @@ class RecordingStatistics(NamedTuple):
 
 
 class Recording:
-    """Takes messages from any thread, and writes them twice a second or sooner."""
+    """Accepts messages from any thread and writes them in chunks."""
 
     def __init__(
         self,
@@ -51,13 +51,13 @@ class Recording:
         most_waiting: int = MOST_WAITING,
         on_failure: Callable[[str], None] | None = None,
     ) -> None:
-        """Begin.
+        """Start the writer thread.
 
         Args:
-            writer: this recording's alone from now on.
-            period: after which what came is written [s].
-            most_waiting: bytes of memory that may wait for the disk.
-            on_failure: called once, by the recording's thread, when the file has ended early.
+            writer: file writer, owned by this recording from now on.
+            period: write period [s].
+            most_waiting: maximum memory of queued messages [byte].
+            on_failure: called once from the writer thread if the file ended early.
         """
         self.writer = writer
         self._period = period
@@ -75,7 +75,7 @@ class Recording:
         self._thread.start()
 
     def take(self, topic: Topic, received: int, published: int, raw: bytes) -> None:
-        """Take a message; see `TopicWriter.add`. It never waits."""
+        """Queue a message; see `TopicWriter.add`. Never blocks."""
         with self._condition:
             size = len(raw) + OBJECT
             if self._is_ending or self._failure or self._bytes + size > self._most_waiting:
@@ -88,12 +88,12 @@ class Recording:
 
     @property
     def statistics(self) -> RecordingStatistics:
-        """How far it is."""
+        """Progress of the recording."""
         with self._condition:
             return RecordingStatistics(self._written, self.writer.size, self._bytes, self._dropped, self._failure)
 
     def close(self) -> None:
-        """Write what waits, and end the file; returns when that is done."""
+        """Write all queued messages and finish the file."""
         with self._condition:
             self._is_ending = True
             self._condition.notify()
@@ -104,8 +104,8 @@ class Recording:
             while not self._write_next():
                 pass
             self.writer.close()
-        except Exception as problem:  # of any kind: the end of the recording must be visible
-            failure = self.writer.failure or f"the recording {self.writer.path} has ended: {problem!r}."
+        except Exception as problem:  # any failure must be reported
+            failure = self.writer.failure or f"the recording {self.writer.path} failed: {problem!r}."
             with self._condition:
                 self._failure = failure
                 self._dropped += len(self._in_hand) + len(self._waiting)
@@ -114,7 +114,7 @@ class Recording:
                 self._on_failure(failure)
 
     def _write_next(self) -> bool:
-        """Wait for messages and write them; whether those were the last ones."""
+        """Wait for messages and write them; return True after the last ones."""
         with self._condition:
             self._condition.wait_for(lambda: self._is_ending or self._bytes >= CHUNK_BYTES, self._period)
             self._in_hand, self._waiting = self._waiting, []

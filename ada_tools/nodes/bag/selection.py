@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selection of topics: names, patterns such as wrench/*, or all; no rclpy in here."""
+"""Selection of topics by names or patterns such as wrench/*; imports no rclpy."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-CHATTER = ("/rosout", "/parameter_events")  # taken only where they are named
+CHATTER = ("/rosout", "/parameter_events")  # selected only by name
 COMMANDS = (
     "joint_commands",
     "joint_trajectory",
@@ -14,12 +14,12 @@ COMMANDS = (
     "pose_reference",
     "external_wrench",
     "set_state",
-)  # last names of topics that move robots
-SHARED = ("/tf", "/tf_static", "/clock", "/diagnostics")  # of all namespaces
+)  # base names of topics that move robots
+SHARED = ("/tf", "/tf_static", "/clock", "/diagnostics")  # shared by all namespaces
 
 
 def resolved(pattern: str, namespace: str = "/", node: str = "") -> str:
-    """A name or pattern as seen from everywhere: relative ones are in the namespace, ~ is the node."""
+    """Absolute topic name or pattern; relative ones are in the namespace, ~ is the node."""
     above = namespace.rstrip("/")
     if pattern.startswith("/"):
         return pattern
@@ -29,13 +29,13 @@ def resolved(pattern: str, namespace: str = "/", node: str = "") -> str:
 
 
 def is_wanted(topic: str, patterns: Sequence[str], namespace: str = "/") -> bool:
-    """True if a topic is meant.
+    """Return True if a topic is selected.
 
     Args:
-        topic: its full name.
-        patterns: as `resolved` makes them; none: all in the namespace and those that all namespaces share, but for
-            logs, changes of parameters and hidden topics, which begin with an underscore.
-        namespace: of the node that asks.
+        topic: absolute topic name.
+        patterns: patterns from `resolved`; if empty, all topics in the namespace and the shared ones, except logs,
+            parameter events and hidden topics with a leading underscore.
+        namespace: namespace of the node.
     """
     if patterns:
         return any(fnmatchcase(topic, pattern) for pattern in patterns)
@@ -45,10 +45,10 @@ def is_wanted(topic: str, patterns: Sequence[str], namespace: str = "/") -> bool
 
 
 def unmatched(patterns: Sequence[str], topics: Sequence[str]) -> list[str]:
-    """Patterns that no topic fits."""
+    """Patterns without a matching topic."""
     return [pattern for pattern in patterns if not any(fnmatchcase(topic, pattern) for topic in topics)]
 
 
 def moves_robots(topic: str) -> bool:
-    """True if a robot does what is said on a topic of this name."""
+    """Return True if a topic of this name carries robot commands."""
     return topic.rsplit("/", 1)[-1] in COMMANDS

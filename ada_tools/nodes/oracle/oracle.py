@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our dynamics beside pinocchio's, state by state: accelerations by forward, efforts by inverse dynamics. No ROS.
+"""Comparison with pinocchio at single states: accelerations by forward, efforts by inverse dynamics; no ROS.
 
-Both engines get the same positions, velocities and efforts. What acts from outside (the ground, pushes) is not part of
-the comparison, nor are stops: these are no matter of the equations of motion.
+Both engines get the same configuration, velocities and efforts. External forces (contact, pushes) and joint stops are
+not part of the comparison.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from ada_dynamics.model.model import Model
 from ada_robot.simulated.source import algorithm_for
 from ada_tools.engines.pinocchio_model import RANK, PinocchioModel
 
-OPEN = 1e-6  # [m, rad] gap of loops past which both engines close them each in its own way
-MOVING_APART = 1e-5  # of velocities across them, relative to the largest velocity
+OPEN = 1e-6  # [m, rad] closure error above which both engines would close the loops differently
+MOVING_APART = 1e-5  # velocity constraint violation, relative to the largest velocity
 
 
 class Comparison(NamedTuple):
-    """One quantity by both engines, by velocity.
+    """One quantity computed by both engines.
 
     Attributes:
-        ours: our result.
-        theirs: pinocchio's.
-        worst: the joint that differs most.
+        ours: result of this library.
+        theirs: result of pinocchio.
+        worst: joint with the largest difference.
     """
 
     ours: Array
@@ -45,31 +45,32 @@ class Comparison(NamedTuple):
 
     @property
     def difference(self) -> Array:
-        """Ours less theirs."""
+        """`ours` minus `theirs`."""
         return self.ours - self.theirs
 
     @property
     def absolute(self) -> float:
-        """The largest difference."""
+        """Largest absolute difference."""
         return float(np.max(np.abs(self.difference), initial=0.0))
 
     @property
     def relative(self) -> float:
-        """The same as a share of the largest of theirs; 0 where nothing differs."""
+        """Largest difference relative to the largest value of `theirs`; 0 for equal results."""
         return self.absolute / float(np.max(np.abs(self.theirs), initial=1e-300)) if self.absolute else 0.0
 
     def is_within(self, absolute: float, relative: float) -> bool:
-        """True if the largest difference is at most the sum of both tolerances."""
+        """Return True if the largest difference is at most the sum of both tolerances."""
         return self.absolute <= absolute + relative * float(np.max(np.abs(self.theirs), initial=0.0))
 
 
 class Verdict(NamedTuple):
-    """A comparison in one state.
+    """Comparison at one state.
 
     Attributes:
-        accelerations: [rad/s², m/s²]; None where they cannot be compared.
-        efforts: that give these accelerations [N m, N]; with loops, the least ones of the motors. Likewise.
-        reason: why something cannot be compared; empty where everything is.
+        accelerations: [rad/s², m/s²]; None if not comparable.
+        efforts: efforts for these accelerations [N m, N], with loops the minimum-norm motor efforts; None if not
+            comparable.
+        reason: reason why a quantity is not comparable; empty if all are.
     """
 
     accelerations: Comparison | None
@@ -81,23 +82,23 @@ class Oracle:
     """Both engines for one model.
 
     Attributes:
-        model: the mechanism.
-        labels: of its velocities: names of joints, with a number where a joint has several.
+        model: robot model.
+        labels: names of the velocity coordinates: joint names, with an index for joints with several.
     """
 
     def __init__(
         self, model: Model, q: ArrayLike | None = None, algorithm: str = "ada", ours: Dynamics | None = None
     ) -> None:
-        """Build both.
+        """Build both engines.
 
         Args:
-            model: the mechanism.
-            q: positions in the way of assembly that is meant.
-            algorithm: of our forward dynamics; see `algorithm_for`.
-            ours: what pinocchio is compared with; None: the dynamics of the mechanism by that algorithm.
+            model: robot model.
+            q: configuration in the intended assembly mode.
+            algorithm: forward dynamics algorithm of this library; see `algorithm_for`.
+            ours: dynamics to compare with pinocchio; default: dynamics of the model with this algorithm.
 
         Raises:
-            InputError: pinocchio is not installed, or an argument is unusable.
+            InputError: pinocchio is not installed, or an argument is invalid.
         """
         self.model = model
         self.labels = [
@@ -112,10 +113,10 @@ class Oracle:
             self._loops, self._rank = CompiledConstraintSet(kernels_of(self._ours)), closed.analysis.rank
 
     def compare(self, q: Array, v: Array, tau: Array) -> Verdict:
-        """Both engines in one state.
+        """Compare both engines at one state.
 
         Args:
-            q: positions.
+            q: configuration.
             v: velocities.
             tau: joint efforts.
 
@@ -133,7 +134,7 @@ class Oracle:
         accelerations = self._comparison(ours, theirs)
         try:
             efforts = self._comparison(self._ours.inverse(q, v, theirs), self._efforts(q, v, theirs))
-        except InputError as problem:  # with loops, the motors may be unable to do what the efforts given did
+        except InputError as problem:  # with loops, the motors may be unable to produce the given accelerations
             return Verdict(accelerations, None, str(problem))
         return Verdict(accelerations, efforts)
 
@@ -142,22 +143,22 @@ class Oracle:
             return ""
         gap = float(np.max(np.abs(self._loops.violation(q))))
         if not gap <= OPEN:
-            return f"the loops are open by {gap:.2g} m or rad; the engines close them each in its own way"
+            return f"closure error of the loops is {gap:.2g} m or rad; the engines close them differently"
         drift = float(np.max(np.abs(self._loops.jacobian(q) @ v)))
         if not drift <= MOVING_APART * max(1.0, float(np.max(np.abs(v)))):
-            return f"the velocities open the loops at {drift:.2g} m/s or rad/s"
+            return f"the velocities violate the loop constraints by {drift:.2g} m/s or rad/s"
         sizes = np.linalg.svd(self._loops.whitened(q), compute_uv=False)
         if self._rank and sizes[self._rank - 1] < SINGULAR * sizes[0]:
-            return "the pose is singular: the loops do not determine the motion"
+            return "singular configuration: the motion is not determined by the loops"
         return ""
 
     def _forward(self, q: Array, v: Array, tau: Array) -> Array:
-        """Accelerations by pinocchio's own solver, or by a dense solution from its terms where that one fails."""
+        """Accelerations by a pinocchio solver, or by a dense solution of its terms if that fails."""
         *own, last = self._theirs.solvers
         for solver in own:
             try:
                 return self._theirs.forward(q, v, tau, solver=solver)
-            except InputError:  # the next one says what is wrong, if it is the state
+            except InputError:  # the last solver reports the error
                 continue
         return self._theirs.forward(q, v, tau, solver=last)
 
@@ -177,57 +178,57 @@ class Oracle:
 
 # --- states from messages -------------------------------------------------------------------------------------------
 def is_described_by_joints(model: Model) -> bool:
-    """True if the values of joints by name say the whole state: each joint that moves has one of each."""
+    """Return True if joint states by name define the full state: each moving joint has one coordinate."""
     return all(model.joints[name].nq == model.joints[name].nv == 1 for name in model.joint_names)
 
 
 def state_of_joints(
     model: Model, names: Sequence[str], position: Sequence[float], velocity: Sequence[float], effort: Sequence[float]
 ) -> tuple[Array, Array, Array]:
-    """q, v and tau of what a sensor_msgs/JointState says; joints of other robots may be among them.
+    """q, v and tau of a sensor_msgs/JointState; joints of other robots are ignored.
 
     Args:
-        model: a robot that `is_described_by_joints`.
-        names: of joints.
-        position: as many.
-        velocity: as many.
-        effort: as many; none at all count as zeros.
+        model: robot for which `is_described_by_joints` holds.
+        names: joint names.
+        position: positions, one per name.
+        velocity: velocities, one per name.
+        effort: efforts, one per name, or empty for zeros.
 
     Raises:
-        InputError: joints are missing or named twice, or a list has another length.
+        InputError: joints are missing or repeated, or a list has the wrong length.
     """
     given: Mapping[str, Sequence[float]] = {"position": position, "velocity": velocity, "effort": effort}
     for field, values in given.items():
         if len(values) != len(names) and (field != "effort" or len(values)):
-            text = f"a joint state names {len(names)} joints and has {len(values)} numbers in {field}."
+            text = f"joint state with {len(names)} names has {len(values)} values in {field}."
             raise InputError(text, field=field, value=len(values), allowed=len(names))
     place = {name: i for i, name in enumerate(names)}
     if len(place) != len(names):
         twice = next(name for i, name in enumerate(names) if place[name] != i)
-        raise InputError(f"a joint state names joint {twice!r} twice.", field="name", joint=twice)
+        raise InputError(f"joint state contains joint {twice!r} twice.", field="name", joint=twice)
     missing = [name for name in model.joint_names if name not in place]
     if missing:
-        text = f"a joint state lacks joint {', '.join(missing[:8])} of model {model.name!r}."
+        text = f"joint state lacks joint {', '.join(missing[:8])} of model {model.name!r}."
         raise InputError(text, field="name", joint=missing[0])
     order = [place[name] for name in model.joint_names]
     q, v, tau = (
         np.array([values[i] for i in order] if len(values) else np.zeros(len(order))) for values in given.values()
     )
     if not all(np.isfinite(x).all() for x in (q, v, tau)):
-        raise InputError("a joint state has numbers that are not finite.", field="numbers")
+        raise InputError("joint state has non-finite values.", field="numbers")
     return q, v, tau
 
 
 def base_of_sizes(model: Model, nq: int, nv: int) -> str:
-    """How the root link is held where a state has so many positions and velocities.
+    """Attachment of the root link that matches the dimensions of a state.
 
     Args:
-        model: the robot on a fixed base.
+        model: robot with a fixed base.
         nq: number of positions.
         nv: number of velocities.
 
     Raises:
-        InputError: no base has so many.
+        InputError: no base type matches.
     """
     sizes = {base: (model.nq + JOINT_TYPES[kind].nq, model.nv + JOINT_TYPES[kind].nv) for base, kind in BASES.items()}
     for base, size in sizes.items():
@@ -235,7 +236,7 @@ def base_of_sizes(model: Model, nq: int, nv: int) -> str:
             return base
     shown = ", ".join(f"{base}: {q} and {v}" for base, (q, v) in sizes.items())
     text = (
-        f"a state has {nq} positions and {nv} velocities, which fit no base of model {model.name!r} ({shown}); the "
-        "robot description is of another robot."
+        f"state with {nq} positions and {nv} velocities matches no base of model {model.name!r} ({shown}); the "
+        "robot description belongs to another robot."
     )
     raise InputError(text, field="base", value=(nq, nv), allowed=tuple(sizes.values()))

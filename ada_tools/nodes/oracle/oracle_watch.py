@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State of the oracle node: the robot's description, the newest states, and results of comparisons. No ROS.
+"""State of the oracle node: robot description, latest states and comparison results; no ROS.
 
-One thread brings what arrives and asks for the report, another one compares: what they share are whole objects that
-take the place of older ones.
+Messages and reports are handled by one thread, comparisons by another; shared objects are replaced as a whole.
 """
 
 from __future__ import annotations
@@ -26,31 +25,31 @@ from ada_tools.engines.pinocchio_tree import pinocchio
 from ada_tools.nodes.oracle.oracle import Oracle, Verdict, base_of_sizes, is_described_by_joints, state_of_joints
 from ada_tools.nodes.oracle.oracle_settings import OracleSettings
 
-PATIENCE = 1.0  # [s] of joint states without whole states, after which the base counts as fixed
+PATIENCE = 1.0  # [s] of joint states without complete states, after which the base is assumed fixed
 
 
 JointNumbers: TypeAlias = tuple[Sequence[str], Sequence[float], Sequence[float], Sequence[float]]
-"""Numbers of a joint state: names, positions, velocities, efforts."""
+"""Fields of a joint state: names, positions, velocities, efforts."""
 
 
 class Arrived(NamedTuple):
-    """A message that has not been read yet."""
+    """A serialized message with its arrival time."""
 
     at: float  # [s], steady clock
     raw: bytes
 
 
 class OracleWatch:
-    """Compares the newest state each time that it is asked to.
+    """Compares the latest state on request.
 
     Attributes:
-        description: newest text of the robot's description; None before the first one.
-        joints: newest joint state.
-        state: newest whole state.
-        has_states: whether whole states are published.
-        model: the robot; None until it is known.
-        verdict: newest comparison.
-        problem: why nothing can be compared at all; None where something can, or nothing came yet.
+        description: latest robot description; None before the first.
+        joints: latest joint state.
+        state: latest complete state.
+        has_states: whether complete states are published.
+        model: robot model; None until it is known.
+        verdict: latest comparison.
+        problem: reason why no comparison is possible; None without one.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class OracleWatch:
         read_state: Callable[[bytes], StateNumbers],
         clock: Callable[[], float] = SYSTEM_CLOCK,
     ) -> None:
-        """Args: present settings; what makes numbers of messages, and raises InputError for unusable ones; clock."""
+        """Args: present settings; message decoders, which raise InputError for invalid messages; clock."""
         self._clock = clock
         self._settings, self._read_joints, self._read_state = settings, read_joints, read_state
         self.description: str | None = None
@@ -70,22 +69,22 @@ class OracleWatch:
         self.model: Model | None = None
         self.verdict: Verdict | None = None
         self.labels: list[str] = []
-        self._text: str | None = None  # of the description in use
-        self._fixed: Model | None = None  # the robot on a fixed base
-        self._is_guessed = False  # whether the base is fixed for lack of other information
+        self._text: str | None = None  # description in use
+        self._fixed: Model | None = None  # robot with a fixed base
+        self._is_guessed = False  # whether the base is assumed fixed without further information
         self._oracle: Oracle | None = None
-        self._has_pinocchio: bool | None = None  # None: not looked for yet
+        self._has_pinocchio: bool | None = None  # None: not checked yet
         self.problem: str | None = None
         self._first_joints: float | None = None
         self._seen: tuple[Arrived | None, Arrived | None] = (None, None)
         self._compared_at = -math.inf  # [s], steady clock
-        self._refusal = ""  # of the newest message; empty where it was good
+        self._refusal = ""  # error of the latest message; empty without one
         self._over: str | None = None  # since the last report
         self.counts = {"compared": 0, "over tolerance": 0, "not comparable": 0, "refused messages": 0}
 
     # --- in the thread that compares ----------------------------------------------------------------------------
     def compare(self) -> Verdict | None:
-        """Compare the newest state; None where there is no new one, or it says too little."""
+        """Compare the latest state; None if it is not new or incomplete."""
         if not self._is_ready() or self._seen == (self.joints, self.state):
             return None
         seen = self.joints, self.state
@@ -105,7 +104,7 @@ class OracleWatch:
         return verdict
 
     def _is_ready(self) -> bool:
-        """Load a description that is new; whether there is one, and an engine to compare with."""
+        """Load a new description; return True if a robot and pinocchio are available."""
         try:
             if self._has_pinocchio is None:
                 self._has_pinocchio = False
@@ -127,11 +126,11 @@ class OracleWatch:
     def _load(self, base: str) -> Model:
         text, gravity = self._text or "", self._settings().gravity
         if not text.lstrip().startswith("<"):
-            raise InputError(f"the robot's description begins with {text[:40]!r}; it must be the text of a URDF.")
+            raise InputError(f"the robot description starts with {text[:40]!r}; it must be URDF text.")
         return load(text, base=cast("Base", base), gravity=gravity or None)
 
     def _base(self) -> str | None:
-        """How the root is held; None where it is not known yet."""
+        """Attachment of the root link; None if not known yet."""
         wanted = self._settings().base
         if wanted != AUTO:
             return wanted
@@ -147,7 +146,7 @@ class OracleWatch:
         return "fixed" if self._is_guessed else None
 
     def _newest(self) -> tuple[Array, Array, Array] | None:
-        """The newest state that is wholly known; None where there is none yet."""
+        """Latest complete state; None before the first."""
         if self._is_guessed and self.state is not None:
             self._forget()
         if self.model is None:
@@ -171,9 +170,9 @@ class OracleWatch:
         model = self.model
         assert model is not None
         if (len(q), len(v), len(tau)) != (model.nq, model.nv, model.nv):
-            self._forget()  # the robot may have started anew with another base
+            self._forget()  # the robot may have been restarted with another base
             raise InputError(
-                f"a state has {len(q)} positions, {len(v)} velocities and {len(tau)} efforts; model {model.name!r} has "
+                f"state with {len(q)} positions, {len(v)} velocities and {len(tau)} efforts; model {model.name!r} has "
                 f"{model.nq}, {model.nv} and {model.nv}."
             )
         return q, v, tau
@@ -196,20 +195,20 @@ class OracleWatch:
             self._over = over
 
     def over_tolerance(self, verdict: Verdict) -> str:
-        """Differences beyond the tolerances, in words; empty where there are none."""
+        """Description of differences beyond the tolerances; empty without any."""
         settings = self._settings()
         found = []
         for name, one in (("accelerations", verdict.accelerations), ("efforts", verdict.efforts)):
             if one is not None and not one.is_within(settings.absolute_tolerance, settings.relative_tolerance):
                 found.append(
-                    f"our {name} differ from pinocchio's by {one.absolute:.3g} ({one.relative:.1e} of the largest), "
+                    f"{name} differ from pinocchio by {one.absolute:.3g} ({one.relative:.1e} of the largest), "
                     f"most at {one.worst}"
                 )
         return "; ".join(found)
 
     # --- for the report -----------------------------------------------------------------------------------------
     def status(self) -> Status:
-        """How the comparisons went since the last report."""
+        """Status of the comparisons since the last report."""
         over, self._over = self._over, None
         level, text = self._level(over)
         return Status(level, text, self._values())
@@ -218,7 +217,7 @@ class OracleWatch:
         if self.problem is not None:
             return Level.ERROR, self.problem
         if self.description is None:
-            return Level.STALE, "no robot's description yet: waiting for robot_description"
+            return Level.STALE, "waiting for robot_description"
         silence = self._silence()
         if silence is not None:
             return Level.STALE, silence
@@ -228,24 +227,26 @@ class OracleWatch:
             return Level.WARN, self._refusal
         verdict = self.verdict
         if verdict is None:
-            return Level.STALE, "the first comparison is under way; kernels may have to be compiled for it"
+            return Level.STALE, "first comparison in progress, including kernel compilation"
         age, settings = self._clock() - self._compared_at, self._settings()
-        if age > settings.stale_after + 1.0 / settings.rate:  # states come again after a silence, or it takes long
-            return Level.STALE, f"the newest comparison is {age:.1f} s old; the next one is under way"
+        if age > settings.stale_after + 1.0 / settings.rate:  # after a gap in the states, or a slow comparison
+            return Level.STALE, f"latest comparison is {age:.1f} s old; the next one is in progress"
         if verdict.reason:
             return Level.WARN, f"not comparable: {verdict.reason}"
         return Level.OK, "both engines agree"
 
     def _silence(self) -> str | None:
-        """The missing messages, in words; None where all arrive."""
+        """Missing messages; None if all arrive."""
         late = self._settings().stale_after
         newest = max((one.at for one in (self.joints, self.state) if one is not None), default=None)
         if newest is None:
-            return f"no states yet: waiting for joint_states or {self._settings().state_topic}"
+            return f"waiting for joint_states or {self._settings().state_topic}"
         if self._clock() - newest > late:
             return f"no states for {self._clock() - newest:.1f} s"
         if self.model is not None and self.state is None and not is_described_by_joints(self.model):
-            return f"joint_states do not say everything of this robot: waiting for {self._settings().state_topic}"
+            return (
+                f"joint_states do not define the full state of this robot: waiting for {self._settings().state_topic}"
+            )
         return None
 
     def _values(self) -> dict[str, object]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The handle of a target as RViz shows it: a cube with an arrow and a ring for each axis; imports message classes."""
+"""Interactive marker of a target: a cube with arrows and rings for three axes; imports message classes."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import math
 from geometry_msgs.msg import Pose, Quaternion
 from visualization_msgs.msg import InteractiveMarker, InteractiveMarkerControl, Marker
 
-_CUBE = 0.2  # of the handle's size
+_CUBE = 0.2  # fraction of the marker size
 _COLOUR = (0.93, 0.55, 0.14, 0.8)
-# Rotations that turn x, along which controls act, to each axis.
+# Rotations from x, the axis of controls, to each axis.
 _HALF = math.sqrt(0.5)
 _AXES = {"x": (_HALF, 0.0, 0.0), "y": (0.0, 0.0, _HALF), "z": (0.0, _HALF, 0.0)}
 
 
 def handle(name: str, description: str, frame: str, pose: Pose, scale: float) -> InteractiveMarker:
-    """A marker with all six degrees of freedom.
+    """Interactive marker with six degrees of freedom.
 
     Args:
-        name: of the marker.
-        description: that stands beside it.
-        frame: that its pose is in; the stamp is empty, so that it stays there while the frame moves.
-        pose: at first.
-        scale: its size [m].
+        name: name of the marker.
+        description: displayed text.
+        frame: frame of the pose; the stamp is empty, so that the marker does not follow a moving frame.
+        pose: initial pose.
+        scale: size [m].
     """
     marker = InteractiveMarker(name=name, description=description, pose=pose, scale=float(scale))
     marker.header.frame_id = frame
@@ -45,7 +45,7 @@ def handle(name: str, description: str, frame: str, pose: Pose, scale: float) ->
 
 
 def _cube(scale: float) -> InteractiveMarkerControl:
-    """The cube, which is always seen; dragged with the mouse it moves in the plane of the picture."""
+    """Always visible cube; dragging it moves the marker in the view plane."""
     cube = Marker(type=Marker.CUBE, action=Marker.ADD)
     cube.scale.x = cube.scale.y = cube.scale.z = _CUBE * scale
     cube.color.r, cube.color.g, cube.color.b, cube.color.a = _COLOUR

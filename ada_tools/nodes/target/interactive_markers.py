@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server's side of ROS 2's interactive markers, with rclpy alone; imports rclpy.
+"""Server of ROS 2 interactive markers, implemented with rclpy only; imports rclpy.
 
-Where RViz has a display InteractiveMarkers with the namespace of the node, it asks ~/get_interactive_markers for what
-there is, follows ~/update, whose messages are numbered without a gap, and reports user actions on ~/feedback. A
-client that misses a number asks anew.
+A display InteractiveMarkers of RViz with the namespace of the node calls ~/get_interactive_markers for the initial
+state, follows ~/update with its consecutive sequence numbers, and reports user actions on ~/feedback. A client that
+misses a number calls the service again.
 """
 
 from __future__ import annotations
@@ -25,48 +25,48 @@ from visualization_msgs.srv import GetInteractiveMarkers
 
 Feedback = Callable[[InteractiveMarkerFeedback], None]
 
-_QUEUE = QoSProfile(depth=100)  # as the clients have it: reliable, so that no number is missed
-_OWNED = 1.0  # [s] after its last message that a marker belongs to the client that moved it
+_QUEUE = QoSProfile(depth=100)  # as the clients: reliable, so that no number is missed
+_OWNED = 1.0  # [s] a marker remains assigned to the client that moved it
 
 
 class InteractiveMarkers:
-    """Markers by name, that people can drag; for the thread that spins the node."""
+    """Draggable markers by name; used on the thread that spins the node."""
 
     def __init__(self, node: Node, on_feedback: Feedback) -> None:
-        """Offer topics and service.
+        """Create topics and service.
 
         Args:
-            node: whose markers they are.
-            on_feedback: called with what a person does to a marker that exists; of two at a time only the first.
+            node: node that owns the markers.
+            on_feedback: called with user actions on existing markers; of simultaneous users only the first is accepted.
         """
         self._name: str = node.get_fully_qualified_name()
         self._on_feedback = on_feedback
         self._markers: dict[str, InteractiveMarker] = {}
-        self._owners: dict[str, tuple[str, float]] = {}  # client, and when it spoke last
+        self._owners: dict[str, tuple[str, float]] = {}  # client, and time of its last message
         self._count = 0
         self._updates = node.create_publisher(InteractiveMarkerUpdate, "~/update", _QUEUE)
         node.create_subscription(InteractiveMarkerFeedback, "~/feedback", self._take, _QUEUE)
         node.create_service(GetInteractiveMarkers, "~/get_interactive_markers", self._answer)
 
     def put(self, marker: InteractiveMarker) -> None:
-        """Show a marker, in place of the one of its name."""
+        """Show a marker, replacing one with the same name."""
         self._markers[marker.name] = marker
         self._publish_update(markers=[marker])
 
     def move(self, name: str, pose: Pose) -> None:
-        """Move a marker that exists."""
+        """Move an existing marker."""
         marker = self._markers[name]
         marker.pose = pose
         self._publish_update(poses=[InteractiveMarkerPose(header=marker.header, pose=pose, name=name)])
 
     def erase(self, name: str) -> None:
-        """Take a marker away, if it is there."""
+        """Remove a marker if it exists."""
         if self._markers.pop(name, None) is not None:
             self._owners.pop(name, None)
             self._publish_update(erases=[name])
 
     def get(self, name: str) -> InteractiveMarker | None:
-        """A marker as it is now, if it is there."""
+        """Present marker, or None."""
         return self._markers.get(name)
 
     def _publish_update(self, **changes: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of the target node."""
+"""Parameters of the target node."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ _POSE = 6  # numbers of a pose
 
 @dataclass(frozen=True)
 class TargetSettings:
-    """Whose target it is, how it is shown, and where it is at first; see the descriptions."""
+    """Parameters of the target node."""
 
-    controller: str = setting("controller_node", "node whose target it is", read_only=True)
+    controller: str = setting("controller_node", "controller node", read_only=True)
     scale: float = setting(0.3, "size of the handles in RViz", unit="m", lower=1e-3, upper=100.0, read_only=True)
-    joints: tuple[str, ...] = setting((), "joints that get a first target; empty: none", read_only=True)
-    positions: tuple[float, ...] = setting((), "first target of each of these joints", unit="rad, m", read_only=True)
+    joints: tuple[str, ...] = setting((), "joints with an initial target; empty: none", read_only=True)
+    positions: tuple[float, ...] = setting((), "initial target of each of these joints", unit="rad, m", read_only=True)
     pose: tuple[float, ...] = setting(
-        (), "first target x, y, z, roll, pitch, yaw in the base's frame; empty: none", unit="m, rad", read_only=True
+        (), "initial target x, y, z, roll, pitch, yaw in the base frame; empty: none", unit="m, rad", read_only=True
     )
 
     def __post_init__(self) -> None:
-        """Check what belongs together."""
+        """Check the list lengths."""
         if len(self.positions) != len(self.joints):
             raise InputError(
-                f"parameter positions has {len(self.positions)} numbers and parameter joints {len(self.joints)} names; "
-                "give one number for each joint."
+                f"parameter positions has {len(self.positions)} values and parameter joints {len(self.joints)} names; "
+                "give one value per joint."
             )
         if len(self.pose) not in (0, _POSE):
             raise InputError(
-                f"parameter pose has {len(self.pose)} numbers; it must have {_POSE}, x, y, z, roll, pitch, yaw, or "
+                f"parameter pose has {len(self.pose)} numbers; it must have {_POSE} (x, y, z, roll, pitch, yaw) or "
                 "none."
             )

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The links of view_node: topics and services of a robot's node and of a controller."""
+"""Connections of view_node: topics and services of a robot node and a controller."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishers of joint commands, each there only while there are commands: two for a robot would be a mistake."""
+"""Publishers of joint commands, which exist only while commands are sent, to avoid two publishers per robot."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from sensor_msgs.msg import JointState
 from ada_dynamics.errors import InputError
 from ada_robot.ros.qos import COMMANDS
 
-_KEPT = 2.0  # [s] that a publisher stays after the last command
+_KEPT = 2.0  # [s] lifetime after the last command
 
 
 def joint_message(positions: Mapping[str, float]) -> JointState:
-    """Positions as a message."""
+    """Joint positions as a message."""
     return JointState(name=list(positions), position=[float(x) for x in positions.values()])
 
 
 def send_to_listener(publisher: Any, message: Any, name: str) -> None:
-    """Send a message that needs a listener.
+    """Publish a message; raise InputError without a subscriber.
 
     Args:
-        publisher: of the topic.
-        message: to send.
-        name: of the node that should listen.
+        publisher: publisher of the topic.
+        message: message to send.
+        name: node that should subscribe.
 
     Raises:
-        InputError: there is no listener.
+        InputError: no subscriber.
     """
     if not publisher.get_subscription_count():
-        raise InputError(f"nobody listens to {publisher.topic_name}. Is {name} running?")
+        raise InputError(f"no subscriber on {publisher.topic_name}: is {name} running?")
     publisher.publish(message)
 
 
 class CommandPublishers:
-    """Publishers by topic."""
+    """Command publishers by topic."""
 
     def __init__(self, node: Node) -> None:
-        """Begin without any. Args: the node that sends."""
+        """Args: node that sends."""
         self._node = node
         self._lock = threading.Lock()
-        self._each: dict[str, tuple[Any, float]] = {}  # with the time of the last command
+        self._each: dict[str, tuple[Any, float]] = {}  # publisher and time of the last command
 
     def send(self, topic: str, message: JointState) -> None:
-        """Send a command; on the page's thread."""
+        """Send a command (page thread)."""
         with self._lock:
             known = self._each.get(topic)
             publisher = self._node.create_publisher(JointState, topic, COMMANDS) if known is None else known[0]
@@ -56,7 +56,7 @@ class CommandPublishers:
             publisher.publish(message)
 
     def forget_old(self) -> None:
-        """Remove unused publishers; on the thread that spins the node, which must not use them meanwhile."""
+        """Remove unused publishers (spinning thread, which must not use them otherwise)."""
         now = time.monotonic()
         with self._lock:
             for topic in [name for name, (_, last) in self._each.items() if now - last > _KEPT]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A controller behind ROS 2 topics, as a page in the browser needs it; imports rclpy."""
+"""Connection of a browser page to a controller over ROS 2 topics; imports rclpy."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from ada_tools.nodes.view.command_publishers import joint_message, send_to_liste
 
 T = TypeVar("T")
 
-_FRESH = 1.0  # [s] that a target counts
-_LOOKED = 0.5  # [s] between looks at the graph
+_FRESH = 1.0  # [s] maximum age of a target
+_LOOKED = 0.5  # [s] period of graph queries
 _STREAM = streams(100)
 
 
 class ControllerLink:
-    """Topics that join a page to a controller; it is a `Follower`.
+    """Topics between a page and a controller; implements `Follower`.
 
     Attributes:
-        name: of the controller's node.
-        link: whose pose it moves; "" where that is not known.
+        name: name of the controller node.
+        link: controlled link; "" if unknown.
     """
 
     def __init__(self, node: Node, controller: str, link: str, prefix: str = "") -> None:
         """Subscribe.
 
         Args:
-            node: that the view is.
-            controller: name of the controller's node.
-            link: whose pose it moves.
-            prefix: that stands before the names of the robot's frames.
+            node: view node.
+            controller: name of the controller node.
+            link: controlled link.
+            prefix: frame prefix of the robot.
         """
         self.name, self.link, self._prefix = controller, link, prefix
         self._poses = Inbox(node, PoseStamped, f"{controller}/{TARGET}", _STREAM)
@@ -56,7 +56,7 @@ class ControllerLink:
     # --- on the page's thread ---------------------------------------------------------------------------------------
     @property
     def is_there(self) -> bool:
-        """True if references have a subscriber."""
+        """Return True if references have a subscriber."""
         now = time.monotonic()
         if now - self._looked > _LOOKED:
             self._looked = now
@@ -65,7 +65,7 @@ class ControllerLink:
         return self._is_there
 
     def target_pose(self) -> TargetPose | None:
-        """The pose that the controller follows now."""
+        """Target pose of the controller."""
         if messages := self._poses.fetch():
             newest = messages[-1]
             try:
@@ -77,7 +77,7 @@ class ControllerLink:
         return _fresh(self._pose)
 
     def target_joints(self) -> Mapping[str, float] | None:
-        """The positions that the controller follows now."""
+        """Target joint positions of the controller."""
         if messages := self._joints.fetch():
             newest = messages[-1]
             values = zip(newest.name, newest.position, strict=False)
@@ -85,17 +85,17 @@ class ControllerLink:
         return _fresh(self._positions)
 
     def follow_pose(self, target: TargetPose) -> None:
-        """Send a pose, without a stamp: it counts from its arrival, whichever clock the controller has."""
+        """Send a target pose with an empty stamp: valid from arrival, independent of the clock of the controller."""
         message = PoseStamped()
         message.header.frame_id = self._prefix + target.frame
         write_pose(target.pose, message.pose.position, message.pose.orientation)
         send_to_listener(self._pose_references, message, self.name)
 
     def follow_joints(self, positions: Mapping[str, float]) -> None:
-        """Send positions."""
+        """Send target positions."""
         send_to_listener(self._joint_references, joint_message(positions), self.name)
 
 
 def _fresh(newest: tuple[float, T] | None) -> T | None:
-    """A thing that arrived with its time, while it is new."""
+    """Value if its time is recent, else None."""
     return newest[1] if newest is not None and time.monotonic() - newest[0] < _FRESH else None

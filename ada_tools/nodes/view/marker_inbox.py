@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Markers of a node, received while they are wanted; imports rclpy."""
+"""Markers of a node, received on demand; imports rclpy."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.qos import streams
 
 _QOS = streams(20)
-_EARLY = 4.0  # [s] from the first message, in which the world's frame may not be known yet
+_EARLY = 4.0  # [s] from the first message, during which the world frame may be unknown
 
 
 class MarkerInbox:
-    """The markers that are to be drawn now."""
+    """Markers to draw."""
 
     def __init__(self, node: Node, topic: str, complain: Callable[[str], None]) -> None:
-        """Begin without a subscription.
+        """Create an inbox without subscription.
 
         Args:
-            node: that listens.
-            topic: of the markers.
-            complain: called with markers that cannot be drawn.
+            node: node that subscribes.
+            topic: marker topic.
+            complain: called with problems of markers that cannot be drawn.
         """
         self._node, self._topic, self._report = node, topic, complain
         self._inbox: Inbox | None = None
@@ -37,7 +37,7 @@ class MarkerInbox:
         self._is_wanted = False
 
     def look_around(self) -> None:
-        """Subscribe, or unsubscribe; on the thread that spins the node."""
+        """Subscribe or unsubscribe (spinning thread)."""
         inbox = self._inbox
         if self._is_wanted and inbox is None:
             self._inbox = Inbox(self._node, MarkerArray, self._topic, _QOS)
@@ -46,16 +46,16 @@ class MarkerInbox:
             inbox.close()
 
     def want(self, is_wanted: bool) -> None:
-        """Begin or end to receive them, at the next look around; old ones are forgotten."""
+        """Start or stop receiving at the next `look_around`; discard old markers."""
         self._is_wanted = is_wanted
         self._kept.clear()
 
     def present(self, worlds: Collection[str], *, is_sure: bool) -> list[Mark]:
-        """Marks that have not faded.
+        """Markers that have not expired.
 
         Args:
-            worlds: names that the world's frame may have.
-            is_sure: it has one of them.
+            worlds: possible names of the world frame.
+            is_sure: whether one of these names is certain.
         """
         inbox, now = self._inbox, time.monotonic()
         for message in inbox.fetch() if inbox else ():
@@ -69,4 +69,4 @@ class MarkerInbox:
 
 
 def _ignore(_: str) -> None:
-    """The frame of the world may not be known yet."""
+    """Ignore problems while the world frame may be unknown."""

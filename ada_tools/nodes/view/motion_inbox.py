@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion of a robot from topics: its exact state, or joints and transforms where that is not sent; imports rclpy.
+"""Motion of a robot from topics: complete states, or joint states and transforms as a fallback; imports rclpy.
 
-Of the exact states only the newest is decoded.
+Of the complete states only the latest is decoded.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ada_tools.browser.seen import Seen, SeenJoints, SeenState
 
 try:
     from tf2_msgs.msg import TFMessage
-except ImportError:  # not in the wheels, and building it needs a compiler: without it free bases stay in place
+except ImportError:  # not on PyPI as a wheel; without it floating bases do not move
     TFMessage = None
 
 
-_FRESH = 1.0  # [s] that an exact state counts more than joint states
-_RATED = 1.0  # [s] over which messages are counted
-_STREAMS = streams(200)  # so many states may arrive in a frame that takes long; more are not counted
+_FRESH = 1.0  # [s] a complete state takes precedence over joint states for this long
+_RATED = 1.0  # [s] interval for counting messages
+_STREAMS = streams(200)  # queue for a slow frame; further states are not counted
 _NS = 1e-9  # [s]
 
 
@@ -41,7 +41,7 @@ class _Arrival(NamedTuple):
 
 
 class _Joints(NamedTuple):
-    """All that joint states said so far; replaced as a whole."""
+    """Merged joint states; replaced as a whole."""
 
     at: float
     t: float
@@ -50,23 +50,23 @@ class _Joints(NamedTuple):
 
 
 class MotionInbox:
-    """The newest of a robot's motion.
+    """Latest motion of a robot.
 
     Attributes:
-        rate: messages that arrived in the last second or so [Hz].
-        has_transforms: True if /tf can be read here.
+        rate: rate of received messages [Hz].
+        has_transforms: True if /tf messages can be decoded.
     """
 
     has_transforms = TFMessage is not None
 
     def __init__(self, node: Node, state_topic: str, prefix: str, complain: Callable[[str], None]) -> None:
-        """Subscribe to the exact state.
+        """Subscribe to the complete state.
 
         Args:
-            node: that listens.
-            state_topic: of the exact state.
-            prefix: that stands before the names of the robot's frames.
-            complain: called with messages that are left out.
+            node: node that subscribes.
+            state_topic: topic of the complete state.
+            prefix: frame prefix of the robot.
+            complain: called with problems of ignored messages.
         """
         self._node, self._prefix, self._complain = node, prefix, complain
         self._raw: _Arrival | None = None
@@ -80,7 +80,7 @@ class MotionInbox:
         self._states = Inbox(node, Float64MultiArray, state_topic, _STREAMS, raw=True)
 
     def look_around(self) -> None:
-        """Listen to joint states while no exact ones come; on the thread that spins the node."""
+        """Subscribe to joint states while no complete states arrive (spinning thread)."""
         has_state = self._raw is not None and time.monotonic() - self._raw.at < _FRESH
         if has_state and self._fallback:
             inboxes, self._fallback = self._fallback, None
@@ -92,7 +92,7 @@ class MotionInbox:
             self._fallback = joints, TFMessage and Inbox(self._node, TFMessage, "/tf", _STREAMS)
 
     def newest(self) -> Seen | None:
-        """The newest exact state, or joint states where that is not sent."""
+        """Latest complete state, or joint states without one."""
         self._fetch()
         raw, joints = self._raw, self._joints
         if raw is not None and (joints is None or joints.at < raw.at + _FRESH):
@@ -118,7 +118,7 @@ class MotionInbox:
         return SeenState(raw.at, numbers.t, numbers.q, numbers.v)
 
     def _fetch(self) -> None:
-        """Take what has arrived since the last frame."""
+        """Process the messages received since the last frame."""
         states = self._states.fetch()
         if states:
             self._raw = _Arrival(time.monotonic(), states[-1])
@@ -136,10 +136,10 @@ class MotionInbox:
             self._rated = now, self._count
 
     def _take_joints(self, message: JointState) -> None:
-        """Merge joint states: several nodes may each publish some of the joints."""
+        """Merge joint states: several nodes may publish parts of the joints."""
         names = message.name
         if len(message.position) not in (0, len(names)) or len(message.velocity) not in (0, len(names)):
-            self._complain(f"joint_states: {len(names)} names, but another number of positions or velocities.")
+            self._complain(f"joint_states: number of positions or velocities differs from {len(names)} names.")
             return
         before = self._joints
         positions = dict(before.positions) if before else {}
@@ -153,5 +153,5 @@ class MotionInbox:
 
     def _take_transforms(self, message: Any) -> None:
         for transform in message.transforms:
-            if transform.child_frame_id.startswith(self._prefix):  # else it is another robot's
+            if transform.child_frame_id.startswith(self._prefix):  # other frames belong to other robots
                 self._frames[transform.child_frame_id.removeprefix(self._prefix)] = transform.transform

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of a node, asked by a page that must not wait: each answer is a note to it; imports rclpy."""
+"""Asynchronous service calls of a node for a page; results are posted to the page; imports rclpy."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from std_srvs.srv import Trigger
 from ada_tools.browser.robot_node import Answer
 
 Post = Callable[[object, Callable[[], None]], None]  # as `Page.note`
-Reader = Callable[[Any], "str | None"]  # of a response: the reason why it was not done, or None
+Reader = Callable[[Any], "str | None"]  # maps a response to the reason of a failure, or None
 
-PATIENCE = 6.0  # [s] for an answer; the plant itself may take 5 s to refuse
+PATIENCE = 6.0  # [s] timeout of a reply; the plant may take 5 s to refuse
 
 
 class _Pending(NamedTuple):
@@ -29,20 +29,20 @@ class _Pending(NamedTuple):
 
 
 class NodeRequests:
-    """Clients of one node's services, and of its parameters.
+    """Clients of the services and parameters of one node.
 
     Attributes:
-        clients: rclpy's, by service.
+        clients: rclpy clients by service.
     """
 
     def __init__(self, node: Node, asked: str, services: Mapping[str, Any], post: Post) -> None:
-        """Make the clients.
+        """Create the clients.
 
         Args:
-            node: that asks.
-            asked: name of the node that answers.
-            services: their types by name; those of its parameters are always there.
-            post: takes answers over to the thread that waits for them.
+            node: node that calls.
+            asked: name of the node that replies.
+            services: service types by name; parameter services are added.
+            post: posts results to the thread that waits for them.
         """
         self._asked, self._post = asked, post
         kinds = {"set_parameters": SetParameters, "get_parameters": GetParameters, **services}
@@ -52,22 +52,22 @@ class NodeRequests:
         self._lock = threading.Lock()
 
     def trigger(self, service: str, then: Answer, patience: float | None = None) -> None:
-        """Ask a service of the type std_srvs/Trigger; from any thread."""
+        """Call a std_srvs/Trigger service, from any thread."""
         self.ask(service, Trigger.Request(), reason_of, then, patience)
 
     def set_parameter(self, name: str, value: object, then: Answer) -> None:
-        """Change a parameter."""
+        """Set a parameter."""
         message = Parameter(name, value=value).to_parameter_msg()
         self.ask("set_parameters", SetParameters.Request(parameters=[message]), _first_reason, then)
 
     def get_parameter(self, name: str, then: Callable[[object], None]) -> None:
-        """Learn a parameter, if the node is there and knows it.
+        """Read a parameter if the node is available and has it.
 
-        One at a time: a node that does not know one of several names answers for none of them.
+        Parameters are read one at a time: a node returns none of several names if it does not know one of them.
 
         Args:
-            name: of the parameter.
-            then: given its value, on the thread that spins the node.
+            name: name of the parameter.
+            then: called with the value, on the spinning thread.
         """
         if not self.clients["get_parameters"].service_is_ready():
             return
@@ -80,29 +80,29 @@ class NodeRequests:
         self.ask("get_parameters", GetParameters.Request(names=[name]), read, lambda problem: None)
 
     def forget_old(self) -> None:
-        """Give up unanswered requests; to be called regularly by the thread that spins the node."""
+        """Cancel requests that timed out; to be called periodically by the spinning thread."""
         now = time.monotonic()
         with self._lock:
             old = [future for future, pending in self._pending.items() if now > pending.until]
             given_up = [(future, self._pending.pop(future)) for future in old]
         for future, pending in given_up:
             self.clients[pending.service].remove_pending_request(future)
-            problem = f"{self._names[pending.service]} did not answer within {pending.patience:g} s."
+            problem = f"{self._names[pending.service]} did not reply within {pending.patience:g} s."
             self._answer(pending.then, f"{problem} Is {self._asked} running?")
 
     def ask(self, service: str, request: Any, read: Reader, then: Answer, patience: float | None = None) -> None:
-        """Ask a service; from any thread.
+        """Call a service, from any thread.
 
         Args:
-            service: its name.
-            request: to send.
-            read: of the response: why it was not done, or None.
-            then: given that, on the thread that waits for answers.
-            patience: for an answer [s]; None: as long as for any.
+            service: name of the service.
+            request: request message.
+            read: maps the response to the reason of a failure, or None.
+            then: called with that on the waiting thread.
+            patience: timeout [s]; None for the default.
         """
         client = self.clients[service]
         if not client.service_is_ready():
-            self._answer(then, f"There is no service {self._names[service]}. Is {self._asked} running?")
+            self._answer(then, f"Service {self._names[service]} is not available. Is {self._asked} running?")
             return
         patience = PATIENCE if patience is None else patience
         future = client.call_async(request)
@@ -113,20 +113,20 @@ class NodeRequests:
     def _done(self, future: Any, read: Reader) -> None:
         with self._lock:
             pending = self._pending.pop(future, None)
-        if pending is None or future.cancelled():  # given up before
+        if pending is None or future.cancelled():  # timed out before
             return
         failure = future.exception()
         self._answer(pending.then, read(future.result()) if failure is None else str(failure))
 
     def _answer(self, then: Answer, problem: str | None) -> None:
-        self._post(object(), lambda: then(problem))  # a key of its own: no other note takes its place
+        self._post(object(), lambda: then(problem))  # unique key: not replaced by other actions
 
 
 def reason_of(response: Any) -> str | None:
-    """Why a service of std_srvs did not do it; None where it did."""
-    return None if response.success else response.message or "The service refused without a reason."
+    """Reason why a std_srvs request failed; None on success."""
+    return None if response.success else response.message or "Request refused without a reason."
 
 
 def _first_reason(response: Any) -> str | None:
-    refused = [result.reason or "It was refused." for result in response.results if not result.successful]
+    refused = [result.reason or "Request refused." for result in response.results if not result.successful]
     return refused[0] if refused else None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot's node behind ROS 2 topics and services, as a page in the browser needs it; imports rclpy.
+"""Connection of a browser page to a robot node over ROS 2 topics and services; imports rclpy.
 
-Messages wait in inboxes until the page's thread fetches them, once a frame. The thread that spins the node looks around
-four times a second: who is there, what is listened to.
+Messages wait in inboxes until the page thread reads them, once per frame. The spinning thread queries the graph four
+times per second and updates the subscriptions.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from ada_tools.nodes.view.marker_inbox import MarkerInbox
 from ada_tools.nodes.view.motion_inbox import MotionInbox
 from ada_tools.nodes.view.node_requests import NodeRequests, Post, reason_of
 
-_ROUND = 0.25  # [s] between looks for nodes
-_LEARNED = 2.0  # [s] between looks at the node's parameters
+_ROUND = 0.25  # [s] period of graph queries
+_LEARNED = 2.0  # [s] period of parameter queries
 _PARAMETERS = ("model.gravity", "real_time_factor", "world_frame")
 _STREAMS = streams(100)
-_SLOW = 30.0  # [s] for a transition: a robot may be switched on, or looked for on its wire
-_AT_ONCE = 1.5  # [s] for a stop
+_SLOW = 30.0  # [s] timeout of a transition: a robot may be switched on or searched for
+_AT_ONCE = 1.5  # [s] timeout of a stop
 _SIMULATION_SERVICES = {"pause": SetBool, "step": Trigger, "reset": Trigger}
 _DRIVER_SERVICES = {
     "change_state": ChangeState,
@@ -59,23 +59,23 @@ _OF_DEVICE = {"states": JointState, "commanded": JointState, "wrench": WrenchSta
 
 
 class RobotLink:
-    """Subscriptions, publishers and clients that join a page to a robot's node; it is a `RobotNode`.
+    """Subscriptions, publishers and clients between a page and a robot node; implements `RobotNode`.
 
     Attributes:
-        name: of the node that moves the robot.
-        driver: of the node that drives devices; it may be the same.
-        is_there: whether the latter is there.
+        name: node that moves the robot.
+        driver: node that drives devices; may be the same.
+        is_there: whether the driver is available.
     """
 
     def __init__(self, node: Node, names: tuple[str, str], state_topic: str, post: Post, prefix: str = "") -> None:
         """Subscribe.
 
         Args:
-            node: that the view is.
-            names: of the node that moves the robot, and of the one that drives devices.
-            state_topic: of its exact state.
-            post: takes answers over to the page's thread, as `Page.note` does.
-            prefix: that stands before the names of the robot's frames.
+            node: view node.
+            names: node that moves the robot, and node that drives devices.
+            state_topic: topic of the complete state.
+            post: posts results to the page thread, as `Page.note`.
+            prefix: frame prefix of the robot.
         """
         self.name, self.driver = names
         self._prefix = prefix
@@ -102,7 +102,7 @@ class RobotLink:
         self._wrenches: dict[str, Wrench] = {}
         self._others: dict[str, tuple[str, ...]] = {}
         self._phases = node.create_subscription(String, f"{self.driver}/state", self._take_phases, LATCHED)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)  # simulated time may stand still
+        steady = Clock(clock_type=ClockType.STEADY_TIME)  # simulated time may be paused
         node.create_timer(_ROUND, self._look_around, clock=steady)
 
     # --- on the thread that spins the node ----------------------------------------------------------------------
@@ -110,7 +110,7 @@ class RobotLink:
         self._text = message.data
 
     def _look_around(self) -> None:
-        """Find nodes, and subscribe to them."""
+        """Query the graph and update the subscriptions."""
         for requests in (self._simulation, self._driver):
             requests.forget_old()
         self._commands.forget_old()
@@ -135,7 +135,7 @@ class RobotLink:
         return tuple(sorted({one.node_name for one in found if (one.node_name, one.node_namespace) != own}))
 
     def _take_phases(self, message: String) -> None:
-        """Subscribe to the topics of the devices, and to no others."""
+        """Subscribe to the topics of the reported devices only."""
         try:
             self._state = state = read_hardware_state(message.data)
         except InputError as problem:
@@ -163,62 +163,62 @@ class RobotLink:
     def _complain(self, problem: str) -> None:
         if problem not in self._complained and len(self._complained) < 100:
             self._complained.add(problem)
-            self._node.get_logger().warning(f"a message is left out: {problem}")
+            self._node.get_logger().warning(f"message ignored: {problem}")
 
     # --- on the page's thread: state ----------------------------------------------------------------------------
     @property
     def waits_for(self) -> str:
         """Text of a page without a robot."""
         topic = self._node.resolve_topic_name("robot_description")
-        return f"Waiting for the robot's description on topic **{topic}**. Node `{self.name}` sends it: is it running?"
+        return f"Waiting for the robot description on topic **{topic}** from node `{self.name}`."
 
     def description(self) -> str | None:
-        """The newest description."""
+        """Latest robot description."""
         return self._text
 
     def newest(self) -> Seen | None:
-        """The newest of its motion."""
+        """Latest motion."""
         return self._motion.newest()
 
     def passed(self) -> Sequence[Moment]:
-        """Plots show the newest states alone."""
+        """Empty: plots show the latest states only."""
         return ()
 
-    goes_on = None  # its states show it
+    goes_on = None  # inferred from the states
 
     def rate(self) -> float:
-        """Messages of its state in the last second or so [Hz]."""
+        """Rate of received state messages [Hz]."""
         return self._motion.rate
 
     def parameters(self) -> Mapping[str, object]:
-        """Parameters of the node, as far as they are known."""
+        """Known parameters of the node."""
         return self._parameters
 
     def marks(self) -> Sequence[Mark]:
-        """Things that markers draw now."""
+        """Markers to draw."""
         known = self._known.get("world_frame")
         names = (str(known),) if known else (FLOATING_WORLD, FIXED_WORLD)
         return self._markers.present([self._prefix + name for name in names], is_sure="world_frame" in self._known)
 
     def watch_marks(self, is_on: bool) -> None:
-        """Begin or end to receive markers."""
+        """Start or stop receiving markers."""
         self._markers.want(is_on)
 
     # --- on the page's thread: state of devices -----------------------------------------------------------------
     def state(self) -> HardwareState | None:
-        """The newest of the phases."""
+        """Latest state of the hardware node."""
         return self._state
 
     def measured(self, device: str) -> Heard | None:
-        """Where the joints of a device are."""
+        """Measured joint positions of a device."""
         return self._hear(device, "states")
 
     def commanded(self, device: str) -> Heard | None:
-        """Where they are commanded to be."""
+        """Commanded joint positions of a device."""
         return self._hear(device, "commanded")
 
     def _newest(self, key: tuple[str, str]) -> Any:
-        """The newest message since the last call."""
+        """Latest message since the last call."""
         inbox = self._inboxes.get(key)
         messages = inbox.fetch() if inbox is not None else ()
         return messages[-1] if messages else None
@@ -230,7 +230,7 @@ class RobotLink:
         return self._heard.get((device, what))
 
     def wrench(self, device: str) -> Wrench | None:
-        """The newest reading of a sensor."""
+        """Latest reading of a sensor."""
         if newest := self._newest((device, "wrench")):
             f, n = newest.wrench.force, newest.wrench.torque
             values = np.array([f.x, f.y, f.z, n.x, n.y, n.z])
@@ -245,9 +245,9 @@ class RobotLink:
 
     # --- on the page's thread: requests -------------------------------------------------------------------------
     def command(self, positions: Positions | None, device: str = "") -> None:
-        """Send positions; what is not sent again is over: watchdogs see to that.
+        """Send position commands; without further commands the watchdogs take over.
 
-        Those for a device are stamped: it follows no command of which it does not know how old it is.
+        Commands for a device are stamped, since it refuses commands of unknown age.
         """
         if positions is None:
             return
@@ -261,19 +261,18 @@ class RobotLink:
             self._commands.send(known.topics["commands"], message)
 
     def set_state(self, positions: Positions) -> None:
-        """Send a pose."""
+        """Send a configuration."""
         send_to_listener(self._poses, joint_message(positions), self.name)
 
     def push(self, link: str, wrench: Array) -> None:
-        """Send a wrench; its stamp is empty: it counts from its arrival, whichever clock the node has.
+        """Send a wrench with an empty stamp: valid from arrival, independent of the clock of the node.
 
         Raises:
-            InputError: it is not finite, or there is no listener.
+            InputError: the wrench is not finite, or there is no subscriber.
         """
         if not np.isfinite(wrench).all():
             raise InputError(
-                f"the wrench on link {link!r} is {np.asarray(wrench).tolist()}; all six of [fx, fy, fz, nx, ny, nz] "
-                "must be finite. It is not sent."
+                f"wrench on link {link!r} is {np.asarray(wrench).tolist()}; [fx, fy, fz, nx, ny, nz] must be finite."
             )
         message = WrenchStamped()
         message.header.frame_id = self._prefix + link
@@ -282,48 +281,48 @@ class RobotLink:
         send_to_listener(self._pushes, message, self.name)
 
     def reset(self, then: Answer) -> None:
-        """Reset, by the node that drives devices, once one was seen."""
+        """Reset, by the hardware node if one was detected."""
         if self._state is None:
             self._simulation.trigger("reset", then)
         else:
             self._driver.trigger("reset", then, _SLOW)
 
     def pause(self, is_paused: bool, then: Answer) -> None:
-        """Pause, or go on."""
+        """Pause or resume."""
         self._simulation.ask("pause", SetBool.Request(data=is_paused), reason_of, then)
 
     def step(self, then: Answer) -> None:
-        """One step while paused."""
+        """Take one step while paused."""
         self._simulation.trigger("step", then)
 
     def set_speed(self, factor: float, then: Answer) -> None:
-        """Time of the motion by time that passes."""
+        """Set the ratio of simulated to real time."""
         self._simulation.set_parameter("real_time_factor", float(factor), then)
 
     def change(self, transition: str, then: Answer) -> None:
-        """Ask for a transition; the service says no more than yes or no, ~/state says why, and is on the page."""
+        """Request a lifecycle transition; the reason of a refusal is in ~/state."""
         request = ChangeState.Request(transition=Transition(id=_TRANSITIONS[transition]))
-        refused = f"{self.driver} refused it; its state, or its log, says why."
+        refused = f"{self.driver} refused; see its state or log."
         self._driver.ask("change_state", request, lambda answer: None if answer.success else refused, then, _SLOW)
 
     def stop(self, then: Answer) -> None:
-        """Stop all robots; from any thread."""
+        """Stop all robots, from any thread."""
 
         def answer(problem: str | None) -> None:
-            then(None if problem is None else f"{problem} Press the emergency stop of the robot itself.")
+            then(None if problem is None else f"{problem} Press the emergency stop of the robot.")
 
         self._driver.trigger("stop", answer, _AT_ONCE)
 
     def arm(self, then: Answer) -> None:
-        """Let robots that are active follow commands."""
+        """Arm the active robots."""
         self._driver.trigger("arm", then, _AT_ONCE)
 
     def bias(self, then: Answer) -> None:
-        """Take what the sensors measure now for zero."""
+        """Zero the sensors at their present readings."""
         self._driver.trigger("bias", then, _SLOW)
 
     def play(self, path: str, then: Answer) -> None:
-        """Set the motion, then start it."""
+        """Set the motion parameter, then start the motion."""
 
         def named(problem: str | None) -> None:
             if problem is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of the view node."""
+"""Parameters of the view node."""
 
 from __future__ import annotations
 
@@ -15,40 +15,44 @@ from ada_tools.browser.remote import AUTO
 
 @dataclass(frozen=True)
 class ViewSettings(FrameSettings):
-    """Where the page is served, and what it shows; see the descriptions."""
+    """Parameters of the page."""
 
-    host: str = setting(HOST, "address to listen on; 0.0.0.0: all of this machine, with a token", read_only=True)
+    host: str = setting(HOST, "address to listen on; 0.0.0.0: all addresses, with a token", read_only=True)
     port: int = setting(
-        PORT, "to listen on; if it is taken, the next free one; 0: any free one", lower=0, upper=65535, read_only=True
+        PORT, "port to listen on; if in use, the next free one; 0: any free one", lower=0, upper=65535, read_only=True
     )
-    open_browser: bool = setting(True, "open the page, where there is a screen", read_only=True)
-    plant: str = setting("dynamics_node", "node that moves the robot: its services and topics", read_only=True)
+    open_browser: bool = setting(True, "open the page if a display is available", read_only=True)
+    plant: str = setting("dynamics_node", "node that moves the robot", read_only=True)
     state_topic: str = setting(
         "dynamics_node/state",
-        "exact state of the robot; as long as nobody sends it, joint_states and /tf are taken",
+        "complete state of the robot; without a publisher, joint_states and /tf are used",
         read_only=True,
     )
     base: str = setting(
-        AUTO, "how the root link is held; auto: as the messages have it", choices=(AUTO, *BASES), read_only=True
+        AUTO, "attachment of the root link; auto: from the messages", choices=(AUTO, *BASES), read_only=True
     )
     pose_sliders: bool = setting(
         False,
-        "sliders that put the robot into a pose (PLANT/set_state), rather than command its motors",
+        "sliders set the configuration (PLANT/set_state) instead of commanding the motors",
         read_only=True,
     )
     controller: str = setting(
-        "controller_node", "node whose target is shown and dragged, where it follows one", read_only=True
+        "controller_node", "controller node whose target is displayed and dragged", read_only=True
     )
     target_link: str = setting(
-        "", "link that the controller's target pose is for; empty: its distance is not shown", read_only=True
+        "", "link that follows the target pose; empty: its distance is not displayed", read_only=True
     )
     hardware: str = setting(
         "hardware_node",
-        "node of real robots and sensors, whose phases, STOP, sliders and forces are on the page once it is seen",
+        "node of robots and sensors; its controls are displayed once it is detected",
         read_only=True,
     )
     push_link: str = setting(
-        "", "link that the button pushes at first; empty: the hand of an arm, the trunk of what floats", read_only=True
+        "", "initial link of the push controls; empty: end link of an arm, trunk of a floating robot", read_only=True
     )
-    push_direction: str = setting("x", "of that push, in the world", choices=tuple(DIRECTIONS), read_only=True)
-    push_force: float = setting(0.0, "of that push; 0: half of the robot's weight", unit="N", lower=0.0, read_only=True)
+    push_direction: str = setting(
+        "x", "initial push direction in the world frame", choices=tuple(DIRECTIONS), read_only=True
+    )
+    push_force: float = setting(
+        0.0, "initial push force; 0: half of the robot weight", unit="N", lower=0.0, read_only=True
+    )

@@ -194,7 +194,7 @@ def test_a_plant_that_is_not_there_is_said_and_everything_comes_back_with_anothe
     on_page(ros, node, robot.toggle)
     ros.wait(lambda: "Is dynamics_node running?" in node.said[-1], what="a service that is missed")
     on_page(ros, node, robot.pushes.push)
-    ros.wait(lambda: "nobody listens to /dynamics_node/external_wrench" in node.said[-1], what="a topic that is missed")
+    ros.wait(lambda: "no subscriber on /dynamics_node/external_wrench" in node.said[-1], what="a topic that is missed")
     moon = (0.0, 0.0, -1.62)  # a URDF cannot say it
     again = ros.add(StandIn(ros.context, **{"model.gravity": list(moon)}))
     model = ada.load("four_bar")
@@ -311,7 +311,7 @@ def test_a_signal_ends_it_cleanly_and_its_port_is_free_then(ros):
         port = taken.getsockname()[1]
         process = ros.start(*VIEW, "-p", f"port:={port}")
         ros.wait(lambda: "view: http://127.0.0.1:" in process.output, what="the address")
-    assert f"port {port} of 127.0.0.1 is taken" in process.output
+    assert f"port {port} of 127.0.0.1 is in use" in process.output
     own = int(process.output.split("view: http://127.0.0.1:")[1].split()[0])
     assert own != port
     with urllib.request.urlopen(f"http://127.0.0.1:{own}", timeout=60) as page:

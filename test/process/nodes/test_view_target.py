@@ -92,7 +92,7 @@ def test_the_target_of_a_controller_is_shown_and_dragged_and_without_a_controlle
 
     def is_said():
         drag(gizmo, hand, "update", "end")
-        return any("nobody listens to /controller_node/pose_reference" in text for text in node.said)
+        return any("no subscriber on /controller_node/pose_reference" in text for text in node.said)
 
     ros.wait(is_said, what="a word that nobody listens")
     world.target = None
