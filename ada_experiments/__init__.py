@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments that are more than one simulation, one module each; imported when one of them is asked for."""
+"""Experiments beyond a single simulation, one module each, imported on demand."""
 
 from __future__ import annotations
 
-# Full names of modules whose `@experiment` and `@measure` functions scenarios can call.
+# Modules with `@experiment` and `@measure` functions for scenarios.
 MODULES: tuple[str, ...] = (
     "ada_experiments.algorithm_table",
     "ada_experiments.arm_in_null_space",

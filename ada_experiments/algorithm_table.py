@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table 2.3 of Takahashi 2012, measured: what each algorithm can do, what it inverts, and how its cost grows.
+"""Table 2.3 of Takahashi 2012, measured: capabilities, inversions and computational cost of each algorithm.
 
-Costs are counted on what the algorithms really compute. All links of `chain_3d` are alike and its axes come round every
-third joint, so the count for 3k joints is a polynomial in k, whose degree differences tell exactly: no fit is needed.
+Costs are operation counts of the implemented algorithms. The links of `chain_3d` are equal and its axes repeat every
+third joint, so that the count for 3k joints is a polynomial in k. Its degree follows exactly from differences.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, expe
 from ada_tools.scenario.scenario import Scenario
 
 Solver = Callable[..., list[Any]]
-ROUNDS = (2, 3, 4, 5, 6)  # times three joints; the joint to the ground makes one round alone another one
-INERTIA = ((0.02, 0.001, 0.002), (0.001, 0.03, -0.001), (0.002, -0.001, 0.025))  # all entries are there
+ROUNDS = (2, 3, 4, 5, 6)  # multiples of three joints; the joint to the ground makes a single round different
+INERTIA = ((0.02, 0.001, 0.002), (0.001, 0.03, -0.001), (0.002, -0.001, 0.025))  # full inertia matrices
 FREEDOMS = {"revolute": 1, "prismatic": 1, "cylindrical": 2, "universal": 2, "planar": 3, "spherical": 3}
 PER_ROUND = 54  # third difference of n³/3 over rounds of three joints: 3! · 3³/3
-PATH = (8, 16, 32)  # joints whose longest paths are compared
+PATH = (8, 16, 32)  # numbers of joints for comparing critical paths
 TOUCHES = 4  # links of a branch
 
 
@@ -64,19 +64,19 @@ def of_chain(name: str, joints: int) -> Cost:
 
 
 def differences(name: str, order: int) -> list[int]:
-    """Of the operations, over rounds of three joints."""
+    """Differences of the operation count over rounds of three joints."""
     values = [of_chain(name, 3 * k).flops for k in ROUNDS]
     return [int(x) for x in np.diff(values, order)]
 
 
 def path_growth(name: str) -> float:
-    """Growth of the longest path from 16 to 32 joints by that from 8 to 16: 1 for a logarithm, 2 for a line."""
+    """Growth of the critical path from 16 to 32 joints relative to that from 8 to 16: 1 if logarithmic, 2 if linear."""
     paths = [of_chain(name, n).critical_path for n in PATH]
     return float((paths[2] - paths[1]) / (paths[1] - paths[0]))
 
 
 def serial(kind: str, pairs: int) -> Tree:
-    """A chain of equal links on revolute joints and on joints of one type in turn."""
+    """A chain of equal links that alternates revolute joints and joints of one type."""
     builder = Builder(f"{kind}_{pairs}").link("link_0")
     for i in range(1, 2 * pairs + 1):
         builder.link(f"link_{i}", 1.0, (0.02, 0.03, 0.1), INERTIA)
@@ -89,9 +89,9 @@ def serial(kind: str, pairs: int) -> Tree:
 
 
 def of_pair(name: str, kind: str) -> tuple[int, int]:
-    """Divisions and operations that one more joint of a type takes, and a revolute joint with it.
+    """Divisions and operations of one additional joint of a type together with a revolute joint.
 
-    Of the divisions, the one that brings a quaternion to unit length is left out.
+    The division that normalizes a quaternion is not counted.
     """
     two, three = (count(SOLVERS[name], serial(kind, pairs)) for pairs in (2, 3))
     return three.divisions - two.divisions - (kind == "spherical"), three.flops - two.flops
@@ -111,7 +111,7 @@ def star(branches: int) -> Tree:
 
 @experiment("algorithm_table")
 def algorithm_table(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """Count what the four algorithms compute."""
+    """Count the operations of the four algorithms."""
     quantities = {}
     for i, name in enumerate(("aba", "dca", "ada")):
         progress(0.25 * i, f"operations of {name}")
@@ -141,20 +141,20 @@ def algorithm_table(scenario: Scenario, output: Path, progress: Progress) -> Out
 
 
 def _inverse_off(name: str, kind: str) -> int:
-    """Columns that are inverted for a joint beside those of table 2.3; a revolute joint goes with each."""
+    """Number of inverted columns for a joint beyond those of table 2.3, including the revolute joint of the pair."""
     n = FREEDOMS[kind]
-    # SᵀYS of one velocity is the inverse of Y's last pivot and costs no division
+    # SᵀYS of a single velocity is the inverse of the last pivot of Y and needs no division
     stated = {"aba": n + 1, "ada": (6 - n) + 5, "dca": (6 + n if n > 1 else 6) + 6}
     return abs(of_pair(name, kind)[0] - stated[name])
 
 
 def _loop() -> tuple[Any, Array]:
-    """A four-bar in a pose that closes it."""
+    """A four-bar linkage in a closed configuration."""
     return load("closed_4r"), np.radians((135.0, -45.0, 225.0))
 
 
 def _opened() -> float:
-    """How fast the ends of a loop part, at rest, where ABA is used as in sec. 2.2.2: as if it were open."""
+    """Relative acceleration of the loop ends at rest if ABA is used as in sec. 2.2.2, ignoring the loop."""
     model, q = _loop()
     rest = np.zeros(model.nv)
     a = np.array(aba.forward_dynamics(model.tree, q.tolist(), rest.tolist(), rest.tolist()))
@@ -165,7 +165,7 @@ def _opened() -> float:
 
 
 def _apart_on_loop(name: Algorithm) -> float:
-    """Largest difference from the accelerations of the mass matrix with multipliers."""
+    """Largest difference from the accelerations by the mass matrix with Lagrange multipliers."""
     model, q = _loop()
     rest = np.zeros(model.nv)
     found, wanted = (Dynamics(model, way, q0=q).forward(q, rest, rest) for way in (name, "crba"))
@@ -173,7 +173,7 @@ def _apart_on_loop(name: Algorithm) -> float:
 
 
 def _wrenches_apart() -> float:
-    """Largest difference of the joint wrenches of DCA's way back from those of Newton and Euler, by the largest."""
+    """Largest relative difference of the joint wrenches of DCA from those of Newton-Euler."""
     model = chain_3d(6)
     q, v, tau = np.random.default_rng(2).normal(size=(3, model.nv))
     found = dca.solve(model.tree, q.tolist(), v.tolist(), tau.tolist(), None, "chain")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""R1: the arm of a free-flying robot moves and its base does not (reaction null space; Takahashi 2012, sec. 6.1)."""
+"""R1: the arm of a free-flying robot moves without moving its base (reaction null space; Takahashi 2012, sec. 6.1)."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ WAYS = ("null space", "null space, sampled", "springs and dampers")
 
 
 class Moved(NamedTuple):
-    """Effect of a motion on the base.
+    """Effect of an arm motion on the base.
 
     Attributes:
-        log: of the motion.
-        base: largest displacement or turn of the base [m, rad].
-        momentum: largest momentum of the base, by the largest sum of those of all links.
-        arm: largest turn of a joint [deg].
+        log: motion.
+        base: largest displacement or rotation of the base [m, rad].
+        momentum: largest momentum of the base, relative to the largest sum over all links.
+        arm: largest joint rotation [deg].
     """
 
     log: Log
@@ -46,7 +46,7 @@ class Moved(NamedTuple):
 
 @experiment("arm_in_null_space")
 def arm_in_null_space(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """Move the arms by the reaction null space, continuous and sampled, and by springs alone."""
+    """Move the arms by the reaction null space, continuous and sampled, and by springs only."""
     part = settings_of(scenario, _KNOWN)
     start, goal = (np.array(part.vector(key, (units.ANGLE,) * 4)) for key in ("start", "goal"))
     gains = {
@@ -69,8 +69,11 @@ def arm_in_null_space(scenario: Scenario, output: Path, progress: Progress) -> O
 
 
 def null_vector_off() -> float:
-    """How much of the momentum along x n_1 of eq. 6.11 leaves, as it is printed; 1 is that of the ankle alone."""
-    own = AnkleHipModel(m1=1.4, lg1=0.12, l1=0.2, mh=0.4, m2=4.6, lg2=0.1)  # the size of HOAP-2
+    """Fraction of the momentum along x that n_1 of eq.
+
+    6.11, as printed, does not cancel; 1 is that of the ankle alone.
+    """
+    own = AnkleHipModel(m1=1.4, lg1=0.12, l1=0.2, mh=0.4, m2=4.6, lg2=0.1)  # dimensions of HOAP-2
     worst = 0.0
     for angles in np.random.default_rng(0).uniform(-0.5, 0.5, (50, 3)).tolist():
         by_ankle, _, by_hip = own.coupling(angles)
@@ -85,7 +88,7 @@ def _simulation(
     model: Model, q: Array, goal: JointReference, gains: dict[str, list[float]], step: float, way: str
 ) -> Simulation:
     if way == "springs and dampers":
-        # about the same speed: the links' inertia is of the order of 10 kg m²
+        # similar speed: the inertia of the links is about 10 kg m²
         springs = {key: [10.0 * value for value in values] for key, values in gains.items()}
         return InSimulation(make("spring_damper", model, springs), goal, period=step).simulation(model, q, step=step)
     controller = ReactionNullSpace(model, gains)
@@ -96,10 +99,10 @@ def _simulation(
 
 
 def moved(log: Log) -> Moved:
-    """How far the base and the arm moved."""
+    """Displacements of the base and the arm."""
     model = log.model
     q, start = log.q, log.q[0]
-    turned = 2.0 * np.arcsin(np.clip(np.linalg.norm(q[:, 3:6], axis=1), 0.0, 1.0))  # it starts unturned
+    turned = 2.0 * np.arcsin(np.clip(np.linalg.norm(q[:, 3:6], axis=1), 0.0, 1.0))  # from the identity
     away = np.linalg.norm(q[:, :3] - start[:3], axis=1)
     sizes = {name: momentum_of(log, name) for name in model.links if model.links[name].mass}
     return Moved(
@@ -111,7 +114,7 @@ def moved(log: Log) -> Moved:
 
 
 def momentum_of(log: Log, name: str) -> Array:
-    """Size of the linear momentum of a link over time [kg m/s]."""
+    """Magnitude of the linear momentum of a link over time [kg m/s]."""
     link = log.model.links[name]
     V, R = log.dynamics.velocity(name, log.q, log.v), log.dynamics.pose(name, log.q)[:, :3, :3]
     return np.asarray(link.mass * np.linalg.norm(V[:, :3] + np.cross(V[:, 3:], R @ link.com), axis=1))

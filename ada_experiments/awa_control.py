@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""KHR-1 under the PID control of Awa 2009, eq. 1, as a controller that any simulator can call."""
+"""PID control of KHR-1 after Awa 2009, eq. 1, as a controller for any simulator."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from ada_experiments.awa_motors import motors_of
 from ada_experiments.awa_pid import Gains, Pid
 from ada_experiments.awa_walk import Walk
 
-BASE_NQ, BASE_NV = 7, 6  # of a floating base, before the joints
+BASE_NQ, BASE_NV = 7, 6  # coordinates of a floating base, before the joints
 
 
 class WalkControl:
-    """Holds the joints on the walk; each simulation needs one of its own, since eq. 1 has a memory."""
+    """Tracks the walk with the joints; one instance per simulation, since eq. 1 has an integrator."""
 
     def __init__(self, walk: Walk, gains: Gains, period: float, duration: float) -> None:
-        """Args: the walk, gains, the control period [s] and how long it will be asked for [s]."""
+        """Args: walk; gains; control period [s]; duration of the control [s]."""
         times = period * np.arange(round(duration / period) + 2)
         self._desired = walk.smooth(np.minimum(times, walk.duration)).angles
         self._period = period
         self._pid = Pid(gains, period, self._desired.shape[1])
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
-        """Efforts of all velocities."""
+        """Efforts of all velocity coordinates."""
         desired = self._desired[min(round(t / self._period), len(self._desired) - 1)]
         torques = self._pid.torque(desired, q[BASE_NQ:], v[BASE_NV:])
         return np.concatenate([np.zeros(BASE_NV), torques])
 
 
 def with_armature(model: Model, armature: float) -> Model:
-    """The robot with rotors in its turning joints [kg m²]."""
+    """Copy of the robot with rotor inertia at its revolute joints [kg m²]."""
     parts = Parts.of(model)
     for name, joint in parts.joints.items():
         if joint.type.turns():
@@ -46,7 +46,7 @@ def with_armature(model: Model, armature: float) -> Model:
 
 
 def standing_start(model: Model, walk: Walk, foot: str) -> Array:
-    """q with the walk's first angles and a foot flat on the ground at the origin."""
+    """Configuration with the first joint angles of the walk and a foot flat on the ground at the origin."""
     samples = walk.smooth(np.zeros(1))
     motors = motors_of(model)
     tip = motions_of(motors, samples, standing(np.eye(4), 1))[index_of(motors, foot)].tip

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Awa 2009, sec. 3.1.5: momenta, forces, moments and torques of all motors, from the tips inwards (eqs. 37-43, 46).
 
-Forces and moments are about the world's origin, in its axes. The spatial velocity of a motor is that of the frame at
-its tip, which is fixed to it.
+Forces and moments are about the world origin, in world axes. The spatial velocity of a motor is that of its tip frame.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ class MotorLoad:
     """Results of eqs. 37-43 for one motor, (N, 3) each, u (N,)."""
 
     P: Array  # momentum [kg m/s]
-    L: Array  # angular momentum about the world's origin [kg m²/s]
-    f: Array  # force of the motor before on this one [N]
-    moment: Array  # and moment about the world's origin [N m]
+    L: Array  # angular momentum about the world origin [kg m²/s]
+    f: Array  # force exerted by the preceding motor [N]
+    moment: Array  # moment about the world origin [N m]
     u: Array  # torque about the axis [N m]
 
 
 def spatial_inertia(motor: Motor, motion: MotorMotion) -> Array:
-    """I^S about the world's origin (eq. 38), with the tensor turned by eq. 46; (N, 6, 6), [linear; angular]."""
+    """I^S about the world origin (eq. 38), with the rotated tensor of eq. 46; (N, 6, 6), [linear; angular]."""
     R, c = motion.tip.rotation, hat(motion.centre.position)
     turned = R @ motor.inertia @ np.swapaxes(R, 1, 2)
     flipped = np.swapaxes(c, 1, 2)
@@ -42,13 +41,13 @@ def spatial_inertia(motor: Motor, motion: MotorMotion) -> Array:
 
 
 def loads_of(motors: Sequence[Motor], motions: Sequence[MotorMotion], gravity: Array) -> list[MotorLoad]:
-    """Loads of all motors; nothing but weight acts from outside (fig. 10, steps of dynamics).
+    """Loads of all motors under gravity only (fig. 10, steps of dynamics).
 
-    The load of the body is what the world must give to the whole robot.
+    The load of the body is the external wrench required by the whole robot.
 
     Args:
-        motors: each after the one that holds it.
-        motions: from `awa_kinematics.motions_of`.
+        motors: ordered so that each follows its parent.
+        motions: motions from `awa_kinematics.motions_of`.
         gravity: [m/s²].
     """
     momenta, needs = [], []
@@ -65,7 +64,7 @@ def loads_of(motors: Sequence[Motor], motions: Sequence[MotorMotion], gravity: A
 
 
 def _need(motor: Motor, motion: MotorMotion) -> tuple[Array, Array]:
-    """[P; L] (eq. 40) and what makes the motor move so (eq. 37)."""
+    """Momentum [P; L] (eq. 40) and required wrench (eq. 37)."""
     S = spatial_inertia(motor, motion)
     tip = motion.tip
     momentum = _times(S, np.concatenate([tip.v_o, tip.angular], axis=1))

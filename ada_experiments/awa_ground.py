@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pipeline of Awa 2009 on the ground: which foot stands, how the body moves over it, what the ground must give.
+"""The pipeline of Awa 2009 on the ground: supporting foot, motion of the body over it, and ground reaction.
 
-The paper holds frame 0 still. Here it moves so that the standing foot does not, and the load of the body is then the
+The paper fixes frame 0. Here frame 0 moves so that the supporting foot does not, and the load of the body is then the
 wrench of the ground.
 """
 
@@ -21,17 +21,17 @@ from ada_dynamics.spatial.orientation import upper_quaternion
 from ada_experiments.awa_kinematics import Frame, MotorMotion, foot_stands, vee
 from ada_experiments.awa_motors import Motor
 
-FLAT = 2e-4  # [m]: feet whose heights differ less both stand; a lifted one is centimetres up
+FLAT = 2e-4  # [m]: feet with a smaller height difference are both on the ground; a lifted foot is centimetres higher
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a robot walks over its feet.
+    """Motion of a robot over its supporting feet.
 
     Attributes:
         body: motion of frame 0.
         touching: by foot, whether it is on the ground, (N,).
-        holds: number of the foot that does not move, (N,).
+        holds: index of the fixed foot, (N,).
     """
 
     body: Frame
@@ -40,15 +40,15 @@ class Standing:
 
 
 def over_feet(motors: Sequence[Motor], motions: Sequence[MotorMotion], feet: Sequence[str]) -> Standing:
-    """The body's motion over standing feet, from motions in frame 0.
+    """Motion of the body over supporting feet, from motions relative to frame 0.
 
-    The lower foot stands; where both do, the one that stood before holds on until it lifts. The first one stands at the
-    origin of the world.
+    The lower foot is the supporting one; with both on the ground the previous one remains fixed until it lifts. The
+    first supporting foot is at the world origin.
 
     Args:
-        motors: of the robot.
-        motions: for a body at rest at the origin.
-        feet: links whose frames are on the soles, with z upward.
+        motors: motors of the robot.
+        motions: motions with the body at rest at the origin.
+        feet: links with frames on the soles, z upward.
     """
     seen = [motions[index_of(motors, foot)].tip for foot in feet]
     heights = np.array([foot.position[:, 2] for foot in seen])
@@ -60,8 +60,8 @@ def over_feet(motors: Sequence[Motor], motions: Sequence[MotorMotion], feet: Seq
     for start, end in pairwise(edges):
         foot = seen[holds[start]]
         if parts:
-            at = parts[-1].T[-1] @ foot.T[start - 1]  # where the last body left this foot,
-            at[2, 3] = 0.0  # which was off the ground by no more than counts as standing
+            at = parts[-1].T[-1] @ foot.T[start - 1]  # pose of this foot at the end of the last part,
+            at[2, 3] = 0.0  # which was off the ground by less than FLAT
         rows = slice(start, end)
         parts.append(foot_stands(Frame(foot.T[rows], foot.V[rows], foot.A[rows]), at))
     body = Frame(*(np.concatenate([getattr(part, name) for part in parts]) for name in "TVA"))
@@ -69,7 +69,7 @@ def over_feet(motors: Sequence[Motor], motions: Sequence[MotorMotion], feet: Seq
 
 
 def _holding(touches: Array) -> Array:
-    """Number of the foot that holds, time by time."""
+    """Index of the fixed foot at each time."""
     found = np.empty(touches.shape[1], dtype=int)
     now = int(np.argmax(touches[:, 0]))
     for k in range(touches.shape[1]):
@@ -80,19 +80,19 @@ def _holding(touches: Array) -> Array:
 
 
 def index_of(motors: Sequence[Motor], link: str) -> int:
-    """Number of the motor that moves a link.
+    """Index of the motor that moves a link.
 
     Raises:
-        InputError: there is none.
+        InputError: no motor moves it.
     """
     for i, motor in enumerate(motors):
         if motor.link == link:
             return i
-    raise InputError(f"no motor moves link {link!r}; there are {', '.join(motor.link for motor in motors)}.")
+    raise InputError(f"no motor moves link {link!r}; moved links are {', '.join(motor.link for motor in motors)}.")
 
 
 def zero_moment_points(force: Array, moment: Array) -> Array:
-    """Of the ground's wrench about the world's origin, on the ground z = 0, (N, 3) [m]."""
+    """Zero-moment points of the ground wrench about the world origin, on z = 0, (N, 3) [m]."""
     wrench = np.concatenate([force, moment], axis=1)
     return zmp_of_wrenches({"ground": np.zeros(3)}, {"ground": wrench})
 
@@ -100,14 +100,14 @@ def zero_moment_points(force: Array, moment: Array) -> Array:
 def margins(
     motors: Sequence[Motor], motions: Sequence[MotorMotion], standing: Standing, corners: dict[str, Array], zmp: Array
 ) -> Array:
-    """How far the zero-moment point is inside the soles on the ground, (N,) [m].
+    """Distance of the zero-moment point from the edge of the soles on the ground, positive inside, (N,) [m].
 
     Args:
-        motors: of the robot.
-        motions: over the ground.
-        standing: which feet touch.
-        corners: by foot, of its sole, (n, 3) in the foot's frame.
-        zmp: from `zero_moment_points`.
+        motors: motors of the robot.
+        motions: motions over the ground.
+        standing: feet on the ground.
+        corners: corners of each sole, (n, 3) in the foot frame.
+        zmp: points from `zero_moment_points`.
     """
     points, loaded = {}, {}
     for foot, places in corners.items():
@@ -119,14 +119,14 @@ def margins(
 
 
 def sole_corners(model: Model, foot: str) -> Array:
-    """Lower corners of the box that a foot's link is drawn as, (4, 3) in its frame.
+    """Lower corners of the box shape of a foot link, (4, 3) in its frame.
 
     Raises:
         InputError: the link has no box.
     """
     shapes = [shape for shape in (*model.links[foot].collisions, *model.links[foot].visuals) if shape.kind == "box"]
     if not shapes:
-        raise InputError(f"link {foot!r} of {model.name!r} has no box; the corners of its sole are not known.")
+        raise InputError(f"link {foot!r} of {model.name!r} has no box shape; its sole is unknown.")
     box = shapes[0]
     half = np.array(box.size) / 2.0
     signs = np.array([(x, y, -1.0) for x in (-1.0, 1.0) for y in (-1.0, 1.0)])
@@ -134,7 +134,7 @@ def sole_corners(model: Model, foot: str) -> Array:
 
 
 def base_states(body: Frame) -> tuple[Array, Array, Array]:
-    """q (N, 7), v and a (N, 6) of a floating base, in the library's coordinates, of a motion of frame 0."""
+    """q (N, 7), v and a (N, 6) of a floating base for a motion of frame 0."""
     R = body.rotation
     back = np.swapaxes(R, 1, 2)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Awa 2009, sec. 3.1.2-3.1.4: positions, velocities and accelerations of all motors by 4x4 matrices (eqs. 7-36).
 
-Spatial velocity V = Ṫ T⁻¹ holds ω and v_o = ṗ - ω x p, the velocity of the point of the body that passes the world's
-origin; A is its rate. The superscript T on the transforms of eqs. 19, 24, 31 and 36 must read -1: with a transpose, V
-is no longer skew where T has a position.
+The spatial velocity V = Ṫ T⁻¹ contains ω and v_o = ṗ - ω x p, the velocity of the body point at the world origin; A is
+its rate. The superscript T on the transforms of eqs. 19, 24, 31 and 36 must be -1: with a transpose, V is not
+skew-symmetric if T has a translation.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ada_experiments.awa_motors import WORLD, Motor
 
 
 class Samples(NamedTuple):
-    """Joint angles with their rates, a row per time and a column per joint that turns."""
+    """Joint angles with their rates: a row per time, a column per revolute joint."""
 
     angles: Array  # [rad]
     rates: Array  # [rad/s]
@@ -32,13 +32,13 @@ class Samples(NamedTuple):
 
 
 def differentiated(angles: ArrayLike, dt: float) -> Samples:
-    """Samples with the rates of eqs. 44 and 45; the last two, which have no such rates, are left out.
+    """Samples with the rates of eqs. 44 and 45, without the last two, for which they are undefined.
 
-    Both rates lag, by dt/2 and by dt, so that their errors fall in proportion to dt only.
+    The differences lag by dt/2 and dt, so that their errors are of first order in dt.
 
     Args:
-        angles: at equal times, a row per time [rad].
-        dt: between rows [s].
+        angles: evenly sampled angles, a row per time [rad].
+        dt: sampling interval [s].
     """
     theta = np.asarray(angles, dtype=np.float64)
     rates = forward_differences(theta, dt)
@@ -47,7 +47,7 @@ def differentiated(angles: ArrayLike, dt: float) -> Samples:
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame over time: T, V and A (N, 4, 4), and what is read off them, (N, 3) each in the world's axes."""
+    """A frame over time: T, V and A (N, 4, 4), and derived quantities, (N, 3) each in world axes."""
 
     T: Array
     V: Array
@@ -96,16 +96,16 @@ class Frame:
 
 @dataclass(frozen=True)
 class MotorMotion:
-    """Results of eqs. 9-36 for one motor: the frame at its tip, and the one at its centre of mass."""
+    """Results of eqs. 9-36 for one motor: tip frame and centre-of-mass frame."""
 
     tip: Frame
     centre: Frame
-    axis: Array  # a_n in the world's axes
-    on_axis: Array  # a point of the axis: the tip of the motor before, where eq. 43 needs it
+    axis: Array  # a_n in world axes
+    on_axis: Array  # a point on the axis for eq. 43: the tip of the preceding motor
 
 
 def standing(pose: Array, count: int) -> Frame:
-    """A body that stands still in the pose given, 4x4, at so many times."""
+    """A body at rest in a pose, 4x4, at `count` times."""
     still = np.zeros((count, 4, 4))
     return Frame(np.tile(pose, (count, 1, 1)), still, still)
 
@@ -114,7 +114,7 @@ def motions_of(motors: Sequence[Motor], samples: Samples, body: Frame) -> list[M
     """Motions of all motors from the body outwards (fig. 10, steps 2-4 of kinematics).
 
     Args:
-        motors: each after the one that holds it.
+        motors: ordered so that each follows its parent.
         samples: angles and their rates.
         body: motion of frame 0.
     """
@@ -130,11 +130,11 @@ def motions_of(motors: Sequence[Motor], samples: Samples, body: Frame) -> list[M
 
 
 def foot_stands(foot: Frame, at: Array) -> Frame:
-    """Motion of the body while a foot stands still: T_0 = F T⁻¹, V_0 = -T_0 V T_0⁻¹, A_0 = -T_0 A T_0⁻¹.
+    """Motion of the body over a fixed foot: T_0 = F T⁻¹, V_0 = -T_0 V T_0⁻¹, A_0 = -T_0 A T_0⁻¹.
 
     Args:
-        foot: motion of the foot in frame 0, as `motions_of` gives it for a body at rest at the origin.
-        at: pose in the world where the foot stands, 4x4.
+        foot: motion of the foot relative to frame 0, from `motions_of` with the body at rest at the origin.
+        at: pose of the foot in the world, 4x4.
     """
     T = at @ inverse(foot.T)
     back = inverse(T)
@@ -143,7 +143,7 @@ def foot_stands(foot: Frame, at: Array) -> Frame:
 
 # --- one motor (relative to the one before) ---------------------------------------------------------------------
 def _turn(motor: Motor, samples: Samples) -> tuple[Array, Array, Array]:
-    """Rotation by the motor's angle (eqs. 3-6), ω = a θ̇ (eq. 17) and ω̇ = a θ̈ (eq. 29), in the parent's axes."""
+    """Rotation by the motor angle (eqs. 3-6), ω = a θ̇ (eq. 17) and ω̇ = a θ̈ (eq. 29), in parent axes."""
     count = len(samples.angles)
     axis = motor.held @ motor.axis
     if motor.column is None:
@@ -159,7 +159,7 @@ def _turn(motor: Motor, samples: Samples) -> tuple[Array, Array, Array]:
 
 
 def _relative(motor: Motor, R: Array, w: Array, wd: Array, to: Array, *, turns: bool) -> Frame:
-    """ⁿ⁻¹Tₙ, ⁿ⁻¹Vₙ, ⁿ⁻¹Aₙ of the tip (eqs. 8, 18, 30), or of a frame at the centre that does not turn (11, 23, 35)."""
+    """ⁿ⁻¹Tₙ, ⁿ⁻¹Vₙ, ⁿ⁻¹Aₙ of the tip (eqs. 8, 18, 30), or of the non-rotating frame at the centre (11, 23, 35)."""
     arm = R @ to
     p = motor.root + arm
     rate = np.cross(w, arm)
@@ -175,7 +175,7 @@ def _relative(motor: Motor, R: Array, w: Array, wd: Array, to: Array, *, turns: 
 
 
 def _carried(before: Frame, own: Frame) -> Frame:
-    """Eqs. 9, 19, 31 for the tip, and eqs. 12, 24, 36, which are the same, for the centre of mass."""
+    """Eqs. 9, 19, 31 for the tip, and the identical eqs. 12, 24, 36 for the centre of mass."""
     back = inverse(before.T)
     V = before.V + before.T @ own.V @ back
     A = before.A + before.T @ own.A @ back + before.V @ V - V @ before.V
@@ -191,7 +191,7 @@ def hat(a: Array) -> Array:
 
 
 def vee(M: Array) -> Array:
-    """The vector of the skew part of a 4x4 matrix (eqs. 20, 32)."""
+    """Vector of the skew-symmetric part of a 4x4 matrix (eqs. 20, 32)."""
     return np.stack([M[..., 2, 1], M[..., 0, 2], M[..., 1, 0]], axis=-1)
 
 
@@ -206,7 +206,7 @@ def inverse(T: Array) -> Array:
 
 
 def _matrix(turn: Array, linear: Array) -> Array:
-    """The 4x4 matrix of eqs. 15 and 27."""
+    """4x4 matrix of eqs. 15 and 27."""
     found = np.zeros((len(turn), 4, 4))
     found[:, :3, :3] = hat(turn)
     found[:, :3, 3] = linear

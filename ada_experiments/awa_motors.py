@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Awa 2009, sec. 3.1 and tables 3 and 6: a robot as chains of motors that start at its body.
 
-Motor n turns about an axis at the tip of motor n-1, and its own tip is where motor n+1 is held. A joint that does not
-move is a motor that stands still, and so is the body, the first of them all.
+Motor n rotates about an axis at the tip of motor n-1, and motor n+1 is attached at its tip. Fixed joints and the body
+are motors without motion.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.joints import Fixed, Revolute
 from ada_dynamics.model.model import Model
 
-# Table 4: masses [kg] and sizes [m]; x forward, y to the left, z along the limb.
+# Table 4: masses [kg] and dimensions [m]; x forward, y to the left, z along the limb.
 MOTOR, SOLE, BOARD = (0.045, (0.021, 0.035, 0.041)), (0.002, (0.080, 0.045, 0.001)), (0.025, (0.035, 0.070, 0.045))
 WORLD = -1  # parent of the body
 
 
 @dataclass(frozen=True, eq=False)
 class Motor:
-    """A motor with what is fixed to it.
+    """A motor with the parts fixed to it.
 
     Attributes:
-        name: of its joint; of the body, that of its link.
-        link: that it moves.
-        parent: index of the motor that holds it; WORLD of the body, which frame 0 of the paper goes with.
-        held: orientation of its axes at angle zero, in the axes of its parent.
-        axis: a_n, in its own axes.
-        root: point of the axis in the frame at the parent's tip [m]; zero but for the first motors of branches.
-        tip: from there to its tip, in its own axes: l_n [m].
-        com: from there to its centre of mass, likewise [m].
+        name: joint name; for the body its link name.
+        link: moved link.
+        parent: index of the parent motor; WORLD for the body, which carries frame 0 of the paper.
+        held: orientation at angle zero relative to the parent.
+        axis: a_n in motor axes.
+        root: point of the axis in the tip frame of the parent [m]; nonzero only for first motors of branches.
+        tip: vector from there to the tip in motor axes, l_n [m].
+        com: vector from there to the centre of mass in motor axes [m].
         mass: m_n [kg].
-        inertia: about the centre of mass, in its own axes [kg m²].
-        column: of its angle among those of the model's joints, or None where it stands still.
+        inertia: inertia about the centre of mass in motor axes [kg m²].
+        column: column of its angle among the joints of the model; None for a fixed motor.
     """
 
     name: str
@@ -55,15 +55,15 @@ class Motor:
 
 
 def motors_of(model: Model) -> list[Motor]:
-    """The body, and then the motors, each after the one that holds it; the joint of a floating base is left out.
+    """The body and the motors, ordered so that each follows its parent; the floating-base joint is omitted.
 
-    The tip of a motor is where the first joint on its link is, and the origin of a link that carries nothing.
+    The tip of a motor is the first joint on its link; for a terminal link its origin.
 
     Raises:
-        InputError: the model has loops, or joints that are not of one turn.
+        InputError: the model has loops, or joints other than revolute and fixed ones.
     """
     if model.loops:
-        raise InputError(f"model {model.name!r} has loops; the chains of Awa 2009 have none.", field="loops")
+        raise InputError(f"model {model.name!r} has loops, which Awa 2009 does not support.", field="loops")
     joints = [joint for joint in model.joints.values() if not joint.type.leaves_free()]
     for joint in joints:
         if joint.type.moves_as not in (Revolute.kind, Fixed.kind) or joint.mimic is not None:
@@ -99,16 +99,17 @@ def motors_of(model: Model) -> list[Motor]:
 
 
 def angle_columns(model: Model) -> dict[str, int]:
-    """Column of each turning joint in a table of joint angles: the order of the model's joints."""
+    """Column of each revolute joint in a table of joint angles, in the order of the model."""
     turning = [name for name in model.joint_names if model.joints[name].type.turns()]
     return {name: i for i, name in enumerate(turning)}
 
 
 def paper_robot(model: Model) -> Model:
-    """The robot with the masses of table 4: a motor in each link that a joint turns, soles, and one board in the body.
+    """Copy of the robot with the masses of table 4.
 
-    The centre of mass is at half of each link (sec. 4.1); of links that carry nothing further, where the description
-    has it. Moments of inertia are those of eq. 39.
+    Each link moved by a joint contains a motor; soles and one board in the body are added. The centre of mass is in the
+    middle of each link (sec. 4.1); for terminal links that of the description is kept. Moments of inertia follow eq.
+    39.
     """
     parts = Parts.of(model)
     for motor in motors_of(model):

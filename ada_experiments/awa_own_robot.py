@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A3: the robot of Awa 2009 itself, of motors, soles and a board (table 4), and when its walk ends in a fall.
+"""A3: the robot of Awa 2009, composed of motors, soles and a board (table 4), and the conditions under which it falls.
 
-The paper walks in ODE only while steps, control period and gains are chosen with care (sec. 4.3). Here each of them is
-changed by itself, in both simulators of A2.
+The walk of the paper in ODE depends on a careful choice of time step, control period and gains (sec. 4.3). Here each of
+them is varied individually in both simulators of A2.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ada_tools.scenario.fields import Part
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 
-FALLEN = 45.0  # [deg], a body that leans so far does not come back
+FALLEN = 45.0  # [deg] irrecoverable tilt
 LIES = 80.0  # [deg]
 _GROUPS = {"steps": {"step", "control_period"}, "gains": {"kp", "ti", "td"}, "others": {"friction", "pace"}}
 _NAMES = {"control_period": "control every", "kp": "K_p", "ti": "T_i", "td": "T_d"}
@@ -55,13 +55,13 @@ _CAPTIONS = {
 
 @dataclass(frozen=True)
 class Change:
-    """Settings of which some are not as the paper has them.
+    """Settings with changes relative to the paper.
 
     Attributes:
-        text: in words.
-        keys: of what is changed.
-        settings: with it.
-        pace: of the walk, by that of the others.
+        text: description.
+        keys: changed settings.
+        settings: resulting settings.
+        pace: relative speed of the walk.
     """
 
     text: str
@@ -80,13 +80,13 @@ class Tried:
 
     @property
     def tilts(self) -> tuple[float, float]:
-        """Largest ones in both [deg]."""
+        """Largest tilts in both simulators [deg]."""
         return self.ours.largest_tilt, self.theirs.largest_tilt
 
 
 @experiment("awa_own_robot")
 def awa_own_robot(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """Walk as the paper did, then with one thing changed after the other."""
+    """Walk with the settings of the paper, then with single changes."""
     tried, logs = try_all(scenario, progress)
     progress(0.9, "figures")
     first, walk = tried[0], logs[0]
@@ -102,7 +102,7 @@ def awa_own_robot(scenario: Scenario, output: Path, progress: Progress) -> Outco
 
 
 def try_all(scenario: Scenario, progress: Progress) -> tuple[list[Tried], list[Log]]:
-    """The walk as the paper has it, and with each of the changes; in this library also the whole motion."""
+    """Walks with the settings of the paper and with each change; the logs are those of this library."""
     part = settings_of(scenario, (*KNOWN, "changes"))
     chosen = read_settings(part)
     model = with_armature(paper_robot(load(part.text("robot"))), chosen.armature)
@@ -115,7 +115,7 @@ def try_all(scenario: Scenario, progress: Progress) -> tuple[list[Tried], list[L
 
 
 def _changes(part: Part, chosen: Settings) -> list[Change]:
-    """One or several things changed by each entry."""
+    """Changes defined by the entries of the scenario."""
     found = []
     for entry in part.parts("changes", _CHANGES):
         keys = [key for key in _CHANGES if entry.has(key)]
@@ -138,7 +138,7 @@ def _changes(part: Part, chosen: Settings) -> list[Change]:
 
 
 def _stepped(chosen: Settings, seconds: float) -> Settings:
-    """Steps of another length; the control cannot be faster than they are."""
+    """Settings with another step; the control period is at least one step."""
     return replace(chosen, step=seconds, period=max(seconds, chosen.period))
 
 
@@ -156,7 +156,7 @@ def _at_pace(walk: Walk, pace: float) -> Walk:
 
 # --- what is found --------------------------------------------------------------------------------------------------
 def _falls(tried: Sequence[Tried]) -> dict[str, Quantity]:
-    """How many of some changes end in a fall, in either simulator."""
+    """Number of changes of each group that cause a fall, by simulator."""
     found = {}
     for name, keys in _GROUPS.items():
         some = [one for one in tried if keys & one.change.keys and (name != "steps" or one.change.keys <= keys)]
@@ -188,12 +188,12 @@ def _table(tried: Sequence[Tried]) -> Table:
 
 
 def _leaning(run: Run) -> Array:
-    """Of the body against the vertical [deg]."""
+    """Tilt of the body against the vertical [deg]."""
     return np.degrees(np.arccos(np.clip(run.up[:, 2], -1.0, 1.0)))
 
 
 def _fall_of(run: Run) -> float:
-    """When the body lies; the end where it stands [s]."""
+    """Time at which the body lies on the ground; the end if it does not fall [s]."""
     lies = np.flatnonzero(_leaning(run) > LIES)
     return float(run.t[lies[0] if len(lies) else -1])
 
@@ -204,7 +204,7 @@ def _strip(log: Log, end: float, path: Path) -> Path:
 
 
 def tilts(tried: Sequence[Tried]) -> list[Panel]:
-    """Of all that fall, and of the paper's own walk, up to where the body lies: what follows is no walk."""
+    """Tilts of all falling walks and of the walk of the paper, until the body lies on the ground."""
     panels = []
     for side, name in enumerate((OURS, THEIRS)):
         series = []

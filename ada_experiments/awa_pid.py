@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Awa 2009, sec. 2.4: the PID control of the joints (eqs. 1, 2) and the motor of ODE that it drives.
+"""Awa 2009, sec. 2.4: PID control of the joints (eqs. 1, 2), and the motor of ODE that it drives.
 
-What the gains mean: sec. 2.4 says that the control sets the motor's target speed, towards zero as the error vanishes,
-and a largest torque by which that speed is reached. So u(t) is a speed [rad/s], K_p is in 1/s, T_i and T_d in seconds,
-angles in radians (the unit of ODE, sec. 2.2). ODE reaches the speed within one step by a constraint; here a speed servo
-of finite gain does, τ = k (u - θ̇) with |τ| at most the servo's, which an engine without that constraint can run too.
+Meaning of the gains: by sec. 2.4 the control sets the target speed of the motor, which vanishes with the error, and a
+maximum torque for reaching it. Hence u(t) is a speed [rad/s], K_p is in 1/s, T_i and T_d are in seconds, and angles are
+in radians (the unit of ODE, sec. 2.2). ODE reaches the speed within one step by a constraint; here a speed servo with
+finite gain is used, τ = k (u - θ̇) with limited |τ|, which works in engines without that constraint.
 
-Eq. 1 itself is that of `ada_controllers.pid`; here its derivative is the difference over the last period.
+Eq. 1 is implemented in `ada_controllers.pid`; its derivative is the difference over the last period.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ LARGEST_TORQUE = 8.7 * KGF_CM  # of the servo KRS-786ICS, table 2 [N m]
 
 @dataclass(frozen=True)
 class Gains:
-    """Of eq. 1, and of the motor."""
+    """Gains of eq. 1 and of the motor."""
 
     kp: float = 5.0  # [1/s]
     ti: float = 0.5  # [s]
     td: float = 0.1  # [s]
-    speed: float = 1.0  # of the speed servo [N m s/rad]
+    speed: float = 1.0  # gain of the speed servo [N m s/rad]
     largest: float = LARGEST_TORQUE  # [N m]
 
 
 class Pid:
-    """The control of all joints; holds the sums of eq. 1, so each simulation needs one of its own."""
+    """PID control of all joints with the integrators of eq. 1; one instance per simulation."""
 
     def __init__(self, gains: Gains, period: float, count: int) -> None:
-        """Args: the gains, the control period [s] and the number of joints."""
+        """Args: gains; control period [s]; number of joints."""
         for name, value in (("K_p", gains.kp), ("T_i", gains.ti), ("the control period", period)):
             if not 0.0 < value < np.inf:
                 raise InputError(f"{name} is {value}; it must be positive.", field=name, value=value)
@@ -51,7 +51,7 @@ class Pid:
         self._before: Array | None = None
 
     def target_speed(self, error: Array) -> Array:
-        """u of eq. 1 [rad/s]; the derivative is that over the last period."""
+        """Target speed u of eq. 1 [rad/s]; the derivative is taken over the last period."""
         slope = np.zeros_like(error) if self._before is None else (error - self._before) / self.period
         u: Array
         u, self._sums = self._equation(error, slope, self._sums, *self._gains, self._dt)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A1: KHR-1 walks, and the pipeline of Awa 2009 says how its links move and what loads they carry (figs. 10-13).
+"""A1: link motions and loads of the walking KHR-1 by the pipeline of Awa 2009 (figs. 10-13).
 
-The pipeline (eqs. 3-46) is written from the paper alone; `Dynamics` answers the same questions by other recursions in
-other axes. That both agree is the paper's own argument: two models made independently avoid careless errors.
+The pipeline (eqs. 3-46) is implemented from the paper; `Dynamics` computes the same quantities by other recursions in
+other axes. The agreement of independent models is the argument of the paper against careless errors.
 """
 
 from __future__ import annotations
@@ -36,38 +36,38 @@ _CAPTIONS = {
     "a1_ground.png": "The same walk over standing feet: what the ground gives",
 }
 FEET = ("left_sole", "right_sole")
-LEG_END = "right_foot"  # motor 23 of table 3, whose tip is the middle of the sole: figs. 12 and 13
+LEG_END = "right_foot"  # motor 23 of table 3, with its tip in the middle of the sole: figs. 12 and 13
 _KNOWN = ("robot", "masses", "periods")
 _MASSES = ("description", "table 4")
 
-# Chains of six 4x4 products with entries of some tens (accelerations): 1e-14 is seen.
+# Chains of six 4x4 products with entries of about ten (accelerations): 1e-14 is observed.
 ROUNDING = 1e-11
-FIRST_ORDER = 0.8  # of an error c dt + O(dt²) at the periods chosen
-SPIKES = 0.5  # of a jump of speed: what is left of it in the larger of two samples that share it
-CALM = 0.1  # of a smooth motion it is 0
+FIRST_ORDER = 0.8  # lower bound of the order of an error c dt + O(dt²) at these periods
+SPIKES = 0.5  # lower bound for a velocity jump, which two samples may share
+CALM = 0.1  # upper bound for a smooth motion, ideally 0
 
 
 @dataclass(frozen=True)
 class Result:
-    """The pipeline's answers for one motion of frame 0."""
+    """Results of the pipeline for one motion of frame 0."""
 
     motions: list[MotorMotion]
     loads: list[MotorLoad]
 
     def torques(self, motors: Sequence[Motor]) -> Array:
-        """Of the joints that turn, (N, n)."""
+        """Torques of the revolute joints, (N, n)."""
         return np.array([o.u for m, o in zip(motors, self.loads, strict=True) if m.column is not None]).T
 
 
 @dataclass(frozen=True)
 class Differences:
-    """Numerical differentiation (eqs. 44, 45) at one period.
+    """Numerical differentiation (eqs. 44, 45) at one sampling period.
 
     Attributes:
-        period: of the samples [s].
-        error: of torques of the smooth walk, root of the mean square over joints and times [N m].
-        smooth: largest force m p̈_g of the leg's end in the smooth walk [N].
-        sharp: the same where servos turn at constant speed from frame to frame [N].
+        period: sampling period [s].
+        error: rms error of torques of the smooth walk over joints and times [N m].
+        smooth: largest force m p̈_g of the end of the leg in the smooth walk [N].
+        sharp: the same with servos of constant speed between key frames [N].
     """
 
     period: float
@@ -82,7 +82,7 @@ def awa_pipeline(scenario: Scenario, output: Path, progress: Progress) -> Outcom
     part = settings_of(scenario, _KNOWN)
     periods = part.vector("periods", (units.TIME,) * len(part.items("periods")))
     if len(periods) < 2 or min(periods) <= 0.0 or list(periods) != sorted(periods, reverse=True):
-        raise part.problem("periods", "they must be two or more, positive, the longest first.")
+        raise part.problem("periods", "they must be at least two positive values in descending order.")
     model = load(part.text("robot"))
     if part.choice("masses", _MASSES, _MASSES[0]) == "table 4":
         model = paper_robot(model)
@@ -109,10 +109,10 @@ def awa_pipeline(scenario: Scenario, output: Path, progress: Progress) -> Outcom
 
 
 class Study:
-    """The pipeline for one robot and motion, beside `Dynamics`."""
+    """The pipeline for one robot and motion, compared with `Dynamics`."""
 
     def __init__(self, model: Model, walk: Walk) -> None:
-        """Args: a robot with a floating base, and its walk."""
+        """Args: robot with a floating base; its walk."""
         self.model, self.walk = model, walk
         self.dynamics = Dynamics(model)
         self.motors = motors_of(model)
@@ -124,7 +124,7 @@ class Study:
         return Result(motions, loads_of(self.motors, motions, np.array(self.model.gravity)))
 
     def still(self, samples: Samples) -> Result:
-        """As in the paper: frame 0 stays where it is."""
+        """Results with frame 0 at rest, as in the paper."""
         return self.run(samples, standing(np.eye(4), len(samples.angles)))
 
     def states(self, samples: Samples, body: Frame) -> tuple[Array, Array, Array]:
@@ -133,7 +133,7 @@ class Study:
         return tuple(np.concatenate(pair, axis=1) for pair in zip(base, samples, strict=True))  # type: ignore[return-value]
 
     def agreement(self, samples: Samples, still: Result) -> dict[str, Quantity]:
-        """The paper's own case against `Dynamics`: largest differences by the largest values."""
+        """Relative differences from `Dynamics` for the case of the paper."""
         q, v, a = self.states(samples, standing(np.eye(4), len(samples.angles)))
         off = []
         for foot in FEET:
@@ -159,7 +159,7 @@ class Study:
     def on_ground(
         self, samples: Samples, feet: awa_ground.Standing, ground: Result
     ) -> tuple[list[Claim], Array, Array]:
-        """The walk over standing feet: wrench of the ground, zero-moment point and its margin."""
+        """Walk over supporting feet: ground wrench, zero-moment point and its margin."""
         q, v, a = self.states(samples, feet.body)
         whole = ground.loads[0]
         R, p = feet.body.rotation, feet.body.position
@@ -207,7 +207,7 @@ class Study:
 
 
 def _off_skew(tip: Frame) -> float:
-    """Symmetric part of T V Tᵀ (eqs. 19, 24, 31, 36) where a spatial velocity is skew, by the largest entry there."""
+    """Relative symmetric part of T V Tᵀ (eqs. 19, 24, 31, 36), which vanishes for a spatial velocity."""
     turning = (tip.T @ tip.V @ tip.T.swapaxes(1, 2))[:, :3, :3]
     return float(np.max(np.abs(turning + turning.swapaxes(1, 2))) / np.max(np.abs(turning)))
 
@@ -217,7 +217,7 @@ def _relative(found: Array, wanted: Array) -> float:
 
 
 def _order(periods: Sequence[float], values: Sequence[float]) -> float:
-    """n in value ~ period^n, from a line through the logarithms."""
+    """Exponent n in value ~ period^n, by linear regression of logarithms."""
     return float(np.polyfit(np.log(periods), np.log(values), 1)[0])
 
 
@@ -276,7 +276,7 @@ def _fig_12(t: Array, foot: MotorMotion, path: Path) -> Path:
 
 
 def _shown(rows: Array) -> Array:
-    """Without rounding errors, which would fill a panel where a sole stays flat."""
+    """Values with rounding errors replaced by zero, for the plots of a flat sole."""
     return np.where(np.abs(rows) < ROUNDING, 0.0, rows)
 
 

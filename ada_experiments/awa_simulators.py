@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A2: KHR-1 walks on the ground under the PID control of Awa 2009, in two simulators (secs. 2.4, 4.2.1).
 
-The paper's point is that two simulators made independently avoid careless errors. There they were ODE and MATLAB; here
-they are this library and MuJoCo, which share the robot's description, the points of contact and the control, and
-neither equations nor contact law nor integrator.
+The paper argues that two independent simulators avoid careless errors, there ODE and MATLAB. Here they are this library
+and MuJoCo, which share the robot description, contact points and control, but not equations, contact law or integrator.
 """
 
 from __future__ import annotations
@@ -38,47 +37,47 @@ _GAINS = ("kp", "ti", "td", "speed")
 _PER_SECOND = units.Dimension(s=-1)
 _ARMATURE = units.Dimension(m=2, kg=1)
 
-EVERY = 4  # steps to a row that is compared
+EVERY = 4  # simulation steps per compared row
 _CAPTIONS = {
     "a2_body.png": "The body and the forces on its feet in both simulators",
     "a2_joints.png": "Joint angles of the right leg: wanted, and under the PID control of eq. 1 in both",
     "a2_walk.png": "Like fig. 9",
 }
-SETTLED = 0.3  # [s], after which feet have sunk into the ground and the arms hang still
-SMOOTHED = 0.05  # [s], over which forces are averaged to be compared: soft contacts ring faster than that
-LOADED = 0.1  # of the weight, above which a foot counts as loaded
+SETTLED = 0.3  # [s] time after which feet and arms have settled
+SMOOTHED = 0.05  # [s] averaging window of forces: soft contacts oscillate faster
+LOADED = 0.1  # fraction of the weight above which a foot counts as loaded
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings that the scenario chooses."""
+    """Settings of the scenario."""
 
     step: float  # [s]
-    period: float  # of the control [s]
-    rest: float  # after the walk [s]
+    period: float  # control period [s]
+    rest: float  # rest after the walk [s]
     friction: float
     armature: float  # [kg m²]
     gains: Gains
-    touch_time: float  # of MuJoCo's contacts [s]
+    touch_time: float  # time constant of MuJoCo contacts [s]
 
 
 @dataclass(frozen=True)
 class Run:
-    """A walk in one simulator, at equal times in both."""
+    """A walk in one simulator, at times common to both."""
 
     t: Array
     q: Array
     desired: Array  # joint angles [rad]
-    vertical: dict[str, Array]  # by foot, force of the ground [N]
+    vertical: dict[str, Array]  # ground force by foot [N]
 
     @property
     def angles(self) -> Array:
-        """Of the joints [rad]."""
+        """Joint angles [rad]."""
         return self.q[:, BASE_NQ:]
 
     @property
     def up(self) -> Array:
-        """The body's own upward axis in the world's axes."""
+        """Upward axis of the body in world axes."""
         x, y, z, w = self.q[:, 3:7].T
         return np.column_stack([2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)])
 
@@ -91,11 +90,11 @@ class Run:
 
     @property
     def largest_tilt(self) -> float:
-        """Of the body against the vertical [deg]."""
+        """Largest tilt of the body against the vertical [deg]."""
         return float(np.degrees(np.arccos(np.clip(self.up[:, 2], -1.0, 1.0))).max())
 
     def smoothed(self, foot: str) -> Array:
-        """Vertical force on a foot, averaged over a moving window [N]."""
+        """Moving average of the vertical force on a foot [N]."""
         count = max(1, round(SMOOTHED / (self.t[1] - self.t[0])))
         sums = np.cumsum(np.concatenate([[0.0], self.vertical[foot]]))
         at = np.arange(len(self.t))
@@ -103,14 +102,14 @@ class Run:
         return np.asarray((sums[high] - sums[low]) / (high - low), dtype=np.float64)
 
     def mean_force(self) -> float:
-        """Of the ground, upward, after the start has settled [N]."""
+        """Mean vertical ground force after settling [N]."""
         settled = self.t >= SETTLED
         return float(sum(force[settled].mean() for force in self.vertical.values()))
 
 
 @experiment("awa_simulators")
 def awa_simulators(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """Walk in both simulators, and compare."""
+    """Walk in both simulators and compare."""
     part = settings_of(scenario, KNOWN)
     chosen = read_settings(part)
     model = with_armature(load(part.text("robot")), chosen.armature)
@@ -129,7 +128,7 @@ def awa_simulators(scenario: Scenario, output: Path, progress: Progress) -> Outc
 
 
 def read_settings(part: Part) -> Settings:
-    """The settings of a scenario, with units."""
+    """Settings of a scenario, with units."""
     gains = part.part("gains", _GAINS)
     usual = Gains()
     return Settings(
@@ -149,13 +148,13 @@ def read_settings(part: Part) -> Settings:
 
 
 def soles(model: Model, chosen: Settings) -> Contact:
-    """Corners of both soles on the ground."""
+    """Contact at the corners of both soles."""
     material = Material.for_weight(model.total_mass, step=chosen.step, friction=chosen.friction)
     return Contact.of_soles(model, FEET, material=material)
 
 
 def walk_here(model: Model, walk: Walk, contact: Contact, chosen: Settings) -> tuple[Run, Log]:
-    """The walk in this library: linearly implicit steps, Hunt and Crossley's contact, soft stops."""
+    """Walk in this library: linearly implicit steps, Hunt-Crossley contact, soft stops."""
     duration = _duration(walk, chosen)
     simulation = Simulation(
         model,
@@ -177,7 +176,7 @@ def walk_here(model: Model, walk: Walk, contact: Contact, chosen: Settings) -> t
 
 
 def walk_there(model: Model, walk: Walk, contact: Contact, chosen: Settings) -> Run:
-    """The walk in MuJoCo: the same points and limits of joints, its own soft contacts and stops."""
+    """Walk in MuJoCo: the same contact points and joint limits, with its soft contacts and stops."""
     duration = _duration(walk, chosen)
     points = {foot: np.array([p.xyz for p in contact.points if p.link == foot]) for foot in FEET}
     twin = Twin(model, points, chosen.step, Ground(chosen.friction, chosen.touch_time))
@@ -190,7 +189,7 @@ def walk_there(model: Model, walk: Walk, contact: Contact, chosen: Settings) -> 
 
 
 def _duration(walk: Walk, chosen: Settings) -> float:
-    """Of the walk and the rest after it, in whole rows that are compared [s]."""
+    """Duration of the walk and the following rest, in whole compared rows [s]."""
     row = EVERY * chosen.step
     return row * round((walk.duration + chosen.rest) / row)
 
@@ -201,12 +200,12 @@ def _run(walk: Walk, t: Array, q: Array, vertical: Mapping[str, Array]) -> Run:
 
 # --- what must hold -------------------------------------------------------------------------------------------------
 def rms(x: Array) -> float:
-    """Root of the mean square of all numbers."""
+    """Root mean square of all values."""
     return float(np.sqrt(np.mean(x**2)))
 
 
 def same_support(ours: Run, theirs: Run, weight: float) -> float:
-    """Share of the time in which both simulators have the same feet loaded."""
+    """Fraction of time in which both simulators load the same feet."""
     same = np.ones(len(ours.t), dtype=bool)
     for foot in FEET:
         same &= (ours.smoothed(foot) > LOADED * weight) == (theirs.smoothed(foot) > LOADED * weight)
@@ -214,7 +213,7 @@ def same_support(ours: Run, theirs: Run, weight: float) -> float:
 
 
 def claims_of(ours: Run, theirs: Run, weight: float) -> list[Claim]:
-    """Figures and limits."""
+    """Claims with their measured values and limits."""
     soft = "the contacts differ: Hunt-Crossley springs here, MuJoCo's soft constraints there"
     claims = []
     for name, run in ((OURS, ours), (THEIRS, theirs)):
@@ -247,7 +246,7 @@ def claims_of(ours: Run, theirs: Run, weight: float) -> list[Claim]:
 
 
 def quantities_of(ours: Run, theirs: Run) -> dict[str, Quantity]:
-    """Whether it falls in either, and whether the joints move alike."""
+    """Whether the robot falls in either simulator, and the difference of joint angles."""
     return {
         "tilt_here": Quantity(ours.largest_tilt, "deg"),
         "tilt_there": Quantity(theirs.largest_tilt, "deg"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""KHR-1's walking motion over time, from its key frames: smooth, or at constant speed from frame to frame."""
+"""Walking motion of KHR-1 from its key frames: smooth, or with constant speed between key frames."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from ada_robot.trajectory.splines import QuinticSpline
 
 
 class Walk:
-    """Angles of all turning joints of a model over time.
+    """Angles of all revolute joints of a model over time.
 
     Attributes:
-        times: of the key frames [s].
-        frames: their angles, a column per turning joint of the model [rad].
+        times: times of the key frames [s].
+        frames: angles, a column per revolute joint of the model [rad].
     """
 
     def __init__(self, model: Model, times: ArrayLike, angles: Mapping[str, ArrayLike]) -> None:
-        """Put the angles of a motion into the model's order; joints that it does not name stay at zero.
+        """Arrange the angles of a motion in model order; joints without angles remain at zero.
 
         Args:
-            model: of the robot.
-            times: of the key frames [s].
-            angles: by joint, one per key frame [rad].
+            model: robot model.
+            times: times of the key frames [s].
+            angles: by joint, one angle per key frame [rad].
 
         Raises:
-            InputError: the motion names a joint that the model has not, or there are fewer than two frames.
+            InputError: unknown joint, or fewer than two key frames.
         """
         columns = angle_columns(model)
         self.times = np.array(times, dtype=np.float64)
         if len(self.times) < 2:
-            raise InputError(f"the motion has {len(self.times)} key frames; it needs two or more.", field="times")
+            raise InputError(f"the motion has {len(self.times)} key frames; it requires at least two.", field="times")
         self.frames = np.zeros((len(self.times), len(columns)))
         for joint, values in angles.items():
             if joint not in columns:
@@ -48,7 +48,7 @@ class Walk:
 
     @property
     def duration(self) -> float:
-        """Of the motion [s]."""
+        """Duration of the motion [s]."""
         return float(self.times[-1] - self.times[0])
 
     @cached_property
@@ -57,17 +57,17 @@ class Walk:
         return QuinticSpline.through_states(self.times, self.frames, rest, rest)
 
     def smooth(self, t: ArrayLike) -> Samples:
-        """Angles and their exact rates, from rest to rest between each two key frames."""
+        """Angles and their exact rates, at rest at each key frame."""
         return Samples(*self._spline(np.asarray(t, dtype=np.float64) + self.times[0]))
 
     def linear(self, t: ArrayLike) -> Array:
-        """Angles of servos that turn at constant speed from frame to frame, as the RCB-1 makes them."""
+        """Angles of servos with constant speed between key frames, as with the RCB-1."""
         at = np.asarray(t, dtype=np.float64) + self.times[0]
         return np.column_stack([np.interp(at, self.times, column) for column in self.frames.T])
 
 
 def khr1_walk(model: Model) -> Walk:
-    """The walk that comes with the library, of its own making, from the key frames in config/khr1_walk.csv."""
+    """Walk of this package, from the key frames in config/khr1_walk.csv."""
     from ada_dynamics import resources
     from ada_hardware.kondo.motion_file import read_motion
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ada reproduce`: run the experiments of the documents and show that what they claim holds."""
+"""`ada reproduce`: run the experiments of the documents and verify their claims."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from ada_tools.scenario.claims import FAILS, HOLDS, NOT_CONFIRMED, Claim
 from ada_tools.scenario.machine import facts
 
 NAME = "reproduce"
-SUMMARY = "run the documents' experiments and check their claims"
+SUMMARY = "run the experiments of the documents and check their claims"
 DETAILS = """\
-Run experiments, check what they claim, draw their figures as the documents have them, and write a report.
+Run experiments, check their claims, draw the figures of the documents, and write a report.
 
-An experiment is a scenario: a YAML file with a robot, its start, how to simulate, and the claims that must hold; see
-docs/reproduce.md. `--list` shows those that come with the library.
+An experiment is a scenario: a YAML file with robot, initial state, simulation settings and claims; see
+docs/reproduce.md. `--list` lists the published ones.
 
 examples:
   ada reproduce --list
-  ada reproduce T3.1                          claims on the screen, figures and report in ./reproduced
-  ada reproduce chapter6 chapter7 pa10        those of a chapter, or of a robot
-  ada reproduce all --output out              open out/report.html
-  ada reproduce all --json --output out       figures for machines on stdout, the way there on stderr
+  ada reproduce T3.1                          print claims; figures and report in ./reproduced
+  ada reproduce chapter6 chapter7 pa10        experiments of a chapter or robot
+  ada reproduce all --output out              then open out/report.html
+  ada reproduce all --json --output out       results as JSON on stdout, progress on stderr
   ada reproduce my_scenario.yaml
 
-A claim is ours: it holds or fails. A statement is a document's: it holds, is not confirmed by our physics for the
-reason that is told, or fails. DIR/faithfulness.md has every statement with its place, figure and verdict.
+A claim of this project holds or fails. A statement of a document holds, is not confirmed for a given
+reason, or fails. DIR/faithfulness.md lists every statement with its source, measured value and verdict.
 
-The exit code is 0 if nothing fails, 1 if something does or an experiment could not be run, 2 for wrong usage. Figures
-about time are shown with their spread and never fail, since a busy machine changes them.
+Exit code: 0 if nothing fails, 1 if a claim fails or an experiment cannot be completed, 2 for wrong usage. Timings
+are shown with their spread and never fail, since they depend on the machine load.
 """
 ALL = "all"
 SOMETHING_FAILS = 1
@@ -51,10 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "names",
         nargs="*",
         metavar="NAME|FILE",
-        help=f"experiments, files of scenarios, groups, or: all; groups: {', '.join(GROUPS)}",
+        help=f"experiments, scenario files, groups, or: all; groups: {', '.join(GROUPS)}",
     )
-    parser.add_argument("--list", action="store_true", help="show the experiments and end")
-    parser.add_argument("--json", action="store_true", help="print claims, statements and figures as JSON")
+    parser.add_argument("--list", action="store_true", help="list the experiments")
+    parser.add_argument("--json", action="store_true", help="print claims, statements and values as JSON")
     parser.add_argument(
         "--output",
         type=Path,
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run, tell, write the report."""
+    """Run the experiments, print the results and write the report."""
     if options.list:
         return _list(options.json)
     scenarios = _scenarios(options.names)
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def write_report(results: Sequence[Result], output: Path) -> Path:
-    """Write report.html, faithfulness.md and report.pdf; the latter only where matplotlib is installed."""
+    """Write report.html, faithfulness.md and, if matplotlib is installed, report.pdf."""
     machine = facts()
     path = output / "report.html"
     write_html(results, path, machine)
@@ -104,7 +104,7 @@ def write_report(results: Sequence[Result], output: Path) -> Path:
 
 
 def _scenarios(wanted: Sequence[str]) -> list[Scenario]:
-    """The scenarios that were asked for; all of them are read before the first one runs."""
+    """Requested scenarios; all are read before the first one runs."""
     if not wanted:
         raise InputError(f"name an experiment, a file or {ALL!r}; `ada reproduce --list` shows the experiments.")
     found = [load(name) for name in dict.fromkeys(name for word in wanted for name in _named(word))]
@@ -132,18 +132,18 @@ def _list(as_json: bool) -> int:
 
 
 def _line(claim: Claim, text: str) -> tuple[str, str, str]:
-    """Verdict, text, and figure beside its limit, with the reason where it is not confirmed."""
+    """Verdict, text, and measured value with its limit and, if not confirmed, the reason."""
     reason = f"  {remark(claim)}" if claim.verdict == NOT_CONFIRMED else ""
     return claim.verdict, text, f"{figure_text(claim)} {limit_text(claim)}{reason}"
 
 
 def _text(result: Result) -> list[str]:
-    """A result on the screen."""
+    """Result as text."""
     rows = [_line(claim, claim.text) for claim in result.outcome.claims]
     rows += [_line(statement, said(statement)) for statement in result.outcome.statements]
     lines = [f"{result.name}: {result.title} ({result.seconds:.1f} s)"]
     if result.error:
-        lines.append(f"  did not run to its end: {result.error}")
+        lines.append(f"  not completed: {result.error}")
     widths = [max((len(row[i]) for row in rows), default=0) for i in range(2)]
     lines += [f"  {a.ljust(widths[0])}  {b.ljust(widths[1])}  {c}" for a, b, c in rows]
     for one in result.outcome.tables:

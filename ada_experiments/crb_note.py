@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C1: the three ways to the inertia matrix of the CRB note agree, and what each costs.
+"""C1: agreement and cost of the three methods for the inertia matrix in the CRB note.
 
-The note: the unit-vector method and the one by Jacobians take about twice the time of composite rigid bodies.
+Statement of the note: the unit-vector method and the Jacobian method take about twice the time of composite rigid
+bodies.
 """
 
 from __future__ import annotations
@@ -29,22 +30,22 @@ NAMES = {"crba": "composite bodies", "unit_vector": "unit vectors", "jacobian": 
 STATES = 64
 ROUNDS = 31
 
-# Sums of some hundred products in different orders: a few times 1e-16 is seen.
+# Sums of some hundred products in different orders: a few times 1e-16 is observed.
 AGREEMENT = 1e-12
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Of one robot, by method.
+    """Costs of one robot by method.
 
     Attributes:
-        robot: its name.
-        size: velocities.
-        error: largest difference from composite bodies, by the largest entry.
+        robot: name of the robot.
+        size: number of velocity coordinates.
+        error: largest difference from composite bodies, relative to the largest entry.
         operations: additions and multiplications.
-        seconds: of one evaluation; empty where nothing can be compiled.
-        ratios: median over rounds of time by that of composite bodies in the same round; likewise.
-        spreads: of these ratios, the middle half of the rounds.
+        seconds: time of one evaluation; empty without a compiler.
+        ratios: median over rounds of the time ratio to composite bodies; empty without a compiler.
+        spreads: quartiles of these ratios over the rounds.
     """
 
     robot: str
@@ -71,8 +72,8 @@ def costs_of(model: Model, rounds: int = ROUNDS) -> Costs:
     """Agreement, operations and times for one robot, over random states.
 
     Args:
-        model: the robot.
-        rounds: of timing; all methods run in turn in each.
+        model: robot model.
+        rounds: timing rounds; all methods run in turn in each.
     """
     rng = np.random.default_rng(0)
     states = np.array([model.random_state(rng)[0] for _ in range(STATES)])
@@ -97,7 +98,7 @@ def costs_of(model: Model, rounds: int = ROUNDS) -> Costs:
 
 
 def claims_of(found: Sequence[Costs]) -> list[Claim]:
-    """Claims: agreement, and counted operations."""
+    """Claims about agreement and operation counts."""
     return [
         Claim(
             "the three inertia matrices agree on every robot (largest difference by the largest entry)",
@@ -115,7 +116,7 @@ def claims_of(found: Sequence[Costs]) -> list[Claim]:
 
 
 def quantities_of(found: Sequence[Costs]) -> dict[str, Quantity]:
-    """The note's own statement is about time; not a number where nothing can be compiled."""
+    """Time ratios for the statement of the note; NaN without a compiler."""
     timed = [(costs.ratios[m], costs.spreads[m]) for costs in found if costs.ratios for m in METHODS[1:]]
     nothing = (math.nan, (math.nan, math.nan))
     least, largest = min(timed, default=nothing), max(timed, default=nothing)
@@ -159,7 +160,7 @@ def _notes(found: Sequence[Costs]) -> list[str]:
 
 
 def _plot(found: Sequence[Costs], path: Path) -> Path:
-    """Ratios of operations and of times, robot by robot."""
+    """Plot the ratios of operations and times by robot."""
     path.parent.mkdir(parents=True, exist_ok=True)
     titles = ("(a) Operations", "(b) Time")
     with figure_context() as new_figure:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion of a scenario against the same motion by pinocchio and by MuJoCo, and the order of its integrator.
+"""The motion of a scenario compared with pinocchio and MuJoCo, and the order of the integrator.
 
-Two motions of a chaotic system part from the last digit on. So the scenario is also run from a start beside its own;
-by how much that has grown says how long equal digits can be asked for: until a start that is wrong by ROUNDING is wrong
-by AGREES. Where accelerations differ by what rounding leaves, as those of a thin rod about itself do, motions part by
-t²/2 times that; so the accelerations are compared by themselves.
+Two motions of a chaotic system diverge from the last digit on. The scenario is therefore also run from a neighbouring
+initial state; the growth of the difference determines how long equal digits can be expected: until an initial error of
+ROUNDING has grown to AGREES. Accelerations that differ by rounding, such as those of a thin rod about its axis, make
+motions diverge by t²/2 times the difference; accelerations are therefore compared separately.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ if TYPE_CHECKING:
 
 
 AGREES = 1e-9  # [rad, m]
-SAME = 1e-9  # accelerations, of the largest one of the motion
-ROUNDING = 1e-14  # [rad, m], of a start; a few units in the last place of numbers up to 10
-BESIDE = 1e-9  # [rad, m], how far the other start is
-EVERY = 0.1  # [s] between the times that are compared
-STEPS = (20e-3, 10e-3, 5e-3, 2.5e-3, 1e-3)  # [s], of the fixed-step method; the last is the document's
-ORDER = 5  # of RKF45 with the weights of fifth order
-SOFT = 2e-3  # [s], time constant of MuJoCo's loops: twice the step, the stiffest that it takes
+SAME = 1e-9  # accelerations, relative to the largest one of the motion
+ROUNDING = 1e-14  # [rad, m] initial error; a few units in the last place of numbers up to 10
+BESIDE = 1e-9  # [rad, m] distance of the neighbouring initial state
+EVERY = 0.1  # [s] interval of compared times
+STEPS = (20e-3, 10e-3, 5e-3, 2.5e-3, 1e-3)  # [s] steps of the fixed-step method; the last is that of the document
+ORDER = 5  # of RKF45 with the fifth-order weights
+SOFT = 2e-3  # [s] time constant of MuJoCo loops: twice the step, the stiffest allowed value
 SOFT_AGREES = 1e-4  # [rad, m]
-ROWS = 11  # of the table over time
+ROWS = 11  # rows of the table over time
 DOP853 = {"integrator": "dop853", "tolerance": 1e-13, "simulation.step": 1e-2}
 
 
 @experiment("other_engines")
 def other_engines(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """The motion in pinocchio and MuJoCo, where it can be compared, and by RKF45 with several steps."""
+    """Compare the motion with pinocchio and MuJoCo, and with RKF45 for several steps."""
     if scenario.simulation is None:
-        words = f"{scenario.file}: experiment: other_engines compares a simulation; the scenario has none."
+        words = f"{scenario.file}: experiment: other_engines requires a simulation."
         raise InputError(words, file=scenario.file, field="simulation")
     part = scenario.simulation
     has_stops = part.stops is not None and (part.stops != AUTO or bool(limited_joints(build_model(scenario))))
     if scenario.disturbances or part.efforts.entries or part.contact is not None or has_stops:
         text = (
-            f"{scenario.file}: experiment: other_engines compares free motions; take out disturbances, efforts, "
+            f"{scenario.file}: experiment: other_engines requires free motions; remove disturbances, efforts, "
             "contact and stops (stops: none)."
         )
         raise InputError(text, file=scenario.file, field="experiment")
@@ -96,15 +96,15 @@ def _times(duration: float) -> Array:
 
 
 def _at(log: Log, times: Array, column: Array | None = None) -> Array:
-    """Positions of a log, or another column, at these times, which it must have."""
+    """Positions of a log, or another column, at existing times."""
     rows = np.clip(np.searchsorted(log.t, times - 1e-9), 0, len(log.t) - 1)
     if np.max(np.abs(log.t[rows] - times)) > 1e-9:
-        raise InputError("the simulation has no rows at the times that are compared; let its step divide 0.1 s.")
+        raise InputError("the simulation has no rows at the compared times; choose a step that divides 0.1 s.")
     return np.asarray((log.q if column is None else column)[rows], dtype=np.float64)
 
 
 def _growth(exact: Scenario, times: Array, ours: Array) -> Array:
-    """By how much a difference at the start has grown, at most until each time."""
+    """Largest growth of an initial difference up to each time."""
     simulation = simulation_of(exact)
     model = simulation.model
     q = model.integrate(np.array(simulation.q), np.full(model.nv, BESIDE))
@@ -121,7 +121,7 @@ def _growth(exact: Scenario, times: Array, ours: Array) -> Array:
 
 @dataclass
 class Comparison:
-    """Our motion beside those of others."""
+    """Motion of this library compared with those of other engines."""
 
     times: Array
     ours: Array
@@ -129,37 +129,37 @@ class Comparison:
 
     def __post_init__(self) -> None:
         self._differences: dict[str, Array] = {}
-        self._rates: dict[str, tuple[float, float]] = {}  # of accelerations: root mean square, share of the largest
+        self._rates: dict[str, tuple[float, float]] = {}  # accelerations: root mean square, and fraction of the largest
         beyond = np.flatnonzero(self.growth * ROUNDING > AGREES)
-        # The last time at which equal digits can be asked for.
+        # Last time at which equal digits can be expected.
         self.last = int(beyond[0]) - 1 if len(beyond) else len(self.times) - 1
 
     @property
     def is_chaotic(self) -> bool:
-        """True if that is before the end."""
+        """Return True if that time is before the end."""
         return self.last < len(self.times) - 1
 
     def until(self) -> str:
-        """The last time in words."""
+        """Last comparable time as text."""
         return f"until {self.times[self.last]:.1f} s" + (", where rounding takes over" if self.is_chaotic else "")
 
     def difference(self, other: Array) -> Array:
-        """The largest difference of a position, by time."""
+        """Largest position difference over time."""
         return np.asarray(np.max(np.abs(other - self.ours), axis=1), dtype=np.float64)
 
     def add(self, name: str, other: Array, rates: Array, ours: Array) -> None:
-        """A motion that should be the same, by how much accelerations on our way differ, and ours there."""
+        """Add an equivalent motion, with acceleration differences at the compared states."""
         self._differences[name] = self.difference(other)
         off = np.max(np.abs(rates), axis=1)
         share = float(np.max(off) / np.max(np.abs(ours), initial=np.finfo(float).tiny))
         self._rates[name] = float(np.sqrt(np.mean(off**2))), share
 
     def add_soft(self, name: str, other: Array) -> None:
-        """A motion of a mechanism with soft loops."""
+        """Add a motion of a mechanism with soft loops."""
         self._differences[name] = self.difference(other)
 
     def claims(self) -> list[Claim]:
-        """Equal as long as it makes sense."""
+        """Claims of agreement up to the last comparable time."""
         found = []
         for name, difference in self._differences.items():
             worst = float(np.max(difference[: self.last + 1]))
@@ -199,7 +199,7 @@ class Comparison:
 def _add_order(
     outcome: Outcome, scenario: Scenario, comparison: Comparison, steps: Sequence[float], progress: Progress
 ) -> None:
-    """Errors of RKF45 by step, where the motion is not chaotic, and what its order makes of them."""
+    """Add the errors of RKF45 by step up to the last comparable time, and compare them with its order."""
     end = comparison.last + 1
     errors = []
     for i, step in enumerate(steps):
@@ -207,7 +207,7 @@ def _add_order(
         log = simulate(scenario.with_changes({"integrator": "rkf45", "step": step}))
         error = comparison.difference(_at(log, comparison.times))[:end]
         errors.append(float(np.max(error)))
-    # DOP853 is good to about its tolerance times the growth; what comes near to that says nothing about the order.
+    # The error of DOP853 is about its tolerance times the growth; smaller errors carry no information about the order.
     floor = 1e-13 * float(comparison.growth[comparison.last])
     orders = [
         float(np.log(a / b) / np.log(long / short))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The free rod with z-y-x Euler angles in place of a quaternion, and their singularity (Takahashi 2012, sec. 3.4.1).
+"""The free rod with z-y-x Euler angles instead of a quaternion, and their singularity (Takahashi 2012, sec. 3.4.1).
 
-With the second angle at ±90 deg the axes of the other two coincide (eq. 3.30). Near it their rates grow with the
-inverse of its cosine, however calmly the rod turns; at it the rates mean nothing and the pose is refused.
+If the second angle is ±90 deg, the axes of the other two coincide (eq. 3.30). Near it their rates grow with the inverse
+of its cosine; at it the rates are undefined and the configuration is rejected.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ada_dynamics.simulation import Log
 
 
-# Turns about y, which lead straight to the singularity, with less and less of a turn about x beside it [rad/s].
+# Rotations about y, which lead to the singularity, with decreasing rotation about x [rad/s].
 APPROACHES = ((0.02, 0.48, 0.0), (0.002, 0.48, 0.0))
 HALF_LENGTH = 0.5  # [m] from the joint to the centre of mass
 
@@ -39,24 +39,24 @@ class _Pair(NamedTuple):
 
     @property
     def apart(self) -> float:
-        """Largest difference of a pose: of its matrix and of its position [m]."""
+        """Largest difference of the poses: rotation matrix and position [m]."""
         poses = [Dynamics(log.model).pose(log.model.root, log.q) for log in self]
         return float(np.max(np.abs(poses[0] - poses[1])))
 
     @property
     def cosine(self) -> Array:
-        """Of the second angle, by time."""
+        """Cosine of the second angle over time."""
         return np.asarray(np.cos(self.angles.q[:, 4]), dtype=np.float64)
 
     @property
     def growth(self) -> float:
-        """Largest Euler rate, as a multiple of the largest angular velocity."""
+        """Largest Euler rate relative to the largest angular velocity."""
         return float(np.max(np.abs(self.angles.v[:, 3:])) / np.max(np.abs(self.quaternion.v[:, 3:])))
 
 
 @experiment("euler_angles")
 def euler_angles(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """The document's motion and two that lead nearer to the singularity, with a quaternion and with Euler angles."""
+    """Simulate the motion of the document and two closer to the singularity, with both kinds of coordinates."""
     robot = settings_of(scenario, ("robot",)).text("robot")
     own = _pair(scenario, robot, None)
     near = []
@@ -100,7 +100,7 @@ def euler_angles(scenario: Scenario, output: Path, progress: Progress) -> Outcom
 
 
 def _pair(scenario: Scenario, robot: str, turn: tuple[float, float, float] | None) -> _Pair:
-    """A motion with both: the scenario's own, or one that turns as given with its centre of mass at rest."""
+    """A motion in both coordinates: that of the scenario, or one with the given rotation and resting centre of mass."""
     base = "start.velocity.root_joint"
     if turn is None:
         log = simulate(scenario)
@@ -109,7 +109,7 @@ def _pair(scenario: Scenario, robot: str, turn: tuple[float, float, float] | Non
         angular = list(turn)
         linear = [-HALF_LENGTH * turn[1], HALF_LENGTH * turn[0], 0.0]
         log = simulate(scenario.with_changes({base: [*linear, *angular]}))
-    # Upright at the start, the three Euler rates are the angular velocity about z, y and x.
+    # In the upright initial pose the Euler rates are the angular velocity about z, y and x.
     changes = {"model.robot": robot, base: [*linear, *angular[::-1]]}
     return _Pair(log, simulate(scenario.with_changes(changes)))
 
@@ -120,7 +120,7 @@ def _energy_change(log: Log) -> float:
 
 
 def _refusals(model: Model) -> float:
-    """1 if dynamics refuse the singular pose and say why."""
+    """Return 1 if dynamics at the singular configuration raise an error with the reason."""
     q, rest = model.neutral(), np.zeros(model.nv)
     q[4] = np.pi / 2.0
     try:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""T6.5: the pushes of T6.1 and T6.2 on feet that may lift, which Takahashi 2012, sec. 6.4, leaves to the future."""
+"""T6.5: the pushes of T6.1 and T6.2 with unilateral foot contact, proposed as future work in Takahashi 2012, sec.
+
+6.4.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class Case(NamedTuple):
 
 @experiment("feet_that_may_lift")
 def feet_that_may_lift(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """Simulate both pushes with their strategies and with springs alone, feet on the ground by contact."""
+    """Simulate both pushes with their strategies and with springs only, with the feet in contact."""
     part = settings_of(scenario, _KNOWN)
     stiffness, duration = part.positive("stiffness", units.STIFFNESS), part.positive("duration", units.TIME)
     fine, full = part.positive("fine_step", units.TIME), {"full_angle": part.positive("full_angle", units.ANGLE)}

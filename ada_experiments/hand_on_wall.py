@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""T7.7: what a hand on a wall buys a standing HOAP-2, with the control of Takahashi 2012, chapter 7.
+"""T7.7: benefit of a hand on a wall for the standing HOAP-2, with the control of Takahashi 2012, chapter 7.
 
-The document leaves this to later work (sec. 8.2, 4 and 5): floating bases, three dimensions, balance on feet that lift.
+The document proposes this as future work (sec. 8.2, 4 and 5): floating bases, three dimensions, unilateral contacts.
 """
 
 from __future__ import annotations
@@ -43,30 +43,30 @@ _KNOWN = (
 FLOWN_APART = (
     ControllerError,
     StateRefused,
-)  # a state that no robot can have: the limbs of one that has fallen fly about
-_PART = 0.25  # [s] after which a simulation is looked at
-_APART = 0.06  # of points in a picture that would lie on each other
-AT_THE_SHOULDER = "right_shoulder"  # where the document pushes from behind (fig. 6.8)
+)  # unphysical states of a fallen robot
+_PART = 0.25  # [s] interval of simulation checks
+_APART = 0.06  # horizontal offset of coinciding points in plots
+AT_THE_SHOULDER = "right_shoulder"  # location of the push from behind in the document (fig. 6.8)
 
-Bearable: TypeAlias = dict[tuple[str, str, str, str], float]  # by pose, chain, side and point [N s]
+Bearable: TypeAlias = dict[tuple[str, str, str, str], float]  # by configuration, chain, side and point [N s]
 
 
 class Settings(NamedTuple):
-    """Settings that the scenario chooses."""
+    """Settings of the scenario."""
 
-    poses: dict[str, float]  # by name: lean of the ankles [rad]
+    poses: dict[str, float]  # by name: ankle angle [rad]
     points: tuple[str, ...]
-    largest: float  # impulse that is tried [N s]
-    spacing: float  # of the grid [N s]
+    largest: float  # largest tested impulse [N s]
+    spacing: float  # spacing of the grid [N s]
     resolution: float  # [N s]
     horizon: float  # [s]
-    stiffness: float  # of each point that touches [N/m]
-    shown: float  # impulse whose motion is drawn [N s]
-    full_angle: float  # of the strategies of chapter 6 [rad]
+    stiffness: float  # stiffness of each contact point [N/m]
+    shown: float  # impulse of the plotted motion [N s]
+    full_angle: float  # angle of the strategies of chapter 6 [rad]
 
 
 def read_settings(scenario: Scenario) -> Settings:
-    """The settings of a scenario, with units."""
+    """Settings of a scenario, with units."""
     part, impulse = settings_of(scenario, _KNOWN), units.FORCE.times(units.TIME)
     return Settings(
         {name: part.positive(name, units.ANGLE) for name in ("upright", "leaning")},
@@ -82,7 +82,7 @@ def read_settings(scenario: Scenario) -> Settings:
 
 
 def stays_up(chosen: Settings, lean: float, chain: Chain, point: str, impulse: float) -> bool:
-    """True if the centre of mass does not come down within the horizon."""
+    """Return True if the centre of mass does not drop within the horizon."""
     simulation = pushed(lean, chain, point, impulse, chosen.stiffness)
     stand = leaning(lean)
     floor = float(Dynamics(stand.model).com(stand.q)[2]) - FALLEN
@@ -98,7 +98,7 @@ def stays_up(chosen: Settings, lean: float, chain: Chain, point: str, impulse: f
 
 @experiment("hand_on_wall")
 def hand_on_wall(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """Push the robot in two poses, with and without a wall, with a chain over the ground and over both."""
+    """Push the robot in two configurations, with and without a wall, with the chain over the ground and over both."""
     chosen = read_settings(scenario)
     found: Bearable = {}
     keys = [
@@ -122,7 +122,7 @@ def hand_on_wall(scenario: Scenario, output: Path, progress: Progress) -> Outcom
 
 
 def bearable(chosen: Settings, lean: float, chain: Chain, point: str, side: float) -> float:
-    """The largest impulse that the robot bears, with all smaller ones that were tried [N s]."""
+    """Largest survived impulse such that all smaller tested ones are survived [N s]."""
     is_survived = partial(_is_survived, chosen, lean, chain, point, side)
     return largest_survived(search(is_survived, chosen.largest, chosen.spacing, chosen.resolution, whole=False))
 
@@ -145,7 +145,10 @@ def _by_strategy(chosen: Settings, strategy: str) -> float:
 
 
 def _shown(chosen: Settings, pose: str, key: str) -> Log | None:
-    """Upright with a push at the waist from behind, leaning without; None where the robot flies apart."""
+    """Motion of one configuration; None if the simulation diverges.
+
+    Upright the robot is pushed from behind at the waist; leaning it is not pushed.
+    """
     impulse = chosen.shown if pose == "upright" else 0.0
     simulation = pushed(chosen.poses[pose], CHAINS[key], "body", impulse, chosen.stiffness)
     try:
@@ -197,7 +200,7 @@ def _quantities(found: Bearable, logs: dict[tuple[str, str], Log | None]) -> dic
 
 
 def _moved(log: Log | None, at_the_end: bool = False) -> float:
-    """How far the centre of mass gets from where it was [m]."""
+    """Displacement of the centre of mass, maximum or final [m]."""
     if log is None:
         return float("inf")
     way = np.linalg.norm(np.asarray(log.com) - np.asarray(log.com)[0], axis=1)
