@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables 4.2 and 4.3 of Takahashi 2012 measured anew: Lagrange's equations, ADA and hybrid modelling.
+"""Tables 4.2 and 4.3 of Takahashi 2012, measured again: Lagrange's equations, ADA and hybrid modelling.
 
-The numeric ADA of the document is our generic one, a loop that knows no robot. Its hybrid programs have the sub-chains'
-equations prepared symbolically and join them by ADA. Times are those of the evaluations of a simulation of 10 s by
-RKF45 with steps of 1 ms, evaluated natively: the least of rounds in which all programs run in turn.
+The numeric ADA of the document corresponds to the generic kernel of this library. Its hybrid programs prepare the
+equations of sub-chains symbolically and join them by ADA. Times are those of the evaluations in a simulation of 10 s by
+RKF45 with steps of 1 ms, in native code: the minimum over rounds in which all programs run in turn.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Tabl
 
 STATES = 64
 ROUNDS = 15
-REPETITIONS = 6  # at most
-SETTLED = 0.03  # share by which the least times may still fall when they count as found
+REPETITIONS = 6  # maximum
+SETTLED = 0.03  # relative decrease of the minimum times below which they count as converged
 EVALUATIONS = 60_000  # 10 s in steps of 1 ms, six stages each
 LAGRANGE, ADA, HYBRID = "Lagrange", "ADA", "hybrid"
-AGREE = 1e-8  # relative; conditions of the mass matrices are some thousand
+AGREE = 1e-8  # relative; condition numbers of the mass matrices are some thousand
 
-# Seconds on a 3.16 GHz Intel processor, by links.
+# Seconds on a 3.16 GHz Intel processor, by number of links.
 PLANAR: Mapping[str, Mapping[int, float]] = {
     LAGRANGE: {1: 0.5, 2: 0.9, 3: 1.5, 4: 3.0, 5: 8.3, 6: 18.4, 7: 38.2},
     ADA: {1: 5.3, 2: 9.6, 3: 14.0, 4: 18.3, 5: 22.8, 6: 27.3, 7: 32.0},
@@ -51,10 +51,10 @@ FREE: Mapping[str, Mapping[int, float]] = {
 
 
 class _Chain:
-    """A chain with its programs and the seconds that they take."""
+    """A chain with its programs and their times."""
 
     def __init__(self, model: Model, chosen: tuple[int, ...] | None, with_lagrange: bool) -> None:
-        """Args: the chain, where the hybrid program cuts it (None: no such program), whether it has Lagrange's."""
+        """Args: chain; cuts of the hybrid program, None for no such program; whether to add Lagrange's equations."""
         self.model, self.chosen, self._with_lagrange = model, chosen or (), with_lagrange
         self.has_hybrid = chosen is not None
         self.links = len(model.tree.bodies)
@@ -65,11 +65,11 @@ class _Chain:
 
     @property
     def ratio(self) -> float:
-        """Hybrid beside ADA; not a number where there is no hybrid program."""
+        """Time of the hybrid program relative to ADA; NaN without a hybrid program."""
         return self.seconds[HYBRID] / self.seconds[ADA] if HYBRID in self.seconds else np.nan
 
     def prepare(self) -> None:
-        """Compile the programs and see whether they agree."""
+        """Compile the programs and compare their results."""
         kernels, rng = self._kernels(), np.random.default_rng(0)
         drawn = [self.model.random_state(rng) for _ in range(STATES)]
         tau = rng.normal(size=(STATES, self.model.nv))
@@ -95,7 +95,7 @@ class _Chain:
 def hybrid_cost(scenario: Any, output: Path, progress: Progress) -> Outcome:
     """Time both families of chains."""
     if (reason := reason_for_fallback()) is not None:
-        raise InputError(f"times are those of compiled programs, and nothing can be compiled here: {reason}")
+        raise InputError(f"timing requires compiled programs: {reason}")
     planar = [_Chain(planar_chain(n), (4,) if n in PLANAR[HYBRID] else None, True) for n in PLANAR[ADA]]
     free = []
     for n in FREE[ADA]:
@@ -137,9 +137,9 @@ def _free_chain(n: int) -> Model:
 
 
 def _measure(chains: Sequence[_Chain]) -> None:
-    """Time all programs of all chains in turn, so that what disturbs the machine disturbs all of them alike.
+    """Time all programs of all chains in turn, so that disturbances affect all of them.
 
-    Rounds go on until no least time falls any more, whatever the ratios are.
+    Rounds are repeated until the minimum times have converged.
     """
     programs = {f"{i} {name}": run for i, chain in enumerate(chains) for name, run in chain.programs.items()}
     times = in_turn(programs, STATES, ROUNDS)
@@ -169,7 +169,7 @@ def _claims(chains: Sequence[_Chain]) -> list[Claim]:
 
 
 def quantities_of(planar: Sequence[_Chain], free: Sequence[_Chain]) -> dict[str, Quantity]:
-    """Shares of time and how it grows, round by round (the tables have the least times), and counted operations."""
+    """Time ratios and growth over rounds (the tables contain minimum times), and operation counts."""
     on_ground, in_space = ({chain.links: chain for chain in chains} for chains in (planar, free))
     seven, six, twelve = on_ground[7], in_space[6], in_space[12]
     found = {
@@ -191,7 +191,7 @@ def quantities_of(planar: Sequence[_Chain], free: Sequence[_Chain]) -> dict[str,
 
 
 def _ada_of(tree: Tree) -> Function:
-    """ADA written out for one robot, as the hybrid programs are."""
+    """ADA specialised for one robot, like the hybrid programs."""
     sizes = {"q": tree.nq, "v": tree.nv, "tau": tree.nv}
     return trace("hybrid_cost", sizes, lambda q, v, tau: {"a": ada.forward_dynamics(tree, q, v, tau, None, "chain")})
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""S2: two space robots touch on a motion table, as Tarao et al. did it (secs. 3, 4, figs. 9-16).
+"""S2: two space robots in contact on a motion table, after Tarao et al. (secs. 3, 4, figs. 9-16).
 
-The robots are simulated; the touch is that of a plate on a HEXA with a probe on a force sensor. Here HEXA and sensor
-are emulated, byte for byte, and the two programs run in lock step, with a network between them. Beside it, as in the
-document's figures, the same touch by numbers only (S1).
+The robots are simulated; the contact is physical, between a plate on a HEXA and a probe on a force sensor. Here HEXA
+and sensor are emulated byte-exactly, and the two programs run in lock step with a network in between. The same contact
+in pure simulation (S1) is shown for comparison, as in the figures of the document.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NETWORK = ("delay", "jitter", "loss", "seed")
 
 @experiment("hybrid_motion")
 def hybrid_motion(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """Touch on the table for figs. 12-15, with and without compensation, over a good and a bad network."""
+    """Contacts on the table for figs. 12-15, with and without compensation, over a good and a bad network."""
     chosen = read_settings(scenario)
     rig = Rig(chosen)
     last = len(chosen.stiffnesses) - 1
@@ -62,11 +62,11 @@ def hybrid_motion(scenario: Scenario, output: Path, progress: Progress) -> Outco
 
 
 def read_settings(scenario: Scenario, also: Sequence[str] = ()) -> Settings:
-    """The settings of a scenario, with units.
+    """Settings of a scenario, with units.
 
     Args:
-        scenario: that tells them.
-        also: keys that its experiment reads itself.
+        scenario: scenario of the experiment.
+        also: additional keys read by the caller.
     """
     part = settings_of(scenario, (*KNOWN, *also))
     network = part.part("network", _NETWORK)
@@ -74,12 +74,12 @@ def read_settings(scenario: Scenario, also: Sequence[str] = ()) -> Settings:
     stiffnesses = part.vector("stiffnesses", (units.TURNING_STIFFNESS,) * count)
     dampings = part.vector("dampings", (units.TURNING_DAMPING,) * len(part.items("dampings")))
     if count < 2 or list(stiffnesses) != sorted(set(stiffnesses)) or stiffnesses[0] <= 0.0:
-        raise part.problem("stiffnesses", "they must be two or more, positive, the softest first.")
+        raise part.problem("stiffnesses", "they must be at least two positive values in ascending order.")
     if len(dampings) != count or min(dampings) <= 0.0:
-        raise part.problem("dampings", f"there must be one for each of the {count} stiffnesses, positive.")
+        raise part.problem("dampings", f"there must be one positive value for each of the {count} stiffnesses.")
     loss = network.quantity("loss", units.NUMBER, 0.0)
     if not 0.0 <= loss <= 0.5:
-        raise network.problem("loss", "it must be a share from 0 to 0.5.")
+        raise network.problem("loss", "it must be between 0 and 0.5.")
     return Settings(
         stiffnesses,
         dampings,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""S2: what must hold of the hybrid motion simulation, with its figures."""
+"""S2: claims about the hybrid motion simulation."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from ada_experiments.hybrid_motion_rig import Case, Settings, plate_takes
 from ada_experiments.motion_simulation.lock_step import Record
 from ada_tools.scenario.registry import Claim, Quantity
 
-CONSERVED = 1e-8  # linear: the same force on both in every stage of the integrator
-# angular: the place of the force stays where it was on each robot, while they slide 0.01 mm/ms along each other
+CONSERVED = 1e-8  # linear: equal and opposite forces in every stage of the integrator
+# angular: the point of application is constant on each robot within a step, while they slide 0.01 mm/ms
 SLIDES = 1e-4
-SAME_MOTION = 1e-6  # [m], through the table and back: the sensor's counts round in different places
-# of hybrid against numeric: the plate's own mass, 5 % of the touch's, jumps on the probe, and the servo lags behind
+SAME_MOTION = 1e-6  # [m], through the table and back: rounding of the sensor counts
+# relative difference from the numeric model: bouncing plate mass (5 % of the contact mass) and servo lag
 ALIKE = 0.15
-SQUARE_ROOT = 0.1  # likewise, of the exponents
-PLATE = 0.03  # what prediction leaves of the delay takes up to 0.8 %, the servo's lag gives up to 3 %
-GROWS = 0.05  # energy fed in, by that of the touch, that a late loop at least shows
+SQUARE_ROOT = 0.1  # tolerance of the exponents
+PLATE = 0.03  # the residual delay takes up to 0.8 % of the energy, the servo lag adds up to 3 %
+GROWS = 0.05  # energy fed in relative to that of the contact, at least, for an uncompensated loop
 DELAY = 1e-4  # [s]
 
 
 def peak(record: Record) -> float:
-    """Largest force, but for the plate's own swing on the probe [N]."""
+    """Largest force without the oscillation of the plate on the probe [N]."""
     return float(record.smoothed().max())
 
 
 def duration(record: Record) -> float:
-    """Of the first touch [s]."""
+    """Duration of the first contact [s]."""
     begin, end = record.touch
     return end - begin
 
 
 def impulse(force: Array, step: float) -> float:
-    """[N s]."""
+    """Impulse of a force [N s]."""
     return float(np.sum(force) * step)
 
 
 def differences(case: Case) -> tuple[float, float, float]:
-    """Of hybrid from numeric, by the latter: peak, duration, impulse."""
+    """Relative differences of the hybrid from the numeric contact: peak, duration, impulse."""
     numeric, step = case.numeric, float(case.hybrid.t[1] - case.hybrid.t[0])
     return (
         abs(peak(case.hybrid) / numeric.peak - 1.0),
@@ -53,7 +53,7 @@ def differences(case: Case) -> tuple[float, float, float]:
 
 
 def momentum_change(record: Record) -> tuple[float, float]:
-    """Change of linear and of angular momentum, by those at the start."""
+    """Relative change of linear and angular momentum."""
     before, after = record.momentum
     parts = (slice(0, 3), slice(3, 6))
     changes = [float(np.abs(after[p] - before[p]).max() / np.linalg.norm(before[p])) for p in parts]
@@ -61,10 +61,10 @@ def momentum_change(record: Record) -> tuple[float, float]:
 
 
 def expected_delay(step: float) -> float:
-    """Of the loop without a network [s].
+    """Loop delay without a network [s].
 
-    A pose acts from the servo's next period on, its force is there at the end of that, is sent in the third cycle after
-    the pose was, and pushes for a step: to the middle of that.
+    A pose acts from the next servo period, its force is available at the end of that period, is sent in the third cycle
+    after the pose, and acts for a step: the delay is counted to the middle of this step.
     """
     return 3.5 * step
 
@@ -72,7 +72,7 @@ def expected_delay(step: float) -> float:
 def claims_of(
     chosen: Settings, cases: Sequence[Case], bad: Sequence[Record], other: Record, simple: Record, violations: int
 ) -> list[Claim]:
-    """Figures and limits."""
+    """Claims with their measured values and limits."""
     usual = cases[: len(chosen.stiffnesses)]
     changes = np.array([momentum_change(case.hybrid) for case in cases])
     found = np.array([differences(case) for case in cases])
@@ -97,7 +97,7 @@ def claims_of(
 
 
 def quantities_of(cases: Sequence[Case]) -> dict[str, Quantity]:
-    """How far hybrid and numeric models are apart, and what a touch gains with and without compensation."""
+    """Differences of the hybrid and numeric models, and energy gains with and without compensation."""
     peaks, durations, _ = np.max([differences(case) for case in cases], axis=0)
     return {
         "peak_difference": Quantity(float(peaks)),

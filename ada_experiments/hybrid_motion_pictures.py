@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""S2: what is shown of the hybrid motion simulation: forces like figs. 12-15, energies, figures in a table."""
+"""S2: figures of the hybrid motion simulation: forces as in figs. 12-15, energies, and a table of values."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ CAPTIONS = {
     "s2_network.png": "A bad network: force with and without compensation; delay of each force",
     "s2_table.png": "What the plate was sent, and where it was; the probe stops it at zero",
 }
-_BEFORE, _AFTER = 0.03, 0.06  # [s] shown around a touch
+_BEFORE, _AFTER = 0.03, 0.06  # [s] displayed margins of a contact
 
 
 class Shown(Protocol):
-    """A case, as far as it is shown."""
+    """Data of a case required for the figures."""
 
     @property
     def name(self) -> str:
-        """Of it."""
+        """Name of the case."""
 
     @property
     def stiffness(self) -> float:
-        """Of the touch [N/m]."""
+        """Contact stiffness [N/m]."""
 
     @property
     def hybrid(self) -> Record:
-        """Compensated."""
+        """Record with delay compensation."""
 
     @property
     def late(self) -> Record:
-        """Not compensated."""
+        """Record without compensation."""
 
     @property
     def numeric(self) -> Touch:
-        """By numbers only."""
+        """Numeric contact."""
 
 
 def pictures_of(cases: Sequence[Shown], bad: Sequence[Record], output: Path) -> list[Path]:
-    """All pictures, in the order of the report."""
+    """All figures, in the order of the report."""
     return [
         _forces(cases, output / "s2_forces.png"),
         _energies(cases, output / "s2_energy.png"),
@@ -106,7 +106,7 @@ def _table(cases: Sequence[Shown], path: Path) -> Path:
 
 
 def table_of(cases: Sequence[Shown]) -> Table:
-    """Figures of the first touches."""
+    """Values of the first contacts."""
     columns = (
         "case",
         "k [N/m]",

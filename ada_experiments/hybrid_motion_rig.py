@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""S2: robots, emulated table and the network between them, run in several ways; and the same by numbers only."""
+"""S2: robots, emulated table and network in several configurations, and the numeric contact."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ HEAVY_LINK, HEAVY_BASE = 20.0, 100.0  # [kg], fig. 15
 
 @dataclass(frozen=True)
 class Network:
-    """Between the dynamics and the table control."""
+    """Network between the dynamics and the table control."""
 
-    delay: float  # each way [s]
+    delay: float  # in each direction [s]
     jitter: float  # [s]
     loss: float
     seed: int
 
     def faults(self) -> Mapping[str, float]:
-        """For `lock_step.run`."""
+        """Faults for `lock_step.run`."""
         return {"delay": self.delay, "jitter": self.jitter, "drop": self.loss}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The choices of the scenario."""
+    """Settings of the scenario."""
 
     stiffnesses: tuple[float, ...]  # K_p [N m/rad]
     dampings: tuple[float, ...]  # K_d [N m s/rad]
@@ -62,12 +62,12 @@ class Case:
     """One of figs. 12-15.
 
     Attributes:
-        name: of it.
-        kp: of the motors [N m/rad].
-        stiffness: of the touch: table (eq. 15) and probe in a row [N/m].
-        hybrid: on the table, with the delay compensated.
-        late: the same without compensation.
-        numeric: by numbers only.
+        name: name of the case.
+        kp: motor stiffness [N m/rad].
+        stiffness: contact stiffness: table (eq. 15) and probe in series [N/m].
+        hybrid: on the table, with delay compensation.
+        late: on the table, without compensation.
+        numeric: pure simulation.
     """
 
     name: str
@@ -79,14 +79,14 @@ class Case:
 
 
 class Rig:
-    """Robots, table and network of a scenario, to be run in several ways.
+    """Robots, table and network of a scenario.
 
     Attributes:
-        violations: what the emulated table was sent and must never be.
+        violations: number of invalid commands received by the emulated table.
     """
 
     def __init__(self, chosen: Settings) -> None:
-        """Prepare."""
+        """Store the settings."""
         self.chosen = chosen
         self.violations = 0
         self._jacobian = platform_jacobian(
@@ -101,13 +101,13 @@ class Rig:
         return Case(name, kp, both, hybrid, late, self._numeric(name, kp, both, heavy))
 
     def stiffness(self, i: int) -> float:
-        """Of a touch: table (eq. 15) and probe in a row [N/m]."""
+        """Contact stiffness: table (eq. 15) and probe in series [N/m]."""
         table = stiffness_along(self._jacobian, self.chosen.stiffnesses[i], space_robots.NORMAL)
         return 1.0 / (1.0 / table + 1.0 / self.chosen.probe_stiffness)
 
     @property
     def mass(self) -> float:
-        """Effective mass of a touch of the usual robots [kg]."""
+        """Effective contact mass of the standard robots [kg]."""
         return self._pair(False, "order_n").effective_mass()
 
     def hybrid(
@@ -119,7 +119,7 @@ class Rig:
         algorithm: Algorithm = "order_n",
         network: Network | None = None,
     ) -> Record:
-        """On the emulated table."""
+        """Contact on the emulated table."""
         chosen = self.chosen
         pair = self._pair(heavy, algorithm)
         table = EmulatedTable(
@@ -135,14 +135,14 @@ class Rig:
         )
         faults, seed = (network.faults(), network.seed) if network else ({}, 0)
         loop = LoopSettings(compensation=compensation)
-        with warnings.catch_warnings():  # whether it is active is what is asked here
+        with warnings.catch_warnings():  # passivity is evaluated by the caller
             warnings.simplefilter("ignore", ActiveLoopWarning)
             found = run(pair, table, chosen.duration, loop, faults=faults, seed=seed)
         self.violations += len(table.hexa.violations)
         return found
 
     def impedance(self, i: int) -> Record:
-        """On the stand-in with the impedance of eqs. 10 and 15."""
+        """Contact on the substitute with the impedance of eqs. 10 and 15."""
         chosen = self.chosen
         pair = self._pair(False, "order_n")
         settings = TableSettings(
@@ -177,7 +177,7 @@ class Rig:
 
 
 def plate_takes(case: Case) -> float:
-    """Share of a touch's energy ½ m_e v² that stopping the table's own mass takes: m_p v² (eq. 10's M P̈)."""
+    """Fraction of the contact energy ½ m_e v² dissipated by stopping the table mass: m_p v² (eq. 10's M P̈)."""
     plate = plate_mechanics(pose_of((0.0, 0.0, space_robots.TABLE_HEIGHT))).mass
     mass = 1.0 / float(np.linalg.inv(plate)[2, 2])
     return 2.0 * mass / case.numeric.mass

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints as tables 2.1 and 2.2 of Takahashi 2012 print them: do the rows keep eq. 2.8, and are they the library's?
+"""Joints as printed in tables 2.1 and 2.2 of Takahashi 2012: check of eq. 2.8, and comparison with this library.
 
-Eq. 2.8: T_aᵀ S = U and Tᵀ S = 0. Where two rows describe one joint, S must also be the rate of its pose (eq. 2.5); the
-library's joints are held to that elsewhere, so a printed S is compared with theirs.
+Eq. 2.8: T_aᵀ S = U and Tᵀ S = 0. If two rows describe one joint, S must also be the rate of its pose (eq. 2.5); the
+joints of this library are tested for that elsewhere, so that a printed S is compared with them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ada_dynamics.spatial.motion import Force, Motion
 from ada_tools.scenario.registry import Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 
-POSITIONS = (0.3, 0.8, -0.5)  # of up to three angles, away from what is special
+POSITIONS = (0.3, 0.8, -0.5)  # up to three angles in general position
 
 
 class Row(NamedTuple):
-    """A joint's S, T_a and T, each of six rows [angular; linear]."""
+    """S, T_a and T of a joint, each with six rows [angular; linear]."""
 
     motion: Array
     active: Array
@@ -31,13 +31,13 @@ class Row(NamedTuple):
 
     @property
     def off(self) -> float:
-        """How far it is from eq. 2.8; the largest entry."""
+        """Largest violation of eq. 2.8."""
         unit = self.active.T @ self.motion - np.eye(self.motion.shape[1])
         return max(_largest(unit), _largest(self.constraint.T @ self.motion))
 
 
 def own(joint: JointType, q: Sequence[float]) -> Row:
-    """The row of one of the library's joints."""
+    """Matrices of a joint of this library."""
     return Row(_columns(joint.subspace(q)), _columns(joint.active(q)), _columns(joint.constraint(q)))
 
 
@@ -65,7 +65,7 @@ def printed_spherical(q: Sequence[float]) -> Row:
 
 
 def mended_spherical(q: Sequence[float]) -> Row:
-    """The same with the sign of the second column of S and the entry (1, 3) of T_a put right."""
+    """The printed S-joint with the sign of the second column of S and entry (1, 3) of T_a corrected."""
     row = printed_spherical(q)
     active = row.active.copy()
     active[0, 2] = np.cos(q[1]) * np.cos(q[2]) / np.sin(q[1])
@@ -74,7 +74,7 @@ def mended_spherical(q: Sequence[float]) -> Row:
 
 @experiment("joint_tables")
 def joint_tables(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """Hold the printed rows to eq. 2.8 and to the library's joints."""
+    """Check the printed rows against eq. 2.8 and the joints of this library."""
     q = POSITIONS
     nothing, all_six = np.zeros((6, 0)), np.eye(6)
     found = {
@@ -97,7 +97,7 @@ def joint_tables(scenario: Scenario, output: Path, progress: Progress) -> Outcom
 
 
 def _span_apart(one: Array, other: Array) -> float:
-    """Largest entry of what one span has outside of the other, after both have unit columns at right angles."""
+    """Largest component of one column space outside the other, with orthonormal bases."""
     if one.shape != other.shape:
         return 1.0
     a, b = (np.linalg.qr(x)[0] for x in (one, other))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HOAP-2 with a hand on a wall, on feet and a hand that may lift, controlled as a closed chain over ground and wall."""
+"""HOAP-2 with a hand on a wall, in unilateral contact, controlled as a closed chain over ground and wall."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.profiles import half_sine
 from ada_dynamics.spatial.orientation import to_rpy
 
-STEP = 1e-3  # [s], of the simulation and of its control
+STEP = 1e-3  # [s], of the simulation and the control
 PUSH_LASTS = 0.1  # [s]
-SLIP_SPEED = 1e-3  # [m/s] of regularised friction: at the usual 20 mm/s feet and hand creep apart by 3 mm/s as it leans
+SLIP_SPEED = 1e-3  # [m/s] of regularised friction: at the default of 20 mm/s feet and hand slide apart by 3 mm/s
 HAND = "left_hand"
-TIP = (0.0, 0.0, -0.035)  # of the hand, in its link's frame [m]
+TIP = (0.0, 0.0, -0.035)  # of the hand in its link frame [m]
 SOLES = ("right_sole", "left_sole")
 HIPS = tuple(f"{side}_hip_{axis}" for side in ("right", "left") for axis in ("yaw", "roll", "pitch"))
 ANKLES = tuple(f"{side}_ankle_{axis}" for side in ("right", "left") for axis in ("pitch", "roll"))
 ARM = {"left_shoulder_pitch": -1.0, "left_shoulder_roll": 0.0, "left_shoulder_yaw": 0.0, "left_elbow": -0.9}  # [rad]
-# Into the world's axes: z out of the wall, which stands across x before the robot.
+# Rotation to world axes: z is the normal of the wall, which is perpendicular to x in front of the robot.
 OUT_OF_THE_WALL = (0.0, -np.pi / 2.0, 0.0)
 
 
 class Stand(NamedTuple):
-    """The robot where it stands: hips, ankles and left arm have motors, 14 of them."""
+    """Initial configuration of the robot with 14 actuated joints: hips, ankles and left arm."""
 
     model: Model
     q: Array
 
 
 class Chain(NamedTuple):
-    """The robot, and what the control knows of it.
+    """Environment of the robot, and the model used by the control.
 
     Attributes:
-        name: for tables.
-        has_wall: whether there is a wall before the hand.
-        knows_wall: whether the virtual closed chain goes over it, beside the ground.
+        name: name for tables.
+        has_wall: whether there is a wall in front of the hand.
+        knows_wall: whether the virtual closed chain includes the wall in addition to the ground.
     """
 
     name: str
@@ -62,7 +62,7 @@ CHAINS = {
     "ground": Chain("wall, chain over the ground alone", True, False),
     "wall": Chain("wall, chain over ground and wall", True, True),
 }
-# Loops are followed closely, for what touches creeps; sec. 7.1 has no such feedback.
+# High loop gains, since contacts creep; sec. 7.1 has no such feedback.
 GAINS = {
     "joint_stiffness": [30.0],  # [N m/rad]
     "joint_damping": [3.0],  # [N m s/rad]
@@ -75,10 +75,10 @@ GAINS = {
 
 @cache
 def leaning(lean: float) -> Stand:
-    """Feet flat on the ground, the body leant forward about the ankles.
+    """Configuration with flat feet and the body leaning forward about the ankles.
 
     Args:
-        lean: of the ankles [rad].
+        lean: ankle angle [rad].
     """
     whole, upright = load("hoap2"), start_of("hoap2")
     assert upright is not None
@@ -94,7 +94,7 @@ def leaning(lean: float) -> Stand:
 
 
 def chain_over(stand: Stand, wall: bool) -> Model:
-    """The robot with loops from the ground to both soles, and from the wall to the tip of its hand."""
+    """Robot with loops from the ground to both soles, and from the wall to the tip of the hand."""
     poses = link_poses(*stand)
     loops = [_on(link, poses[link]) for link in SOLES]
     if wall:
@@ -109,25 +109,25 @@ def _on(link: str, pose: tuple[Array, Array]) -> dict[str, Any]:
 
 
 def tip_of(stand: Stand) -> Array:
-    """Where the hand touches the wall [m]."""
+    """Contact point of the hand on the wall [m]."""
     R, p = link_poses(*stand)[HAND]
     return np.asarray(p + R @ TIP, dtype=np.float64)
 
 
 @cache
 def controller_of(lean: float, knows_wall: bool) -> VirtualClosedChain:
-    """FD of the closed chain, ID of the robot, in that pose."""
+    """Virtual closed chain controller for a configuration."""
     stand = leaning(lean)
     return VirtualClosedChain(stand.model, GAINS, virtual=chain_over(stand, knows_wall))
 
 
 def contact_of(stand: Stand, has_wall: bool, stiffness: float) -> Contact:
-    """Eight corners of the soles on the ground, and the tip of the hand at the wall.
+    """Contact of eight sole corners with the ground, and of the hand tip with the wall.
 
     Args:
-        stand: robot and pose.
-        has_wall: whether there is one.
-        stiffness: of each point [N/m].
+        stand: robot and configuration.
+        has_wall: whether there is a wall.
+        stiffness: stiffness of each contact point [N/m].
     """
     usual = Material.for_weight(stand.model.total_mass, points=8, step=STEP)
     material = replace(usual, stiffness=stiffness, slip_speed=SLIP_SPEED)
@@ -139,15 +139,15 @@ def contact_of(stand: Stand, has_wall: bool, stiffness: float) -> Contact:
 
 
 def pushed(lean: float, chain: Chain, link: str, impulse: float, stiffness: float, start: float = 0.3) -> Simulation:
-    """The robot, pushed along x.
+    """Simulation of the robot pushed along x.
 
     Args:
-        lean: of its ankles [rad].
-        chain: wall and control.
-        link: at whose origin it is pushed.
-        impulse: of half a sine wave of 0.1 s; from behind where it is positive [N s].
-        stiffness: of each point that touches [N/m].
-        start: of the push [s].
+        lean: ankle angle [rad].
+        chain: environment and control model.
+        link: link pushed at its origin.
+        impulse: impulse of half a sine wave of 0.1 s, positive from behind [N s].
+        stiffness: stiffness of each contact point [N/m].
+        start: start of the push [s].
     """
     stand = leaning(lean)
     wrench = [impulse * np.pi / (2.0 * PUSH_LASTS), 0.0, 0.0, 0.0, 0.0, 0.0]

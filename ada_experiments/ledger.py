@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ledger: every statement of the documents that can be computed, with its place, the figure and the verdict.
+"""Ledger of all computable statements of the documents, with source, measured value and verdict.
 
-The statements are those of the scenarios, `statements:` in ada_experiments/data; `ada reproduce` writes the ledger of
-what it ran as faithfulness.md. The page of that name in docs/ is the one of `ada reproduce all`.
+The statements are defined in `statements:` of the scenarios in ada_experiments/data; `ada reproduce` writes the ledger
+of its experiments as faithfulness.md. The page of that name in docs/ is written by `ada reproduce all`.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class Entry(NamedTuple):
     verdict: str
 
     def cells(self) -> list[str]:
-        """Below `HEAD`."""
+        """Table cells below `HEAD`."""
         stated = self.statement
         verdict = f"{self.verdict}: {stated.why}" if self.verdict == NOT_CONFIRMED and stated.why else self.verdict
         return [stated.where, stated.text, relation_text(stated), self.measured, verdict, self.experiment]
 
 
 def entries(results: Sequence[Result]) -> list[Entry]:
-    """The statements of some experiments."""
+    """Statements of the given results."""
     return [
         Entry(result.name, statement, figure_text(statement), statement.verdict)
         for result in results
@@ -61,7 +61,7 @@ def entries(results: Sequence[Result]) -> list[Entry]:
 
 
 def counts(found: Iterable[Entry]) -> str:
-    """How many hold, are not confirmed and fail, in words."""
+    """Numbers of statements that hold, are not confirmed, and fail, as text."""
     by_verdict = Counter(entry.verdict for entry in found)
     return (
         f"{by_verdict[HOLDS]} statements of the documents hold, {by_verdict[NOT_CONFIRMED]} are not confirmed, "
@@ -70,7 +70,7 @@ def counts(found: Iterable[Entry]) -> str:
 
 
 def page(found: Sequence[Entry]) -> str:
-    """The ledger as a page of Markdown, a table for each document."""
+    """Ledger as a Markdown page, with a table per document."""
     parts = [_TITLE, f"{counts(found)}.\n"]
     in_order = sorted(found, key=_order)
     for document in dict.fromkeys(entry.statement.document for entry in in_order):
@@ -82,7 +82,7 @@ def page(found: Sequence[Entry]) -> str:
 
 
 def _order(entry: Entry) -> tuple[int, int, list[int]]:
-    """By document, chapter and number of the experiment; statements of one experiment stay as they are."""
+    """Sort key: document, chapter and number of the experiment; the order within an experiment is kept."""
     document, name = entry.statement.document, entry.experiment
     known = DOCUMENTS.index(document) if document in DOCUMENTS else len(DOCUMENTS)
     chapters = [i for i, beginnings in enumerate(GROUPS.values()) if name.startswith(beginnings)]
@@ -90,5 +90,5 @@ def _order(entry: Entry) -> tuple[int, int, list[int]]:
 
 
 def plain(cell: str) -> str:
-    """A cell that is one line and ends no column."""
+    """Cell text as a single line without column separators."""
     return " ".join(cell.split()).replace("|", "\\|").replace("<", "\\<").replace("*", "\\*")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of the hybrid motion simulation: `python -m ada_experiments.motion_simulation ROLE`; --help."""
+"""Programs of the hybrid motion simulation: `python -m ada_experiments.motion_simulation ROLE`; see --help."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ada_robot.timing.realtime import raise_process_priority
 
 S = TypeVar("S")
 ROLES = ("all", "dynamics", "table", "graphics")
-_ENDING = 10.0  # [s] for a program to end by itself
+_ENDING = 10.0  # [s] timeout for a program to exit
 _EXAMPLES = """\
 one machine:
   python -m ada_experiments.motion_simulation all --touches 5
@@ -43,13 +43,13 @@ three machines, in this order:
   python -m ada_experiments.motion_simulation graphics --listen udp://0.0.0.0:50101 --port 8080
   python -m ada_experiments.motion_simulation dynamics --table-url udp://TABLE:50100 --graphics-url udp://GRAPHICS:50101
 
-Table and graphics print {"ready": true, "url": ...} when they can be used; each program prints its figures at its end.
---list says the settings.
+Table and graphics print {"ready": true, "url": ...} when they are ready; each program prints statistics at its end.
+--list shows the settings.
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run; the exit status: 0, 1 where the motion could not be ended, or 2 for what cannot be."""
+    """Run a program; exit code 0 on success, 1 if the motion failed, 2 for invalid arguments."""
     options = _parser().parse_args(arguments)
     try:
         if options.list:
@@ -71,30 +71,36 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("role", choices=ROLES, help="which program; all: the three of them on this machine")
-    parser.add_argument("--table", choices=("hexa", "impedance"), default="hexa", help="emulated HEXA, or its stand-in")
-    parser.add_argument("--hexa-url", default="", help="of table: a real HEXA in place of an emulated one")
-    parser.add_argument("--sensor", default="netft", help="of table: kind of the sensor under a real one's probe")
-    parser.add_argument("--sensor-url", default="", help="of table: where that sensor is")
-    parser.add_argument("--listen", default=ANY_UDP, help="of table and graphics (default %(default)s)")
-    parser.add_argument("--table-url", default="", help="of dynamics: where the table control is")
-    parser.add_argument("--graphics-url", default="", help="of dynamics: where the graphics are")
-    parser.add_argument("--graphics", action="store_true", help="of all: start the graphics, too")
-    parser.add_argument("--port", type=int, default=8080, help="of the graphics' page (default %(default)s)")
-    parser.add_argument("--touches", type=int, default=1, help="motions one after the other (default %(default)s)")
-    parser.add_argument("--longest", type=float, default=3.0, help="of a motion [s] (default %(default)s)")
-    parser.add_argument("--priority", type=int, default=0, help="of the loops, 1 to 99 of SCHED_FIFO; 0: none")
-    parser.add_argument("--seed", type=int, default=0, help="of random faults (default %(default)s)")
-    parser.add_argument("--list", action="store_true", help="say the settings, and end")
+    parser.add_argument("role", choices=ROLES, help="program to run; all: all three on this machine")
+    parser.add_argument(
+        "--table", choices=("hexa", "impedance"), default="hexa", help="emulated HEXA, or the impedance model"
+    )
+    parser.add_argument("--hexa-url", default="", help="table: address of a real HEXA")
+    parser.add_argument("--sensor", default="netft", help="table: kind of the sensor of a real table")
+    parser.add_argument("--sensor-url", default="", help="table: address of that sensor")
+    parser.add_argument(
+        "--listen", default=ANY_UDP, help="table and graphics: address to listen on (default %(default)s)"
+    )
+    parser.add_argument("--table-url", default="", help="dynamics: address of the table control")
+    parser.add_argument("--graphics-url", default="", help="dynamics: address of the graphics")
+    parser.add_argument("--graphics", action="store_true", help="all: start the graphics, too")
+    parser.add_argument("--port", type=int, default=8080, help="port of the graphics page (default %(default)s)")
+    parser.add_argument("--touches", type=int, default=1, help="number of consecutive motions (default %(default)s)")
+    parser.add_argument(
+        "--longest", type=float, default=3.0, help="maximum duration of a motion [s] (default %(default)s)"
+    )
+    parser.add_argument("--priority", type=int, default=0, help="SCHED_FIFO priority of the loops, 1 to 99; 0: none")
+    parser.add_argument("--seed", type=int, default=0, help="seed of random faults (default %(default)s)")
+    parser.add_argument("--list", action="store_true", help="show the settings and exit")
     for name, what in (
-        ("pair-set", "of the robots"),
-        ("loop-set", "of the loop"),
-        ("table-set", "of the table"),
-        ("follow-set", "of how the table follows"),
-        ("fault", "of the network"),
+        ("pair-set", "setting of the robots"),
+        ("loop-set", "setting of the loop"),
+        ("table-set", "setting of the table"),
+        ("follow-set", "setting of the table's pose tracking"),
+        ("fault", "fault of the network"),
     ):
         parser.add_argument(
-            f"--{name}", action="append", default=[], metavar="NAME=VALUE", help=f"{what}; again for more"
+            f"--{name}", action="append", default=[], metavar="NAME=VALUE", help=f"{what}; may be repeated"
         )
     return parser
 
@@ -118,7 +124,7 @@ def _table(options: argparse.Namespace) -> int:
 
 
 def _hurry() -> None:
-    """Have this process wake in time; now that everything is set up."""
+    """Raise the priority of this process, after the setup."""
     raise_process_priority()
     reduce_interpreter_jitter()
 
@@ -132,11 +138,11 @@ def _made_table(options: argparse.Namespace) -> MotionTable:
 
 
 def _real_table(options: argparse.Namespace) -> MotionTable:
-    """A HEXA and a sensor that are somewhere else."""
+    """A real HEXA and a real sensor."""
     if not (options.hexa_url and options.sensor_url):
-        raise InputError("--hexa-url and --sensor-url belong together: give both, or none for emulated devices.")
+        raise InputError("give both --hexa-url and --sensor-url, or none for emulated devices.")
     if options.table_set:
-        raise InputError("--table-set is of emulated tables; a real one has its servo's gains itself.")
+        raise InputError("--table-set applies to emulated tables only.")
     sensor = ForceSensor(options.sensor, {"url": options.sensor_url})
     return HexaTable(HexaDriver(HexaSettings(url=options.hexa_url)), ThreadSensor(sensor))
 
@@ -144,10 +150,10 @@ def _real_table(options: argparse.Namespace) -> MotionTable:
 def _dynamics(options: argparse.Namespace) -> int:
     if not options.table_url:
         raise InputError(
-            "--table-url is not given; it is what the table control printed, such as udp://127.0.0.1:50100."
+            "--table-url is missing: give the address printed by the table control, such as udp://127.0.0.1:50100."
         )
     if options.touches < 1:
-        raise InputError(f"--touches is {options.touches}; it must be 1 or more.")
+        raise InputError(f"--touches is {options.touches}; it must be at least 1.")
     client = DynamicsClient(
         RobotPair(_settings(PairSettings, "pair-set", options.pair_set)),
         _settings(LoopSettings, "loop-set", options.loop_set),
@@ -174,7 +180,7 @@ def _graphics(options: argparse.Namespace) -> int:
 
 
 def _all(options: argparse.Namespace) -> int:
-    """The three programs on this machine; the line of figures has all of them."""
+    """Run the three programs on this machine and print their combined statistics."""
     started: list[subprocess.Popen[str]] = []
     common = [f"--seed={options.seed}", f"--priority={options.priority}"]
     try:
@@ -215,7 +221,7 @@ def _started(
     started.append(process)
     line = process.stdout.readline() if process.stdout is not None else ""
     if not line:
-        raise AdaError(f"the program {role!r} did not start; it says why above.")
+        raise AdaError(f"the program {role!r} did not start; see its message above.")
     ready: dict[str, Any] = json.loads(line)
     return process, ready
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How late forces are, and how many packets got lost: from sequence numbers and time stamps, on one machine's clock.
+"""Delay of forces and number of lost packets, from sequence numbers and time stamps of one machine's clock.
 
-Each answer of the table names the pose that its force was measured at, by the simulated time that the pose was meant
-for. The force is used for a whole step; so it is late by the time from that pose to the middle of the step. Clocks of
-different machines are never compared.
+Each reply of the table contains the simulated time of the pose at which its force was measured. The force acts for a
+step; its delay is the time from that pose to the middle of the step. Clocks of different machines are never compared.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from dataclasses import dataclass
 from ada_robot.timing.periods import Histogram
 
 _NS = 1e-9  # [s]
-_WINDOW = 51  # answers whose median is the delay
-_SLOWNESS = 0.1  # share of the way to the median that the delay goes with each answer: a jump of it would be felt
+_WINDOW = 51  # replies in the median filter of the delay
+_SLOWNESS = 0.1  # gain of the low-pass filter of the delay, which avoids jumps
 _WRAP = 1 << 32
 
 
@@ -24,16 +23,16 @@ class DelaySummary:
     """Statistics of the loop.
 
     Attributes:
-        answers: of the table that were used.
-        lost: sequence numbers that never came.
-        reordered: answers that came after a later one, and were not used.
-        delay: from a pose to the middle of the step that its force is used in; smoothed median [s].
-        delay_p50: of all answers: median [s].
-        delay_p99: what 99 % of them do not exceed [s].
-        delay_max: the longest [s].
-        round_trip_p50: from sending a pose to having its answer, on the sender's clock [s].
-        round_trip_p99: [s].
-        round_trip_max: [s].
+        answers: used replies of the table.
+        lost: missing sequence numbers.
+        reordered: replies that arrived after a later one and were not used.
+        delay: filtered delay from a pose to the middle of the step in which its force acts [s].
+        delay_p50: median of all delays [s].
+        delay_p99: 99th percentile [s].
+        delay_max: maximum [s].
+        round_trip_p50: median time from sending a pose to receiving its reply, on the sender's clock [s].
+        round_trip_p99: 99th percentile [s].
+        round_trip_max: maximum [s].
     """
 
     answers: int
@@ -49,7 +48,7 @@ class DelaySummary:
 
 
 class DelayMeter:
-    """Watches the answers of a table."""
+    """Evaluates the replies of a table."""
 
     def __init__(self, step: float) -> None:
         """Args: step of the dynamics [s]."""
@@ -62,18 +61,18 @@ class DelayMeter:
 
     @property
     def is_ready(self) -> bool:
-        """True if enough answers have come to trust the delay."""
+        """Return True once the delay is based on enough replies."""
         return len(self._recent) >= 10
 
     def takes(self, sequence: int) -> bool:
-        """Count an answer by its number; whether it is newer than all before."""
+        """Register the sequence number of a reply; return True if it is newer than all before."""
         if self._newest is None:
             self._newest = sequence
         else:
             ahead = (sequence - self._newest) % _WRAP
             if not 0 < ahead < _WRAP // 2:
                 self.reordered += 1
-                self.lost -= 1 if ahead else 0  # it was counted as lost; a second copy of the newest was not
+                self.lost -= 1 if ahead else 0  # it was counted as lost, unless it is a copy of the latest
                 return False
             self.lost += ahead - 1
             self._newest = sequence
@@ -81,12 +80,12 @@ class DelayMeter:
         return True
 
     def measure(self, now: float, pose_time: float, round_trip_ns: int) -> None:
-        """An answer's force is about to be used.
+        """Register a reply whose force is about to be used.
 
         Args:
-            now: beginning of the step, simulated [s].
-            pose_time: simulated time that the pose was meant for, at which the force was measured [s].
-            round_trip_ns: since that pose was sent [ns].
+            now: start of the step, simulated [s].
+            pose_time: simulated time of the pose at which the force was measured [s].
+            round_trip_ns: time since that pose was sent [ns].
         """
         late = now + 0.5 * self._step - pose_time
         self._recent.append(late)
@@ -99,7 +98,7 @@ class DelayMeter:
             self.delay += _SLOWNESS * (median - self.delay)
 
     def summary(self) -> DelaySummary:
-        """The figures until now."""
+        """Statistics up to now."""
         d50, d99 = self._delays.percentiles((0.5, 0.99))
         t50, t99 = self._trips.percentiles((0.5, 0.99))
         return DelaySummary(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A HEXA and a force sensor that are not there: both emulated in this process, with the probe between them.
+"""HEXA and force sensor, both emulated in this process, with the probe between them.
 
-What the plate does to the probe is told to the sensor; all else goes through the bytes of both devices.
+The contact force on the probe is passed to the sensor emulator; everything else uses the byte protocols of the devices.
 """
 
 from __future__ import annotations
@@ -31,32 +31,34 @@ from ada_robot.settings import setting
 
 SENSORS = ("netft", "dynpick")
 _RATE = 1000.0  # [Hz], of the sensor
-_REPLY = 2e-4  # [s], from a command to the table's answer
-_ABOVE = 0.01  # [m]; so far above the probe the plate is when the table is switched on
-_WEIGHT = 0.288 * 9.81  # [N], of real model 1 (table 2), which the sensor carries
+_REPLY = 2e-4  # [s], from a command to the reply of the table
+_ABOVE = 0.01  # [m] initial height of the plate above the probe
+_WEIGHT = 0.288 * 9.81  # [N] of real model 1 (table 2), carried by the sensor
 
 
 @dataclass(frozen=True)
 class EmulatedTableSettings:
-    """A HEXA's servo, the probe under it, and the sensor under that."""
+    """Servo of the HEXA, probe and sensor."""
 
     kp: float = setting(200.0, "stiffness of each motor, K_p", unit="N m/rad", lower=1.0, upper=2000.0)
     kd: float = setting(2.0, "damping of each motor, K_d", unit="N m s/rad", lower=0.1, upper=15.0)
-    damps_errors: bool = setting(False, "damp the rates of the motors' errors, not those of the motors")
-    probe_stiffness: float = setting(3e5, "of the probe and its sensor", unit="N/m", lower=1e3, upper=2e6)
-    probe_dissipation: float = setting(20.0, "of the probe: loss of restitution by speed", unit="s/m", lower=0.0)
-    probe_friction: float = setting(0.0, "between probe and plate", lower=0.0, upper=2.0)
-    sensor: str = setting("netft", "under the probe", choices=SENSORS)
-    noise: float = setting(2.0, "greatest error of the sensor's axes", unit="counts", lower=0.0)
-    seed: int = setting(0, "of that noise")
+    damps_errors: bool = setting(False, "damp the rates of the motor errors instead of the motor rates")
+    probe_stiffness: float = setting(3e5, "stiffness of the probe and its sensor", unit="N/m", lower=1e3, upper=2e6)
+    probe_dissipation: float = setting(
+        20.0, "dissipation of the probe: loss of restitution per speed", unit="s/m", lower=0.0
+    )
+    probe_friction: float = setting(0.0, "friction coefficient between probe and plate", lower=0.0, upper=2.0)
+    sensor: str = setting("netft", "sensor of the probe", choices=SENSORS)
+    noise: float = setting(2.0, "maximum noise of the sensor axes", unit="counts", lower=0.0)
+    seed: int = setting(0, "seed of the noise")
 
 
 class EmulatedTable(HexaTable):
-    """See above.
+    """Emulated HEXA with an emulated force sensor.
 
     Attributes:
-        hexa: the emulated table.
-        force_sensor: the emulated sensor.
+        hexa: emulated table.
+        force_sensor: emulated sensor.
     """
 
     def __init__(
@@ -67,16 +69,16 @@ class EmulatedTable(HexaTable):
         clock: ManualClock | None = None,
         faults: Mapping[str, float] | None = None,
     ) -> None:
-        """Switch both on.
+        """Switch both devices on.
 
         Args:
-            settings: of both.
-            mounting: where probe, sensor and face are.
-            clock: of a lock step; None: real time.
-            faults: of the table's wire, see `emulation.faults`.
+            settings: settings of table and sensor.
+            mounting: poses of probe, sensor and face.
+            clock: clock of the lock step; None for real time.
+            faults: faults of the table communication, see `emulation.faults`.
 
         Raises:
-            Unreachable: the probe is where the plate cannot be.
+            Unreachable: the plate cannot reach the probe.
         """
         self._mounting = mounting
         above = mounting.plate_pose(np.diag([1.0, -1.0, -1.0, 1.0]))
@@ -93,7 +95,7 @@ class EmulatedTable(HexaTable):
                 probe_stiffness=settings.probe_stiffness,
                 probe_dissipation=settings.probe_dissipation,
                 probe_friction=settings.probe_friction,
-                reply_delay=_REPLY if clock is not None else 0.0,  # in real time its computing takes as long
+                reply_delay=_REPLY if clock is not None else 0.0,  # in real time the computation takes as long
             )
         )
         now, sleep = (time.monotonic, time.sleep) if clock is None else (clock.now, clock.sleep)
@@ -113,7 +115,7 @@ class EmulatedTable(HexaTable):
         _ = plant.weight_torques, plant.torques, plant.probe_wrench
 
     def _load(self) -> None:
-        """Tell the sensor what acts on the probe: the plate, and its own weight (straight above the sensor)."""
+        """Set the load of the sensor: contact force and weight of the probe, which is vertically above it."""
         on_probe = self.hexa.plant.probe_wrench
         tip = self._mounting.tip_in_lab[:3, 3]
         about_base = np.concatenate([on_probe[:3], on_probe[3:] + cross(tip, on_probe[:3])])
@@ -121,7 +123,7 @@ class EmulatedTable(HexaTable):
 
 
 def _sensor(settings: EmulatedTableSettings, now: Any, sleep: Any) -> tuple[Any, SensorDriver[Any, Any, Any]]:
-    """The emulated sensor, and the driver on its wire."""
+    """Emulated sensor and its driver."""
     emulator: Emulator[Any]
     if settings.sensor == "netft":
         emulator = NetFtEmulator(NetFtEmulatorSettings(rate=_RATE, noise=settings.noise, seed=settings.seed))

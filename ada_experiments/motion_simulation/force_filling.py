@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forces for the steps whose answer is late or lost: from the last one, by how stiff the touch has shown to be.
+"""Estimate of forces whose reply is late or lost, from the last force and the identified contact stiffness.
 
-While answers come, the slope of the force over the way of the plate along it is identified. Where an answer is missing,
-the force goes on along that slope with the way that the plate was sent meanwhile; correcting forces by an identified
-stiffness is what "A force and displacement compensation method toward divergence and accuracy of hardware-in-the-loop
-simulation system for manipulator docking" does, there for the delay itself.
+While replies arrive, the slope of the force over the displacement of the plate along it is identified. If a reply is
+missing, the force is extrapolated along this slope by the displacement sent since. Correcting forces by an identified
+stiffness is proposed in "A force and displacement compensation method toward divergence and accuracy of
+hardware-in-the-loop simulation system for manipulator docking", there to compensate the delay.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 
-_MEMORY = 256  # poses that are remembered
-_FORGETTING = 0.98  # per answer: some 50 answers count
-_ENOUGH = 5  # answers in a touch before its slope is believed
-_SHORT = 1e-7  # [m] of way (standard deviation) that tells nothing yet
-LONGEST_FILL = 10  # steps; after that a force is not guessed any longer but held
+_MEMORY = 256  # number of stored poses
+_FORGETTING = 0.98  # forgetting factor per reply: about 50 replies count
+_ENOUGH = 5  # replies in a contact before its slope is used
+_SHORT = 1e-7  # [m] displacement (standard deviation) too small for identification
+LONGEST_FILL = 10  # steps; after that the force is held instead of extrapolated
 
 
 class Sent(NamedTuple):
-    """A pose that went to the table.
+    """A pose sent to the table.
 
     Attributes:
-        time: simulated, that it is meant for [s].
-        place: of the face, as the tip sees it [m].
+        time: simulated time of the pose [s].
+        place: position of the face relative to the tip [m].
     """
 
     time: float
@@ -36,20 +36,20 @@ class Sent(NamedTuple):
 
 
 class ForceFilling:
-    """Remembers poses and forces, and guesses the force of a step whose own has not come.
+    """Stores poses and forces, and estimates the force of a step without a reply.
 
     Attributes:
-        stiffness: identified, along the force [N/m]; what was expected until then.
-        filled: steps whose force was guessed.
+        stiffness: identified stiffness along the force [N/m]; the expected one until then.
+        filled: number of steps with an estimated force.
     """
 
     def __init__(self, step: float, least_force: float, expected_stiffness: float = 0.0) -> None:
-        """Begin.
+        """Initialize without data.
 
         Args:
-            step: of the dynamics [s].
-            least_force: under which nothing touches [N].
-            expected_stiffness: until it is identified [N/m]; with 0 forces are held until then.
+            step: step of the dynamics [s].
+            least_force: contact threshold [N].
+            expected_stiffness: stiffness until it is identified [N/m]; with 0 forces are held until then.
         """
         self._step, self._least = step, least_force
         self.stiffness = expected_stiffness
@@ -59,20 +59,20 @@ class ForceFilling:
 
     def _forget(self) -> None:
         self._weight = self._count = 0.0
-        self._mean = np.zeros(2)  # way, force
+        self._mean = np.zeros(2)  # displacement, force
         self._spread = np.zeros((2, 2))
 
     def restart(self) -> None:
-        """Another motion begins, with the same stiffness."""
+        """Prepare for another motion, keeping the stiffness."""
         self._sent.clear()
         self._forget()
 
     def sent(self, time: float, place: Array) -> None:
-        """A pose goes out."""
+        """Store a sent pose."""
         self._sent.append(Sent(time, place))
 
     def learn(self, pose_time: float, force: Array) -> None:
-        """An answer came: the force on the tip at a pose."""
+        """Process the force on the tip of a reply and its pose time."""
         size = float(np.linalg.norm(force))
         if size < self._least:
             self._forget()
@@ -93,12 +93,12 @@ class ForceFilling:
                 self.stiffness = float(slope)
 
     def filled_in(self, wanted_time: float, pose_time: float, wrench: Array) -> Array:
-        """The wrench on the tip at the pose of one time, from that at the pose of another one before.
+        """Wrench on the tip at the pose of a time, extrapolated from that at an earlier pose.
 
         Args:
-            wanted_time: of the pose whose force is wanted [s].
-            pose_time: of the pose whose force is known [s].
-            wrench: known.
+            wanted_time: time of the pose whose force is required [s].
+            pose_time: time of the pose with the known force [s].
+            wrench: known wrench.
         """
         missing = (wanted_time - pose_time) / self._step
         if missing < 0.5:
@@ -109,10 +109,10 @@ class ForceFilling:
         if size < self._least or before is None or now is None:
             return wrench
         more = self.stiffness * float((now - before) @ wrench[:3]) / size
-        return np.asarray(wrench * max(0.0, 1.0 + more / size))  # moments go with the force: the place stays
+        return np.asarray(wrench * max(0.0, 1.0 + more / size))  # the point of application is constant
 
     def _place(self, time: float) -> Array | None:
-        """Where the plate was sent for a time, between the poses around it."""
+        """Position of the plate sent for a time, interpolated between poses."""
         later: Sent | None = None
         for one in reversed(self._sent):
             if one.time <= time:

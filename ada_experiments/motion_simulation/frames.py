@@ -4,13 +4,13 @@
 Poses are 4x4 matrices, twists and accelerations [linear, angular], wrenches [f, n].
 
 The document prints no formulas here ("suitable transforms of coordinates"). With tip 1 = the frame of real model 1 (the
-probe) and face 2 = that of real model 2 (the plate), both with z out of the matter:
+probe) and face 2 = that of real model 2 (the plate), both with outward z axes:
 
-    X = (w_T_1)^-1 w_T_2            the face as seen from the tip, on the simulated robots
-    P_d = l_T_1' X (p_T_2')^-1      where the table's plate must be in the laboratory, so that its face is so, too
+    X = (w_T_1)^-1 w_T_2            pose of the face relative to the tip on the simulated robots
+    P_d = l_T_1' X (p_T_2')^-1      corresponding pose of the table's plate in the laboratory
 
-with 1' and 2' the same frames on the probe in the laboratory and on the plate. What the sensor measures acts on real
-model 1, and its opposite at the same place on real model 2.
+where 1' and 2' are the same frames on the probe in the laboratory and on the plate. The measured force acts on real
+model 1, and its opposite at the same point on real model 2.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from ada_dynamics.spatial.orientation import pose_by_quaternion, pose_of, to_qua
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_experiments.motion_simulation import frames_law
 
-LENGTH = 1.0  # [m], of a link of the space robots (table 1)
-HALF = 0.5  # [m], from the centre of mass of a base to its side
+LENGTH = 1.0  # [m] link length of the space robots (table 1)
+HALF = 0.5  # [m] from the centre of mass of a base to its side
 
 
 def facing(xyz: ArrayLike, x: ArrayLike, z: ArrayLike) -> Array:
-    """A frame at a place with its first and third axis along two orthogonal directions."""
+    """Frame at a point with its first and third axis along two orthogonal directions."""
     x, z = (np.asarray(axis, dtype=float) / np.linalg.norm(axis) for axis in (x, z))
     pose = np.eye(4)
     pose[:3, 0], pose[:3, 1], pose[:3, 2], pose[:3, 3] = x, cross(z, x), z, np.asarray(xyz, dtype=float)
@@ -44,13 +44,13 @@ def facing(xyz: ArrayLike, x: ArrayLike, z: ArrayLike) -> Array:
 
 
 def inverse(pose: Array) -> Array:
-    """The pose of A in B from that of B in A."""
+    """Inverse of a pose."""
     found: Array = _law("inverse")(_flat(pose)).reshape(4, 4)
     return found
 
 
 def cross(a: ArrayLike, b: ArrayLike) -> Array:
-    """a x b; numpy's own takes ten times as long for single vectors."""
+    """Cross product a x b; numpy.cross is ten times slower for single vectors."""
     (x, y, z), (u, v, w) = np.asarray(a, dtype=float).tolist(), np.asarray(b, dtype=float).tolist()
     return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
 
@@ -63,29 +63,29 @@ def to_seven(pose: Array) -> Array:
 
 
 def of_seven(seven: Array) -> Array:
-    """The pose of [x, y, z, qx, qy, qz, qw], with the quaternion brought to unit length."""
+    """Pose from [x, y, z, qx, qy, qz, qw], with a normalized quaternion."""
     return pose_by_quaternion(seven[:3], seven[3:])
 
 
 def rotation_of(vector: Array) -> Array:
-    """The rotation matrix of a rotation vector."""
+    """Rotation matrix of a rotation vector."""
     return np.array(from_quaternion(*quaternion_exp(vector).tolist()))
 
 
 def turn_between(a: Array, b: Array) -> Array:
-    """The rotation vector from the orientation of one pose to that of another, in the axes that both are given in."""
+    """Rotation vector from the orientation of one pose to that of another, in their common reference axes."""
     p, q = to_seven(a)[3:], to_seven(b)[3:]
     return quaternion_log(quaternion_product(q, conjugate(p)))
 
 
 # --- motions and wrenches -------------------------------------------------------------------------------------------
 class Motion(NamedTuple):
-    """A frame in motion, all in the axes of the frame that it is seen from.
+    """Motion of a frame, in the axes of its reference frame.
 
     Attributes:
         pose: 4x4.
-        twist: velocity of its origin, and angular [m/s, rad/s].
-        acceleration: the rates of the twist.
+        twist: velocity of its origin, and angular velocity [m/s, rad/s].
+        acceleration: rate of the twist.
     """
 
     pose: Array
@@ -94,10 +94,10 @@ class Motion(NamedTuple):
 
 
 def carried(body: Motion, fixed: Array) -> Motion:
-    """The motion of a frame that is fixed to a body.
+    """Motion of a frame fixed to a body.
 
     Args:
-        body: motion of the body's frame in the world.
+        body: motion of the body frame in the world.
         fixed: pose of the frame in the body.
     """
     pose, twist, acceleration = _law("carried")(_flat(body.pose), body.twist, body.acceleration, _flat(fixed))
@@ -105,7 +105,7 @@ def carried(body: Motion, fixed: Array) -> Motion:
 
 
 def seen_from(one: Motion, two: Motion) -> Motion:
-    """The motion of frame two as frame one sees it, which moves itself."""
+    """Motion of frame two relative to the moving frame one."""
     pose, twist, acceleration = _law("seen")(
         _flat(one.pose), one.twist, one.acceleration, _flat(two.pose), two.twist, two.acceleration
     )
@@ -113,18 +113,18 @@ def seen_from(one: Motion, two: Motion) -> Motion:
 
 
 def wrench_in(pose: Array, wrench: Array) -> Array:
-    """A wrench about a frame's origin in its axes, as one about the origin of the frame that its pose is given in."""
+    """Wrench about a frame origin in its axes, transformed to the reference frame of its pose."""
     found: Array = _law("wrench")(_flat(pose), np.asarray(wrench, dtype=np.float64))
     return found
 
 
 def opposite(tip: Array, face: Array, on_tip: Array) -> tuple[Array, Array]:
-    """A wrench on a tip in its axes as two in the world's: that about the tip, and the opposite one about a face.
+    """Wrench on a tip in tip axes as two wrenches in world axes: about the tip, and the opposite one about a face.
 
     Args:
-        tip: pose in the world.
-        face: pose in the world.
-        on_tip: wrench.
+        tip: pose of the tip in the world.
+        face: pose of the face in the world.
+        on_tip: wrench on the tip.
     """
     first, second = _law("opposite")(_flat(tip), _flat(face), np.asarray(on_tip, dtype=np.float64))
     return first, second
@@ -144,7 +144,7 @@ _LAWS: dict[str, tuple[Callable[..., dict[str, Any]], dict[str, int]]] = {
 
 @cache
 def _law(name: str) -> Callable[..., Any]:
-    """A law of `frames_law`, compiled; once for all."""
+    """Compiled function of `frames_law`, cached."""
     law, inputs = _LAWS[name]
     kernel = compiled_kernel(f"motion_simulation_{name}", inputs, law)
     return kernel.python_call(kernel.single)
@@ -177,18 +177,20 @@ def _sensor_in_lab() -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Mounting:
-    """Where the two real models are on the simulated robots, and where in the laboratory.
+    """Mounting of the two real models on the simulated robots and in the laboratory.
 
-    The document does not say; the defaults are assumptions: the probe is the tip of robot 1's last link, the plate the
-    middle of the side of robot 2's base that faces it. In the laboratory the HEXA hangs with its plate level, 0.5 m
-    below its base as in S1, and lowers it onto the probe, which stands upright on the sensor, 0.1 m above it.
+    The document does not specify it; the defaults are assumptions. The probe is the tip of the last link of robot 1,
+    the
+    plate is the middle of the facing side of the base of robot 2. In the laboratory the HEXA is mounted overhead with
+    its
+    plate level, 0.5 m below its base as in S1, and lowers it onto the probe, which is upright, 0.1 m above the sensor.
 
     Attributes:
-        tip_on_robot: real model 1 in robot 1's terminal body; z out of it, towards the other.
-        face_on_robot: real model 2 in robot 2's base; z out of it.
-        tip_in_lab: real model 1 in the frame of the table's base.
-        face_on_plate: real model 2 in the table's plate.
-        sensor_in_lab: the sensor's frame in that of the table's base.
+        tip_on_robot: real model 1 in the terminal body of robot 1; z outward, towards the other.
+        face_on_robot: real model 2 in the base of robot 2; z outward.
+        tip_in_lab: real model 1 in the base frame of the table.
+        face_on_plate: real model 2 in the plate frame.
+        sensor_in_lab: sensor frame in the base frame of the table.
     """
 
     tip_on_robot: Array = field(default_factory=_tip_on_robot)
@@ -198,7 +200,7 @@ class Mounting:
     sensor_in_lab: Array = field(default_factory=_sensor_in_lab)
 
     def __post_init__(self) -> None:
-        """Check that all are poses."""
+        """Check that all fields are poses."""
         for name in ("tip_on_robot", "face_on_robot", "tip_in_lab", "face_on_plate", "sensor_in_lab"):
             object.__setattr__(self, name, checked_pose(f"mounting: {name}", getattr(self, name)))
 
@@ -219,39 +221,39 @@ class Mounting:
         return inverse(self._sensor_from_tip)
 
     def plate_pose(self, face_from_tip: Array) -> Array:
-        """P_d: where the plate must be in the laboratory, from X."""
+        """Pose P_d of the plate in the laboratory, from X."""
         return np.asarray(self.tip_in_lab @ face_from_tip @ self._plate_from_face)
 
     def face_pose(self, plate: Array) -> Array:
-        """X, from the plate's pose in the laboratory."""
+        """X, from the pose of the plate in the laboratory."""
         return np.asarray(self._tip_from_lab @ plate @ self.face_on_plate)
 
     def plate_twist(self, face_from_tip: Array, twist: Array) -> Array:
-        """Twist of the plate's own origin in the laboratory's axes, from that of the face as seen from the tip."""
+        """Twist of the plate origin in laboratory axes, from the twist of the face relative to the tip."""
         up = self.tip_in_lab[:3, :3]
         v, w = up @ twist[:3], up @ twist[3:]
         arm = up @ (face_from_tip[:3, :3] @ self._plate_from_face[:3, 3])
         return np.concatenate([v + cross(w, arm), w])
 
     def on_tip(self, measured: Array) -> Array:
-        """The wrench on real model 1 about its tip, in the tip's axes, from what the sensor measures."""
+        """Wrench on real model 1 about its tip, in tip axes, from the measured wrench."""
         return wrench_in(self._sensor_from_tip, measured)
 
     def at_sensor(self, on_tip: Array) -> Array:
-        """A wrench on the tip as the sensor measures it: the inverse of `on_tip`."""
+        """Wrench at the sensor from a wrench on the tip; inverse of `on_tip`."""
         return wrench_in(self._tip_from_sensor, on_tip)
 
 
 def checked_pose(what: str, value: ArrayLike) -> Array:
-    """A pose.
+    """Validated pose.
 
     Raises:
-        InputError: it is none.
+        InputError: not a pose.
     """
     pose = np.asarray(value, dtype=np.float64)
     if pose.shape != (4, 4) or not np.isfinite(pose).all() or np.abs(pose[3] - (0.0, 0.0, 0.0, 1.0)).max() > 0.0:
-        raise InputError(f"{what} is {value!r:.120}; it must be a pose, 4x4 with the last row 0 0 0 1.", field=what)
+        raise InputError(f"{what} is {value!r:.120}; it must be a 4x4 pose with the last row 0 0 0 1.", field=what)
     R = pose[:3, :3]
     if np.abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0.0:
-        raise InputError(f"{what}: its upper left 3x3 numbers are no rotation (right-handed, orthonormal).", field=what)
+        raise InputError(f"{what}: its upper left 3x3 block is not a rotation matrix.", field=what)
     return pose

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rigid frames in motion over generic scalars: carried by a body, seen from another frame; wrenches elsewhere.
+"""Equations of moving rigid frames and wrenches over generic scalars.
 
 Poses are 16 numbers, the rows of 4x4; twists and accelerations [linear, angular], wrenches [f, n].
 """
@@ -16,7 +16,7 @@ Six = tuple[Vec3, Vec3]
 
 
 def carried_law(pose: Vector, twist: Vector, acceleration: Vector, fixed: Vector) -> dict[str, Any]:
-    """A frame that is fixed to a body, from the body's motion; see `frames.carried`."""
+    """Motion of a frame fixed to a moving body; see `frames.carried`."""
     R, p = _parts(pose)
     S, s = _parts(fixed)
     (v, w), (a, turning) = _six(twist), _six(acceleration)
@@ -29,7 +29,7 @@ def carried_law(pose: Vector, twist: Vector, acceleration: Vector, fixed: Vector
 def seen_law(
     pose_1: Vector, twist_1: Vector, acceleration_1: Vector, pose_2: Vector, twist_2: Vector, acceleration_2: Vector
 ) -> dict[str, Any]:
-    """Frame two as frame one sees it; see `frames.seen_from`."""
+    """Motion of frame two relative to frame one; see `frames.seen_from`."""
     R, p = _parts(pose_1)
     S, s = _parts(pose_2)
     (v_1, w), (a_1, turning) = _six(twist_1), _six(acceleration_1)
@@ -48,7 +48,7 @@ def seen_law(
 
 
 def wrench_law(pose: Vector, wrench: Vector) -> dict[str, Any]:
-    """A wrench about the origin of a frame, in its axes, about the origin that its pose is given in."""
+    """Wrench about a frame origin in its axes, transformed to the reference frame of its pose."""
     R, p = _parts(pose)
     f, n = _six(wrench)
     force = R @ f
@@ -56,7 +56,7 @@ def wrench_law(pose: Vector, wrench: Vector) -> dict[str, Any]:
 
 
 def opposite_law(tip: Vector, face: Vector, on_tip: Vector) -> dict[str, Any]:
-    """A wrench on a tip, in its axes, as one about it in the world's, and its opposite about the face's origin."""
+    """Wrench on a tip in tip axes, as a wrench about the tip in world axes and its opposite about the face origin."""
     R, p = _parts(tip)
     _, q = _parts(face)
     f, n = _six(on_tip)
@@ -66,7 +66,7 @@ def opposite_law(tip: Vector, face: Vector, on_tip: Vector) -> dict[str, Any]:
 
 
 def inverse_law(pose: Vector) -> dict[str, Any]:
-    """The pose of A in B from that of B in A."""
+    """Inverse of a pose."""
     R, p = _parts(pose)
     back = R.T
     return {"found": _pose(back, -(back @ p))}

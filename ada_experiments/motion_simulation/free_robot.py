@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A free-flying robot that is simulated in real time, and pushed at one place (Tarao et al., eqs. 1-9).
+"""A free-flying robot simulated in real time, with a wrench at one point (Tarao et al., eqs. 1-9).
 
-Its equations of motion, with the wrench at the place where its real model is mounted, are one compiled kernel; a step
-costs some ten microseconds. The wrench keeps its direction in the world and its place on the link within a step, so
-that two robots that get opposite ones keep the momentum of both.
+The equations of motion, with the wrench at the mounting of the real model, are one compiled kernel; a step takes about
+ten microseconds. Within a step the wrench is constant in world axes and acts at a constant point of the link, so that
+two robots with opposite wrenches conserve momentum.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from ada_experiments.motion_simulation.frames import Motion, carried, cross
 
 ALGORITHMS = ("order_n", "ada", "aba", "auto")
 NOTHING = np.zeros(6)
-_METHOD = "rkf45"  # Fehlberg's, fixed steps: that of S1
-_INTEGRAL_AT = 8  # c0 of a piece of a profile: t0 and ω come first
+_METHOD = "rkf45"  # Fehlberg's method with fixed steps, as in S1
+_INTEGRAL_AT = 8  # c0 of a profile segment; preceded by t0 and ω
 
 
 @dataclass(frozen=True)
 class Hold:
-    """A control that keeps joints where they start: springs and dampers ("some suitable control", sec. 4.1)."""
+    """Springs and dampers that hold the joints at their initial positions ("some suitable control", sec. 4.1)."""
 
     stiffness: float = 3e5  # [N m/rad]
     damping: float = 800.0  # [N m s/rad]
@@ -53,11 +53,11 @@ class Hold:
 
 
 class Place(NamedTuple):
-    """Where a robot is pushed.
+    """Point at which the wrench acts.
 
     Attributes:
-        link: of the robot.
-        frame: of the real model there, in the link; the wrench acts at its origin.
+        link: link of the robot.
+        frame: frame of the real model in the link; the wrench acts at its origin.
     """
 
     link: str
@@ -65,14 +65,14 @@ class Place(NamedTuple):
 
 
 class FreeRobot:
-    """A robot with a floating base and no weight, in steps of equal length.
+    """A robot with a floating base and without gravity, simulated with fixed steps.
 
     Attributes:
-        model: the robot.
-        dynamics: its dynamics, by the algorithm chosen.
-        place: where it is pushed.
-        hold: of its joints, or None: they are free.
-        time: present [s].
+        model: robot model.
+        dynamics: dynamics with the selected algorithm.
+        place: point at which the wrench acts.
+        hold: joint control; None for free joints.
+        time: simulated time [s].
     """
 
     def __init__(
@@ -86,19 +86,19 @@ class FreeRobot:
         algorithm: Algorithm = "order_n",
         hold: Hold | None = None,
     ) -> None:
-        """Set it up.
+        """Set up the simulation.
 
         Args:
-            model: floating, without loops; its weight is taken away.
-            q: where it starts.
-            v: how fast it starts.
-            place: where it is pushed.
+            model: floating-base robot without loops; gravity is removed.
+            q: initial configuration.
+            v: initial velocity.
+            place: point at which the wrench acts.
             step: [s].
-            algorithm: order_n (Rosenthal, the document's), ada, aba or auto.
-            hold: of its joints.
+            algorithm: order_n (Rosenthal, as in the document), ada, aba or auto.
+            hold: joint control.
 
         Raises:
-            InputError: an algorithm or step that cannot be, a link that is not there.
+            InputError: invalid algorithm or step, or unknown link.
         """
         if algorithm not in ALGORITHMS:
             words = f"algorithm is {algorithm!r}; it must be one of {', '.join(ALGORITHMS)}."
@@ -142,7 +142,7 @@ class FreeRobot:
     # --- state --------------------------------------------------------------------------------------------------
     @property
     def q(self) -> Array:
-        """Positions."""
+        """Configuration."""
         return self._integrator.x[: self.model.nq]
 
     @property
@@ -152,11 +152,11 @@ class FreeRobot:
 
     @property
     def time(self) -> float:
-        """Since the start [s]."""
+        """Time since the start [s]."""
         return self._done * self._step_length
 
     def reset(self, q: ArrayLike, v: ArrayLike) -> None:
-        """Start anew; the joints are held where the robot was made with."""
+        """Restart; the joints are still held at the positions given at construction."""
         x = np.concatenate([np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)])
         if x.shape != (self.model.nq + self.model.nv,) or not np.isfinite(x).all():
             text = f"robot {self.model.name!r} needs {self.model.nq} positions and {self.model.nv} velocities."
@@ -166,15 +166,15 @@ class FreeRobot:
 
     # --- motion -------------------------------------------------------------------------------------------------
     def accelerations(self, wrench: Array = NOTHING) -> Array:
-        """Accelerations in the present state under a wrench at its place, in the world's axes."""
+        """Accelerations at the present state under a wrench at its point, in world axes."""
         rate, _ = self._system.robust_rate(self._integrator.x, self._input(wrench), self.time)
         return np.asarray(rate[self.model.nq :])
 
     def step(self, wrench: Array = NOTHING) -> None:
-        """Move on by one step under a wrench [f, n] at its place, in the world's axes.
+        """Advance by one step under a wrench [f, n] at its point, in world axes.
 
         Raises:
-            IntegrationError: the motion cannot be computed any further.
+            IntegrationError: the motion cannot be computed further.
         """
         before = self._damping_power()
         self._integrator.u = self._input(wrench)
@@ -183,7 +183,7 @@ class FreeRobot:
         self.lost += 0.5 * self._step_length * (before + self._damping_power())
 
     def motion(self, a: Array) -> Motion:
-        """How the frame at its place moves.
+        """Motion of the frame at the point of the wrench.
 
         Args:
             a: accelerations, from `accelerations`.
@@ -199,18 +199,18 @@ class FreeRobot:
 
     # --- what is kept -------------------------------------------------------------------------------------------
     def kinetic_energy(self) -> float:
-        """[J]."""
+        """Kinetic energy [J]."""
         return float(self.dynamics.energy(self.q, self.v).kinetic)
 
     def stored_energy(self) -> float:
-        """In the springs that hold its joints [J]; what their dampers lost since the start is `lost`."""
+        """Energy stored in the springs of the joints [J]; `lost` is the energy dissipated since the start."""
         if self.hold is None:
             return 0.0
         q = self._integrator.x
         return 0.5 * self.hold.stiffness * float(sum((q[i] - self._home[i]) ** 2 for i, _ in self._joints))
 
     def momentum(self) -> Array:
-        """Linear, and angular about the world's origin [N s, N m s]."""
+        """Linear momentum, and angular momentum about the world origin [N s, N m s]."""
         q, v = self.q, self.v
         p = self.dynamics.momentum(q, v)
         return np.concatenate([p[:3], p[3:] + cross(self.dynamics.com(q), p[:3])])
@@ -223,7 +223,7 @@ class FreeRobot:
 
 
 def _turning(model: Model) -> tuple[tuple[int, int], ...]:
-    """Where the numbers of the joints with one angle are, in positions and in velocities."""
+    """Position and velocity indices of the joints with one coordinate."""
     found = []
     for name in model.joint_names:
         at, rate = model.q_index(name), model.v_index(name)
@@ -233,7 +233,7 @@ def _turning(model: Model) -> tuple[tuple[int, int], ...]:
 
 
 def with_masses(model: Model, masses: dict[str, float]) -> Model:
-    """The robot with other masses of some links [kg] and the same moments of inertia, as for fig. 15."""
+    """Copy of the robot with other link masses [kg] and unchanged moments of inertia, as for fig. 15."""
     from dataclasses import replace
 
     parts = Parts.of(model)

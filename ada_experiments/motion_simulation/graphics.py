@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program of the third machine: both robots, their touch and its force in the browser (sec. 3.1, fig. 16)."""
+"""Program of the third machine: displays both robots and the contact force in the browser (sec. 3.1, fig. 16)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from ada_tools.browser.scene import Arrow, Scene
 
 FIRST, SECOND = "one_", "two_"
 _FREE, _WORLD = "free", "world"
-_SILENT = 1.0  # [s] without a picture after which it says so
+_SILENT = 1.0  # [s] timeout for pictures
 _WRAP = 1 << 32
 _PLOTTED = 3.0  # [s]
 
 
 def both_in_one() -> Model:
-    """Both robots in one world, to be drawn."""
+    """Model with both robots in one world, for display."""
     model = Builder("two_space_robots").link(_WORLD).build(gravity=(0.0, 0.0, 0.0))
     for robot, prefix in (("space_robot_a", FIRST), ("space_robot_b", SECOND)):
         model = merge(model, load(robot), _WORLD, joint=_FREE, kind="floating", prefix=prefix)
@@ -37,13 +37,13 @@ def both_in_one() -> Model:
 
 
 class Graphics:
-    """A page that follows the dynamics.
+    """Browser page that displays the dynamics.
 
     Attributes:
-        url: where pictures are to be sent.
-        page_url: to be opened in a browser.
-        pictures: taken so far.
-        lost: that never came.
+        url: address for pictures.
+        page_url: address of the page.
+        pictures: number of received pictures.
+        lost: number of lost pictures.
     """
 
     def __init__(
@@ -55,18 +55,18 @@ class Graphics:
         port: int = PORT,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """Draw both robots at their start.
+        """Draw both robots in their initial state.
 
         Args:
-            settings: of the robots.
+            settings: settings of the robots.
             listen: udp://HOST:PORT, for pictures.
-            host: of the page.
-            port: of the page; 0: any free one.
-            clock: for the time without pictures.
+            host: host of the page.
+            port: port of the page; 0 selects a free one.
+            clock: clock of the picture timeout.
 
         Raises:
-            TransportError: the address cannot be listened on.
-            InputError: viser is not installed, or the port is taken.
+            TransportError: the UDP address is not available.
+            InputError: viser is not installed, or the port is in use.
         """
         self._end, self._clock = UdpEnd(listen), clock
         self.url = self._end.url
@@ -85,7 +85,7 @@ class Graphics:
         self._show(pair.one.q, pair.two.q, ())
 
     def run(self, duration: float | None = None) -> dict[str, Any]:
-        """Follow until `stop`, or for some time [s]; figures of the run."""
+        """Run until `stop` or for a duration [s]; return statistics."""
         try:
             self._page.run(self.tick, duration)
         finally:
@@ -94,11 +94,11 @@ class Graphics:
         return {"role": "graphics", "pictures": self.pictures, "lost": self.lost}
 
     def stop(self) -> None:
-        """End, from any thread or a signal."""
+        """Stop, from any thread or a signal handler."""
         self._page.end()
 
     def tick(self) -> None:
-        """Take what came, and draw the newest."""
+        """Receive pictures and draw the latest."""
         is_new = False
         for _, data in self._end.arrivals(0.0):
             packet = decode(data)
@@ -116,7 +116,7 @@ class Graphics:
             self._force.draw()
             self._delay.draw()
         elif self._clock.now() - self._came > _SILENT:
-            self._words.content = f"no picture has come for {self._clock.now() - self._came:.0f} s"
+            self._words.content = f"no picture for {self._clock.now() - self._came:.0f} s"
 
     def _take(self, packet: PicturePacket) -> bool:
         newest = self._newest

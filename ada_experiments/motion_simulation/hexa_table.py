@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion table of the document: a HEXA, driven byte for byte through `safety`, and a force sensor under the probe.
+"""Motion table of the document: a HEXA driven through the safety cycle, and the force sensor of the probe.
 
-Each period: inverse kinematics of the pose, one cycle of `SafeCycle` (which checks the angles before they go out), one
-reading of the sensor. In lock step a `ManualClock` goes on by one period with each exchange; in real time the caller
-keeps the periods.
+Each period: inverse kinematics of the pose, one cycle of `SafeCycle` (which checks the angles before sending them), one
+sensor reading. In lock step a `ManualClock` advances by one period per exchange; in real time the caller keeps the
+period.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
 from ada_robot.safety.settings import SafetySettings
 
-APPROACH, TURNING = 0.05, 0.5  # [m/s], [rad/s]: mean speeds on the way to the start
-LARGEST_STEP = 0.02  # [rad] of a crank in a period: 10 rad/s
-SETTLING = 0.2  # [s] at rest there before the zero is taken
+APPROACH, TURNING = 0.05, 0.5  # [m/s], [rad/s]: mean speeds of the approach to the initial pose
+LARGEST_STEP = 0.02  # [rad] of a crank per period: 10 rad/s
+SETTLING = 0.2  # [s] at rest before the sensor is zeroed
 _BENT = 1e-5  # [rad]
 _READ_FIRST = 5  # periods before the table is activated
 
 
 class HexaTable(MotionTable):
-    """See above.
+    """Driver of the HEXA motion table.
 
     Attributes:
-        cycle: what drives the HEXA.
-        sensor: under the probe.
-        bent: exchanges whose angles were demanded later, because a crank may not gain speed so fast.
+        cycle: safety cycle of the HEXA.
+        sensor: force sensor of the probe.
+        bent: number of exchanges with angles limited by the acceleration of a crank.
     """
 
     NAME = "hexa"
@@ -57,15 +57,15 @@ class HexaTable(MotionTable):
         clock: ManualClock | None = None,
         after_exchange: Callable[[], object] = lambda: None,
     ) -> None:
-        """Prepare; `open` finds the devices.
+        """Store the devices; `open` connects to them.
 
         Args:
-            driver: of the HEXA, on the same clock.
-            sensor: under the probe.
-            safety: rules of the HEXA's joints; by default the device's, and steps up to LARGEST_STEP.
-            clock: of a lock step; None: real time, the caller keeps the periods.
-            after_exchange: called between the exchange with the table and the reading of the sensor; where both are
-                emulated, it tells the sensor what the plate does to the probe.
+            driver: driver of the HEXA, on the same clock.
+            sensor: force sensor of the probe.
+            safety: safety settings of the HEXA; default: those of the device, with steps up to LARGEST_STEP.
+            clock: clock of the lock step; None for real time, with the period kept by the caller.
+            after_exchange: called between the exchange with the table and the sensor reading; for emulated devices it
+                passes the contact force to the sensor.
         """
         self.cycle = SafeCycle(driver, safety or SafetySettings(max_step=LARGEST_STEP), clock=clock or SYSTEM_CLOCK)
         self.sensor = sensor
@@ -86,12 +86,12 @@ class HexaTable(MotionTable):
 
     @property
     def exchanges_to_force(self) -> int:
-        """Two: a command acts from the table's next servo period on, and its force is there at the end of that."""
+        """Two: a command acts from the next servo period, and its force is available at the end of that period."""
         return 2
 
     @property
     def kinematics(self) -> HexaKinematics:
-        """Of the HEXA."""
+        """Kinematics of the HEXA."""
         return self._kinematics
 
     # --- open and close -------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ class HexaTable(MotionTable):
         self._next = self._now()
 
     def _warm_up(self) -> None:
-        """Compile, or load, what is needed before a period could be missed for it."""
+        """Compile or load everything required before the first deadline."""
         angles = self._kinematics.inverse(HOME)
         self._kinematics.jacobians(HOME, angles)
         self._kinematics.forward(angles, HOME)
@@ -138,7 +138,7 @@ class HexaTable(MotionTable):
         if self.cycle.phase is Phase.INACTIVE:
             return self._activated(pose)
         if self._path is None:
-            self._kinematics.inverse(pose)  # names the leg that does not reach
+            self._kinematics.inverse(pose)  # raises an error with the unreachable leg
             self._path = _Path(self._plate(), pose)
             self.sensor.begin_zero()
         path = self._path
@@ -154,7 +154,7 @@ class HexaTable(MotionTable):
         if self._read >= _READ_FIRST and self.cycle.feedback.is_fresh:
             self.cycle.activate(self._now())
         elif self._read > 500:
-            raise NoAnswer("motion table hexa: it does not answer; look at its program, its address and the network.")
+            raise NoAnswer("motion table hexa: no reply; check its program, its address and the network.")
         return Reading(np.zeros(6), pose, is_ready=False, is_fresh=False)
 
     # --- each period ----------------------------------------------------------------------------------------------
@@ -167,9 +167,9 @@ class HexaTable(MotionTable):
         hold = self._kinematics.jacobians(pose, angles).hold
         if hold < LEAST_HOLD:
             raise Refused(
-                f"motion table hexa: the pose at {np.round(pose[:3, 3], 4).tolist()} m is near a singular one (measure "
-                f"{hold:.3g}, at least {LEAST_HOLD:g}); the motion ends. Let the touch be nearer to the middle of the "
-                "table's room."
+                f"motion table hexa: the pose at {np.round(pose[:3, 3], 4).tolist()} m is nearly singular (measure "
+                f"{hold:.3g}, at least {LEAST_HOLD:g}); the motion ends. Move the contact to the middle of the "
+                "workspace."
             )
         now = self._keep_time()
         cycle = self.cycle
@@ -188,17 +188,17 @@ class HexaTable(MotionTable):
         cycle = self.cycle
         problem = "" if cycle.phase is Phase.ACTIVE else f"the HEXA is {cycle.phase.value}: {cycle.reason}"
         if not problem and sensed.problem:
-            problem = f"the force sensor says: {sensed.problem}"
+            problem = f"force sensor: {sensed.problem}"
         fresh = cycle.feedback.is_fresh and sensed.is_fresh
         return Reading(sensed.wrench - self.sensor.zero, self._plate(), ready, fresh, sensed.is_saturated, problem)
 
     def _plate(self) -> Array:
-        """Where the plate is, by the angles that were told."""
+        """Pose of the plate from the measured angles."""
         position = self.cycle.feedback.position
         if np.isfinite(position).all():
             self._pose = self._kinematics.forward(position, *(() if self._pose is None else (self._pose,))).pose
         if self._pose is None:
-            raise NoAnswer("motion table hexa: it has not told its angles yet.")
+            raise NoAnswer("motion table hexa: no measured angles yet.")
         return self._pose
 
     # --- time -----------------------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ class HexaTable(MotionTable):
         return time.monotonic() if self._clock is None else self._clock.now()
 
     def _keep_time(self) -> float:
-        """Wait for the next period in lock step; the present time."""
+        """Wait for the next period in lock step; return the present time."""
         if self._clock is None:
             return time.monotonic()
         self._clock.sleep(self._next - self._clock.now())
@@ -215,7 +215,7 @@ class HexaTable(MotionTable):
 
 
 class _Path:
-    """From one pose to another, from rest to rest."""
+    """Rest-to-rest motion between two poses."""
 
     def __init__(self, start: Array, end: Array) -> None:
         self._start, self._way = start, end[:3, 3] - start[:3, 3]
@@ -231,7 +231,7 @@ class _Path:
     @property
     def pose(self) -> Array:
         s = min(self.time / self._duration, 1.0)
-        share = s**3 * (10.0 + s * (6.0 * s - 15.0))  # rates and their rates are zero at both ends
+        share = s**3 * (10.0 + s * (6.0 * s - 15.0))  # zero velocity and acceleration at both ends
         pose = pose_of(self._start[:3, 3] + share * self._way)
         pose[:3, :3] = rotation_of(share * self._turn) @ self._start[:3, :3]
         return pose

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for a motion table: a plate with the impedance of Tarao et al., eq. 10, that touches a fixed probe.
+"""Substitute of a motion table: a plate with the impedance of Tarao et al., eq. 10, that touches a fixed probe.
 
     F = M P̈ + D (Ṗ - c Ṗ_d) + K (P - P_d)
 
-M is the mass of the HEXA's moving parts at its plate, K = J^-T K_p J^-1 (eq. 15), D = J^-T K_d J^-1, all in the pose in
-which the plate touches. With c = 0 the motors' rates are damped (τ = K_p δθ - K_d θ̇: at rest on the probe the plate is
-then a spring alone, as sec. 4.2 takes it), with c = 1 their errors' rates are.
+M is the mass of the moving parts of the HEXA at its plate, K = J^-T K_p J^-1 (eq. 15), D = J^-T K_d J^-1, all at the
+contact pose. With c = 0 the motor rates are damped (τ = K_p δθ - K_d θ̇: at rest on the probe the plate is a pure
+spring, as assumed in sec. 4.2), with c = 1 the rates of the errors.
 
-The probe is a point with a stiff spring of its own, without friction. M is no rigid body's (1.04 kg across the plate,
-1.44 kg along its normal), so that no model and no `Simulation` has it: these six equations are stepped here.
+The probe is a point with a stiff spring, without friction. M is not the mass matrix of a rigid body (1.04 kg across the
+plate, 1.44 kg along its normal) and cannot be represented by a model or `Simulation`: these six equations are
+integrated here.
 """
 
 from __future__ import annotations
@@ -29,30 +30,30 @@ from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
 from ada_robot.errors import Refused
 from ada_robot.settings import setting
 
-SUBSTEPS = 20  # of a period; 0.1 ms follow a probe of 1e6 N/m
-_FARTHEST = 0.08  # [m] from the touch, within which the impedance of one pose may stand for all
+SUBSTEPS = 20  # per period; 0.1 ms are sufficient for a probe of 1e6 N/m
+_FARTHEST = 0.08  # [m] range around the contact pose in which its impedance is used
 _MOST_TURNED = 0.3  # [rad]
 _SINGULAR = 1e-6
 
 
 @dataclass(frozen=True)
 class TableSettings:
-    """A motion table's servo, and the probe that its plate touches."""
+    """Servo of a motion table, and its probe."""
 
     kp: float = setting(200.0, "stiffness of each motor, K_p", unit="N m/rad", lower=1.0, upper=1e5)
     kd: float = setting(2.0, "damping of each motor, K_d", unit="N m s/rad", lower=0.0, upper=100.0)
-    damps_errors: bool = setting(False, "damp the rates of the motors' errors, not those of the motors")
-    probe_stiffness: float = setting(3e5, "of the probe and its sensor", unit="N/m", lower=1e3, upper=1e6)
-    probe_damping: float = setting(100.0, "of the probe", unit="N s/m", lower=0.0, upper=1e4)
-    period: float = setting(2e-3, "of the servo", unit="s", lower=5e-4, upper=0.02)
+    damps_errors: bool = setting(False, "damp the rates of the motor errors instead of the motor rates")
+    probe_stiffness: float = setting(3e5, "stiffness of the probe and its sensor", unit="N/m", lower=1e3, upper=1e6)
+    probe_damping: float = setting(100.0, "damping of the probe", unit="N s/m", lower=0.0, upper=1e4)
+    period: float = setting(2e-3, "period of the servo", unit="s", lower=5e-4, upper=0.02)
 
 
 class PlateMechanics(NamedTuple):
-    """A HEXA as its plate feels it in one pose, [linear, angular] in the base's axes at the plate's origin.
+    """Plate-level mechanics of a HEXA at one pose, [linear, angular] in base axes at the plate origin.
 
     Attributes:
-        jacobian: J of eq. 12: plate per motor.
-        mass: of all that moves, 6x6.
+        jacobian: J of eq. 12: plate velocity per motor velocity.
+        mass: mass matrix of the moving parts, 6x6.
     """
 
     jacobian: Array
@@ -65,10 +66,10 @@ class PlateMechanics(NamedTuple):
 
 
 def plate_mechanics(pose: Array) -> PlateMechanics:
-    """Of the catalogue's HEXA in a pose of its plate.
+    """Mechanics of the HEXA of the catalogue at a pose of its plate.
 
     Raises:
-        InputError: the plate is out of reach, or its motors do not hold it there.
+        InputError: the plate is out of reach or not held by its motors.
     """
     table = hexa(pose[:3, 3], to_rpy(pose[:3, :3]))
     model = table.model
@@ -77,29 +78,29 @@ def plate_mechanics(pose: Array) -> PlateMechanics:
     others = np.setdiff1d(np.arange(model.nv), motors)
     values = np.linalg.svd(conditions[:, others], compute_uv=False)
     if len(values) < len(others) or values[-1] < _SINGULAR * values[0]:
-        raise InputError("the motors of the HEXA do not hold its plate in the pose of the touch; choose another.")
+        raise InputError("the motors of the HEXA do not hold its plate at the contact pose; choose another.")
     moved = np.zeros((model.nv, len(motors)))
     moved[motors] = np.eye(len(motors))
     moved[others] = np.linalg.lstsq(conditions[:, others], -conditions[:, motors], rcond=None)[0]
     inertia = moved.T @ Dynamics(model).mass_matrix(table.q) @ moved
-    up = np.kron(np.eye(2), pose[:3, :3])  # the floating plate's velocity is in its own axes
+    up = np.kron(np.eye(2), pose[:3, :3])  # the velocity of the floating plate is in plate axes
     J = up @ moved[model.v_index("platform")]
     back = np.linalg.inv(J)
     return PlateMechanics(J, np.asarray(back.T @ inertia @ back))
 
 
 class ImpedanceTable(MotionTable):
-    """See above; in simulated time, which goes on by one period with each exchange."""
+    """Impedance model of a motion table, in simulated time that advances by one period per exchange."""
 
     NAME = "impedance"
 
     def __init__(self, settings: TableSettings, mounting: Mounting, touching: Array | None = None) -> None:
-        """Set it up.
+        """Set up the model.
 
         Args:
-            settings: of servo and probe.
-            mounting: where probe, face and sensor are.
-            touching: pose of the plate in which its impedance is taken; by default that with the face on the tip.
+            settings: settings of servo and probe.
+            mounting: poses of probe, face and sensor.
+            touching: pose of the plate at which the impedance is evaluated; default: face in contact with the tip.
         """
         self.settings, self._mounting = settings, mounting
         self._touching = _face_to_face(mounting) if touching is None else touching
@@ -109,7 +110,7 @@ class ImpedanceTable(MotionTable):
         self.M = mechanics.mass
         self._lighter: Array = np.asarray(np.linalg.inv(self.M))
         self._share = 1.0 if settings.damps_errors else 0.0
-        self._x, self._v = np.zeros(6), np.zeros(6)  # of the plate, from the touching pose
+        self._x, self._v = np.zeros(6), np.zeros(6)  # plate coordinates relative to the contact pose
         self._target, self._rate = np.zeros(6), np.zeros(6)
         self._normal, self._arm = np.zeros(3), np.zeros(3)
         self.problem = ""
@@ -143,18 +144,18 @@ class ImpedanceTable(MotionTable):
 
     # --- inside ---------------------------------------------------------------------------------------------------
     def _away(self, pose: Array) -> Array:
-        """A pose as place and rotation vector from the touching one.
+        """Position and rotation vector of a pose relative to the contact pose.
 
         Raises:
-            Refused: it is too far for one impedance.
+            Refused: outside the range of the impedance.
         """
         away = np.concatenate([pose[:3, 3] - self._touching[:3, 3], turn_between(self._touching, pose)])
         if not (np.linalg.norm(away[:3]) <= _FARTHEST and np.linalg.norm(away[3:]) <= _MOST_TURNED):
             text = (
-                f"motion table impedance: the plate was sent {1e3 * np.linalg.norm(away[:3]):.4g} mm and "
-                f"{np.degrees(np.linalg.norm(away[3:])):.3g} deg away from the touch; its impedance is that of one "
-                f"pose and holds to {1e3 * _FARTHEST:g} mm and {np.degrees(_MOST_TURNED):.0f} deg. End the motion "
-                "earlier, or take the table 'hexa'."
+                f"motion table impedance: the target pose is {1e3 * np.linalg.norm(away[:3]):.4g} mm and "
+                f"{np.degrees(np.linalg.norm(away[3:])):.3g} deg away from the contact; the impedance of a single "
+                f"pose is valid up to {1e3 * _FARTHEST:g} mm and {np.degrees(_MOST_TURNED):.0f} deg. End the motion "
+                "earlier, or use the table 'hexa'."
             )
             raise Refused(text, field="pose", allowed=_FARTHEST)
         return away
@@ -165,12 +166,12 @@ class ImpedanceTable(MotionTable):
         return pose
 
     def _run(self) -> tuple[Array, Array]:
-        """A period under the last command: mean force on the probe in the base's axes, and where the plate is then."""
+        """Simulate a period under the last command; return the mean probe force in base axes and the plate pose."""
         h = self.settings.period / SUBSTEPS
         face = self._pose() @ self._mounting.face_on_plate
         tip = self._mounting.tip_in_lab[:3, 3]
         normal = face[:3, 2]
-        # rate of the depth per velocity of the plate, at the tip: the same all period long
+        # Jacobian row of the penetration depth at the tip, constant within the period
         arm = tip - self._touching[:3, 3] - self._x[:3]
         row = np.concatenate([normal, cross(arm, normal)])
         depth = -float(normal @ (tip - face[:3, 3]))
@@ -181,7 +182,7 @@ class ImpedanceTable(MotionTable):
 
 
 class _Swing:
-    """The plate within a period: springs, dampers, and the probe on one side."""
+    """The plate within a period: springs, dampers and unilateral probe contact."""
 
     def __init__(self, lighter: Array, K: Array, D: Array, row: Array, settings: TableSettings) -> None:
         self._lighter, self._row = lighter, row
@@ -190,7 +191,7 @@ class _Swing:
         self._k, self._d = settings.probe_stiffness, settings.probe_damping
 
     def run(self, x: Array, v: Array, drive: Array, depth: float, h: float) -> tuple[Array, Array, float]:
-        """Semi-implicit steps; state after them and mean push on the probe."""
+        """Integrate semi-implicitly; return the final state and the mean contact force."""
         stiff, loss = self._rate
         pull = self._lighter @ drive
         start, total = x, 0.0
@@ -204,6 +205,6 @@ class _Swing:
 
 
 def _face_to_face(mounting: Mounting) -> Array:
-    """Where the plate is when its face's origin is at the tip, against it, with the first axes along each other."""
+    """Pose of the plate with the face origin at the tip, against it, with aligned first axes."""
     turned = np.diag([1.0, -1.0, -1.0, 1.0])
     return mounting.plate_pose(turned)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion table as the hybrid simulation sees it: it follows a pose, and returns what the sensor measured.
+"""Interface of a motion table: follows a pose and returns the measured force.
 
-Two kinds: `impedance` (a plate on springs, eqs. 10 and 15; no devices) and `hexa` (the HEXA and a force sensor, byte
-for byte). One exchange per period: the force that was measured, and the next pose.
+Two implementations: `impedance` (a plate on springs, eqs. 10 and 15; no devices) and `hexa` (the HEXA and a force
+sensor). One exchange per period: the measured force and the next pose.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from ada_dynamics.arrays import Array
 
 
 class Reading(NamedTuple):
-    """Report of a table and its sensor.
+    """Reading of a table and its sensor.
 
     Attributes:
-        wrench: [f, n] on the probe, about the sensor's origin in its axes, less what it was at rest [N, N m]; that of
-            the pose that was sent `exchanges_to_force` exchanges before.
-        pose: of the plate, 4x4.
+        wrench: [f, n] on the probe about the sensor origin in sensor axes, minus the value at rest [N, N m]; it belongs
+            to the pose sent `exchanges_to_force` exchanges before.
+        pose: pose of the plate, 4x4.
         is_ready: whether the table follows poses.
-        is_fresh: whether both came in this period.
+        is_fresh: whether both values are from this period.
         is_saturated: whether the sensor is at the end of its range.
-        problem: what is wrong with the table or its sensor, so that the motion must end; "" where nothing is.
+        problem: problem of the table or sensor that ends the motion; "" without one.
     """
 
     wrench: Array
@@ -35,41 +35,41 @@ class Reading(NamedTuple):
 
 
 class MotionTable(ABC):
-    """A motion table with a force sensor beside it. All calls come from one thread."""
+    """A motion table with a force sensor; called from a single thread."""
 
     NAME: ClassVar[str]
 
     @property
     @abstractmethod
     def period(self) -> float:
-        """Between two exchanges [s]."""
+        """Time between two exchanges [s]."""
 
     @property
     def exchanges_to_force(self) -> int:
-        """How many exchanges after the one that sent a pose a reading has the force of that pose: 1 or more."""
+        """Number of exchanges after which a reading contains the force of a sent pose, at least 1."""
         return 1
 
     @abstractmethod
     def open(self) -> None:
-        """Find the devices; nothing moves.
+        """Connect to the devices, without motion.
 
         Raises:
-            TransportError: a wire cannot be opened.
-            NoAnswer: a device does not answer.
+            TransportError: a connection cannot be opened.
+            NoAnswer: a device does not reply.
         """
 
-    def idle(self) -> None:  # noqa: B027  # not every table has to do anything
-        """One period in which nobody asks anything: stay in touch with the devices; nothing moves."""
+    def idle(self) -> None:  # noqa: B027  (optional for subclasses)
+        """Keep the connection to the devices for one period, without motion."""
 
     @abstractmethod
     def prepare(self, pose: Array) -> Reading:
-        """One period on the way to where the motion begins: slowly there, stand still, take the sensor's zero.
+        """One period of the approach: move slowly to the initial pose, rest, zero the sensor.
 
-        To be called until the reading says that the table is ready.
+        Call it repeatedly until the reading reports that the table is ready.
 
         Raises:
-            Unreachable: the plate cannot be there.
-            HardwareError: a device does not do what it is told.
+            Unreachable: the pose is out of reach.
+            HardwareError: a device does not follow its commands.
         """
 
     @abstractmethod
@@ -77,18 +77,18 @@ class MotionTable(ABC):
         """One period's exchange.
 
         Args:
-            pose: where the plate is to be from now on, 4x4 in the frame of the table's base.
-            twist: how fast it is to go there, in the same axes.
+            pose: target pose of the plate, 4x4 in the base frame of the table.
+            twist: target twist in the same axes.
 
         Raises:
-            Refused: the plate cannot be there, or must not go there so fast; it holds where it is.
-            TransportError: a wire is gone.
+            Refused: the pose is out of reach or too fast; the plate holds its position.
+            TransportError: the connection is lost.
         """
 
     @abstractmethod
     def stop(self) -> None:
-        """Hold where it is; nothing is raised."""
+        """Hold the present pose; never raises."""
 
     @abstractmethod
     def close(self) -> None:
-        """End, with the table still; may be called twice."""
+        """Close the connection with the table at rest; idempotent."""

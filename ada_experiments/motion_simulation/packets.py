@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets between the programs of the hybrid simulation, over UDP: a format of our own.
+"""UDP packets between the programs of the hybrid simulation.
 
-The document's machines exchange the same over Ethernet, in a format that it does not print. All numbers big-endian;
+The machines of the document exchange the same data over Ethernet in an unpublished format. All numbers are big-endian;
 sizes in bytes:
 
-    2 "HM", 1 version (1), 1 kind, 4 sequence number, 2 flags, then what the kind has, 4 CRC-32 of all before
+    2 "HM", 1 version (1), 1 kind, 4 sequence number, 2 flags, body of the kind, 4 CRC-32 of all preceding bytes
 
-    kind 1, pose, dynamics -> table:       8 simulated time that it is meant for [s], 8 sender's clock [ns], 7x8 pose
+    kind 1, pose, dynamics -> table:       8 simulated time of the pose [s], 8 clock of the sender [ns], 7x8 pose
                                            of the plate [x y z qx qy qz qw], 6x8 its twist
-    kind 2, force, table -> dynamics:      8, 8 time and clock of the pose that was in effect, as they came; 8 time
-                                           since that came [ns]; 6x8 wrench on the probe at the sensor; 7x8 pose of
-                                           the plate; 1 length of a text (UTF-8) that says what is wrong, and the text
-    kind 3, picture, dynamics -> graphics: 8 simulated time; 6x8 wrench on the tip in the world; 3x8 where; 7x8 pose of
-                                           the plate; 8 delay [s]; 1, 1 how many numbers; so many x 8 positions of
-                                           robots 1 and 2
+    kind 2, force, table -> dynamics:      8, 8 time and clock of the active pose, as received; 8 time since its
+                                           reception [ns]; 6x8 wrench on the probe at the sensor; 7x8 pose of
+                                           the plate; 1 length of an error text (UTF-8), and the text
+    kind 3, picture, dynamics -> graphics: 8 simulated time; 6x8 wrench on the tip in the world; 3x8 its point;
+                                           7x8 pose of the plate; 8 delay [s]; 1, 1 numbers of coordinates, and the
+                                           configurations of robots 1 and 2, 8 each
 
-Sequence numbers count up by one and wrap at 2^32. A packet with another mark, version, kind or length, a wrong CRC, or
-numbers that cannot be is no packet: `decode` gives None.
+Sequence numbers increase by one and wrap at 2^32. `decode` returns None for a wrong mark, version, kind, length or CRC,
+and for invalid numbers.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ _PICTURE = struct.Struct(">d17dBB")
 LONGEST_TEXT = 200  # bytes
 MOST_NUMBERS = 64
 _LARGEST = 1 << 32
-_UNIT = 1e-6  # by which the square of a quaternion's length may be off one
+_UNIT = 1e-6  # tolerance of the squared quaternion norm
 
 
 class Flags(IntFlag):
-    """Flags of a packet beside its numbers."""
+    """Flags of a packet."""
 
-    RUN = 1  # pose: the motion goes on; else: be there and wait
+    RUN = 1  # pose: the motion is running; otherwise hold the pose
     END = 2  # pose, picture: the motion is over
     READY = 4  # force: the table follows
     SATURATED = 8  # force: the sensor is at the end of its range
-    STALE = 16  # force: nothing new came from table or sensor in this period
-    REFUSED = 32  # force: the table does not do what it was sent; the text says why
+    STALE = 16  # force: no new data from table or sensor in this period
+    REFUSED = 32  # force: the table refused the command; see the text
     TOUCHING = 64  # picture
 
 
@@ -61,7 +61,7 @@ NO_FLAGS = Flags(0)
 
 @dataclass(frozen=True, eq=False)
 class PosePacket:
-    """To the table: where the plate is to be."""
+    """To the table: target pose of the plate."""
 
     sequence: int
     time: float  # simulated [s]
@@ -73,21 +73,21 @@ class PosePacket:
 
 @dataclass(frozen=True, eq=False)
 class ForcePacket:
-    """From the table: what was measured, and at which pose."""
+    """From the table: measured wrench and its pose."""
 
     sequence: int
-    pose_time: float  # simulated time of the pose in effect [s]; NaN before the first
+    pose_time: float  # simulated time of the active pose [s]; NaN before the first
     pose_sent_ns: int
     waited_ns: int
     wrench: Array
-    pose: Array  # seven numbers, where the plate is
+    pose: Array  # seven numbers: pose of the plate
     flags: Flags = NO_FLAGS
     text: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class PicturePacket:
-    """To the graphics: the robots and what happens between them."""
+    """To the graphics: configurations of the robots and contact force."""
 
     sequence: int
     time: float  # simulated [s]
@@ -104,10 +104,10 @@ Packet = PosePacket | ForcePacket | PicturePacket
 
 
 def encode(packet: Packet) -> bytes:
-    """The bytes of a packet.
+    """Serialize a packet.
 
     Raises:
-        ValueError: numbers that no packet can hold; a mistake of the program that made it.
+        ValueError: values that cannot be represented, a programming error.
     """
     if isinstance(packet, PosePacket):
         kind, body = 1, _POSE.pack(packet.time, packet.sent_ns, *packet.pose, *packet.twist)
@@ -118,7 +118,7 @@ def encode(packet: Packet) -> bytes:
         body = _FORCE.pack(packet.pose_time, packet.pose_sent_ns, packet.waited_ns, *numbers, len(text)) + text
     else:
         if max(len(packet.q_1), len(packet.q_2)) > MOST_NUMBERS:
-            raise ValueError(f"a picture holds up to {MOST_NUMBERS} positions of each robot")
+            raise ValueError(f"a picture contains at most {MOST_NUMBERS} positions of each robot")
         kind, counts = 3, (len(packet.q_1), len(packet.q_2))
         numbers = (*packet.wrench, *packet.place, *packet.plate, packet.delay)
         body = _PICTURE.pack(packet.time, *numbers, *counts)
@@ -128,7 +128,7 @@ def encode(packet: Packet) -> bytes:
 
 
 def decode(data: bytes) -> Packet | None:
-    """The packet that bytes are; None where they are none."""
+    """Parse a packet; None if the data are invalid."""
     if len(data) < _HEAD.size + _CRC.size:
         return None
     mark, version, kind, sequence, bits = _HEAD.unpack_from(data)

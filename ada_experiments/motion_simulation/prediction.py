@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a motion will be after the loop's delay: what is sent to the table in place of where it is now.
+"""Prediction of a motion over the loop delay, sent to the table instead of the present pose.
 
-What a loop does that answers late: a body of mass m meets a spring k whose force comes T late. Then
+Effect of a delay: a body of mass m hits a spring k whose force is delayed by T. Then
 
-    F = k x(t - T) ≈ k x - k T ẋ,    damping ratio -½ ω T,    energy after a touch / before = exp(π ω T),  ω = √(k/m)
+    F = k x(t - T) ≈ k x - k T ẋ,    damping ratio -½ ω T,    energy after a contact / before = exp(π ω T),  ω = √(k/m)
 
-so that every touch feeds in energy, whatever small T is (Zebenay et al., arXiv:1309.3512, give the critical damping).
+so that every contact adds energy, however small T is (Zebenay et al., arXiv:1309.3512, give the critical damping).
 Sending x(t) + ẋ T + ½ ẍ T² instead, second-order phase lead of the position (as in "Low-order model based divergence
-compensation for hardware-in-the-loop simulation of space discrete contact", J. Intell. Robot. Syst. 2016), leaves of a
-swing with ω
+compensation for hardware-in-the-loop simulation of space discrete contact", J. Intell. Robot. Syst. 2016), changes an
+oscillation with ω to
 
     k (x + ⅙ ω² T³ ẋ + ...),         energy after / before = exp(-⅙ π ω³ T³) ≤ 1
 
-a lead instead of a lag, which takes a little energy. T is what the loop's packets say about themselves
-(`delay_meter`), and nothing needs to be known of the contact.
+which is a lead instead of a lag and dissipates a small amount of energy. T is measured from the packets
+(`delay_meter`); no contact model is required.
 
-All that is for small ω T. The acceleration that is predicted with comes of the late force itself, so that
+These expansions hold for small ω T. The predicted acceleration results from the delayed force, so that
 
     s² + ω² exp(-s T) (1 + s T + ½ s² T²) = 0
 
-sets an end: a lasting contact swings up from ω T = 1.348 on (the root s = jφ / T with tan φ = φ / (1 - ½ φ²), φ =
-2.082), the highest frequencies from √2 on (½ ω² T² = 1, an equation of neutral type). A touch, half a swing with a
-begin and an end, gives back all that it took at ω T = 1.224 (`PASSIVE_TO`), by integration of the delayed equation.
+limits the delay: a lasting contact is unstable from ω T = 1.348 (the root s = jφ / T with tan φ = φ / (1 - ½ φ²), φ =
+2.082), the highest frequencies from √2 (½ ω² T² = 1, an equation of neutral type). A contact of half an oscillation
+returns all absorbed energy at ω T = 1.224 (`PASSIVE_TO`), by integration of the delayed equation.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ PASSIVE_TO = 1.224  # ω T [rad]
 
 
 def longest_passive_delay(stiffness: float, mass: float) -> float:
-    """Delay up to which a touch predicted by acceleration gives back no more energy than it took [s].
+    """Delay up to which a contact with prediction by acceleration returns no more energy than it absorbed [s].
 
-    Of an ideal spring; the lag of a real table's servo counts as delay, too.
+    It applies to an ideal spring; the lag of a table servo counts as additional delay.
 
     Args:
-        stiffness: of the touch [N/m].
+        stiffness: contact stiffness [N/m].
         mass: effective mass of both bodies [kg].
     """
     return PASSIVE_TO * float(np.sqrt(mass / stiffness))
 
 
 def predicted(motion: Motion, horizon: float, order: int = 2) -> Motion:
-    """The motion after some time, by a Taylor series.
+    """Motion after a time, by a Taylor series.
 
     Args:
-        motion: now.
-        horizon: how far ahead [s].
-        order: 0: as it is now; 1: by its velocity; 2: by its acceleration, too.
+        motion: present motion.
+        horizon: prediction time [s].
+        order: 0: no prediction; 1: by velocity; 2: by velocity and acceleration.
     """
     if order == 0 or horizon == 0.0:
         return motion

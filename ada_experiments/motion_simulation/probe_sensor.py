@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The force sensor under the probe, read once in each period of the table.
+"""Force sensor of the probe, read once per period of the table.
 
-An emulated sensor's driver is read in place. A real one has a thread of its own (`force_torque.sensor`), and the newest
-sample counts. In both the zero is the mean of some periods at rest.
+The driver of an emulated sensor is read synchronously. A real sensor has a separate thread (`force_torque.sensor`), and
+its latest sample is used. The zero is the mean of some periods at rest.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from ada_hardware.force_torque.sensor_driver import SensorDriver
 from ada_hardware.force_torque.zero import ZeroTaking
 
 ZERO_PERIODS = 50
-_STEADY_FORCE, _STEADY_MOMENT = 0.5, 0.05  # [N], [N m]; greatest standard deviations while the zero is taken
-_OLDEST = 0.02  # [s] that a sample may be old
+_STEADY_FORCE, _STEADY_MOMENT = 0.5, 0.05  # [N], [N m]; maximum standard deviations for zeroing
+_OLDEST = 0.02  # [s] maximum age of a sample
 
 
 class Sensed(NamedTuple):
-    """Reading of a sensor in a period.
+    """Sensor reading of a period.
 
     Attributes:
-        wrench: [f, n] at the sensor's origin in its axes, as it came [N, N m].
-        is_fresh: whether it came in this period.
-        is_saturated: whether an axis is at its end.
-        problem: what is wrong with it; "" where nothing is.
+        wrench: [f, n] at the sensor origin in sensor axes, including the zero offset [N, N m].
+        is_fresh: whether it is from this period.
+        is_saturated: whether an axis is at the end of its range.
+        problem: problem of the sensor; "" without one.
     """
 
     wrench: Array
@@ -41,34 +41,34 @@ class Sensed(NamedTuple):
 
 
 class ProbeSensor(ABC):
-    """A force sensor whose zero is taken here."""
+    """A force sensor with zeroing."""
 
     def __init__(self) -> None:
-        """Without a zero."""
+        """Initialize with a zero offset of zero."""
         self.zero = np.zeros(6)
         self._taking: ZeroTaking | None = None
 
     @abstractmethod
     def open(self) -> None:
-        """Find it, and let it measure. Raises TransportError, NoAnswer."""
+        """Connect to the sensor. Raises TransportError or NoAnswer."""
 
     @abstractmethod
     def sense(self) -> Sensed:
-        """Its reading in this period, with its zero still in it."""
+        """Reading of this period, including the zero offset."""
 
     @abstractmethod
     def close(self) -> None:
-        """End; may be called twice."""
+        """Close the connection; idempotent."""
 
     def begin_zero(self) -> None:
-        """From now on collect samples for the zero."""
+        """Start collecting samples for the zero."""
         self._taking = ZeroTaking(ZERO_PERIODS, _STEADY_FORCE, _STEADY_MOMENT)
 
     def take_zero(self, sensed: Sensed) -> bool:
-        """Take one sample; whether there are enough, and the zero is known.
+        """Process a sample; return True once the zero is determined.
 
         Raises:
-            Refused: they are not steady.
+            Refused: the samples are not steady.
         """
         if self._taking is None:
             self.begin_zero()
@@ -79,10 +79,10 @@ class ProbeSensor(ABC):
 
 
 class DriverSensor(ProbeSensor):
-    """A sensor's driver that is read in place."""
+    """A sensor driver that is read synchronously."""
 
     def __init__(self, driver: SensorDriver[Any, Any, Any], period: float, clock: Callable[[], float]) -> None:
-        """Args: driver; the table's period [s], at least twice the sensor's; the driver's clock."""
+        """Args: driver; period of the table [s], at least twice that of the sensor; clock of the driver."""
         super().__init__()
         self._driver, self._period, self._clock = driver, period, clock
 
@@ -90,16 +90,16 @@ class DriverSensor(ProbeSensor):
         self._driver.open()
         if self._driver.period > 0.5 * self._period * (1.0 + 1e-6):
             text = (
-                f"sensor {self._driver.NAME}: it measures every {1e3 * self._driver.period:g} ms, and the table would "
-                f"wait for it. It must measure twice in the table's period of {1e3 * self._period:g} ms, or have a "
-                "thread of its own."
+                f"sensor {self._driver.NAME}: its period of {1e3 * self._driver.period:g} ms would delay the table. "
+                f"It must be at most half the table period of {1e3 * self._period:g} ms, or use a "
+                "separate thread."
             )
             raise InputError(text, field="period", value=self._driver.period, allowed=0.5 * self._period)
 
     def sense(self) -> Sensed:  # noqa: D102
         now = self._clock()
         sample = self._driver.read()
-        while sample.is_fresh and sample.time < now:  # an older one that had waited
+        while sample.is_fresh and sample.time < now:  # an earlier queued sample
             sample = self._driver.read()
         return Sensed(sample.wrench, sample.is_fresh, sample.is_saturated, sample.error)
 
@@ -108,10 +108,10 @@ class DriverSensor(ProbeSensor):
 
 
 class ThreadSensor(ProbeSensor):
-    """A sensor with a thread of its own."""
+    """A sensor with a separate thread."""
 
     def __init__(self, sensor: ForceSensor) -> None:
-        """Args: the sensor."""
+        """Args: force sensor."""
         super().__init__()
         self._sensor = sensor
         self._number = -1

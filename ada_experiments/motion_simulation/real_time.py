@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of the three machines in real time: dynamics, table control, graphics, with UDP between them (sec. 3.1).
+"""Programs of the three machines in real time: dynamics, table control, graphics, connected by UDP (sec. 3.1).
 
-Each has a loop with absolute deadlines and tells at its end, as one line of JSON, how well it kept them.
+Each has a loop with absolute deadlines and prints its timing statistics as one line of JSON at its end.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from ada_robot.errors import NoAnswer
 from ada_robot.timing.deadlines import DeadlineLoop
 from ada_robot.timing.periods import Histogram, PeriodSummary
 
-PICTURES_EVERY = 10  # steps: 50 pictures a second
-READY_WITHIN = 60.0  # [s] that the table may take to its start
-_PARTED = 2.0  # gaps at the start, by which the robots must have parted before they begin anew
-_AT_ONCE = 64  # packets taken in one go
+PICTURES_EVERY = 10  # steps: 50 pictures per second
+READY_WITHIN = 60.0  # [s] timeout for the table to reach its initial pose
+_PARTED = 2.0  # multiple of the initial gap at which the robots count as separated
+_AT_ONCE = 64  # maximum packets per cycle
 
 
 def say(what: Mapping[str, object]) -> None:
-    """One line of JSON on stdout; nobody need listen."""
+    """Print one line of JSON to stdout; a closed stdout is ignored."""
     try:
         os.write(sys.stdout.fileno(), (json.dumps(what) + "\n").encode())
     except OSError:
@@ -45,26 +45,26 @@ def say(what: Mapping[str, object]) -> None:
 
 
 class Stopwatch:
-    """How long a program computes in each period."""
+    """Computing time of a program per period."""
 
     def __init__(self, clock: Clock) -> None:
-        """Nothing yet."""
+        """Initialize without measurements."""
         self._times, self._clock = Histogram(), clock
 
     def __call__(self, action: Callable[[], object]) -> None:
-        """Do something, and count how long it took."""
+        """Run an action and record its duration."""
         began = self._clock.now_ns()
         action()
         self._times.add(self._clock.now_ns() - began)
 
     def summary(self) -> dict[str, float]:
-        """Median, what 99 % do not exceed, and the longest [ms]."""
+        """Median, 99th percentile and maximum [ms]."""
         p50, p99 = self._times.percentiles((0.5, 0.99))
         return {"p50_ms": 1e3 * p50, "p99_ms": 1e3 * p99, "max_ms": 1e-6 * self._times.longest}
 
 
 def periods(summary: PeriodSummary) -> dict[str, float]:
-    """Of a loop, for people and for JSON."""
+    """Statistics of a loop as JSON data."""
     return {
         "count": summary.count,
         "missed": summary.missed,
@@ -79,7 +79,7 @@ def periods(summary: PeriodSummary) -> dict[str, float]:
 
 
 class _Loop:
-    """A deadline loop that ends with what it was for, or with an error that `wait` raises."""
+    """A deadline loop that ends by `over` or by an error, which `run` raises."""
 
     def __init__(self, name: str, period: float, tick: Callable[[int], object], priority: int) -> None:
         self.over = threading.Event()
@@ -88,7 +88,7 @@ class _Loop:
         )
 
     def run(self, timeout: float | None = None) -> PeriodSummary:
-        """Until `over`; the figures of its periods. Raises what ended it."""
+        """Run until `over`; return the statistics of its periods, or raise the error that ended it."""
         self._loop.start()
         try:
             self.over.wait(timeout)
@@ -101,11 +101,11 @@ class _Loop:
 
 # --- the table's machine --------------------------------------------------------------------------------------------
 class TableServer:
-    """Table control behind a UDP port.
+    """Table control with a UDP port.
 
     Attributes:
-        url: where the dynamics finds it.
-        program: what it does.
+        url: address for the dynamics.
+        program: table program.
     """
 
     def __init__(
@@ -122,13 +122,13 @@ class TableServer:
         """Open port and table.
 
         Args:
-            table: the motion table.
-            follow: how it follows.
+            table: motion table.
+            follow: tracking settings.
             listen: udp://HOST:PORT.
-            faults: that the network is to have, see `emulation.faults`.
-            seed: of the random ones.
-            priority: of the loop, 1 to 99 of SCHED_FIFO; 0: none.
-            clock: of packets and of computing times.
+            faults: emulated faults of the network, see `emulation.faults`.
+            seed: seed of random faults.
+            priority: SCHED_FIFO priority of the loop, 1 to 99; 0: none.
+            clock: clock of packets and computing times.
         """
         self.table, self.program = table, TableProgram(table, follow)
         self._network = WireFaults(faults, is_stream=False, seed=seed)
@@ -138,7 +138,7 @@ class TableServer:
         self._loop = _Loop("table", table.period, self._tick, priority)
 
     def run(self) -> dict[str, Any]:
-        """Until the dynamics says that the motion is over, or `stop`; figures of the run."""
+        """Run until the dynamics ends the motion, or `stop`; return statistics."""
         self.table.open()
         try:
             summary = self._loop.run()
@@ -155,7 +155,7 @@ class TableServer:
         }
 
     def stop(self) -> None:
-        """End, from any thread or a signal."""
+        """Stop, from any thread or a signal handler."""
         self._loop.over.set()
 
     def _tick(self, due: int) -> None:
@@ -179,7 +179,7 @@ class TableServer:
 
 # --- the dynamics' machine ------------------------------------------------------------------------------------------
 class DynamicsClient:
-    """The simulation in real time; touches again and again, where it is asked to."""
+    """The simulation in real time, with repeated contacts if requested."""
 
     def __init__(
         self,
@@ -194,18 +194,18 @@ class DynamicsClient:
         ready_within: float = READY_WITHIN,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """Prepare.
+        """Open the ports.
 
         Args:
-            pair: the robots.
-            loop: how the loop is closed.
-            table_url: of the table control.
-            graphics_url: of the graphics; "": none.
-            touches: motions, one after the other, each until the robots have parted.
-            longest: that a motion may take [s].
-            priority: of the loop, 1 to 99 of SCHED_FIFO; 0: none.
-            ready_within: that the table may take to its start [s].
-            clock: of packets and of computing times.
+            pair: robots.
+            loop: settings of the loop.
+            table_url: address of the table control.
+            graphics_url: address of the graphics; "" for none.
+            touches: number of consecutive motions, each until the robots have separated.
+            longest: maximum duration of a motion [s].
+            priority: SCHED_FIFO priority of the loop, 1 to 99; 0: none.
+            ready_within: timeout for the table to reach its initial pose [s].
+            clock: clock of packets and computing times.
         """
         self.pair = pair
         self.program = DynamicsProgram(pair, loop, pictures_every=PICTURES_EVERY if graphics_url else 0)
@@ -220,11 +220,11 @@ class DynamicsClient:
         self._loop = _Loop("dynamics", pair.settings.step, self._tick, priority)
 
     def run(self) -> dict[str, Any]:
-        """Until all touches are over, or `stop`; figures of the run.
+        """Run until all motions are complete, or `stop`; return statistics.
 
         Raises:
-            NoAnswer: the table did not get ready, or fell silent.
-            Refused: the table cannot go where the motion leads.
+            NoAnswer: the table is not ready or does not reply.
+            Refused: the table cannot follow the motion.
         """
         self._warm_up()
         try:
@@ -248,11 +248,11 @@ class DynamicsClient:
         }
 
     def stop(self) -> None:
-        """End, from any thread or a signal."""
+        """Stop, from any thread or a signal handler."""
         self._loop.over.set()
 
     def _warm_up(self) -> None:
-        """All that is compiled or loaded late, before the first deadline."""
+        """Compile or load everything required before the first deadline."""
         self.pair.step(np.zeros(6))
         self.pair.relative(np.zeros(6))
         self.pair.energy()
@@ -279,12 +279,12 @@ class DynamicsClient:
         self._watch(now)
 
     def _watch(self, now: float) -> None:
-        """Look whether the motion is over, or never begins."""
+        """Detect the end of the motion, and the timeout of its start."""
         if self.program.phase is Phase.WAITING:
             if now - self._waited_since > self._ready_within:
                 text = (
-                    f"the motion table was not ready within {self._ready_within:g} s; look whether its program runs "
-                    "and is reached (its address, a firewall), and at what it says."
+                    f"the motion table was not ready within {self._ready_within:g} s; check its program, its address, "
+                    "firewalls, and its messages."
                 )
                 raise NoAnswer(text, field="ready", value=self._ready_within)
             return

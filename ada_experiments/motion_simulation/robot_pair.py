@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two simulated robots, and what the one sees of the other (Tarao et al., eqs. 8, 9 and sec. 4.1)."""
+"""The two simulated robots and their relative motion (Tarao et al., eqs. 8, 9 and sec. 4.1)."""
 
 from __future__ import annotations
 
@@ -25,42 +25,42 @@ BENT = (0.25 * np.pi, -0.5 * np.pi, 0.5 * np.pi, -0.25 * np.pi)
 
 @dataclass(frozen=True)
 class PairSettings:
-    """The two robots at their start; the arms' angles and the gap are not in the document, and as in S1 here."""
+    """Initial state of the two robots; arm angles and gap are not given in the document and are those of S1."""
 
-    algorithm: str = setting("order_n", "of forward dynamics; the document's is order_n", choices=ALGORITHMS)
-    step: float = setting(2e-3, "of the dynamics, and of the table's servo", unit="s", lower=1e-4, upper=0.02)
+    algorithm: str = setting("order_n", "forward dynamics algorithm; order_n in the document", choices=ALGORITHMS)
+    step: float = setting(2e-3, "step of the dynamics and period of the table servo", unit="s", lower=1e-4, upper=0.02)
     approach: float = setting(0.01, "speed of robot 2 towards robot 1", unit="m/s", lower=0.0, upper=0.5)
-    gap: float = setting(2e-3, "between the tip and the face at the start", unit="m", lower=0.0, upper=0.2)
-    offset: float = setting(0.0, "of the tip from the middle of the face", unit="m", lower=-0.4, upper=0.4)
-    arm_1: tuple[float, ...] = setting(BENT, "angles of robot 1's arm", unit="rad")
-    arm_2: tuple[float, ...] = setting(BENT, "angles of robot 2's arm", unit="rad")
-    link_mass_1: float = setting(10.0, "of each link of robot 1", unit="kg", lower=0.1, upper=1e4)
-    link_mass_2: float = setting(1.0, "of each link of robot 2", unit="kg", lower=0.1, upper=1e4)
-    base_mass_1: float = setting(50.0, "of robot 1's base", unit="kg", lower=0.1, upper=1e5)
-    base_mass_2: float = setting(50.0, "of robot 2's base", unit="kg", lower=0.1, upper=1e5)
-    hold_stiffness: float = setting(3e5, "that holds each joint of robot 1", unit="N m/rad", lower=0.0)
-    hold_damping: float = setting(800.0, "that holds each joint of robot 1", unit="N m s/rad", lower=0.0)
+    gap: float = setting(2e-3, "initial gap between tip and face", unit="m", lower=0.0, upper=0.2)
+    offset: float = setting(0.0, "offset of the tip from the middle of the face", unit="m", lower=-0.4, upper=0.4)
+    arm_1: tuple[float, ...] = setting(BENT, "arm angles of robot 1", unit="rad")
+    arm_2: tuple[float, ...] = setting(BENT, "arm angles of robot 2", unit="rad")
+    link_mass_1: float = setting(10.0, "mass of each link of robot 1", unit="kg", lower=0.1, upper=1e4)
+    link_mass_2: float = setting(1.0, "mass of each link of robot 2", unit="kg", lower=0.1, upper=1e4)
+    base_mass_1: float = setting(50.0, "base mass of robot 1", unit="kg", lower=0.1, upper=1e5)
+    base_mass_2: float = setting(50.0, "base mass of robot 2", unit="kg", lower=0.1, upper=1e5)
+    hold_stiffness: float = setting(3e5, "stiffness of the joint control of robot 1", unit="N m/rad", lower=0.0)
+    hold_damping: float = setting(800.0, "damping of the joint control of robot 1", unit="N m s/rad", lower=0.0)
 
     def __post_init__(self) -> None:
-        """Check the arms."""
+        """Check the arm angles."""
         for name in ("arm_1", "arm_2"):
             if len(getattr(self, name)) != len(ARM):
-                text = f"{name} has {len(getattr(self, name))} angles; it needs {len(ARM)}, one for each joint."
+                text = f"{name} has {len(getattr(self, name))} angles; it requires {len(ARM)}, one per joint."
                 raise InputError(text, field=name, value=len(getattr(self, name)), allowed=len(ARM))
 
 
 class RobotPair:
-    """Robot 1 with held joints, and robot 2 with free ones that comes nearer.
+    """Robot 1 with controlled joints, and robot 2 with free joints that approaches it.
 
     Attributes:
-        settings: in use.
-        mounting: where the real models are.
+        settings: settings in use.
+        mounting: poses of the real models.
         one: robot 1.
         two: robot 2.
     """
 
     def __init__(self, settings: PairSettings, mounting: Mounting | None = None) -> None:
-        """Both at their start."""
+        """Create both robots in their initial state."""
         self.settings, self.mounting = settings, mounting or Mounting()
         s = settings
         model_1 = with_masses(load("space_robot_a"), {BASE: s.base_mass_1, **dict.fromkeys(LINKS, s.link_mass_1)})
@@ -81,48 +81,48 @@ class RobotPair:
         self._start = self.one.q, self.one.v, self.two.q, self.two.v
 
     def reset(self) -> None:
-        """Start anew."""
+        """Restart from the initial state."""
         q_1, v_1, q_2, v_2 = self._start
         self.one.reset(q_1, v_1)
         self.two.reset(q_2, v_2)
 
     @property
     def time(self) -> float:
-        """Since the start [s]."""
+        """Time since the start [s]."""
         return self.one.time
 
     def in_world(self, on_tip: Array) -> tuple[Array, Array]:
-        """The wrenches at the places of robots 1 and 2, in the world's axes, of one on the tip in the tip's axes.
+        """Wrenches on robots 1 and 2 in world axes, from a wrench on the tip in tip axes.
 
-        They are opposite at one point: the second is that on the face where the tip is.
+        They are opposite at one point: the second acts on the face at the position of the tip.
         """
         return opposite(*self._places(), on_tip)
 
     def relative(self, on_tip: Array) -> Motion:
-        """The face as the tip sees it, with the accelerations that a wrench on the tip gives."""
+        """Motion of the face relative to the tip, with the accelerations caused by a wrench on the tip."""
         first, second = self.in_world(on_tip)
         one, two = (robot.motion(robot.accelerations(w)) for robot, w in ((self.one, first), (self.two, second)))
         return seen_from(one, two)
 
     def step(self, on_tip: Array) -> None:
-        """Move both on by one step under a wrench on the tip, in the tip's axes, that is held."""
+        """Advance both robots by one step under a constant wrench on the tip, in tip axes."""
         first, second = self.in_world(on_tip)
         self.one.step(first)
         self.two.step(second)
 
     def energy(self) -> float:
-        """Of both, with what robot 1's springs store and its dampers have lost [J]."""
+        """Energy of both robots, including spring energy and dissipation of robot 1 [J]."""
         moving = self.one.kinetic_energy() + self.two.kinetic_energy()
         return moving + self.one.stored_energy() + self.one.lost
 
     def momentum(self) -> Array:
-        """Of both: linear, and angular about the world's origin [N s, N m s]."""
+        """Momentum of both robots: linear, and angular about the world origin [N s, N m s]."""
         return self.one.momentum() + self.two.momentum()
 
     def effective_mass(self) -> float:
-        """m_e of a touch along the tip's axis at the start, 1/m_e = Σ J M⁻¹ Jᵀ, with robot 1's arm as if locked [kg].
+        """Effective mass m_e of a contact along the tip axis, 1/m_e = Σ J M⁻¹ Jᵀ, with the arm of robot 1 locked [kg].
 
-        A touch can turn no more than ½ m_e v² of the energy of motion into that of a spring.
+        A contact converts at most ½ m_e v² of kinetic energy into elastic energy.
         """
         tip, _ = self._places()
         total = 0.0

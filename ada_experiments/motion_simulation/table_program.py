@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program of the second machine: lets the motion table follow poses, and sends back what its sensor measures.
+"""Program of the second machine: makes the motion table follow poses, and returns measured forces.
 
-Sans I/O: `received` is given what came, `cycle` does one period and gives the answer. Where no new pose has come the
-plate goes on as fast as it was sent (and the answer says for which simulated time that pose stands), for a while; after
-that it holds.
+Sans I/O: `received` takes incoming data, `cycle` performs one period and returns the reply. Without a new pose the
+plate continues with the last twist for a limited time (and the reply contains the simulated time of the extrapolated
+pose); after that it holds.
 """
 
 from __future__ import annotations
@@ -26,38 +26,40 @@ _WRAP = 1 << 32
 
 @dataclass(frozen=True)
 class FollowSettings:
-    """How the table follows what it is sent."""
+    """Pose tracking of the table."""
 
-    coasts: float = setting(0.02, "without a new pose the plate goes on for so long", unit="s", lower=0.0, upper=0.5)
+    coasts: float = setting(
+        0.02, "time for which the plate continues without a new pose", unit="s", lower=0.0, upper=0.5
+    )
     silence: float = setting(
-        0.1, "after so long without a new pose the plate holds and the motion ends", unit="s", lower=0.01
+        0.1, "timeout without a new pose, after which the plate holds and the motion ends", unit="s", lower=0.01
     )
 
 
 class _Sent(NamedTuple):
-    """A pose that the plate was driven to."""
+    """A target pose of the plate."""
 
-    time: float  # simulated, that it stands for [s]
+    time: float  # simulated time of the pose [s]
     sent_ns: int  # clock of the dynamics
-    came: float  # own clock [s]
+    came: float  # local clock [s]
 
 
 class TableProgram:
-    """See above.
+    """State of the program.
 
     Attributes:
-        table: that it moves.
-        problem: why it stopped; "" while it has not.
-        refused_packets: what came and was no pose.
-        coasted: periods without a new pose.
+        table: motion table.
+        problem: reason for stopping; "" without one.
+        refused_packets: number of invalid packets.
+        coasted: number of periods without a new pose.
     """
 
     def __init__(self, table: MotionTable, settings: FollowSettings | None = None) -> None:
-        """Prepare.
+        """Initialize the program.
 
         Args:
-            table: open.
-            settings: how it follows.
+            table: open motion table.
+            settings: tracking settings.
         """
         self.table, self.settings = table, settings or FollowSettings()
         self.problem = ""
@@ -66,17 +68,17 @@ class TableProgram:
         self._sequence = 0
         self._newest: PosePacket | None = None
         self._came = 0.0
-        self._used = -1  # sequence number of the pose that the last exchange was about
-        self._without = 0  # periods since a new pose came
-        self._acting: deque[_Sent] = deque(maxlen=table.exchanges_to_force)  # poses whose force is still to come
-        self._measured: _Sent | None = None  # pose that the newest force is that of
+        self._used = -1  # sequence number of the pose of the last exchange
+        self._without = 0  # periods since the last new pose
+        self._acting: deque[_Sent] = deque(maxlen=table.exchanges_to_force)  # poses whose force is pending
+        self._measured: _Sent | None = None  # pose of the latest force
         self._is_prepared = self._has_run = False
 
     def received(self, data: bytes, now: float) -> None:
-        """Bytes came from the dynamics.
+        """Process data from the dynamics.
 
         Args:
-            data: a packet, if it is one.
+            data: received bytes.
             now: clock [s].
         """
         packet = decode(data)
@@ -90,7 +92,7 @@ class TableProgram:
             self.has_ended = True
 
     def cycle(self, now: float) -> bytes | None:
-        """One period; the answer for the dynamics, None before anything came.
+        """Perform one period; return the reply for the dynamics, None before the first packet.
 
         Args:
             now: clock [s].
@@ -112,7 +114,7 @@ class TableProgram:
     def _follow(self, packet: PosePacket, now: float) -> Reading:
         pose, twist = of_seven(packet.pose), packet.twist
         runs = bool(packet.flags & Flags.RUN)
-        if self._has_run and not runs:  # another motion begins elsewhere
+        if self._has_run and not runs:  # another motion starts at a different pose
             self._is_prepared = False
             self._acting.clear()
         self._has_run = runs
@@ -129,7 +131,7 @@ class TableProgram:
         ahead = self._without * self.table.period
         if runs:
             if ahead > self.settings.silence:
-                self._stop(f"no pose came for {1e3 * ahead:.0f} ms.")
+                self._stop(f"no pose for {1e3 * ahead:.0f} ms.")
             ahead = min(ahead, self.settings.coasts)
             if ahead:
                 pose = _moved(pose, twist, ahead)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peak and duration of a touch: the same in lock step, in the real-time programs and in experiment S2."""
+"""Peak and duration of a contact, common to lock step, real-time programs and experiment S2."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ import numpy as np
 from ada_dynamics.arrays import Array
 
 SMOOTHED = 0.010  # [s]
-JUMP = 0.020  # [s]; in shorter gaps the plate jumps, and still touches
+JUMP = 0.020  # [s]; during shorter gaps the plate bounces in contact
 
 
 def smoothed(push: Array, step: float, span: float = SMOOTHED) -> Array:
-    """Force as its mean over some time around each step: without the plate's own swing on the probe [N].
+    """Moving average of the force, without the oscillation of the plate on the probe [N].
 
     Args:
         push: force at each step [N].
-        step: between two [s].
-        span: that the mean is taken over [s].
+        step: time step [s].
+        span: averaging window [s].
     """
     count = max(1, 2 * round(0.5 * span / step) + 1)
     return np.convolve(push, np.full(count, 1.0 / count))[count // 2 : count // 2 + len(push)]
 
 
 def touches(push: Array, step: float) -> list[tuple[int, int]]:
-    """First and last row of each touch: gaps shorter than 20 ms, in which the plate jumps, count as touch.
+    """First and last row of each contact; gaps below 20 ms, in which the plate bounces, are included.
 
     Args:
         push: force at each step [N].
-        step: between two [s].
+        step: time step [s].
     """
     touching = np.flatnonzero(push > 0.0)
     if not len(touching):
@@ -39,15 +39,15 @@ def touches(push: Array, step: float) -> list[tuple[int, int]]:
 
 
 def first_touch(t: Array, push: Array, step: float) -> tuple[float, float] | None:
-    """Begin and end of the first of `touches` [s].
+    """Start and end of the first contact [s].
 
     Args:
         t: times [s].
         push: force [N].
-        step: between two [s].
+        step: time step [s].
 
     Returns:
-        None: nothing touched.
+        None without a contact.
     """
     for first, last in touches(push, step)[:1]:
         return float(t[first]), float(t[last] + step)

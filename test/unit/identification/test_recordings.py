@@ -52,7 +52,7 @@ def test_report_and_robot_are_written(files: Path, tmp_path: Path, capsys) -> No
     words = [files / "run.npz", *ASKED, "--report", report, "--save", robot]
     assert cli.main(["identify", *map(str, words)]) == 0
     printed = capsys.readouterr().out
-    assert "link_7.mass" in printed and "unseen %" in printed
+    assert "link_7.mass" in printed and "validation %" in printed
     text = report.read_text(encoding="utf-8")
     assert "| link_7.mass | 0.24 | 4.24 |" in text
     assert ada.load(robot).links["link_7"].mass == pytest.approx(0.24 + PAYLOAD, rel=1e-3)

@@ -78,8 +78,8 @@ def test_open_loops_and_singular_configurations_are_not_compared():
     q, v, tau = state(model)
     oracle, flat = Oracle(model, q), np.pi * np.array([0.5, 0.0, 1.0])  # all four bars on one line
     for q_, v_, reason in (
-        (q + 1e-3, v, "the loops are open by"),
-        (q, v + np.array([0.0, 1.0, 0.0]), "velocities open the loops"),
+        (q + 1e-3, v, "closure error of the loops"),
+        (q, v + np.array([0.0, 1.0, 0.0]), "velocities violate the loop constraints"),
         (flat, np.zeros(3), "singular"),
     ):
         verdict = oracle.compare(q_, v_, tau)
