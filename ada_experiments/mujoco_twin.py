@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same robot on the same ground in MuJoCo: through our MJCF, with the same points of contact and control."""
+"""Simulation of a model and its ground contacts in MuJoCo, with the MJCF of `ada`, for comparison."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ from ada_tools.engines.mujoco_model import MujocoModel
 
 Controller = Callable[[float, Array, Array], ArrayLike]
 
-_CORNER = 1e-3  # [m], radius of the spheres that stand for points; their lowest points are where the points are
+_CORNER = 1e-3  # [m], radius of the contact spheres; the lowest point of a sphere is the contact point
 
 
 @dataclass(frozen=True)
 class Ground:
-    """How MuJoCo's soft contact is set.
+    """Parameters of MuJoCo's soft contact.
 
     Attributes:
-        friction: coefficient of Coulomb's law.
-        time: time constant of a contact's recovery [s]; MuJoCo needs two steps at least. The sink of a body at rest
-            is g·time², about.
+        friction: coefficient of Coulomb friction.
+        time: time constant of the contact [s], at least two time steps; a body at rest sinks by about g·time².
     """
 
     friction: float = 0.8
@@ -38,14 +37,14 @@ class Ground:
 
 @dataclass(frozen=True)
 class TwinMotion:
-    """A simulated motion in our coordinates.
+    """A simulated motion in the coordinates of `ada`.
 
     Attributes:
         t: (N,) [s].
         q: (N, nq).
         v: (N, nv).
         tau: (N, nv).
-        forces: by link, force of the ground on it in the world's axes, (N, 3) [N].
+        forces: force of the ground on each link in the world frame, (N, 3) [N].
     """
 
     t: Array
@@ -61,33 +60,34 @@ class Twin:
     def __init__(
         self, model: Model, points: Mapping[str, ArrayLike], step: float, ground: Ground | None = None
     ) -> None:
-        """Compile the twin.
+        """Compile the MuJoCo model.
 
         Args:
             model: has a floating base.
-            points: by link, points that touch the ground z = 0, (n, 3) in the link's frame [m].
-            step: [s].
-            ground: of the contacts.
+            points: contact points of each link with the ground z = 0, (n, 3) in the link frame [m].
+            step: time step [s].
+            ground: contact parameters.
 
         Raises:
-            InputError: MuJoCo is missing, the model has no floating base or joints that MuJoCo lacks, or a link is
-                unknown.
-            ModelError: our writer cannot write the model as MJCF.
+            InputError: MuJoCo is not installed, the model has no floating base or has joints that MuJoCo does not
+                support,
+                or a link is unknown.
+            ModelError: the model cannot be written as MJCF.
         """
         if not model.joint_names or model.joints[model.joint_names[0]].kind != Floating.kind:
-            words = f"model {model.name!r} has no floating base; the twin is for robots that stand on ground."
+            words = f"model {model.name!r} must have a floating base."
             raise InputError(words, field="base")
         self.model, self.step = model, step
         self._other = MujocoModel(model, twin_text(model, points, step, ground or Ground()))
         self._touching = {self._other.model.body(link).id: link for link in points}
 
     def run(self, q: Array, v: Array, controller: Controller, duration: float, control_period: float) -> TwinMotion:
-        """Simulate; the controller is asked at each control period, and its efforts hold till the next.
+        """Simulate with a controller that is evaluated once per control period.
 
         Args:
-            q: where it starts, in our coordinates.
-            v: and how fast.
-            controller: (t, q, v) -> efforts of all velocities, those of the base zero.
+            q: initial position.
+            v: initial velocity.
+            controller: (t, q, v) -> joint forces for all velocity coordinates, zero for the base.
             duration: [s].
             control_period: a multiple of the step [s].
         """
@@ -111,13 +111,13 @@ class Twin:
         return TwinMotion(t, qs, vs, taus, forces)
 
     def _forces(self) -> dict[str, Array]:
-        """Force of the ground on each link in the step just taken."""
+        """Force of the ground on each link in the last step."""
         found = {link: np.zeros(3) for link in self._touching.values()}
         wrench = np.zeros(6)
         other = self._other
         for i in range(other.data.ncon):
             contact = other.data.contact[i]
-            # The floor is the first geom, so the normal points from it into the robot's.
+            # The floor is the first geom: the normal points from it to the geom of the robot.
             link = self._touching[int(other.model.geom_bodyid[contact.geom2])]
             other.mujoco.mj_contactForce(other.model, other.data, i, wrench)
             found[link] += contact.frame.reshape(3, 3).T @ wrench[:3]
@@ -125,16 +125,16 @@ class Twin:
 
 
 def twin_text(model: Model, points: Mapping[str, ArrayLike], step: float, ground: Ground) -> str:
-    """The MJCF: our writer's, with a floor and a small sphere at each point."""
+    """Return the MJCF of the model with a floor and a small sphere at each contact point."""
     root = ElementTree.fromstring(render(model, "mjcf").texts[".xml"])
-    for geom_holder in root.iter("body"):  # shapes for looks are no contacts here
+    for geom_holder in root.iter("body"):  # remove the visual shapes
         for geom in geom_holder.findall("geom"):
             geom_holder.remove(geom)
     option = root.find("option")
     world = root.find("worldbody")
     if option is None or world is None:
-        raise InputError(f"the MJCF of {model.name!r} has no <option> or no <worldbody>.")
-    # Friction as a cone, not a pyramid; damping and speed servos implicitly, as a stiff servo needs.
+        raise InputError(f"the MJCF of {model.name!r} has no <option> or <worldbody>.")
+    # Elliptic friction cone; implicit damping, which stiff servos need.
     option.attrib.update(timestep=repr(step), integrator="implicitfast", cone="elliptic", impratio="10")
     touch = {
         "condim": "3",

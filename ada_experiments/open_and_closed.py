@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last step of assembly, open 3R beside closed 4R (Takahashi 2012, sec. 3.2, eqs. 3.21-3.28).
+"""Last assembly step of the open 3R and the closed 4R chain (Takahashi 2012, sec. 3.2, eqs. 3.21-3.28).
 
-Both chains are the same three rods, joined at joints 2 and 3 to one articulated body Y (figs. 3.13 and 3.14, a to c).
-It is held by joint 1 alone, or by joints 1 and 4 at once. Y's operators are taken from their definition (eq. 2.4): how
-the handles of three rods afloat accelerate with the wrenches on them. So nothing here is what assembles them elsewhere.
+Both chains consist of the same three rods, joined at joints 2 and 3 to one articulated body Y (figs. 3.13 and 3.14, a
+to c). Joint 1 alone, or joints 1 and 4 together, connect Y to the ground. The operators of Y are computed from their
+definition (eq. 2.4): the accelerations of the handles of the floating rods due to the wrenches on the handles. The
+result is thus independent of the assembly in `ada_dynamics`.
 """
 
 from __future__ import annotations
@@ -25,30 +26,30 @@ from ada_tools.scenario.scenario import Scenario
 
 OPEN, CLOSED = "planar_3r", "closed_4r"
 ANGLES = np.radians((135.0, -45.0, 225.0))  # of figs. 3.1 and 3.9
-RATES = np.array((0.7, -1.1, 0.4))  # of the open chain [rad/s]; the closed one has what its loop leaves of them
-ACROSS = 1.0 / 12.0  # of a rod [kg m²]
+RATES = np.array((0.7, -1.1, 0.4))  # of the open chain [rad/s]; projected for the closed chain
+ACROSS = 1.0 / 12.0  # transverse moment of inertia of a rod [kg m²]
 HANDLES = ("rod_1", "tip")  # at joints 1 and 4
 
-# Eq. 3.24, of a joint about y: [angular; linear] as in the document.
+# Eq. 3.24 for a joint about y: [angular; linear] as in the document.
 ACTIVE = np.eye(6)[:, 1:2]
 CONSTRAINT = np.delete(np.eye(6), 1, axis=1)
 
 
 class Body(NamedTuple):
-    """Y: how its handles accelerate, V̇ = Φ F + B (eqs. 2.4, 3.21, 3.25)."""
+    """Y: acceleration of its handles V̇ = Φ F + B (eqs. 2.4, 3.21, 3.25)."""
 
     phi: Array  # (12, 12)
     bias: Array  # (12,)
 
 
 class Held(NamedTuple):
-    """Y and what holds it.
+    """Y connected to the ground.
 
     Attributes:
-        accelerations: of the joints that hold it, as T_aᵀ V̇ has them [rad/s²].
-        slips: how fast its handles accelerate across them, which is nothing where they hold.
-        rank: of the matrix that is inverted.
-        size: of it.
+        accelerations: of the joints to the ground, T_aᵀ V̇ [rad/s²].
+        slips: largest acceleration of the handles in the constrained directions; zero if the constraints hold.
+        rank: rank of the inverted matrix.
+        size: size of the inverted matrix.
     """
 
     accelerations: Array
@@ -59,13 +60,13 @@ class Held(NamedTuple):
 
 @experiment("open_and_closed")
 def open_and_closed(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """Hold the assembled rods by one joint and by two, and compare with the mechanisms' equations as a whole."""
+    """Connect the assembled rods by one and by two joints; compare with the equations of the whole mechanism."""
     models = {name: load(name) for name in (OPEN, CLOSED)}
     rows: list[Sequence[object]] = []
     claims: list[Claim] = []
     quantities: dict[str, Quantity] = {}
     for i, (name, count) in enumerate(((OPEN, 1), (CLOSED, 2))):
-        progress(0.5 * i, f"the last step of {name}")
+        progress(0.5 * i, f"last assembly step of {name}")
         wanted, rates = _reference(models[name])
         body = assembled(ANGLES, rates)
         mended, printed = held(body, count, -1.0), held(body, count, 1.0)
@@ -81,20 +82,20 @@ def open_and_closed(scenario: Scenario, output: Path, progress: Progress) -> Out
         }
         rows.append((name, mended.size, mended.rank, wanted[0], mended.accelerations[0], printed.accelerations[0]))
         if count == 2:
-            # Joint 4 is counted from the ground: rod 3 turns as the three others together.
+            # Joint 4 is measured from the ground: rod 3 rotates by the sum of the other three joints.
             quantities["joint_4_error"] = Quantity(float(abs(np.sum(wanted) - mended.accelerations[1])), "rad/s²")
     quantities["rod_rank"] = Quantity(int(np.linalg.matrix_rank(np.diag((ACROSS, ACROSS, 0.0, 1.0, 1.0, 1.0)))))
     columns = ("chain", "size of TᵀΦT", "its rank", "θ̈1 of the mechanism", "with -T ... TᵀB", "as printed")
-    note = "Accelerations in rad/s²; both fall from the start of figs. 3.1 and 3.9, already moving."
-    table = Table("The last step: one joint, or two at once", columns, rows, note)
+    note = "Accelerations in rad/s²; initial position of figs. 3.1 and 3.9, with initial velocity."
+    table = Table("Last assembly step with one and with two joints", columns, rows, note)
     return Outcome(claims, tables=[table], quantities=quantities)
 
 
 def assembled(angles: Array, rates: Array) -> Body:
-    """Three rods with joints 2 and 3, afloat, with weight, by the definition of Φ and B.
+    """Return Φ and B of three floating rods with joints 2 and 3 under gravity.
 
     Args:
-        angles: of joints 1 to 3 [rad]; the first one turns the first rod against the world.
+        angles: of joints 1 to 3 [rad]; joint 1 is the rotation of the first rod in the world frame.
         rates: their velocities [rad/s].
     """
     model = _rods()
@@ -112,17 +113,17 @@ def assembled(angles: Array, rates: Array) -> Body:
 
 
 def held(body: Body, joints: int, sign: float) -> Held:
-    """Y on the ground by its first handle, or by both (eqs. 3.21-3.23, 3.25-3.28).
+    """Connect the first handle of Y, or both, to the ground (eqs. 3.21-3.23, 3.25-3.28).
 
     Args:
         body: Y.
         joints: 1 or 2.
-        sign: of the force, eqs. 3.22 and 3.26: +1 as printed. With Tᵀ V̇ = 0 in eq. 3.21 it is -1.
+        sign: of the force in eqs. 3.22 and 3.26: +1 as printed; -1 follows from Tᵀ V̇ = 0 in eq. 3.21.
     """
     phi, bias = body.phi[: 6 * joints, : 6 * joints], body.bias[: 6 * joints]
     T, active = np.kron(np.eye(joints), CONSTRAINT), np.kron(np.eye(joints), ACTIVE)
     Y = T.T @ phi @ T
-    # Dependent conditions, those across the plane of a closed chain, get the least forces.
+    # The out-of-plane constraints of the closed chain are redundant: take the minimum-norm force.
     force = sign * T @ np.linalg.lstsq(Y, T.T @ bias, rcond=1e-10)[0]
     rate = phi @ force + bias
     slips = float(np.max(np.abs(T.T @ rate)))
@@ -130,14 +131,14 @@ def held(body: Body, joints: int, sign: float) -> Held:
 
 
 def _reference(model: Model) -> tuple[Array, Array]:
-    """Accelerations of the whole mechanism, by its mass matrix and its loop's conditions, and the rates that it has."""
+    """Accelerations of the whole mechanism by its mass matrix and loop constraints, and the projected velocities."""
     dynamics = Dynamics(model, "crba", q0=ANGLES) if model.loops else Dynamics(model, "crba")
     rates = dynamics.project_to_constraints(ANGLES, RATES)[1] if model.loops else RATES
     return dynamics.forward(ANGLES, rates, np.zeros(3)), rates
 
 
 def _joints_at_once(model: Model) -> int:
-    """The most joints that a step of assembly closes."""
+    """Largest number of joints that are closed in one assembly step."""
     return max(len(step.joints) for step in assembly_order(model.tree, "chain").steps)
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Y4: a compliant hand on a wall, with a simulated force sensor, and how stiff the wall may be (Yamada, sec. 4.2)."""
+"""Y4: compliance control of a hand on a wall with a simulated force sensor, and the stiffest stable wall.
+
+Document: Yamada, sec. 4.2.
+"""
 
 from __future__ import annotations
 
@@ -34,35 +37,35 @@ _KNOWN = (
 HAND = "flange"
 RADIUS = 0.03  # [m] of the ball at the hand
 GAP = 0.01  # [m] from the wall at the start
-PHASE = 1.5  # [s] for each depth
-SETTLE = 1.0  # [s] in which the servos take the weight
+PHASE = 1.5  # [s] duration of each depth
+SETTLE = 1.0  # [s] for the servos to settle under gravity
 STEP = 1e-3  # [s] of the simulation
-SENSOR = (0.01, -0.02, -0.05), (0.0, 0.0, 0.7)  # place and turn of the sensor in the hand's frame
-MOVING_TIME = 0.5  # [s] of targets that go along
-DEAD_BAND = 1.0  # [N] then
-TURNING = 50.0  # [N m/rad] of the hand
+SENSOR = (0.01, -0.02, -0.05), (0.0, 0.0, 0.7)  # position [m] and rpy angles [rad] of the sensor in the hand frame
+MOVING_TIME = 0.5  # [s] time constant of a moving target
+DEAD_BAND = 1.0  # [N] with a moving target
+TURNING = 50.0  # [N m/rad] rotational stiffness
 
 
 @dataclass(frozen=True)
 class Setup:
-    """The choices of the scenario."""
+    """Settings of the scenario."""
 
     model: Model
     dynamics: Dynamics
     start: Array
-    stiffness: float  # K_h along all axes [N/m]
+    stiffness: float  # translational stiffness K_h [N/m]
     gain: float  # P [1/s]
     period: float  # [s]
     bandwidth: float  # [rad/s]
-    depths: tuple[float, ...]  # of the target in the wall, one after another [m]
+    depths: tuple[float, ...]  # penetration depths of the target, in sequence [m]
     wall: float  # [N/m]
     noise: float  # [N]
     offset: float  # [N]
-    shares: tuple[float, ...]  # of the stiffest wall
+    shares: tuple[float, ...]  # of the limit stiffness
 
     @property
     def surface(self) -> float:
-        """x of the wall."""
+        """x coordinate of the wall."""
         return float(self.dynamics.pose(HAND, self.start)[0, 3]) + RADIUS + GAP
 
 
@@ -78,7 +81,7 @@ def compliance_on_wall(scenario: Scenario, output: Path, progress: Progress) -> 
     led = _press(use, "moved")[0]
     progress(0.5, "the force dies out")
     relaxed = _press(use, "relaxed")[0]
-    progress(0.7, "walls of several stiffnesses")
+    progress(0.7, "walls of different stiffness")
     limit = stiffest_contact(gain=use.gain, stiffness=use.stiffness, period=use.period, delay=1)
     swings = [_swing(use, share * limit) for share in use.shares]
     outcome = Outcome([*_force_claims(use, log, loop), *_led_claims(use, led, relaxed), *_limit_claims(use, swings)])
@@ -87,16 +90,16 @@ def compliance_on_wall(scenario: Scenario, output: Path, progress: Progress) -> 
     rows = [(f"{share:g}", f"{share * limit:.4g}", f"{s:.3g}") for share, s in zip(use.shares, swings, strict=True)]
     outcome.tables.append(
         Table(
-            "Walls, with an ideal robot and a force that is one period old",
-            ("by the limit", "stiffness [N/m]", "swing of the force by its mean"),
+            "Walls with an ideal robot and a force delayed by one period",
+            ("stiffness / limit", "stiffness [N/m]", "peak-to-peak force / mean force"),
             rows,
-            f"The limit is K / (P T) = {limit:.4g} N/m.",
+            f"Limit: K / (P T) = {limit:.4g} N/m",
         )
     )
     outcome.figures.append(
         picture(_panels(use, (log, led, relaxed), swings), output / "y4_wall.png", "Hand on a wall", columns=2)
     )
-    outcome.captions["y4_wall.png"] = "Target that stays, that goes along, and both together; and the stiffest wall"
+    outcome.captions["y4_wall.png"] = "Fixed, moving and combined target; force variation over wall stiffness"
     return outcome
 
 
@@ -126,7 +129,7 @@ def _list(use: Part, key: str, unit: units.Dimension) -> tuple[float, ...]:
 
 # --- simulated --------------------------------------------------------------------------------------------------------
 class _Sensor:
-    """A six-axis sensor between arm and hand: late by a call, with an offset and noise."""
+    """Six-axis sensor between arm and hand, with one period delay, offset and noise."""
 
     def __init__(self, use: Setup) -> None:
         from ada_dynamics.dynamics.poses import inverse, wrench_matrix
@@ -142,16 +145,16 @@ class _Sensor:
         return np.asarray(wrench + noise + self._use.offset * np.array([1.0, -0.5, 0.7, 0.02, 0.03, -0.01]))
 
     def __call__(self, sim: Any) -> Array:
-        at_ball = sim.contact_wrenches()["ball"][:3]  # world's axes, at the contact
+        at_ball = sim.contact_wrenches()["ball"][:3]  # world frame, at the contact
         pose = self._dynamics.pose(HAND, sim.q)
-        arm = np.array([RADIUS, 0.0, 0.0])  # from the hand's origin to the contact, the wall being upright
+        arm = np.array([RADIUS, 0.0, 0.0])  # from the hand origin to the contact with the vertical wall
         at_hand = np.concatenate([pose[:3, :3].T @ at_ball, pose[:3, :3].T @ np.cross(arm, at_ball)])
         late, self._waiting = self._waiting, self._measured(self._to_sensor @ at_hand)
         return late
 
 
 def _press(use: Setup, mode: str) -> tuple[Log, InSimulation]:
-    """Into the wall by each depth, one after another, and out again."""
+    """Press into the wall by each depth in sequence, then retract."""
     from ada_controllers import make
     from ada_controllers.in_simulation import InSimulation
     from ada_dynamics.contact.contact import Contact, ContactSphere, Ground, Material
@@ -193,7 +196,7 @@ def _press(use: Setup, mode: str) -> tuple[Log, InSimulation]:
 
 
 def _target(use: Setup, depth: float) -> PoseReference:
-    """The ball's surface this deep in the wall."""
+    """Hand pose at which the ball penetrates the wall by `depth`."""
     from ada_controllers import PoseReference
 
     pose = use.dynamics.pose(HAND, use.start).copy()
@@ -208,7 +211,7 @@ def _phase_end(log: Log, i: int) -> slice:
 
 
 def _steady(use: Setup, log: Log, i: int) -> tuple[float, float]:
-    """Force of the wall at the end of a phase [N], and how far the hand is from its target then [m]."""
+    """Mean wall force [N] and distance of the hand from its target [m] at the end of a phase."""
     rows = _phase_end(log, i)
     force = float(np.mean(_wall_force(log)[rows]))
     hand = float(np.mean(use.dynamics.pose(HAND, log.q[rows])[:, 0, 3]))
@@ -219,9 +222,9 @@ def _wall_force(log: Log) -> Array:
     return np.asarray(-log.contact_wrenches["ball"][:, 0], dtype=np.float64)
 
 
-# --- an ideal robot on walls of several stiffnesses -------------------------------------------------------------------
+# --- ideal robot on walls of different stiffness -------------------------------------------------------------------
 def _swing(use: Setup, wall: float) -> float:
-    """Swing of the force by its mean, after a while, of a robot that does at once what it is told."""
+    """Peak-to-peak force by its mean at the end, for a robot that follows its velocity command exactly."""
     from ada_controllers import State, make
 
     values = {"link": HAND, "gain": use.gain, "stiffness": [use.stiffness] * 3 + [TURNING] * 3}
@@ -248,12 +251,12 @@ def _swing(use: Setup, wall: float) -> float:
     return float(np.ptp(last) / max(np.mean(last), 1e-9))
 
 
-# --- what it shows ----------------------------------------------------------------------------------------------------
+# --- results ---------------------------------------------------------------------------------------------------------
 def _force_claims(use: Setup, log: Log, loop: InSimulation) -> list[Claim]:
     springs = []
     for i in range(len(use.depths)):
         force, _ = _steady(use, log, i)
-        # two springs in a row: the hand's and the wall's
+        # stiffness of hand and wall in series
         in_a_row = use.depths[i] * use.stiffness * use.wall / (use.stiffness + use.wall)
         springs.append(abs(force / in_a_row - 1.0))
     felt = loop.signals["wrench"]
@@ -265,17 +268,17 @@ def _force_claims(use: Setup, log: Log, loop: InSimulation) -> list[Claim]:
     off = float(np.max(np.abs(along - seen)[calm]))
     out = float(np.max(_wall_force(log)[_phase_end(log, len(use.depths))]))
     return [
-        Claim("it is that of hand and wall, two springs in a row", max(springs), 0.02),
+        Claim("steady force: hand and wall stiffness in series (largest relative error)", max(springs), 0.02),
         Claim(
-            "the controller knows the force from a sensor that is elsewhere, turned and biased", off, 1.0, unit="N",
-            note=f"noise of {use.noise:g} N, standard deviation",
+            "wall force from the displaced, rotated and biased sensor: largest error", off, 1.0, unit="N",
+            note=f"standard deviation of the noise {use.noise:g} N",
         ),
-        Claim("the hand leaves the wall again", out, 0.0, "<=", "N"),
+        Claim("the hand loses contact after retraction", out, 0.0, "<=", "N"),
     ]  # fmt: skip
 
 
 def _compliance_error(use: Setup, log: Log) -> float:
-    """How far the steady force is from K_h times the way from the hand to its target, by that; the largest."""
+    """Largest relative error of the steady force against K_h times the distance of the hand from its target."""
     steady = [_steady(use, log, i) for i in range(len(use.depths))]
     return max(abs(force / (use.stiffness * short) - 1.0) for force, short in steady)
 
@@ -287,14 +290,14 @@ def _led_claims(use: Setup, led: Log, relaxed: Log) -> list[Claim]:
     wanted = 1.0 / (MOVING_TIME * (1.0 + use.stiffness / use.wall))
     touched = int(np.argmax(force > 0.0))
     return [
-        Claim("a target that goes along alone lets the hand hop off a hard wall", float(hops[-1]), 0.0, "==", "N"),
-        Claim("with both together it stays on the wall", float(force[touched + 20 :].min()), 1e-3, ">=", "N"),
-        Claim("the force of the first touch is smaller then", float(force.max() / hops.max()), 0.5),
+        Claim("with the moving target alone the hand loses contact with a hard wall", float(hops[-1]), 0.0, "==", "N"),
+        Claim("with both combined the hand keeps contact", float(force[touched + 20 :].min()), 1e-3, ">=", "N"),
+        Claim("with both combined the impact force is smaller (ratio)", float(force.max() / hops.max()), 0.5),
         Claim(
-            "it dies out at the rate 1 / (τ (1 + K/k))",
+            "with both combined the force decays at the rate 1 / (τ (1 + K/k))",
             abs(rate / wanted - 1.0),
             0.1,
-            note=f"{wanted:.3f} 1/s, to a dead band",
+            note=f"{wanted:.3f} 1/s, down to the dead band",
         ),
     ]
 
@@ -303,8 +306,8 @@ def _limit_claims(use: Setup, swings: Sequence[float]) -> list[Claim]:
     calm = [s for share, s in zip(use.shares, swings, strict=True) if share < 1.0]
     wild = [s for share, s in zip(use.shares, swings, strict=True) if share > 1.0]
     return [
-        Claim("on walls softer than K / (P T) the force comes to rest", max(calm), 0.05, note="ideal robot"),
-        Claim("on walls stiffer than that the hand hammers", min(wild), 0.5, ">=", note="ideal robot"),
+        Claim("wall stiffness below K / (P T): the force converges", max(calm), 0.05, note="ideal robot"),
+        Claim("wall stiffness above K / (P T): the force oscillates", min(wild), 0.5, ">=", note="ideal robot"),
     ]
 
 
@@ -313,12 +316,12 @@ def _force_table(use: Setup, log: Log, loop: InSimulation) -> Table:
     for i, depth in enumerate(use.depths):
         force, short = _steady(use, log, i)
         rows.append((f"{1e3 * depth:g}", f"{force:.3f}", f"{1e3 * short:.3f}", f"{use.stiffness * short:.3f}"))
-    return Table("Steady force", ("depth [mm]", "force [N]", "from the target [mm]", "K_h times that [N]"), rows)
+    return Table("Steady force", ("depth [mm]", "force [N]", "position error [mm]", "K_h · error [N]"), rows)
 
 
 def _panels(use: Setup, logs: Sequence[Log], swings: Sequence[float]) -> list[Panel]:
     panels = []
-    for name, log in zip(("target stays", "target goes along", "both"), logs, strict=True):
+    for name, log in zip(("fixed target", "moving target", "both"), logs, strict=True):
         hand = use.dynamics.pose(HAND, log.q)[:, 0, 3] - use.surface + RADIUS
         panels += [
             Panel.of(f"{name}: force", "[N]", log.t, {"wall": _wall_force(log)}),
@@ -326,10 +329,10 @@ def _panels(use: Setup, logs: Sequence[Log], swings: Sequence[float]) -> list[Pa
         ]
     panels.append(
         Panel(
-            "Swing of the force",
-            "by its mean",
+            "Variation of the force",
+            "peak-to-peak / mean",
             [Series("", np.array(use.shares), np.maximum(np.array(swings), 1e-12), "o")],
-            xlabel="stiffness by the limit K / (P T)",
+            xlabel="stiffness / limit K / (P T)",
             marks=(1.0,),
             is_logarithmic=True,
         )

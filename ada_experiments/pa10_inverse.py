@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Y2: the closed-form inverse kinematics of the PA-10 over a grid of poses, all branches (Yamada, sec. 2).
+"""Y2: closed-form inverse kinematics of the PA-10 over a grid of poses, all branches (Yamada, sec. 2).
 
-Whether the hand is where it should be is told by the robot description (`Dynamics.pose`), and which poses are within
-reach by eq. 24 on places of the wrist; nothing of the inverse is asked for that.
+The solutions are checked with the forward kinematics of the robot description (`Dynamics.pose`), and reachability with
+eq. 24 on the wrist positions.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ ROBOTS = {"CE": "pa10", "7C": "pa10_7c"}
 HAND = "flange"
 _KNOWN = ("lengths", "corner", "opposite", "places", "directions", "offset", "angle", "section")
 
-POSE_ERROR = 1e-10  # of any number of a pose [m, 1]
-REACH_ERROR = 1e-12  # of the distance that is told for a pose out of reach [m]
-DISTINCT = 1e-3  # [rad]: solutions that differ by less count as one
-ROUNDS = 5  # of timing; the fastest counts
+POSE_ERROR = 1e-10  # largest difference of a matrix element [m, 1]
+REACH_ERROR = 1e-12  # of the returned distance of unreachable poses [m]
+DISTINCT = 1e-3  # [rad]: closer solutions are counted once
+ROUNDS = 5  # timing repetitions; the fastest is used
 
 
 @dataclass(frozen=True)
 class Case:
-    """One way to choose the redundant joint, over all poses of the grid.
+    """One choice of the redundant joint, for all poses of the grid.
 
     Attributes:
-        lengths: set of lengths.
-        text: what is given.
-        poses: how many.
-        within: poses whose wrist is within reach, by eq. 24.
+        lengths: name of the link lengths.
+        text: the given joint.
+        poses: number of poses.
+        within: poses with a reachable wrist by eq. 24.
         solved: poses with solutions.
-        wrong: poses of which it is not told right whether they have any; only where the angle must go with them.
-        error: largest one of the poses that the solutions give.
-        distance: largest error of the distance told for poses out of reach [m].
-        counts: solutions that differ by `DISTINCT`: how many poses have 1, 2, ..., 8.
-        in_limits: poses with a solution within the limits of the joints.
+        wrong: poses whose reachability is reported wrongly; poses without solution count only where one must exist.
+        error: largest error of the solutions' poses.
+        distance: largest error of the distance returned for unreachable poses [m].
+        counts: number of poses with 1, 2, ..., 8 solutions that differ by `DISTINCT`.
+        in_limits: poses with a solution within the joint limits.
         rate: solutions per second.
     """
 
@@ -73,7 +73,7 @@ class Case:
 
 @experiment("inverse_kinematics_grid")
 def inverse_kinematics_grid(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """All solutions for all poses of a grid, with S1 and with S3 given."""
+    """Compute all solutions for all poses of a grid, with S1 and with S3 given."""
     part = settings_of(scenario, _KNOWN)
     names = part.texts("lengths")
     corner, opposite = (part.vector(key, (units.LENGTH,) * 3) for key in ("corner", "opposite"))
@@ -86,21 +86,19 @@ def inverse_kinematics_grid(scenario: Scenario, output: Path, progress: Progress
         cases += cases_of(lengths, grid, offset, angle)
     progress(0.8, "section through the workspace")
     picture = _section(names[0], output / "y2_workspace.png", part.whole("section", 61))
-    captions = {
-        picture.name: "Flange looking down; solutions within the limits of the joints, S1 in steps of 5 degrees."
-    }
+    captions = {picture.name: "Flange pointing down; solutions within the joint limits, S1 in steps of 5 degrees."}
     tables = [_table(cases), _speed(cases)]
     return Outcome(claims_of(cases), [picture], tables, captions=captions, quantities=quantities_of(cases))
 
 
 def grid_of(corner: Sequence[float], opposite: Sequence[float], places: Sequence[int], directions: int) -> Array:
-    """Poses (N, 4, 4): a grid of places, and at each the same turns of the hand.
+    """Return poses (N, 4, 4): a grid of positions with the same set of orientations at each.
 
     Args:
-        corner: least coordinates [m].
-        opposite: greatest ones.
-        places: numbers of them along x, y, z.
-        directions: number of turns: the unit matrix, the hand down, and others at random.
+        corner: smallest coordinates [m].
+        opposite: largest coordinates [m].
+        places: number of positions along x, y, z.
+        directions: number of orientations: identity, flange pointing down, then random rotations.
     """
     axes = [np.linspace(a, b, n) for a, b, n in zip(corner, opposite, places, strict=True)]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -113,14 +111,14 @@ def grid_of(corner: Sequence[float], opposite: Sequence[float], places: Sequence
 
 
 def _random_turns(count: int) -> Array:
-    """Rotations, evenly distributed: of unit quaternions."""
+    """Uniformly distributed rotations from unit quaternions."""
     q = np.random.default_rng(0).normal(size=(count, 4))
     return np.moveaxis(np.array(from_quaternion(*q.T)), -1, 0)
 
 
 # --- one run --------------------------------------------------------------------------------------------------------
 def cases_of(lengths: str, grid: Array, offset: float, angle: float) -> list[Case]:
-    """S1 and S3 given so that there must be a solution, and so that there may be none."""
+    """Solve with S1 and S3 given, for values that guarantee a solution of reachable poses and for others."""
     from ada_controllers.pa10_kinematics import LENGTHS
 
     arm = LENGTHS[lengths]
@@ -151,7 +149,7 @@ def _case(
         inverse_batch(solved, angles, lengths, joint)
         seconds.append(time.perf_counter() - began)
     within = far <= 0.0
-    # Poses at the very end of reach may count as either.
+    # # Poses at the limit of reach are excluded.
     clear = np.abs(far) > REACH_ERROR
     wrong = (
         np.count_nonzero((found.valid != within)[clear]) if must else np.count_nonzero(found.valid & ~within & clear)
@@ -175,7 +173,7 @@ def _case(
 
 
 def _pose_error(lengths: str, found: Solutions, grid: Array) -> float:
-    """By the robot description, over every solution."""
+    """Largest difference between the forward kinematics of all solutions and the given poses."""
     dynamics = Dynamics(load(ROBOTS[lengths]))
     largest = 0.0
     for branch in range(8):
@@ -185,7 +183,7 @@ def _pose_error(lengths: str, found: Solutions, grid: Array) -> float:
 
 
 def _different(q: Array) -> NDArray[np.intp]:
-    """How many of the eight solutions of each pose (N, 8, 7) differ."""
+    """Number of different solutions of each pose among its eight (N, 8, 7)."""
     new = np.ones((len(q), 8), dtype=bool)
     for i in range(1, 8):
         for j in range(i):
@@ -195,19 +193,19 @@ def _different(q: Array) -> NDArray[np.intp]:
     return counts
 
 
-# --- what is told ---------------------------------------------------------------------------------------------------
+# --- results --------------------------------------------------------------------------------------------------------
 def claims_of(cases: Sequence[Case]) -> list[Claim]:
-    """The claims about all runs."""
+    """Claims about all cases."""
     return [
-        Claim("poses of the grid", min(case.poses for case in cases), 100_000, ">="),
+        Claim("number of poses", min(case.poses for case in cases), 100_000, ">="),
         Claim(
-            "every solution of every branch has the hand at its pose (largest difference)",
+            "forward kinematics of all solutions: largest difference from the pose",
             max(case.error for case in cases),
             POSE_ERROR,
-            note="by the robot description; places in metres",
+            note="with the robot description; positions in metres",
         ),
         Claim(
-            "poses out of reach come with their distance from it (largest error)",
+            "unreachable poses: largest error of the returned distance",
             max(case.distance for case in cases),
             REACH_ERROR,
             unit="m",
@@ -216,7 +214,7 @@ def claims_of(cases: Sequence[Case]) -> list[Claim]:
 
 
 def quantities_of(cases: Sequence[Case]) -> dict[str, Quantity]:
-    """Poses on the wrong side of eq. 24, and where other angles than those towards the wrist are given: solutions."""
+    """Wrongly classified poses, and the smallest share of poses with eight solutions for the other given angles."""
     other = [case for case in cases if case.text not in ("S1 towards the wrist", "S3 = 0")]
     return {
         "wrong_reach": Quantity(sum(case.wrong for case in cases)),
@@ -243,11 +241,11 @@ def _table(cases: Sequence[Case]) -> Table:
         "lengths",
         "given",
         "poses",
-        "wrist within reach",
+        "wrist reachable",
         "solved",
-        "of these with 8 solutions",
+        "with 8 solutions",
         "with fewer",
-        "one within the limits",
+        "within the limits",
         "largest error",
     )
     return Table("Solutions over the grid", columns, rows)
@@ -259,12 +257,12 @@ def _speed(cases: Sequence[Case]) -> Table:
         "Solutions per second [millions]",
         ("lengths", "given", "rate"),
         rows,
-        "one core, whole calls with checks, the fastest of a few, poses that have solutions; benchmarks tell more",
+        "one core, whole calls with checks, fastest of several runs, reachable poses",
     )
 
 
 def _section(lengths: str, path: Path, points: int) -> Path:
-    """The half plane y = 0, flange down: solutions, and angles of S1, within the limits of the joints."""
+    """Plot the half plane y = 0, flange down: number of solutions and share of S1 angles, within the joint limits."""
     from ada_controllers.pa10_kinematics import inverse_batch
 
     x, z = np.linspace(0.0, 1.1, points), np.linspace(-0.4, 1.3, 2 * points)

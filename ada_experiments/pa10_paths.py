@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Y3: the PA-10's hand along a line and round a circle under the pose servo, the elbow swinging (Yamada, sec. 4.2)."""
+"""Y3: pose servo of the PA-10 along a line and a circle, with elbow self-motion (Yamada, sec. 4.2)."""
 
 from __future__ import annotations
 
@@ -39,44 +39,44 @@ _KNOWN = (
     "ideal_on_path",
 )
 HAND, ELBOW, SWUNG = "flange", "link_4", "s3"
-TURNED = np.deg2rad(0.2)  # [rad] by which servos that bend under gravity may turn the hand away
+TURNED = np.deg2rad(0.2)  # [rad] allowed orientation error due to gravity deflection of the servos
 STEP = 1e-3  # [s] of the simulation
 
 
 @dataclass(frozen=True, eq=False)
 class Path3:
-    """Places of the hand over time, and its velocity."""
+    """Position of the hand over time and its velocity."""
 
     name: str
     place: Callable[[float], Array]
     velocity: Callable[[float], Array]
-    off: Callable[[Array], Array]  # distance of places (n, 3) from the path [m]
-    swing: float  # of the joint that self-motion leads [rad]
+    off: Callable[[Array], Array]  # distance of positions (n, 3) from the path [m]
+    swing: float  # amplitude of the self-motion joint [rad]
 
 
 @dataclass(frozen=True, eq=False)
 class Ride:
-    """A path, followed: what is off it, and where the elbow was."""
+    """A followed path: path error and elbow position."""
 
     path: Path3
     t: Array
     hand: Array  # (n, 3)
-    off: Array  # from the path [m]
-    turned: Array  # [rad]
+    off: Array  # distance from the path [m]
+    turned: Array  # orientation error [rad]
     elbow: Array  # (n, 3)
-    swung: Array  # the joint that self-motion leads [rad]
+    swung: Array  # self-motion joint [rad]
     commands: Array  # [rad/s]
 
     @property
     def elbow_travel(self) -> float:
-        """Largest distance of two places of the elbow [m]."""
+        """Largest distance between two elbow positions [m]."""
         some = self.elbow[:: max(len(self.elbow) // 200, 1)]
         return float(np.max(np.linalg.norm(some[:, None] - some[None], axis=-1)))
 
 
 @experiment("pose_servo_paths")
 def pose_servo_paths(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """A line, a circle, and a hand that stays, the last two with a swinging elbow; simulated, and on an ideal robot."""
+    """Follow a line, a circle and a fixed pose, the last two with elbow motion; simulated and with an ideal robot."""
     use = settings_of(scenario, _KNOWN)
     model = build_model(scenario)
     start = np.array(use.vector("pose", (units.ANGLE,) * model.nq))
@@ -100,13 +100,13 @@ def pose_servo_paths(scenario: Scenario, output: Path, progress: Progress) -> Ou
     near, exact = use.positive("on_path", units.LENGTH), use.positive("ideal_on_path", units.LENGTH)
     outcome = Outcome(_claims(rides, ideal, near, exact))
     outcome.tables.append(_table(rides, ideal))
-    outcome.figures.append(picture(_panels(rides), output / "y3_paths.png", "Hand and elbow, simulated", columns=3))
-    outcome.captions["y3_paths.png"] = "Rows: line, circle with a swinging elbow, hand held with a swinging elbow"
+    outcome.figures.append(picture(_panels(rides), output / "y3_paths.png", "Hand and elbow in simulation", columns=3))
+    outcome.captions["y3_paths.png"] = "Rows: line, circle with elbow motion, fixed hand with elbow motion"
     return outcome
 
 
 def _paths(begin: Array, line: Array, radius: float, swing: float, duration: float) -> list[Path3]:
-    """There and back along a line; round a horizontal circle; nowhere. All begin and end at rest."""
+    """A line forth and back, a horizontal circle and a fixed position; each begins and ends at rest."""
     w = 2.0 * np.pi / duration
     direction = line / np.linalg.norm(line)
 
@@ -117,7 +117,7 @@ def _paths(begin: Array, line: Array, radius: float, swing: float, duration: flo
     centre = begin - [radius, 0.0, 0.0]
 
     def turn(t: float) -> tuple[float, float]:
-        """Angle on the circle, once round, and its rate."""
+        """Angle on the circle (one revolution) and its rate."""
         return w * t - np.sin(w * t), w * (1.0 - np.cos(w * t))
 
     def round_(t: float) -> Array:
@@ -146,7 +146,7 @@ def _paths(begin: Array, line: Array, radius: float, swing: float, duration: flo
 
 
 class _Rider:
-    """A pose servo on a path, with self-motion by one joint."""
+    """A pose servo on a path, with self-motion of one joint."""
 
     def __init__(self, model: Model, dynamics: Dynamics, start: Array, path: Path3, duration: float, gain: float):
         from ada_controllers import make
@@ -161,7 +161,7 @@ class _Rider:
         self._rate = 2.0 * np.pi / duration
 
     def reference(self, t: float) -> PoseReference:
-        """Where the hand shall be; sets the posture beside."""
+        """Desired pose of the hand; also sets the desired posture."""
         from ada_controllers import PoseReference
 
         posture = self._posture.copy()
@@ -183,7 +183,7 @@ def _simulated(
     bandwidth: float,
     settle: float,
 ) -> Ride:
-    """On the simulated robot; its servos take the weight before the path begins."""
+    """On the simulated robot; the servos settle under gravity before the path begins."""
     from ada_controllers.in_simulation import InSimulation
     from ada_dynamics.simulation import JointServos
 
@@ -198,7 +198,7 @@ def _simulated(
 def _ideal(
     model: Model, dynamics: Dynamics, start: Array, path: Path3, duration: float, period: float, gain: float
 ) -> Ride:
-    """On a robot whose joints do at once what they are told."""
+    """On a robot whose joints follow the velocity command exactly."""
     from ada_controllers import State
 
     rider = _Rider(model, dynamics, start, path, duration, gain)
@@ -225,25 +225,21 @@ def _ride(dynamics: Dynamics, path: Path3, t: Array, q: Array, told: Array) -> R
 
 
 def _claims(rides: dict[str, Ride], ideal: dict[str, Ride], near: float, exact: float) -> list[Claim]:
-    limits = "servos that bend under gravity; the loop round them takes most of it away"
+    limits = "servos deflect under gravity; the pose control loop compensates most of it"
     found = []
-    for name, where in (("line", "line"), ("circle", "circle"), ("hold", "place")):
+    for name, where in (("line", "line"), ("circle", "circle"), ("hold", "position")):
         ride, alone = rides[name], ideal[name]
         found += [
             Claim(
                 f"{name}: the simulated hand stays on its {where}", float(ride.off.max()), near, unit="m", note=limits
             ),
-            Claim(f"{name}: it keeps its orientation", float(ride.turned.max()), TURNED, unit="rad"),
-            Claim(f"{name}: on an ideal robot, to what a period leaves", float(alone.off.max()), exact, unit="m"),
+            Claim(f"{name}: orientation error", float(ride.turned.max()), TURNED, unit="rad"),
+            Claim(f"{name}: path error of an ideal robot", float(alone.off.max()), exact, unit="m"),
         ]
     for name in ("circle", "hold"):
-        found.append(
-            Claim(
-                f"{name}: the elbow swings meanwhile", rides[name].elbow_travel, 0.2, ">=", "m", "farthest two places"
-            )
-        )
+        found.append(Claim(f"{name}: the elbow moves", rides[name].elbow_travel, 0.2, ">=", "m", "farthest positions"))
     share = float(rides["hold"].off.max() / rides["hold"].elbow_travel)
-    found.append(Claim("a held hand moves a small part of what its elbow does", share, 0.01))
+    found.append(Claim("fixed hand: path error / elbow motion", share, 0.01))
     return found
 
 
@@ -259,18 +255,18 @@ def _table(rides: dict[str, Ride], ideal: dict[str, Ride]) -> Table:
         )
         for name, ride in rides.items()
     ]
-    columns = ("path", "off [mm]", "ideal robot [mm]", "turned [deg]", "elbow travels [mm]", "fastest joint [rad/s]")
-    return Table("Hand and elbow", columns, rows)
+    errors = ("path error [mm]", "ideal robot [mm]", "orientation error [deg]")
+    return Table("Hand and elbow", ("path", *errors, "elbow motion [mm]", "largest joint speed [rad/s]"), rows)
 
 
 def _panels(rides: dict[str, Ride]) -> list[Panel]:
     panels = []
     for name, ride in rides.items():
-        off = {"off the path": 1e3 * ride.off, "turned [0.1 deg]": 10.0 * np.rad2deg(ride.turned)}
+        off = {"path error": 1e3 * ride.off, "orientation error [0.1 deg]": 10.0 * np.rad2deg(ride.turned)}
         plane = (0, 1)
         panels += [
             Panel.of(
-                f"{name}: seen from above",
+                f"{name}: top view",
                 "y [m]",
                 ride.hand[:, plane[0]],
                 {"hand": ride.hand[:, plane[1]]},

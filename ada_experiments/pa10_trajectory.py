@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Y1: what is measured of joints that a trajectory controller brings to a goal (Yamada, sec. 4.1)."""
+"""Y1: measures of a joint motion under the trajectory controller (Yamada, sec. 4.1)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from ada_tools.scenario.scenario import Scenario
 
 
-_MOVES = 1e-9  # [rad/s] under which a joint is told to rest
+_MOVES = 1e-9  # [rad/s] below which a commanded joint is at rest
 
 
 @measure("profile_error", unit="rad")
 def profile_error(scenario: Scenario, log: Log) -> float:
-    """Largest difference of the commanded angles from the three parts of sec. 4.1, with θ_f in the last one."""
+    """Largest difference of the commanded angles from the three parts of sec. 4.1, with θ_f in the last part."""
     t, told = log.signal_times, _signal(log, "position")
     start, end = told[0], told[-1]
     t1, tf = _acceleration_time(scenario), float(_signal(log, "remaining")[0, 0])
@@ -30,7 +30,7 @@ def profile_error(scenario: Scenario, log: Log) -> float:
 
 @measure("jump_as_printed", unit="rad")
 def jump_as_printed(scenario: Scenario, log: Log) -> float:
-    """Largest jump of a joint at t_f - t_1 with the last part as it is printed, with θ_0."""
+    """Largest jump of a joint at t_f - t_1 if the last part uses θ_0, as printed."""
     told = _signal(log, "position")
     start, end = told[0], told[-1]
     t1, tf = _acceleration_time(scenario), float(_signal(log, "remaining")[0, 0])
@@ -41,7 +41,7 @@ def jump_as_printed(scenario: Scenario, log: Log) -> float:
 
 @measure("ends_apart", unit="s")
 def ends_apart(scenario: Scenario, log: Log) -> float:
-    """Time between the first and the last joint whose commanded motion ends."""
+    """Time between the end of the first and of the last joint motion."""
     moves = np.abs(_signal(log, "velocity")) > _MOVES
     last = [log.signal_times[np.flatnonzero(column)[-1]] for column in moves.T if column.any()]
     return float(np.max(last) - np.min(last))
@@ -49,30 +49,30 @@ def ends_apart(scenario: Scenario, log: Log) -> float:
 
 @measure("speed_by_limit")
 def speed_by_limit(scenario: Scenario, log: Log) -> float:
-    """Largest commanded speed as a share of the joint's limit."""
+    """Largest ratio of commanded speed to the speed limit of the joint."""
     return float(np.max(np.abs(_signal(log, "velocity")) / log.model.velocity_limit))
 
 
 @measure("acceleration_jump", unit="rad/s²")
 def acceleration_jump(scenario: Scenario, log: Log) -> float:
-    """Largest change of a commanded acceleration from one call to the next."""
+    """Largest change of a commanded acceleration between two updates."""
     return float(np.max(np.abs(np.diff(_signal(log, "acceleration"), axis=0))))
 
 
 @measure("plan_duration", unit="s")
 def plan_duration(scenario: Scenario, log: Log) -> float:
-    """How long the planned motion takes."""
+    """Duration of the planned motion."""
     return float(_signal(log, "remaining")[0, 0])
 
 
 @measure("plan_error", unit="rad")
 def plan_error(scenario: Scenario, log: Log) -> float:
-    """Largest difference of the robot's joints from what they are told."""
+    """Largest difference between the commanded and actual joint angles."""
     return float(np.max(np.abs(_signal(log, "error"))))
 
 
 def _document(t: Array, start: Array, end: Array, t1: float, tf: float, third: Array) -> Array:
-    """The formulas of sec. 4.1; `third` is the angle in the last part. (times, joints)."""
+    """Formulas of sec. 4.1 (times, joints); `third` is the angle in the last part."""
     t = t[:, None]
     k = (end - start) / (2.0 * t1**3 * (tf - t1))
     first = start + k * t**3 * (2.0 * t1 - t)
@@ -83,7 +83,7 @@ def _document(t: Array, start: Array, end: Array, t1: float, tf: float, third: A
 
 def _signal(log: Log, name: str) -> Array:
     if name not in log.signals:
-        raise InputError(f"the log has no signal {name!r}; this measure is for motions under joint_trajectory.")
+        raise InputError(f"the log has no signal {name!r}; this measure requires the controller joint_trajectory.")
     return np.asarray(log.signals[name], dtype=np.float64)
 
 
@@ -91,5 +91,5 @@ def _acceleration_time(scenario: Scenario) -> float:
     settings: Any = {} if scenario.control is None else scenario.control.settings
     t1 = settings.get("acceleration_time", 0.0)
     if not t1:
-        raise InputError("this measure needs the controller's setting acceleration_time, t_1 of sec. 4.1.")
+        raise InputError("this measure requires the controller setting acceleration_time (t_1 of sec. 4.1).")
     return float(t1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of experiments: the panels of the view, written to where the report finds them."""
+"""Figures of experiments."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ XYZ = ("x", "y", "z")
 
 
 def vector(title: str, ylabel: str, t: Array, rows: Array, names: Sequence[str] = XYZ) -> Panel:
-    """A panel of the columns of an array over time."""
+    """A panel with the columns of an array over time."""
     return Panel.of(title, ylabel, t, {name: rows[:, i] for i, name in enumerate(names)})
 
 
 def picture(panels: Sequence[Panel], path: Path, title: str, columns: int | None = None) -> Path:
-    """Write panels side by side; the folder is made where it is missing."""
+    """Write the panels to a file; create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure_of(panels, path, columns, title=title)
     return path

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The turns of a floating base as eqs. 3.29, 3.30, 3.33 and 3.34 of Takahashi 2012 print them, beside the library's.
+"""Rotations of a floating base as printed in eqs. 3.29, 3.30, 3.33 and 3.34 of Takahashi 2012, and as in `ada`.
 
-The document's matrices lead from the axes of the world to those of the base, so that they are the transposes of poses.
+The matrices of the document transform from the world frame to the base frame: the transposes of the poses.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.joints import Floating, FloatingEuler, JointType
 from ada_tools.scenario.registry import Quantity
 
-ANGLES = (0.4, -0.7, 1.1)  # about z, y and x [rad]
+ANGLES = (0.4, -0.7, 1.1)  # rotations about z, y and x [rad]
 QUATERNION = np.array((0.36, -0.48, 0.48, 0.64))  # x, y, z, w; of unit length
-RATE = (0.72, 0.48, 0.24)  # in the axes of the base [rad/s]
+RATE = (0.72, 0.48, 0.24)  # angular velocity in the base frame [rad/s]
 
 
 def quantities() -> dict[str, Quantity]:
-    """Largest differences of the printed matrices from those of the library's joints."""
+    """Largest differences between the printed matrices and those of the joint types."""
     euler = _to_base(FloatingEuler(), ANGLES)
     return {
         "eq_3_29_off": Quantity(_apart(eq_3_29(ANGLES), euler)),
@@ -29,7 +29,7 @@ def quantities() -> dict[str, Quantity]:
 
 
 def eq_3_29(angles: tuple[float, float, float]) -> Array:
-    """The product of three turns; the second one has c3 in its last entry."""
+    """Product of three rotations; the last element of the second matrix is printed as c3."""
     (s1, c1), (s2, c2), (s3, c3) = ((np.sin(x), np.cos(x)) for x in angles)
     x = np.array([[1.0, 0.0, 0.0], [0.0, c3, s3], [0.0, -s3, c3]])
     y = np.array([[c2, 0.0, -s2], [0.0, 1.0, 0.0], [s2, 0.0, c3]])
@@ -38,7 +38,7 @@ def eq_3_29(angles: tuple[float, float, float]) -> Array:
 
 
 def eq_3_30(angles: tuple[float, float, float]) -> Array:
-    """The same, multiplied out."""
+    """The product of eq. 3.29, multiplied out."""
     (s1, c1), (s2, c2), (s3, c3) = ((np.sin(x), np.cos(x)) for x in angles)
     return np.array(
         [
@@ -50,7 +50,7 @@ def eq_3_30(angles: tuple[float, float, float]) -> Array:
 
 
 def eq_3_33(quaternion: Array) -> Array:
-    """The matrix of a quaternion."""
+    """Rotation matrix of a quaternion."""
     x, y, z, w = quaternion
     half = [
         [w * w + x * x - 0.5, x * y + w * z, x * z - w * y],
@@ -61,7 +61,7 @@ def eq_3_33(quaternion: Array) -> Array:
 
 
 def eq_3_34(quaternion: Array, rate: tuple[float, float, float]) -> Array:
-    """The rate of a quaternion from the angular velocity."""
+    """Time derivative of a quaternion from the angular velocity."""
     x, y, z, w = quaternion
     return 0.5 * np.array([[w, -z, y], [z, w, -x], [-y, x, w], [-x, -y, -z]]) @ rate
 

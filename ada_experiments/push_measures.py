@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures of a humanoid that is pushed and keeps its balance, or does not (Takahashi 2012, sec. 6.3)."""
+"""Measures of the balance of a pushed humanoid (Takahashi 2012, sec. 6.3)."""
 
 from __future__ import annotations
 
@@ -18,56 +18,56 @@ if TYPE_CHECKING:
 
 
 TRUNK = "body"
-REACTION = 0.6  # [s] from the start of a push in which angular momenta are compared: push and reaction
-FALLEN = 0.05  # [m] that the centre of mass of a robot of 0.5 m has come down
+REACTION = 0.6  # [s] from the start of a push: interval in which the angular momenta are compared
+FALLEN = 0.05  # [m] drop of the centre of mass of a fallen robot of 0.5 m height
 
 
 @measure("momentum_phase")
 def momentum_phase(scenario: Scenario, log: Log) -> float:
-    """Correlation of the angular momenta about y and z in the reaction to a push: 1 in phase, -1 in opposite phase."""
+    """Correlation of the angular momenta about y and z after a push: 1 in phase, -1 in opposite phase."""
     return phase(log, push_start(scenario))
 
 
 @measure("zmp_margin", unit="m")
 def zmp_margin(scenario: Scenario, log: Log) -> float:
-    """Least distance of the zero-moment point from the border of the soles; negative where it leaves them."""
+    """Smallest distance of the zero-moment point from the border of the soles; negative outside."""
     return float(np.min(fixed_feet_of(log).margin))
 
 
 @measure("trunk_yaw", unit="deg")
 def trunk_yaw(scenario: Scenario, log: Log) -> float:
-    """Largest turn of the upper body about z."""
+    """Largest yaw angle of the upper body."""
     return float(np.max(np.abs(trunk_angles(log)[:, 2])))
 
 
 @measure("trunk_yaw_per_pitch")
 def trunk_yaw_per_pitch(scenario: Scenario, log: Log) -> float:
-    """Largest turn of the upper body about z by the largest one about y."""
+    """Largest yaw angle of the upper body divided by its largest pitch angle."""
     angles = np.max(np.abs(trunk_angles(log)), axis=0)
     return float(angles[2] / angles[1])
 
 
 @measure("trunk_at_the_end", unit="deg")
 def trunk_at_the_end(scenario: Scenario, log: Log) -> float:
-    """Largest angle of the upper body in the last second: how far it still swings, or leans."""
+    """Largest angle of the upper body in the last second."""
     return swing_at_the_end(log)
 
 
 @measure("centre_of_mass_drop", unit="m")
 def centre_of_mass_drop(scenario: Scenario, log: Log) -> float:
-    """How far the centre of mass comes down."""
+    """Largest drop of the centre of mass."""
     return drop(log)
 
 
 def push_start(scenario: Scenario) -> float:
-    """When the first push of a scenario begins [s]; one that always acts begins with the motion."""
+    """Start of the first push of a scenario [s]; 0 if it acts from the beginning."""
     if not scenario.disturbances:
-        raise InputError(f"scenario {scenario.name!r} has no disturbance whose reaction could be measured.")
+        raise InputError(f"scenario {scenario.name!r} has no disturbance.")
     return max(0.0, min(one.start for one in scenario.disturbances))
 
 
 def phase(log: Log, start: float) -> float:
-    """Correlation of the angular momenta about y and z about the centre of mass, from a time on for `REACTION`."""
+    """Correlation of the angular momenta about y and z about the centre of mass during `REACTION` after `start`."""
     reacting = (log.t >= start) & (log.t <= start + REACTION)
     about_y, about_z = np.asarray(log.momentum)[reacting, 4:].T
     return float(about_y @ about_z / np.sqrt((about_y @ about_y) * (about_z @ about_z)))
@@ -87,13 +87,13 @@ def swing_at_the_end(log: Log) -> float:
 
 
 def drop(log: Log) -> float:
-    """How far the centre of mass comes down below its start [m]."""
+    """Largest drop of the centre of mass below its start [m]."""
     heights = np.asarray(log.com)[:, 2]
     return float(heights[0] - heights.min())
 
 
 def time_of_fall(log: Log) -> float:
-    """When the centre of mass is `FALLEN` below its start [s]; NaN where it stays up."""
+    """Time at which the centre of mass is `FALLEN` below its start [s]; NaN if it is not."""
     heights = np.asarray(log.com)[:, 2]
     down = np.flatnonzero(heights < heights[0] - FALLEN)
     return float(log.t[down[0]]) if len(down) else float("nan")

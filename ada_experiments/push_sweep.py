@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""T6.4: which pushes each strategy survives, by how hard, where and from which side they come.
+"""T6.4: pushes that each strategy survives, by impulse, point and side.
 
-A grid of impulses, and halved intervals between the largest one that is survived and the next. The horizon takes in the
-swing back: with springs alone the robot leans forward slowly (its slowest swing takes 5.4 s), and its zero-moment point
-leaves the soles behind the heels 3 to 4 s after the push.
+A grid of impulses, refined by bisection between the largest survived impulse and the next. The time horizon includes
+the swing back: with springs only the robot leans forward slowly (slowest mode 5.4 s), and its zero-moment point leaves
+the soles behind the heels 3 to 4 s after the push.
 """
 
 from __future__ import annotations
@@ -34,39 +34,40 @@ KNOWN = ("points", "largest", "spacing", "resolution", "duration", "horizon", "f
 STRATEGIES = {"springs": "springs alone", "upper_body_rotation": "upper-body rotation", "combined": "combined"}
 SIDES = {"from behind": 1.0, "from the front": -1.0}
 _START = 0.05  # [s]
-_STEP = 2e-3  # [s], of the simulation and of its control
+_STEP = 2e-3  # [s], simulation step and control period
 _PARTS = (
     0.25,
     1.0,
     2.0,
-)  # [s] of the horizon, looked at before the rest: most pushes that are too hard have failed by then
+)  # [s] parts of the horizon, checked first: most falls occur in them
 
 
 Tried: TypeAlias = dict[float, bool]  # by impulse [N s]: True if it is survived
-Map: TypeAlias = dict[tuple[str, str, str], Tried]  # by strategy, side and point
+Map: TypeAlias = dict[tuple[str, str, str], Tried]
 
 
 class Settings(NamedTuple):
-    """Settings that the scenario chooses."""
+    """Settings of the scenario."""
 
-    points: tuple[str, ...]  # links at whose origins it is pushed
-    largest: float  # impulse that is tried [N s]
+    points: tuple[str, ...]  # links whose origins are pushed
+    largest: float  # tested impulse [N s]
     spacing: float  # of the grid [N s]
     resolution: float  # of the largest survived impulse [N s]
     duration: float  # of a push [s]
     horizon: float  # [s]
-    full_angle: float  # of the upper body, at which variable gains are at their end [rad]
+    full_angle: float  # upper-body angle at which variable gains reach their end value [rad]
 
 
 class Pushed:
-    """The robot with a strategy, pushed again and again.
+    """A robot under one strategy, for repeated pushes.
 
-    The push acts on the upper body about its origin with the moment that it has at the start, so that one simulation
-    serves all points; within the 0.1 s of a push the body turns by a few degrees.
+    The push acts at the origin of the upper body, with the moment of the pushed point in the initial posture, so that
+    one
+    simulation serves all points. During the 0.1 s of a push the body rotates by a few degrees only.
     """
 
     def __init__(self, strategy: str, chosen: Settings) -> None:
-        """Prepare."""
+        """Create the robot, its dynamics and controller."""
         self.model = robot(STANDING)
         self.chosen = chosen
         self.dynamics = Dynamics(self.model, q0=np.zeros(self.model.nq))  # of all simulations
@@ -75,7 +76,7 @@ class Pushed:
         self.arms = {name: places[name][1] - places[TRUNK][1] for name in chosen.points}
 
     def simulation(self, point: str, impulse: float) -> Simulation:
-        """One push."""
+        """The simulation of one push."""
         force = np.array([impulse * np.pi / (2.0 * self.chosen.duration), 0.0, 0.0])
         wrench = [*force, *np.cross(self.arms[point], force)]
         push = half_sine(TRUNK, wrench, _START, self.chosen.duration, frame="world")
@@ -84,12 +85,12 @@ class Pushed:
         return loop.simulation(self.model, start, step=_STEP, external=[push], log_every=2, dynamics=self.dynamics)
 
     def tried(self, point: str, side: float) -> Tried:
-        """Impulses that are tried, from one side."""
+        """Test the impulses of one point and side."""
         own = self.chosen
         return search(lambda x: self.is_survived(point, side * x), own.largest, own.spacing, own.resolution)
 
     def is_survived(self, point: str, impulse: float) -> bool:
-        """True if the robot stays up and its feet need not be held."""
+        """True if the robot does not fall and its feet do not lift."""
         simulation = self.simulation(point, impulse)
         return all(survives(simulation.run(part)) for part in (*_PARTS, self.chosen.horizon - sum(_PARTS)))
 
@@ -97,14 +98,14 @@ class Pushed:
 def search(
     is_survived: Callable[[float], bool], largest: float, spacing: float, resolution: float, *, whole: bool = True
 ) -> Tried:
-    """Impulses of a grid, and between the last survived and the first other one; which of them are survived.
+    """Test the impulses of a grid, then bisect between the last survived and the next one.
 
     Args:
-        is_survived: tries one [N s].
+        is_survived: tests one impulse [N s].
         largest: of the grid [N s].
         spacing: of the grid [N s].
-        resolution: of the largest survived one [N s].
-        whole: whether those of the grid beyond the first that is not survived are tried, too.
+        resolution: of the largest survived impulse [N s].
+        whole: whether to test the whole grid; otherwise stop at the first failure.
     """
     found: Tried = {}
     for impulse in (spacing * (i + 1) for i in range(round(largest / spacing))):
@@ -121,7 +122,7 @@ def search(
 
 
 def largest_survived(found: Tried) -> float:
-    """The largest impulse that is survived, with all smaller ones that were tried [N s]; 0: none is."""
+    """Largest impulse below which all tested impulses are survived [N s]; 0 if there is none."""
     largest = 0.0
     for impulse in sorted(found):
         if not found[impulse]:
@@ -132,7 +133,7 @@ def largest_survived(found: Tried) -> float:
 
 @experiment("push_sweep")
 def push_sweep(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """Try impulses for each strategy, side and point."""
+    """Test impulses for each strategy, side and point."""
     chosen = read_settings(scenario)
     found: Map = {}
     count = len(STRATEGIES) * len(SIDES) * len(chosen.points)
@@ -154,7 +155,7 @@ def read_settings(scenario: Scenario) -> Settings:
 
 
 def sweep_of(part: Part) -> Settings:
-    """Which pushes are tried, with units."""
+    """Read the sweep settings, with units."""
     impulse = units.FORCE.times(units.TIME)
     return Settings(
         tuple(part.texts("points")),
@@ -168,7 +169,7 @@ def sweep_of(part: Part) -> Settings:
 
 
 def _largest(found: Map, strategy: str, side: str, chosen: Settings) -> Array:
-    """By point [N s]."""
+    """Largest survived impulse of each point [N s]."""
     return np.array([largest_survived(found[strategy, side, point]) for point in chosen.points])
 
 
@@ -183,7 +184,7 @@ def _claims(found: Map, chosen: Settings) -> list[Claim]:
     }
     highest = max(float(impulses.max()) for impulses in of.values())
     return [
-        Claim("the sweep reaches the limits of all strategies", highest, chosen.largest - chosen.spacing, unit="N s"),
+        Claim("largest tested impulse: beyond all limits", highest, chosen.largest - chosen.spacing, unit="N s"),
         Claim(
             "the combined strategy survives the push of T6.2",
             float(of["combined", behind][shoulder]),
@@ -195,19 +196,19 @@ def _claims(found: Map, chosen: Settings) -> list[Claim]:
             "upper-body rotation does not", float(of["upper_body_rotation", behind][shoulder]), AT_THE_SHOULDER.impulse
         ),
         Claim(
-            "from behind the combined strategy bears more than upper-body rotation, at every point (least ratio)",
+            "from behind, at every point: limit of the combined strategy / limit of upper-body rotation",
             float(least["behind"].min()),
             1.0,
             ">=",
         ),
         Claim(
-            "from the front upper-body rotation bears more, at every point (least ratio)",
+            "from the front, at every point: limit of upper-body rotation / limit of the combined strategy",
             float(least["front"].min()),
             1.0,
             ">=",
         ),
         Claim(
-            "upper-body rotation bears more than springs alone, at every point from both sides (least ratio)",
+            "both sides, at every point: limit of upper-body rotation / limit of springs alone",
             float(least["springs"].min()),
             1.0,
             ">=",
@@ -216,7 +217,7 @@ def _claims(found: Map, chosen: Settings) -> list[Claim]:
 
 
 def _order(found: Map) -> dict[str, Quantity]:
-    """The strategies beside each other where the document has them: right shoulder from behind, left one in front."""
+    """Ratios of the strategies at the document's points: right shoulder from behind, left from the front."""
     behind, front = (
         {name: largest_survived(found[name, side, point]) for name in STRATEGIES}
         for side, point in zip(SIDES, ("right_shoulder", "left_shoulder"), strict=True)
@@ -248,7 +249,7 @@ def _figures(found: Map, chosen: Settings, output: Path) -> list[Path]:
 
 
 def map_of(found: Map, points: Sequence[str], labels: tuple[str, str] = ("survived", "not survived")) -> list[Panel]:
-    """Falls and survivals over impulse and place; the document's push, where it is one of the points."""
+    """Survived and failed pushes over impulse and point, with the push of the document at the right shoulder."""
     panels = []
     for strategy, text in STRATEGIES.items():
         for side in SIDES:
@@ -270,13 +271,13 @@ def map_of(found: Map, points: Sequence[str], labels: tuple[str, str] = ("surviv
 
 
 def _survived_again(found: Map) -> str:
-    """Impulses that are borne above the first one that is not."""
+    """Note on survived impulses above the first failed one."""
     again = [
         f"{STRATEGIES[strategy]}, {point.replace('_', ' ')} {side}"
         for (strategy, side, point), tried in found.items()
         if any(survived and impulse > largest_survived(tried) for impulse, survived in tried.items())
     ]
-    return "Harder pushes that are survived again, beyond one that is not: " + ("; ".join(again) or "none") + "."
+    return "Survived pushes above the first failed one: " + ("; ".join(again) or "none") + "."
 
 
 def _points_text(points: Sequence[str]) -> str:
@@ -284,9 +285,9 @@ def _points_text(points: Sequence[str]) -> str:
 
 
 _NOTES = [
-    "Survived: the robot stays up and the zero-moment point of its fixed feet stays in the soles all the time, so that "
-    "free feet would stay, too. Half sine waves of one length; the impulse is 2/π peak duration.",
-    "The gains change with the turn of the upper body up to 45 deg, an angle that the document does not print. "
-    "With 0.4 rad upper-body rotation bears 1.62 N s at the waist from behind, the combined strategy 1.05; elsewhere "
-    "the order stays.",
+    "Survived: the robot stays up and the zero-moment point of its fixed feet always stays in the soles, so that "
+    "free feet would not lift. Half sine waves of the same length; the impulse is 2/π peak duration.",
+    "The gains vary with the yaw of the upper body up to 45 deg, an angle that the document does not give. "
+    "With 0.4 rad upper-body rotation survives 1.62 N s at the waist from behind, the combined strategy 1.05; at the "
+    "other points the order is the same.",
 ]

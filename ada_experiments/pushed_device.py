@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""T6.8: the balance of Takahashi 2012, ch. 6, through the hardware contract, as a real robot would have it (sec. 8.2).
+"""T6.8: balance control of Takahashi 2012, ch. 6, through the hardware interface, as on a real robot (sec. 8.2).
 
-HOAP-2's own wire is not published. So the device is a simulated one, on feet that may lift, with rotors, limits of its
-motors and friction; between it and the controller is all that stands before a real robot: feedback of joints
-alone, demands that are judged and shaped, and the safety cycle with its phases, in lock step.
+The communication protocol of HOAP-2 is not published, so the device is simulated, with feet that can lift, rotors,
+motor limits and friction. The controller accesses it like a real robot: feedback of the joints only, checked and
+shaped demands, and the safety cycle with its phases, in lock step.
 """
 
 from __future__ import annotations
@@ -48,34 +48,34 @@ from ada_tools.scenario.scenario import Scenario
 
 _KNOWN = (*KNOWN, "friction", "rate")
 LABELS = ("stands", "falls")
-_TITLE = "Largest survived impulse through the contract [N s]"
-_SETTLED = 0.2  # [s] before a push
-_LOOKED_AT = 20  # cycles after which is looked whether it falls
+_TITLE = "Largest survived impulse through the hardware interface [N s]"
+_SETTLED = 0.2  # [s] of control before a push
+_LOOKED_AT = 20  # cycles between two fall checks
 
 
 class Settings(NamedTuple):
-    """Settings that the scenario chooses."""
+    """Settings of the scenario."""
 
-    sweep: Sweep  # pushes that are tried
-    friction: tuple[float, ...]  # of each joint [N m]; with the first one all points are tried
-    rate: float  # of the cycle and of the physics [Hz]
+    sweep: Sweep  # tested pushes
+    friction: tuple[float, ...]  # of each joint [N m]; the first is used for all points
+    rate: float  # of the safety cycle and of the physics [Hz]
 
 
 class Pushed(NamedTuple):
-    """A push, and what came of it."""
+    """Result of a push."""
 
-    t: Array  # [s], from the push on
+    t: Array  # [s], from the start of the push
     height: Array  # of the centre of mass [m]
     stands: bool
-    refused: int  # demands that the cycle refused
-    reason: str  # why it is in the phase in which it is
+    refused: int  # number of refused demands
+    reason: str  # final phase of the cycle and its reason
 
 
 class Device:
-    """The robot behind the contract, with a strategy that commands its efforts."""
+    """Simulated robot behind the hardware interface, with one strategy that commands joint torques."""
 
     def __init__(self, strategy: str, friction: float, chosen: Settings) -> None:
-        """Open the device, and let it come to rest on its servos."""
+        """Open the device and let it come to rest under its servos."""
         self.clock, self._horizon, self._duration = ManualClock(), chosen.sweep.horizon, chosen.sweep.duration
         given = {"robot": FREE, "joint_friction": friction, "cycle_rate": chosen.rate, "physics_rate": chosen.rate}
         self.driver = SimulatedDriver(checked(SimulatedSettings, given), clock=self.clock)
@@ -91,7 +91,7 @@ class Device:
         self._rest = self.driver.plant.simulation.q.copy()
 
     def pushed(self, link: str, impulse: float) -> Pushed:
-        """From rest, with a new cycle; impulse along x [N s]."""
+        """Push the robot at rest, with a new safety cycle; impulse along x [N s]."""
         plant = self.driver.plant
         assert plant is not None
         self.driver.stop()
@@ -132,7 +132,7 @@ class Device:
 
 @experiment("pushed_device")
 def pushed_device(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """Push the device, strategy by strategy, side by side, point by point; then with more friction."""
+    """Push the device for each strategy, side and point, then with different friction."""
     chosen = read_settings(scenario)
     found, shown = all_pushes(chosen, lambda share, text: progress(0.8 * share, text))
     by_friction = {}
@@ -146,14 +146,14 @@ def pushed_device(scenario: Scenario, output: Path, progress: Progress) -> Outco
         "rotation_by_combined_from_the_front": _ratio(found, "from the front", "left_shoulder", "upper_body_rotation"),
     }
     panels = map_of(found, chosen.sweep.points, LABELS)
-    figures = [picture(panels, output / "t6_8_map.png", "Falls and survivals through the contract", 2)]
+    figures = [picture(panels, output / "t6_8_map.png", "Survived and failed pushes through the hardware interface", 2)]
     tables = [table_of(found, chosen.sweep.points, _TITLE, chosen.sweep.resolution), _friction_table(by_friction)]
     springs = {friction: _by_springs(friction, chosen) for friction in chosen.friction[:2]}
     return Outcome(_claims(shown, springs), figures, tables, _NOTES, dict(_CAPTIONS), quantities)
 
 
 def all_pushes(chosen: Settings, progress: Progress) -> tuple[Map, dict[str, Pushed]]:
-    """All impulses that are tried, and the push of T6.2 with each strategy."""
+    """Return all tested impulses, and the push of T6.2 with each strategy."""
     found: Map = {}
     shown = {}
     count = len(STRATEGIES) * len(SIDES) * len(chosen.sweep.points)
@@ -168,12 +168,12 @@ def all_pushes(chosen: Settings, progress: Progress) -> tuple[Map, dict[str, Pus
 
 
 def _by_springs(friction: float, chosen: Settings) -> bool:
-    """True if springs alone bear the push of T6.2."""
+    """True if springs alone survive the push of T6.2."""
     return Device("springs", friction, chosen).pushed(AT_THE_SHOULDER.link, AT_THE_SHOULDER.impulse).stands
 
 
 def read_settings(scenario: Scenario) -> Settings:
-    """The settings of a scenario, with units."""
+    """Read the settings of a scenario, with units."""
     part = settings_of(scenario, _KNOWN)
     friction = part.vector("friction", (units.MOMENT,) * len(part.items("friction")))
     return Settings(sweep_of(part), tuple(friction), part.positive("rate", units.Dimension(s=-1)))
@@ -190,7 +190,7 @@ def _tried(device: Device, point: str, side: float, chosen: Settings) -> Tried:
 
 
 def _ratio(found: Map, side: str, point: str, first: str) -> Quantity:
-    """The largest impulse of a strategy by that of the other one."""
+    """Ratio of the largest impulses of a strategy and the other one."""
     other = "upper_body_rotation" if first == "combined" else "combined"
     borne = {name: largest_survived(found[name, side, point]) for name in (first, other)}
     return Quantity(borne[first] / borne[other] if borne[other] else np.inf)
@@ -201,37 +201,37 @@ def _claims(shown: dict[str, Pushed], springs: dict[float, bool]) -> list[Claim]
     (rough, with_friction), (smooth, without) = springs.items()
     return [
         Claim(
-            "the combined strategy bears the push of T6.2 through the contract: the centre of mass comes down by",
+            "the combined strategy survives the push of T6.2: largest drop of the centre of mass",
             float(shown["combined"].height[0] - shown["combined"].height.min()),
             0.02,
             unit="m",
             note=shown["combined"].reason,
         ),
-        Claim("no demand is refused on the way", float(refused), 0.0, "=="),
+        Claim("refused demands", float(refused), 0.0, "=="),
         Claim(
-            f"with friction of {rough:g} N m even springs alone bear it, with {smooth:g} N m they do not (T6.5)",
+            f"with friction of {rough:g} N m springs alone survive it, with {smooth:g} N m they do not (T6.5)",
             float(with_friction) - float(without),
             1.0,
             "==",
-            note="friction holds the slow lean forward that ends in a fall seconds after the push",
+            note="friction stops the slow forward lean that otherwise leads to a fall",
         ),
     ]
 
 
-# --- what is shown --------------------------------------------------------------------------------------------------
+# --- tables ------------------------------------------------------------------------------------------------------
 def _friction_table(by_friction: dict[float, float]) -> Table:
     rows = [(f"{friction:g}", f"{impulse:.2f}") for friction, impulse in by_friction.items()]
     columns = ("friction of each joint [N m]", "largest impulse [N s]")
     return Table("Combined strategy, right shoulder from behind", columns, rows)
 
 
-_CAPTIONS = {"t6_8_map.png": "Falls and survivals over impulse and place, through contract and safety cycle"}
+_CAPTIONS = {"t6_8_map.png": "Survived and failed pushes over impulse and point, through the safety cycle"}
 _NOTES = [
-    "The device knows joint angles, speeds and efforts; the controller takes the feet for fixed, as on the robot. "
-    "Efforts are judged, shaped and limited to the motors' (9 N m) by the safety cycle, which would stop the robot and "
-    "say why.",
-    "Stands: the centre of mass has not come down by 5 cm, and the robot is still active. Pushes are rectangles of one "
+    "The device measures joint angles, velocities and torques; the controller assumes fixed feet, as on the robot. "
+    "The safety cycle checks, shapes and limits the torques to those of the motors (9 N m); it stops the "
+    "robot on a violation and reports the reason.",
+    "Stands: the centre of mass drops by less than 5 cm and the cycle stays active. Pushes are rectangles of the same "
     "length at the origin of a link; their impulse is that of the half sine waves of T6.2 and T6.4.",
-    "HOAP-2's friction is not published; the values are assumed. The real robot's motors take positions, over a wire "
-    "that is not published either: efforts need the laboratory's own interface.",
+    "HOAP-2's friction is not published; the values are assumed. The motors of the real robot take positions, over a "
+    "protocol that is not published either: torque commands need the laboratory's interface.",
 ]

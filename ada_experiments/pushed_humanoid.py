@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HOAP-2 that is pushed, on feet that are fixed or may lift, with a strategy of balance or without."""
+"""Simulation of a pushed HOAP-2 with fixed or free feet, with and without balance control."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ STEP = 1e-3  # [s]
 
 @dataclass(frozen=True)
 class Push:
-    """A push and who is pushed: half a sine wave along x of the world.
+    """A push: half a sine wave along the world x axis.
 
     Attributes:
         name: for tables.
-        robot: that stands there, on fixed feet.
-        link: at whose origin it acts.
+        robot: catalogue name of the robot, on fixed feet.
+        link: pushed link, at its origin.
         force: peak [N].
         start: [s].
         duration: [s].
@@ -56,7 +56,7 @@ class Push:
 
     @property
     def impulse(self) -> float:
-        """Of the force [N s]."""
+        """Impulse of the push [N s]."""
         return 2.0 / np.pi * self.force * self.duration
 
 
@@ -66,16 +66,16 @@ AT_THE_SHOULDER = Push("10 N at the right shoulder, from behind", STANDING, "rig
 
 @cache
 def robot(name: str) -> Model:
-    """A robot of the catalogue."""
+    """Load a robot of the catalogue."""
     return load(name)
 
 
 def on_fixed_feet(push: Push, settings: Mapping[str, Any] | None, duration: float) -> Log:
-    """A motion on feet that are fixed to the ground.
+    """Simulate the robot with its feet fixed to the ground.
 
     Args:
         push: on the robot.
-        settings: of the controller `balance`; None: no motor does anything.
+        settings: of the controller `balance`; None: motors off.
         duration: [s].
     """
     model = robot(push.robot)
@@ -90,14 +90,14 @@ def on_fixed_feet(push: Push, settings: Mapping[str, Any] | None, duration: floa
 def on_free_feet(
     push: Push, settings: Mapping[str, Any], duration: float, *, stiffness: float, step: float = STEP
 ) -> Log:
-    """A motion on feet that stand on the ground by contact; the controller takes them for fixed.
+    """Simulate the robot with contacts between feet and ground; the controller assumes fixed feet.
 
     Args:
         push: on the robot.
         settings: of the controller.
         duration: [s].
-        stiffness: of each of the eight corners of the soles [N/m].
-        step: of the simulation and of its control [s].
+        stiffness: of each of the eight sole corners [N/m].
+        step: of simulation and control [s].
     """
     known = robot(push.robot)
     model = free_robot(push.robot == REACHING)
@@ -113,7 +113,7 @@ def on_free_feet(
 
 @cache
 def free_robot(is_reaching: bool) -> Model:
-    """The robot with a floating base and its rotors; with its left arm raised and bent, where it reaches."""
+    """The robot with floating base and rotors; when reaching, with its left arm raised and bent."""
     parts = Parts.of(load(FREE))
     if is_reaching:
         for name in ("left_shoulder_pitch", "left_elbow"):
@@ -122,12 +122,12 @@ def free_robot(is_reaching: bool) -> Model:
 
 
 def survives(log: Log) -> bool:
-    """True if a robot on fixed feet stays up, and its feet would stay on the ground without being fixed."""
+    """True if a robot on fixed feet does not fall and its zero-moment point is always in the soles."""
     return not np.isfinite(time_of_fall(log)) and float(np.min(fixed_feet_of(log).margin)) >= 0.0
 
 
 def heights_of_corners(log: Log, feet: Sequence[str] = ("right_foot", "left_foot")) -> Array:
-    """Of the lowest and the highest corner of each sole over time, (N, 2 feet) of the highest [m]."""
+    """Height of the highest corner of each sole over time, (N, feet) [m]."""
     found = []
     for foot in feet:
         corners = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""T6.3: the pushes of T6.1 and T6.2 without control, and with less than all of it (Takahashi 2012, sec. 6.3.1)."""
+"""T6.3: pushes of T6.1 and T6.2 without control and with parts of it (Takahashi 2012, sec. 6.3.1)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ada_experiments.settings import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 
-_UNTIL_DOWN = 0.95  # [s]; before the push. A robot without motors is down by then; what it does there does not count
-_AFTER_PUSH = 5.0  # [s]; springs alone let the robot lean forward, and it swings back 3 to 4 s after the push
+_UNTIL_DOWN = 0.95  # [s]; before the push; a robot without motors has fallen by then
+_AFTER_PUSH = 5.0  # [s]; with springs alone the robot leans forward and swings back 3 to 4 s after the push
 
 
 class Case(NamedTuple):
-    """A push, and what the motors do."""
+    """A push and the activity of the motors."""
 
     name: str
     push: Push
@@ -36,13 +36,13 @@ CASES = {
     "hand": Case("springs (eq. 6.6) alone", AT_THE_HAND, {"strategy": "springs"}, 1.0 + _AFTER_PUSH),
     "shoulder": Case("springs (eq. 6.6) alone", AT_THE_SHOULDER, {"strategy": "springs"}, 1.0 + _AFTER_PUSH),
     "hand, gains only": Case(
-        "upper-body rotation, nothing carries the weight",
+        "upper-body rotation, no gravity compensation",
         AT_THE_HAND,
         {"strategy": "upper_body_rotation", "carry_weight": False},
         _UNTIL_DOWN,
     ),
     "shoulder, gains only": Case(
-        "combined strategy, nothing carries the weight",
+        "combined strategy, no gravity compensation",
         AT_THE_SHOULDER,
         {"strategy": "combined", "carry_weight": False},
         _UNTIL_DOWN,
@@ -52,7 +52,7 @@ CASES = {
 
 @experiment("pushes_without_control")
 def pushes_without_control(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """Show that the robot falls without control, and tips without the strategies."""
+    """Simulate the pushes without control and without the strategies."""
     settings_of(scenario, ())
     logs: dict[str, Log] = {}
     for i, (key, case) in enumerate(CASES.items()):
@@ -64,16 +64,15 @@ def pushes_without_control(scenario: Scenario, output: Path, progress: Progress)
     ahead = float(margins["shoulder"].soles[:, 0].max() - np.max(margins["shoulder"].zmp[:, 0]))
     both = max(float(np.min(found.margin)) for found in margins.values())
     claims = [
-        Claim("without motors the robot falls at once", falls["off"], 0.7, unit="s", note="its mass 5 cm lower"),
-        Claim("with springs alone both pushes take the zero-moment point out of the soles", both, 0.0, unit="m"),
+        Claim("motors off: time of the fall", falls["off"], 0.7, unit="s", note="centre of mass 5 cm lower"),
+        Claim("springs alone: margin of the zero-moment point in the soles", both, 0.0, unit="m"),
         Claim(
-            "with the document's gains and nothing that carries the weight it falls before the push: upper-body "
-            "rotation",
+            "without gravity compensation the robot falls before the push (gains of the document): upper-body rotation",
             falls["hand, gains only"],
             _UNTIL_DOWN,
             unit="s",
         ),
-        Claim("and combined strategy", falls["shoulder, gains only"], _UNTIL_DOWN, unit="s"),
+        Claim("likewise with the combined strategy", falls["shoulder, gains only"], _UNTIL_DOWN, unit="s"),
     ]
     rows = [
         (
@@ -84,11 +83,11 @@ def pushes_without_control(scenario: Scenario, output: Path, progress: Progress)
         )
         for key, case in CASES.items()
     ]
-    columns = ("push", "motors", "down after [s]", "least margin of the ZMP [mm]")
+    columns = ("push", "motors", "fall after [s]", "smallest ZMP margin [mm]")
     notes = [
-        "Fixed feet pull at the ground where free ones would tip: with springs alone and the weight carried the robot "
-        f"swings back ({1e3 * ahead:.0f} mm are left before the toes after the push at the shoulder, negative: none). "
-        "T6.5 has feet that may lift, and there it falls."
+        "Fixed feet can pull on the ground where free feet would tip: with springs and gravity compensation the robot "
+        f"swings back ({1e3 * ahead:.0f} mm remain to the toes after the push at the shoulder; negative: beyond them). "
+        "With free feet it falls (T6.5)."
     ]
     return Outcome(
         claims,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions by other engines: accelerations of pinocchio or MuJoCo, integrated by scipy's DOP853 at tight tolerances.
+"""Reference motions: accelerations of pinocchio or MuJoCo, integrated by scipy's DOP853 with tight tolerances.
 
-Nothing of it is ours but the description of the robot: not the equations, not the integrator, and not the treatment of
-rotations. With pinocchio a floating base moves by the exponential map, q = q0 ⊕ y with ẏ = (∂(q0 ⊕ y)/∂y)⁻¹ v; with
-MuJoCo by quaternions.
+Only the robot description comes from `ada`: equations, integrator and rotation coordinates are independent. With
+pinocchio a floating base moves by the exponential map, q = q0 ⊕ y with ẏ = (∂(q0 ⊕ y)/∂y)⁻¹ v; with MuJoCo by
+quaternions.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from ada_dynamics.model.model import Model
 from ada_tools.engines.mujoco_model import MujocoModel
 from ada_tools.engines.pinocchio_model import PinocchioModel
 
-Told = Callable[[float], None]  # of the share that is done
+Told = Callable[[float], None]  # receives the completed share
 
-TOLERANCE = 3e-14  # relative and absolute; at 1e-13 what is left of a step adds up to 1e-9 in ten seconds
+TOLERANCE = 3e-14  # relative and absolute; with 1e-13 the errors add up to 1e-9 in ten seconds
 
 
 def accelerations(other: PinocchioModel | MujocoModel, q: Array, v: Array) -> Array:
-    """Of each state, without efforts."""
+    """Accelerations of each state without joint forces."""
     rest = np.zeros(other.ours.nv)
     return np.array([other.forward(*state, rest) for state in zip(q, v, strict=True)])
 
 
 def by_pinocchio(model: Model, q: Array, v: Array, times: Array, told: Told) -> Array:
-    """Positions at times, from a state at the first of them; loops by pinocchio's mass matrix and frames, densely.
+    """Positions at the given times, from a state at the first time; loops by dense equations.
 
     Args:
         model: the robot.
         q: positions at the first time.
-        v: velocities then.
+        v: velocities at the first time.
         times: increasing [s].
-        told: how far it is.
+        told: progress callback.
     """
     other = PinocchioModel(model)
     pin, own, rest = other.pin, other.model, np.zeros(model.nv)
@@ -66,7 +66,7 @@ def by_pinocchio(model: Model, q: Array, v: Array, times: Array, told: Told) -> 
 
 
 def by_mujoco(model: Model, q: Array, v: Array, times: Array, told: Told) -> Array:
-    """The same by MuJoCo; for robots without loops, which MuJoCo keeps only softly."""
+    """Positions at the given times by MuJoCo, for robots without loops, which MuJoCo enforces only softly."""
     other = MujocoModel(model)
     mujoco, inside, data, nq = other.mujoco, other.model, other.data, model.nq
 
@@ -87,15 +87,15 @@ def by_mujoco(model: Model, q: Array, v: Array, times: Array, told: Told) -> Arr
 def by_mujocos_steps(
     model: Model, q: Array, v: Array, times: Array, step: float, loop_time: float | None = None
 ) -> Array:
-    """Positions at times by MuJoCo's own Runge-Kutta of fourth order.
+    """Positions at the given times by MuJoCo's fourth-order Runge-Kutta integrator.
 
     Args:
         model: the robot.
         q: positions at the first time.
-        v: velocities then.
+        v: velocities at the first time.
         times: multiples of the step [s].
         step: [s].
-        loop_time: time constant of the loops, which are soft [s]; MuJoCo's default where None.
+        loop_time: time constant of the soft loop constraints [s]; None: MuJoCo's default.
     """
     other = MujocoModel(model)
     other.model.opt.integrator = other.mujoco.mjtIntegrator.mjINT_RK4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of `ada reproduce` as one HTML page that needs nothing beside it: claim, figure, verdict side by side."""
+"""Report of `ada reproduce` as a self-contained HTML page: claims, measured values and verdicts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ada_dynamics.errors import InputError
 from ada_tools.scenario.claims import FAILS, HOLDS, NOT_CONFIRMED
 
-if TYPE_CHECKING:  # the arrows of the house point from scenarios to here
+if TYPE_CHECKING:  # scenarios import this package
     from ada_tools.scenario.claims import Claim, Statement, Table, Verdict
     from ada_tools.scenario.reproduce import Result
     from ada_tools.scenario.scenario import ClaimPart
@@ -69,7 +69,7 @@ dt { color: var(--soft); } dd { margin: 0; }
 
 
 def number(value: float) -> str:
-    """A figure as it is shown: four digits, counts whole."""
+    """Format a number: four digits, integers without decimals."""
     if not math.isfinite(value):
         return "not a number" if math.isnan(value) else "infinite"
     if value == round(value) and abs(value) < 1e6:
@@ -78,17 +78,17 @@ def number(value: float) -> str:
 
 
 def relation_text(claim: Claim | ClaimPart) -> str:
-    """The bound of a figure without its unit, such as "≤ 1e-8"."""
+    """Limit of a claim without its unit, such as "≤ 1e-8"."""
     return f"{_SIGNS[claim.relation]} {claim.limit:.3g}"
 
 
 def limit_text(claim: Claim) -> str:
-    """The bound of a figure, such as "≤ 1e-8 m"."""
+    """Limit of a claim, such as "≤ 1e-8 m"."""
     return relation_text(claim) + (f" {claim.unit}" if claim.unit else "")
 
 
 def figure_text(claim: Claim) -> str:
-    """A measured figure with its unit, and with its spread if it is about time."""
+    """Measured value with its unit, and with the range of a timing."""
     unit = f" {claim.unit}" if claim.unit else ""
     spread = getattr(claim, "spread", None)
     scattered = f" ({number(spread[0])} to {number(spread[1])})" if spread else ""
@@ -96,12 +96,12 @@ def figure_text(claim: Claim) -> str:
 
 
 def said(statement: Statement) -> str:
-    """A statement with its place."""
+    """A statement with its place in the document."""
     return f"{statement.where}: {statement.text}"
 
 
 def remark(claim: Claim) -> str:
-    """A claim's note, and why a statement is not confirmed."""
+    """Note of a claim, and the reason why a statement is not confirmed."""
     why = getattr(claim, "why", "") if claim.verdict == NOT_CONFIRMED else ""
     return ". ".join(part for part in (why and f"Not confirmed: {why}", claim.note) if part)
 
@@ -112,11 +112,11 @@ def write_html(results: Sequence[Result], path: Path, facts: Sequence[tuple[str,
 
     Args:
         results: one per scenario.
-        path: file to write.
-        facts: about machine and versions, for the end of the page.
+        path: output file.
+        facts: on machine and versions, for the end of the page.
 
     Raises:
-        InputError: the file, or that of a figure, cannot be written or read.
+        InputError: a figure cannot be read, or the page cannot be written.
     """
     body = [_summary(results), *(_section(result) for result in results), _facts(facts)]
     page = (
@@ -127,7 +127,7 @@ def write_html(results: Sequence[Result], path: Path, facts: Sequence[tuple[str,
     try:
         path.write_text(page, encoding="utf-8")
     except OSError as problem:
-        words = f"the report cannot be written to {path}: {problem.strerror}."
+        words = f"cannot write the report {path}: {problem.strerror}."
         raise InputError(words, file=path, value=problem.errno) from None
 
 
@@ -144,11 +144,11 @@ def _summary(results: Sequence[Result]) -> str:
         for r in results
     ]
     return (
-        f'<h1>{TITLE}</h1>\n<p class="soft">{good} of {len(results)} experiments hold. Each is run anew by '
-        "<code>ada reproduce</code>; a claim holds where the measured figure keeps to its limit. A statement of a "
-        "document that our physics does not confirm is no fault of the programs.</p>\n"
+        f'<h1>{TITLE}</h1>\n<p class="soft">{good} of {len(results)} experiments hold. Each is run by '
+        "<code>ada reproduce</code>; a claim holds if the measured value is within its limit. A statement of a "
+        "document that is not confirmed does not count as a failure.</p>\n"
         + _grid(
-            ["experiment", "title", "claims that hold", "the document's statements", "verdict"],
+            ["experiment", "title", "claims that hold", "statements of the document", "verdict"],
             rows,
             ["", "", "number", "", ""],
         )
@@ -160,11 +160,11 @@ def _section(result: Result) -> str:
     parts = [
         f'<section id="{_text(result.name)}">\n<div class="head"><h2>{_text(result.name)}: {_text(result.title)}</h2>'
         f"{_verdict(HOLDS if result.holds else FAILS)}</div>\n"
-        f'<p class="soft">{_text(result.source)}{". " if result.source else ""}Took {result.seconds:.1f} s.</p>\n'
+        f'<p class="soft">{_text(result.source)}{". " if result.source else ""}Duration: {result.seconds:.1f} s.</p>\n'
     ]
     if result.error:
         trace = f"<details><summary>where</summary><pre>{_text(result.trace)}</pre></details>" if result.trace else ""
-        parts.append(f'<div class="error"><p>It did not run to its end: {_text(result.error)}</p>{trace}</div>\n')
+        parts.append(f'<div class="error"><p>Not completed: {_text(result.error)}</p>{trace}</div>\n')
     if outcome.claims:
         parts.append(_judged(CLAIM_HEAD, [(claim.text, claim) for claim in outcome.claims]))
     if outcome.statements:
@@ -177,7 +177,7 @@ def _section(result: Result) -> str:
 
 
 def _judged(head: Sequence[str], rows: Sequence[tuple[str, Claim]]) -> str:
-    """A table of claims or statements with figures and verdicts."""
+    """A table of claims or statements with measured values and verdicts."""
     lines = [
         [
             _text(text) + (f'<span class="note">{_text(remark(claim))}</span>' if remark(claim) else ""),
@@ -191,7 +191,7 @@ def _judged(head: Sequence[str], rows: Sequence[tuple[str, Claim]]) -> str:
 
 
 def standing(result: Result) -> str:
-    """How many of the document's statements have which verdict, such as "5 holds, 1 not confirmed"."""
+    """Number of the document's statements per verdict, such as "5 holds, 1 not confirmed"."""
     found = [statement.verdict for statement in result.outcome.statements]
     return ", ".join(f"{found.count(word)} {word}" for word in dict.fromkeys(found))
 
@@ -201,7 +201,7 @@ def _verdict(word: Verdict) -> str:
 
 
 def _grid(head: Sequence[str], rows: Sequence[Sequence[str]], classes: Sequence[str]) -> str:
-    """A table of HTML cells, in a box of its own: one that is wider than the window scrolls alone."""
+    """A table of HTML cells in a box with its own scroll bar."""
     marks = [f' class="{name}"' if name else "" for name in classes]
     top = "".join(f"<th{mark}>{_text(cell)}</th>" for mark, cell in zip(marks, head, strict=True))
     lines = ["".join(f"<td{mark}>{cell}</td>" for mark, cell in zip(marks, row, strict=True)) for row in rows]
@@ -218,7 +218,7 @@ def _table(table: Table) -> str:
 
 
 def cells(table: Table) -> list[list[str]]:
-    """Contents of a table, as texts."""
+    """Cells of a table as texts."""
     return [
         [number(float(x)) if isinstance(x, int | float) and not isinstance(x, bool) else str(x) for x in row]
         for row in table.rows
@@ -226,7 +226,7 @@ def cells(table: Table) -> list[list[str]]:
 
 
 def is_numeric(rows: Sequence[Sequence[str]], column: int) -> bool:
-    """True if a column is set to the right: numbers, and dashes for what is missing."""
+    """True if a column contains only numbers or dashes and is aligned right."""
 
     def fits(text: str) -> bool:
         try:
@@ -242,7 +242,7 @@ def _picture(path: Path, caption: str) -> str:
     try:
         data = base64.b64encode(path.read_bytes()).decode("ascii")
     except OSError as problem:
-        raise InputError(f"the figure {path} cannot be read: {problem.strerror}.", file=path) from None
+        raise InputError(f"cannot read the figure {path}: {problem.strerror}.", file=path) from None
     kind = _KINDS.get(path.suffix.lower(), "application/octet-stream")
     words = f"<figcaption>{_text(caption)}</figcaption>" if caption else ""
     alternative = _text(caption or path.stem)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of `ada reproduce` as a PDF, drawn by matplotlib alone: A4 pages, the same content as the HTML page."""
+"""Report of `ada reproduce` as a PDF by matplotlib: A4 pages with the content of the HTML page."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from ada_tools.scenario.reproduce import Result
 
 WIDTH, HEIGHT, MARGIN = 8.27, 11.69, 0.8  # A4 [inch]
-LINE = 1.45  # of the size of the letters
+LINE = 1.45  # line height / font size
 _INK, _SOFT, _GOOD, _BAD = "#1c2126", "#5c666f", "#00664f", "#a93200"
 _VERDICTS = {HOLDS: _GOOD, NOT_CONFIRMED: _SOFT, FAILS: _BAD}
 _POINT = 1.0 / 72.0  # [inch]
-_OWN_NAME = re.compile("「.*?」")  # what the document calls it; matplotlib's letters have no Japanese
-_DRAWN = (".png", ".jpg")  # what matplotlib reads; moving pictures stay in the HTML page
+_OWN_NAME = re.compile("「.*?」")  # Japanese names, which the font of matplotlib lacks
+_DRAWN = (".png", ".jpg")  # read by matplotlib; animations are only in the HTML page
 
 
 def write_pdf(results: Sequence[Result], path: Path, facts: Sequence[tuple[str, str]]) -> None:
@@ -42,8 +42,8 @@ def write_pdf(results: Sequence[Result], path: Path, facts: Sequence[tuple[str, 
 
     Args:
         results: one per scenario.
-        path: file to write.
-        facts: about machine and versions, for the last page.
+        path: output file.
+        facts: on machine and versions, for the last page.
 
     Raises:
         InputError: matplotlib is not installed, or the file cannot be written.
@@ -51,9 +51,9 @@ def write_pdf(results: Sequence[Result], path: Path, facts: Sequence[tuple[str, 
     try:
         from matplotlib.backends.backend_pdf import PdfPages
     except ImportError:
-        raise InputError(f"the PDF report needs matplotlib: {how_to_install('tools')}") from None
+        raise InputError(f"the PDF report requires matplotlib: {how_to_install('tools')}") from None
     try:
-        # No date in the file: the same report is the same bytes.
+        # No date in the file: the same report gives the same bytes.
         with PdfPages(path, metadata={"Title": TITLE, "CreationDate": None}) as pages:
             paper = _Paper(pages)
             _summary(paper, results)
@@ -64,12 +64,12 @@ def write_pdf(results: Sequence[Result], path: Path, facts: Sequence[tuple[str, 
             paper.rows([[name, value] for name, value in facts], (0.0, 1.6), 9)
             paper.finish()
     except OSError as problem:
-        words = f"the report cannot be written to {path}: {problem.strerror}."
+        words = f"cannot write the report {path}: {problem.strerror}."
         raise InputError(words, file=path, value=problem.errno) from None
 
 
 class _Paper:
-    """Pages that are filled from top to bottom."""
+    """Pages filled from top to bottom."""
 
     def __init__(self, pages: Any) -> None:
         self._pages, self._y = pages, 0.0
@@ -77,7 +77,7 @@ class _Paper:
         self.new_page()
 
     def new_page(self) -> None:
-        """Go on at the top of the next page."""
+        """Continue at the top of the next page."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
@@ -87,22 +87,22 @@ class _Paper:
         self._y = HEIGHT - MARGIN
 
     def finish(self) -> None:
-        """Put the page into the file."""
+        """Write the page to the file."""
         if self._figure is not None:
             self._pages.savefig(self._figure)
             self._figure = None
 
     def room(self, height: float) -> None:
-        """Go on on the next page where this one has less room [inch]."""
+        """Start the next page if less than `height` remains [inch]."""
         if self._y - height < MARGIN:
             self.new_page()
 
     def space(self, height: float) -> None:
-        """Leave room."""
+        """Add vertical space [inch]."""
         self._y -= height
 
     def write(self, text: str, size: float = 9.5, color: str = _INK, weight: str = "normal", left: float = 0.0) -> None:
-        """Text in lines that fit."""
+        """Write a text, wrapped to the page width."""
         for line in _lines(text, size, WIDTH - 2 * MARGIN - left):
             self.room(size * LINE * _POINT)
             self._put(line, left, size, color, weight)
@@ -115,7 +115,7 @@ class _Paper:
         size: float = 9.0,
         colors: Sequence[Sequence[str]] | None = None,
     ) -> None:
-        """A table: cells wrap within their columns, which begin at `lefts` [inch]."""
+        """Write a table: cells wrap within their columns, which begin at `lefts` [inch]."""
         ends = [*lefts[1:], WIDTH - 2 * MARGIN]
         for i, row in enumerate(rows):
             wrapped = [_lines(x, size, b - a - 0.1) for x, a, b in zip(row, lefts, ends, strict=True)]
@@ -130,13 +130,13 @@ class _Paper:
             self._y = top - height - 0.03
 
     def picture(self, path: Path, caption: str) -> None:
-        """A picture over the width of the page, or as high as a page has room."""
+        """Draw a picture with the width of the page, or the height that remains."""
         from matplotlib.image import imread
 
         try:
             image = imread(path)
         except (OSError, ValueError, SyntaxError) as problem:
-            raise InputError(f"the figure {path} cannot be read: {problem}.") from None
+            raise InputError(f"cannot read the figure {path}: {problem}.") from None
         below = 0.35 if caption else 0.15
         ratio = image.shape[0] / image.shape[1]
         width = min(WIDTH - 2 * MARGIN, (HEIGHT - 2 * MARGIN - below) / ratio, image.shape[1] / 110.0)
@@ -151,7 +151,7 @@ class _Paper:
         self._y -= below
 
     def _put(self, line: str, left: float, size: float, color: str, weight: str) -> None:
-        # A dollar sign would begin a formula.
+        # A dollar sign would start a formula.
         self._figure.text(
             (MARGIN + left) / WIDTH,
             self._y / HEIGHT,
@@ -164,7 +164,7 @@ class _Paper:
 
 
 def _lines(text: str, size: float, width: float) -> list[str]:
-    """Text cut into lines; letters are about half as wide as they are high."""
+    """Wrap a text to lines; characters are about half as wide as high."""
     return textwrap.wrap(str(text), max(6, int(width / (0.57 * size * _POINT)))) or [""]
 
 
@@ -187,10 +187,10 @@ def _experiment(paper: _Paper, result: Result) -> None:
     outcome = result.outcome
     paper.write(f"{result.name}: {result.title}", 14, weight="bold")
     source = _OWN_NAME.sub("", result.source)
-    paper.write(f"{source}{'. ' if source else ''}Took {result.seconds:.1f} s.", 9, _SOFT)
+    paper.write(f"{source}{'. ' if source else ''}Duration: {result.seconds:.1f} s.", 9, _SOFT)
     paper.space(0.1)
     if result.error:
-        paper.write(f"It did not run to its end: {result.error}", 9.5, _BAD)
+        paper.write(f"Not completed: {result.error}", 9.5, _BAD)
         paper.space(0.1)
     _judged(paper, CLAIM_HEAD, [(claim.text, claim) for claim in outcome.claims])
     _judged(paper, STATEMENT_HEAD, [(said(statement), statement) for statement in outcome.statements])
@@ -205,7 +205,7 @@ def _experiment(paper: _Paper, result: Result) -> None:
 
 
 def _judged(paper: _Paper, head: Sequence[str], claims: Sequence[tuple[str, Claim]]) -> None:
-    """A table of claims or statements with figures and verdicts."""
+    """Write a table of claims or statements with measured values and verdicts."""
     if not claims:
         return
     rows = [

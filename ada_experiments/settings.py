@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings from a scenario for an experiment, read as strictly as the rest of it."""
+"""Settings of an experiment from its scenario."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ada_tools.scenario.scenario import Scenario
 
 
 def settings_of(scenario: Scenario, known: Sequence[str]) -> Part:
-    """The settings of a scenario.
+    """Return the settings of a scenario.
 
     Args:
-        scenario: that calls the experiment.
-        known: keys that the experiment has.
+        scenario: the scenario of the experiment.
+        known: allowed keys.
 
     Raises:
-        ScenarioError: there are others; the message names file and line.
+        ScenarioError: there are other keys.
     """
     return Part(scenario.tree, "", scenario.file, None).part("settings", known)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two free-flying space robots in one model, and how they touch (Tarao et al., secs. 4.1, 4.2).
+"""Two free-flying space robots in one model, and the contact between them (Tarao et al., secs. 4.1, 4.2).
 
-Both are floating trees of one world, so that every stage of an integrator sees both in the same state and pushes them
-by opposite forces at one point: momentum is conserved by the method, not by luck. Two simulations in lock-step would
-exchange forces a step late.
+Both are floating trees of one world: each stage of an integrator evaluates both in the same state and applies opposite
+forces at one point, so that the method conserves momentum. Two simulations in lock step would exchange the forces with
+one step delay.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from ada_dynamics.simulation.control import CompiledController
 from ada_dynamics.spatial.vector import Scalar
 
 WORLD, FREE, BASE = "world", "free", "base"
-FIRST, SECOND = "one_", "two_"  # before the names of robots 1 and 2
+FIRST, SECOND = "one_", "two_"  # name prefixes of robots 1 and 2
 ARM = ("joint_1", "joint_2", "joint_3", "joint_4")
 LAST, LENGTH = "link_4", 1.0  # [m]
 TOUCH = "touch"
-HALF = 0.5  # [m], from the base's centre of mass to its side (|r2| of link 0, table 1)
+HALF = 0.5  # [m], from the centre of mass of the base to its side (|r2| of link 0, table 1)
 WEIGHTLESS = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class Hold:
-    """Robot 1's control, which keeps its joints where they are: springs and dampers."""
+    """Joint control of robot 1: springs and dampers about the initial position."""
 
     stiffness: float = 3e5  # [N m/rad]
     damping: float = 800.0  # [N m s/rad]
@@ -43,7 +43,7 @@ class Hold:
 
 @dataclass(frozen=True)
 class Pair:
-    """Both robots as one model, and where they start."""
+    """Both robots as one model, and their initial state."""
 
     model: Model
     q: Array
@@ -55,14 +55,14 @@ class Pair:
         return np.array([self.model.v_index(robot + joint).start for joint in ARM])
 
     def contact(self, stiffness: float) -> Contact:
-        """Tip of robot 1 against a side of robot 2's base: a spring without loss and friction (sec. 4.2)."""
+        """Tip of robot 1 against a side of robot 2's base: a spring without damping and friction (sec. 4.2)."""
         spring = Material(stiffness=stiffness, dissipation=0.0, friction=0.0)
         tip = ContactPoint("tip", FIRST + LAST, (LENGTH, 0.0, 0.0))
         side = Plane(SECOND + BASE, xyz=(-HALF, 0.0, 0.0), normal=(-1.0, 0.0, 0.0))
         return Contact(pairs=[ContactPair(TOUCH, tip, side)], material=spring)
 
     def holding(self, hold: Hold) -> CompiledController:
-        """A control that keeps robot 1's arm in its pose, as part of the equations; robot 2's joints are free."""
+        """Controller that holds the arm of robot 1, as part of the equations; the joints of robot 2 are free."""
         at = [(self.model.q_index(FIRST + joint).start, self.model.v_index(FIRST + joint).start) for joint in ARM]
         home = [float(self.q[i]) for i, _ in at]
 
@@ -75,7 +75,7 @@ class Pair:
         return CompiledController(law)
 
     def hold_energy(self, hold: Hold, t: Array, q: Array, v: Array) -> Array:
-        """Energy stored in the hold's springs and lost in its dampers, at each time of a motion [J]."""
+        """Energy stored in the springs of `hold` and dissipated in its dampers, over time [J]."""
         angles = np.array([self.model.q_index(FIRST + joint).start for joint in ARM])
         stored = 0.5 * hold.stiffness * np.sum((q[:, angles] - self.q[angles]) ** 2, axis=1)
         power = hold.damping * np.sum(v[:, self.columns(FIRST)] ** 2, axis=1)
@@ -83,14 +83,14 @@ class Pair:
         return np.asarray(stored + lost, dtype=np.float64)
 
     def effective_mass(self, dynamics: Dynamics) -> float:
-        """m_e of the touch at the start, 1/m_e = J M⁻¹ Jᵀ, with robot 1's arm as if it were locked [kg]."""
+        """m_e of the contact at the start, 1/m_e = J M⁻¹ Jᵀ, with the arm of robot 1 locked [kg]."""
         moving = np.setdiff1d(np.arange(self.model.nv), self.columns(FIRST))
         M = dynamics.mass_matrix(self.q)[np.ix_(moving, moving)]
         J = self.gap_rate(dynamics, self.q)[moving]
         return 1.0 / float(J @ np.linalg.solve(M, J))
 
     def gap_rate(self, dynamics: Dynamics, q: Array) -> Array:
-        """How fast the gap opens per velocity, (nv,): the side's normal times the velocity of the tip to the side."""
+        """Jacobian of the gap (nv,): the normal of the side times the velocity of the tip relative to the side."""
         tip, side = dynamics.pose(FIRST + LAST, q), dynamics.pose(SECOND + BASE, q)
         at = tip[:3, 3] + tip[:3, 0] * LENGTH
         rows = np.zeros(self.model.nv)
@@ -104,16 +104,16 @@ class Pair:
 def pair_of(
     one: Model, two: Model, angles_one: Array, angles_two: Array, approach: float, gap: float, offset: float = 0.0
 ) -> Pair:
-    """Robot 1 at rest, and robot 2 in front of its tip, coming nearer along -x with its joints free.
+    """Robot 1 at rest, and robot 2 in front of its tip, approaching along -x with free joints.
 
     Args:
         one: robot 1.
         two: robot 2.
-        angles_one: of its arm [rad].
-        angles_two: likewise.
+        angles_one: joint angles of robot 1 [rad].
+        angles_two: joint angles of robot 2 [rad].
         approach: speed of robot 2 [m/s].
-        gap: between the tip and robot 2's base [m].
-        offset: of the tip from the middle of that base's side, along y [m].
+        gap: between the tip and the base of robot 2 [m].
+        offset: of the tip from the middle of the side along y [m].
     """
     world = Builder("two_space_robots").link(WORLD).build(gravity=WEIGHTLESS)
     model = merge(world, _weightless(one), WORLD, joint=FREE, kind="floating", prefix=FIRST)

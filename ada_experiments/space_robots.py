@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""S1: two free-flying space robots touch, by numbers only (Tarao et al., secs. 4.1-4.3, figs. 12-15).
+"""S1: contact of two free-flying space robots in numerical simulation (Tarao et al., secs. 4.1-4.3, figs. 12-15).
 
-Robot 1 rests with its joints held; robot 2 floats against its tip with free joints. Where they touch, the motion table
-of the document gives way: six motors of stiffness K_p, seen at its plate (eqs. 11-15).
+Robot 1 is at rest with its joints held; robot 2 moves towards its tip with free joints. The contact has the stiffness
+of the motion table of the document: six motors of stiffness K_p, seen at its plate (eqs. 11-15).
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ from ada_tools.scenario.scenario import Scenario
 _KNOWN = ("stiffnesses", "approach", "gap", "offset", "step", "duration", "arm_1", "arm_2", "hold")
 _HOLD = ("stiffness", "damping")
 _CAPTIONS = {
-    "s1_forces.png": "Like figs. 12-15, the curves of numeric models alone",
-    "s1_motion.png": "Robot 2 before and after the touch",
-    "s1_robots.png": "Like fig. 16, from the first touch on",
+    "s1_forces.png": "As figs. 12-15, numerical models only",
+    "s1_motion.png": "Robot 2 before and after the contact",
+    "s1_robots.png": "As fig. 16, from the first contact on",
 }
-SINCE = "Time since the touch [s]"
-TABLE_HEIGHT = -0.5  # [m], of the HEXA's plate, in the middle of its room
-NORMAL = (0.0, 0.0, 1.0)  # of the plate: robots touch along the table's vertical
-HEAVY = ("base", ("link_1", "link_2", "link_3", "link_4"))  # whose masses fig. 15 changes
+SINCE = "Time since the contact [s]"
+TABLE_HEIGHT = -0.5  # [m], height of the HEXA plate, in the middle of its workspace
+NORMAL = (0.0, 0.0, 1.0)  # of the plate: the contact normal is vertical on the table
+HEAVY = ("base", ("link_1", "link_2", "link_3", "link_4"))  # changed masses of fig. 15
 
-# Sums over 10 bodies and some hundred steps in double precision: a few times 1e-14 is seen.
+# Sums over 10 bodies and some hundred steps in double precision; observed: a few times 1e-14.
 CONSERVED = 1e-9
 SAME_MOTION = 1e-9  # [m, rad]
-ENERGY = 1e-4  # a corner of the force within a step of 2 ms, at each end of a touch
-# What a lumped mass on a spring leaves out: the pose changes while they touch, robot 1's joints give a little.
+ENERGY = 1e-4  # due to the discontinuous force rate within a step of 2 ms
+# Neglected by the lumped mass: the pose changes during contact, and the joints of robot 1 deflect.
 LUMPED = 0.05
-SQUARE_ROOT = 0.05  # likewise, of the exponents
+SQUARE_ROOT = 0.05  # likewise, for the exponents
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings that the scenario chooses."""
+    """Settings of the scenario."""
 
     stiffnesses: tuple[float, ...]  # K_p [N m/rad]
     approach: float  # [m/s]
@@ -74,14 +74,14 @@ class Touch:
 
     Attributes:
         name: of the case.
-        kp: of the table's motors [N m/rad].
-        stiffness: of the touch [N/m].
-        mass: m_e of the touch [kg].
+        kp: stiffness of the table's motors [N m/rad].
+        stiffness: of the contact [N/m].
+        mass: effective mass m_e of the contact [kg].
         pair: the robots.
-        hold: robot 1's control.
+        hold: control of robot 1.
         log: of the motion.
         force: along the normal, at the rows of the log [N].
-        seconds: of computing.
+        seconds: computing time.
     """
 
     name: str
@@ -96,12 +96,12 @@ class Touch:
 
     @property
     def peak(self) -> float:
-        """Largest force of the first touch [N]."""
+        """Largest force of the first contact [N]."""
         return float(self.force[self._first()].max())
 
     @property
     def duration(self) -> float:
-        """Of the first touch [s], to a fraction of a step: the ends are where the force, a line there, meets zero."""
+        """Duration of the first contact [s], with linear extrapolation of the force to zero at both ends."""
         rows = self._first()
         t, f = self.log.t, self.force
         start, end = rows.start, rows.stop
@@ -111,22 +111,22 @@ class Touch:
 
     @property
     def since_touch(self) -> Array:
-        """Times of the log since the robots met first, as fig. 16 counts them [s]."""
+        """Times of the log relative to the first contact, as in fig. 16 [s]."""
         return np.asarray(self.log.t - self.log.t[self._first().start], dtype=np.float64)
 
     @property
     def end(self) -> float:
-        """Of the first touch [s]."""
+        """End of the first contact [s]."""
         return float(self.log.t[self._first().stop])
 
     @property
     def lumped_peak(self) -> float:
-        """v √(k m_e): of a mass on a spring [N]."""
+        """Peak force of a mass on a spring, v √(k m_e) [N]."""
         return self.pair.approach * float(np.sqrt(self.stiffness * self.mass))
 
     @property
     def lumped_duration(self) -> float:
-        """π √(m_e / k): half a period of it [s]."""
+        """Half a period of a mass on a spring, π √(m_e / k) [s]."""
         return float(np.pi * np.sqrt(self.mass / self.stiffness))
 
     def _first(self) -> slice:
@@ -136,7 +136,7 @@ class Touch:
 
 
 class Together(NamedTuple):
-    """The motion from the first touch on."""
+    """The motion from the first contact on."""
 
     model: Model
     t: Array
@@ -146,7 +146,7 @@ class Together(NamedTuple):
 
 @experiment("space_robots")
 def space_robots(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """Simulate the touches of figs. 12-15, and check momentum, energy, forces and durations."""
+    """Simulate the contacts of figs. 12-15; check momentum, energy, forces and durations."""
     chosen = read_settings(scenario)
     jacobian = platform_jacobian(hexa(position=(0.0, 0.0, TABLE_HEIGHT), rpy=(0.0, 0.0, 0.0)), "platform")
     one, two = load("space_robot_a"), load("space_robot_b")
@@ -167,13 +167,13 @@ def space_robots(scenario: Scenario, output: Path, progress: Progress) -> Outcom
 
 
 def read_settings(scenario: Scenario) -> Settings:
-    """The settings of a scenario, with units."""
+    """Read the settings of a scenario, with units."""
     part = settings_of(scenario, _KNOWN)
     hold = part.part("hold", _HOLD)
     count = len(part.items("stiffnesses"))
     stiffnesses = part.vector("stiffnesses", (units.TURNING_STIFFNESS,) * count)
     if count < 2 or list(stiffnesses) != sorted(set(stiffnesses)) or stiffnesses[0] <= 0.0:
-        raise part.problem("stiffnesses", "they must be two or more, positive, the softest first.")
+        raise part.problem("stiffnesses", "at least two positive values in ascending order.")
     return Settings(
         stiffnesses,
         part.positive("approach", units.SPEED),
@@ -190,7 +190,7 @@ def read_settings(scenario: Scenario) -> Settings:
 
 
 def pair_from(chosen: Settings, one: Model, two: Model) -> Pair:
-    """Both robots at their start."""
+    """Both robots in their initial state."""
     return pair_of(one, two, *chosen.arms, chosen.approach, chosen.gap, chosen.offset)
 
 
@@ -211,7 +211,7 @@ def touch(name: str, kp: float, stiffness: float, pair: Pair, chosen: Settings, 
         contact=pair.contact(stiffness),
         algorithm=algorithm,
     )
-    simulation.run(chosen.step)  # compiles, or fetches what was compiled
+    simulation.run(chosen.step)  # compile or load from the cache
     simulation.reset()
     started = time.perf_counter()
     log = simulation.run(chosen.duration)
@@ -221,9 +221,9 @@ def touch(name: str, kp: float, stiffness: float, pair: Pair, chosen: Settings, 
     return Touch(name, kp, stiffness, mass, pair, chosen.hold, log, force, seconds)
 
 
-# --- what must hold -----------------------------------------------------------------------------------------------
+# --- claims -------------------------------------------------------------------------------------------------------
 def momentum_change(log: Log) -> tuple[float, float]:
-    """Largest change of linear and of angular momentum about the world's origin, by those of robot 2 at the start."""
+    """Largest relative change of the linear and of the angular momentum about the world origin."""
     momentum, com = log.momentum, log.com
     linear = momentum[:, :3]
     angular = momentum[:, 3:] + np.cross(com, linear)
@@ -234,7 +234,7 @@ def momentum_change(log: Log) -> tuple[float, float]:
 
 
 def energy_error(case: Touch) -> float:
-    """Largest change of the energies of motion, touch and hold with what the hold lost, by the energy at the start."""
+    """Largest relative change of the energy, including the spring of the contact and the losses of `hold`."""
     log = case.log
     kinetic = np.asarray(log.energy.kinetic)
     spring = 0.5 * case.force**2 / case.stiffness
@@ -243,42 +243,42 @@ def energy_error(case: Touch) -> float:
 
 
 def exponent(values: Sequence[float], stiffnesses: Sequence[float]) -> float:
-    """n in value ~ K_p^n, from a line through the logarithms."""
+    """n in value ~ K_p^n, by a linear fit of the logarithms."""
     return float(np.polyfit(np.log(stiffnesses), np.log(values), 1)[0])
 
 
 def claims_of(touches: Sequence[Touch], again: Touch, chosen: Settings) -> list[Claim]:
-    """Figures and limits."""
+    """Claims on conservation, forces and durations."""
     usual = touches[: len(chosen.stiffnesses)]
     changes = np.array([momentum_change(case.log) for case in touches])
     peaks, durations = [case.peak for case in usual], [case.duration for case in usual]
     lumped = [abs(c.peak / c.lumped_peak - 1.0) for c in touches]
     lumped += [abs(c.duration / c.lumped_duration - 1.0) for c in touches]
-    root = "a mass on a spring: exponent ±0.5"
+    root = "mass on a spring: exponent ±0.5"
     return [
-        Claim("linear momentum of both robots is kept through the touches", float(changes[:, 0].max()), CONSERVED),
-        Claim("and so is angular momentum about the world's origin", float(changes[:, 1].max()), CONSERVED),
+        Claim("linear momentum of both robots is conserved", float(changes[:, 0].max()), CONSERVED),
+        Claim("angular momentum about the world origin is conserved", float(changes[:, 1].max()), CONSERVED),
         Claim(
-            "energy is accounted for: motion, touch, robot 1's hold and what its dampers lost (by that at the start)",
+            "energy balance with contact, joint springs and damper losses (relative to the start)",
             max(energy_error(case) for case in touches),
             ENERGY,
-            note="the force has a corner where a touch begins or ends, within a step",
+            note="the force rate is discontinuous at the start and end of a contact",
         ),
-        Claim("order-n (Rosenthal) and ADA give the same motion", _difference(touches[0], again), SAME_MOTION),
+        Claim("order-n (Rosenthal) and ADA : difference of the motion", _difference(touches[0], again), SAME_MOTION),
         Claim(
-            "peaks grow with the square root of K_p",
+            "peak force proportional to the square root of K_p (exponent)",
             abs(exponent(peaks, chosen.stiffnesses) - 0.5),
             SQUARE_ROOT,
             note=root,
         ),
         Claim(
-            "durations fall with the square root of K_p",
+            "duration inversely proportional to the square root of K_p (exponent)",
             abs(exponent(durations, chosen.stiffnesses) + 0.5),
             SQUARE_ROOT,
             note=root,
         ),
         Claim(
-            "peaks and durations are those of the effective mass J M⁻¹ Jᵀ on the spring (largest difference)",
+            "peaks and durations of the effective mass 1 / (J M⁻¹ Jᵀ) on the spring (relative difference)",
             max(lumped),
             LUMPED,
         ),
@@ -286,7 +286,7 @@ def claims_of(touches: Sequence[Touch], again: Touch, chosen: Settings) -> list[
 
 
 def quantities_of(touches: Sequence[Touch], chosen: Settings) -> dict[str, Quantity]:
-    """Effect of stiffness and masses on the force, and how fast the simulations are beside the motion."""
+    """Effect of stiffness and masses on the force, and the real-time factor of the simulations."""
     usual, other = touches[: len(chosen.stiffnesses)], touches[len(chosen.stiffnesses)]
     factors = [chosen.duration / case.seconds for case in touches]
     return {
@@ -301,7 +301,7 @@ def _difference(one: Touch, two: Touch) -> float:
     return max(float(np.abs(one.log.q - two.log.q).max()), float(np.abs(one.log.v - two.log.v).max()))
 
 
-# --- what is shown --------------------------------------------------------------------------------------------------
+# --- figures --------------------------------------------------------------------------------------------------------
 def _table(touches: Sequence[Touch]) -> Table:
     columns = (
         "case",
@@ -326,11 +326,11 @@ def _table(touches: Sequence[Touch]) -> Table:
         )
         for case in touches
     ]
-    return Table("The first touch", columns, rows, "the lumped figures are those of a mass m_e on the spring k")
+    return Table("First contact", columns, rows, "lumped values: mass m_e on the spring k")
 
 
 def figures_of(touches: Sequence[Touch], output: Path) -> list[Path]:
-    """Forces as in figs. 12-15, what the touch changes, and the robots as in fig. 16; times since the first touch."""
+    """Forces as in figs. 12-15, motion after contact, and the robots as in fig. 16."""
     first = touches[0]
     shown = max(case.end for case in touches) * 1.3
     panels = []
@@ -338,7 +338,7 @@ def figures_of(touches: Sequence[Touch], output: Path) -> list[Path]:
         rows = case.log.t <= shown
         times, curve = case.since_touch[rows], {"force": case.force[rows]}
         panels.append(Panel.of(case.name, "Force [N]", times, curve, xlabel=SINCE))
-    forces = picture(panels, output / "s1_forces.png", "Force of the touch (like figs. 12-15)", 2)
+    forces = picture(panels, output / "s1_forces.png", "Contact force (as figs. 12-15)", 2)
     return [forces, _motion(first, output / "s1_motion.png"), _snapshots(first, output / "s1_robots.png")]
 
 
@@ -350,7 +350,7 @@ def _motion(case: Touch, path: Path) -> Path:
         replace(vector("Velocity of robot 2's base", "[m/s]", case.since_touch, log.v[:, speed][:, :3]), xlabel=SINCE),
         Panel.of("Joints of robot 2 since the start", "Angle [rad]", case.since_touch, angles, xlabel=SINCE),
     ]
-    return picture(panels, path, f"Motion after the touch, {case.name}")
+    return picture(panels, path, f"Motion after the contact, {case.name}")
 
 
 def _snapshots(case: Touch, path: Path) -> Path:

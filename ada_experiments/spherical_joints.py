@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a spherical joint is to be modelled: Euler angles near their singular pose, quaternions, and limits of angles.
+"""Comparison of spherical joint models: Euler angles near their singularity, quaternions, and limits of angles.
 
-Open problem 3 of Takahashi 2012, sec. 8.2. A rod on a ball joint passes gimbal lock at less and less distance, without
-loss, four times: with a quaternion, with z-y-z angles and their rates, with the same angles by the
-singularity-consistent method, and with a damped inverse, which many take instead. Each is asked how many steps of
-fourth order it needs.
+Open problem 3 of Takahashi 2012, sec. 8.2. A rod on a ball joint passes the gimbal lock at decreasing distance without
+losses, with four methods: quaternion; z-y-z angles and their rates; the same angles with the singularity-consistent
+method; and the widely used damped inverse. The measure is the required number of fourth-order steps.
 """
 
 from __future__ import annotations
@@ -35,19 +34,19 @@ from ada_dynamics.simulation.singularity_consistent import (
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 
-DISTANCES = (0.3, 0.1, 0.03, 0.01, 0.001)  # [rad] at which the second angle passes its lock
-SPIN, DURATION = 2.0, 1.0  # [rad/s] past the lock, [s] with the passage in the middle
-WANTED = 1e-6  # [rad] that the last pose may be off
-COARSE, MOST = 25, 400_000  # steps of the first trial, and of the last
-ORDER = 4  # of all steps
-FIXED = 400  # steps with which errors are compared
+DISTANCES = (0.3, 0.1, 0.03, 0.01, 0.001)  # [rad] distance of the second angle from its gimbal lock
+SPIN, DURATION = 2.0, 1.0  # [rad/s] rotation past the lock, [s] duration; the passage is at half time
+WANTED = 1e-6  # [rad] allowed error of the final pose
+COARSE, MOST = 25, 400_000  # smallest and largest number of steps
+ORDER = 4  # of all integration methods
+FIXED = 400  # steps for the comparison of errors
 DAMPING = 0.01  # λ of the damped inverse Sᵀ (S Sᵀ + λ² 1)⁻¹
-LIMITS = ((-0.6, 0.5), (-0.4, 0.5), (2.6, 3.6))  # [rad] of three turns z, y, x; the last across half a turn
+LIMITS = ((-0.6, 0.5), (-0.4, 0.5), (2.6, 3.6))  # [rad] of the rotations z, y, x; the last interval includes π
 _ZYZ, _EULER = Turns("zyz"), SphericalEuler()
 
 
 class Rig(NamedTuple):
-    """A passage: the rod in both kinds of joint, the start and the true end."""
+    """A passage of the gimbal lock: the rod with both joint types, its start and its exact final pose."""
 
     euler: Model
     quaternion: Model
@@ -57,28 +56,28 @@ class Rig(NamedTuple):
 
     @classmethod
     def passing(cls, distance: float) -> Rig:
-        """Past the lock at a distance, at half of the time: run back from there, for nothing is lost."""
+        """Create a motion that passes the lock at `distance` at half time, by integrating backwards from there."""
         euler, quaternion = rod(SphericalEuler.kind), rod(Spherical.kind)
         third = 0.2
-        # across the second axis, so that the second angle is least; and along the rod
+        # rotation about an axis normal to the second one, so that the second angle is smallest; and about the rod
         w = SPIN * np.array([math.cos(third), -math.sin(third), 0.0]) + np.array([0.0, 0.0, 1.0])
         back = _exact(quaternion, _ZYZ.position([0.3, distance, third]), -w, 0.5 * DURATION)
         q, w = back[0], -back[1]
         return cls(euler, quaternion, q, w, _exact(quaternion, q, w, DURATION)[0])
 
     def off(self, q: Array) -> float:
-        """Turn from the true last pose [rad]."""
+        """Rotation from the exact final pose [rad]."""
         return float(np.linalg.norm(self.quaternion.difference(self.end, q)))
 
     def energy_off(self, q: Array, w: Array) -> float:
-        """Change of the energy, as a share of the kinetic energy at the start."""
+        """Change of the energy relative to the kinetic energy at the start."""
         dynamics = Dynamics(self.quaternion)
         start, kinetic = sum(dynamics.energy(self.q, self.w)), dynamics.energy(self.q, self.w)[0]
         return abs(float(sum(dynamics.energy(q, w)) - start)) / float(kinetic)
 
 
 class End(NamedTuple):
-    """Last pose and angular velocity of a run, and the steps that it took."""
+    """Final pose and angular velocity of a run, and its number of steps."""
 
     q: Array
     w: Array
@@ -89,7 +88,7 @@ Way = Callable[[Rig, int], End]
 
 
 def rod(kind: str) -> Model:
-    """On a ball joint, its centre of mass off all axes."""
+    """A rod on a ball joint, its centre of mass off all axes."""
     builder = Builder(f"rod_{kind}").link("base").link("rod", 1.0, (0.05, 0.02, 0.4), (0.09, 0.08, 0.03))
     return builder.joint("ball", kind, "base", "rod").build()
 
@@ -100,7 +99,7 @@ def _exact(model: Model, q: Array, w: Array, duration: float) -> tuple[Array, Ar
 
 
 def by_quaternion(rig: Rig, steps: int) -> End:
-    """Even steps of time."""
+    """Quaternion, constant time steps."""
     log = Simulation(rig.quaternion, rig.q, rig.w, integrator="rk4", step=DURATION / steps, log_every=steps).run(
         DURATION
     )
@@ -108,11 +107,11 @@ def by_quaternion(rig: Rig, steps: int) -> End:
 
 
 def by_rates(rig: Rig, steps: int) -> End:
-    """Angles and their rates, even steps of time."""
+    """Angles and their rates, constant time steps."""
     angles = _ZYZ.read(rig.q)
     rates = np.linalg.solve(_subspace(angles), rig.w)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that steps are too long is what is measured
+        warnings.simplefilter("ignore")  # large steps are part of the measurement
         log = Simulation(rig.euler, angles, rates, integrator="rk4", step=DURATION / steps, log_every=steps).run(
             DURATION
         )
@@ -120,18 +119,18 @@ def by_rates(rig: Rig, steps: int) -> End:
 
 
 def by_consistent(rig: Rig, steps: int) -> End:
-    """Angles by the singularity-consistent method, even steps of its parameter; far from the lock that is time."""
+    """Singularity-consistent method, constant steps of its parameter, which is time far from the lock."""
     motion = consistent_motion(rig, DURATION / steps)
     return End(motion.twin_positions()[-1], motion.w[-1], len(motion.t) - 1)
 
 
 def consistent_motion(rig: Rig, step: float) -> SingularityConsistentTrajectory:
-    """The whole motion by the method."""
+    """The whole motion by the singularity-consistent method."""
     return integrate_singularity_consistent(rig.euler, _ZYZ.read(rig.q), rig.w, DURATION, step)
 
 
 def by_damped(rig: Rig, steps: int) -> End:
-    """Angles with rates by a damped inverse of S, even steps of time."""
+    """Angles with rates by a damped inverse of S, constant time steps."""
     dynamics, h, still = Dynamics(rig.quaternion), DURATION / steps, np.zeros(3)
 
     def rate(x: Array) -> Array:
@@ -161,7 +160,7 @@ def _subspace(angles: Array) -> Array:
 
 
 def tried(way: Way, rig: Rig, steps: int) -> End | None:
-    """The end, or None where the motion came to none: into the lock, or beyond numbers."""
+    """Result of a run, or None if it fails at the lock or diverges."""
     try:
         return way(rig, steps)
     except AdaError:
@@ -169,7 +168,7 @@ def tried(way: Way, rig: Rig, steps: int) -> End | None:
 
 
 def steps_needed(way: Way, rig: Rig) -> float:
-    """Fewest steps with which the last pose is right, between trials by their order; infinite where none are enough."""
+    """Fewest steps with an accurate final pose, interpolated by the order; infinite if MOST are not enough."""
     steps = COARSE
     while steps <= MOST:
         end = tried(way, rig, steps)
@@ -181,13 +180,13 @@ def steps_needed(way: Way, rig: Rig) -> float:
 
 @experiment("spherical_joints")
 def spherical_joints(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """Passages at each distance by each way, the lock itself, and limits on merged joints."""
+    """Measure all methods at all distances, the head-on passage, and limits of merged joints."""
     needed: dict[str, list[float]] = {name: [] for name in WAYS if name != "damped"}
     off: dict[str, list[float]] = {name: [] for name in WAYS}
     energy: dict[str, list[float]] = {name: [] for name in WAYS}
     rigs = [Rig.passing(distance) for distance in DISTANCES]
     for i, rig in enumerate(rigs):
-        progress(i / len(rigs), "passing the singular pose")
+        progress(i / len(rigs), "passage of the singular pose")
         for name, way in WAYS.items():
             if name in needed:
                 needed[name].append(steps_needed(way, rig))
@@ -197,7 +196,7 @@ def spherical_joints(scenario: Scenario, output: Path, progress: Progress) -> Ou
     near, far = len(DISTANCES) - 1, DISTANCES.index(0.1)
     motions = [consistent_motion(rig, DURATION / FIXED) for rig in (rigs[far], rigs[near])]
     longer = (len(motions[1].t) - len(motions[0].t)) * DURATION / FIXED
-    # sin θ2 is about √(δ² + (ω t)²), so s = ∫ dt / sin θ2 grows by (2/ω) ln of what the distance shrinks
+    # sin θ2 is about √(δ² + (ω t)²), so s = ∫ dt / sin θ2 grows by (2/ω) times the ln of the distance ratio
     foreseen = 2.0 / SPIN * math.log(DISTANCES[far] / DISTANCES[near])
     head_on = _head_on()
     limited = limits_apart()
@@ -212,54 +211,60 @@ def spherical_joints(scenario: Scenario, output: Path, progress: Progress) -> Ou
     }
     outcome = Outcome(
         [
-            Claim("nearer by a hundred, the consistent method needs few more steps", growth["consistent"], 4.0),
-            Claim("... and rates of angles many", growth["rates"], 20.0, ">="),
+            Claim("distance divided by 100: growth of steps, consistent method", growth["consistent"], 4.0),
+            Claim("distance divided by 100: growth of steps, angle rates", growth["rates"], 20.0, ">="),
             Claim(
-                "its parameter grows by (2/ω) ln 100 on the way",
+                "consistent method: its parameter grows by (2/ω) ln 100",
                 abs(longer / foreseen - 1.0),
                 0.05,
-                note="closed form for small second angles; steps count whole",
+                note="closed form for small second angles, whole steps",
             ),
-            Claim("it keeps the energy as a quaternion does", energy["consistent"][near], 1e-7),
+            Claim("consistent method: energy error", energy["consistent"][near], 1e-7),
             Claim(
-                "a damped inverse is off by what no step mends",
+                "damped inverse: error that is independent of the step",
                 min(off["damped"]),
                 1e-5,
                 ">=",
                 unit="rad",
                 note=f"λ = {DAMPING:g}",
             ),
-            Claim("aimed at the lock itself, time stands before it", float(head_on.reached), 0.0, "=="),
-            Claim("limits on a merged joint are as those on three", limited.apart, 1e-6, unit="rad", note="z-y-x"),
+            Claim("head-on motion: time stops before the lock", float(head_on.reached), 0.0, "=="),
+            Claim(
+                "limits of a merged joint and of three joints",
+                limited.apart,
+                1e-6,
+                unit="rad",
+                note="z-y-x",
+            ),
         ],
         tables=[_table(needed, off, energy)],
         quantities=quantities,
     )
     outcome.figures.append(_figure(rigs[near], motions[1], needed, off, output / "spherical_joints.png"))
     outcome.captions["spherical_joints.png"] = (
-        "A passage 0.001 rad beside the singular pose, and what it costs by quaternion, by Euler angles "
-        "and by the singularity-consistent method"
+        "Passage at 0.001 rad from the singular pose; cost with quaternion, with Euler angles "
+        "and with the singularity-consistent method"
     )
     return outcome
 
 
 def _head_on() -> SingularityConsistentTrajectory:
-    """A turn about the second axis alone, straight into the lock: in 0.5 s, if time went on."""
+    """A rotation about the second axis alone, towards the lock, which it would reach after 0.5 s."""
     model = Builder("top").link("base").link("top", 1.0, inertia=(0.1, 0.1, 0.1))
     built = model.joint("ball", SphericalEuler.kind, "base", "top").build(gravity=(0.0, 0.0, 0.0))
     return integrate_singularity_consistent(built, [0.3, 0.5, 0.0], [0.0, -1.0, 0.0], DURATION, 0.05, most_steps=1000)
 
 
 class LimitsFound(NamedTuple):
-    """Three joints and one merged joint in the same stops."""
+    """Three joints and one merged joint with the same limits."""
 
     apart: float  # largest difference of an angle [rad]
-    beyond: float  # how far the merged joint went beyond a limit
-    without: float  # and without its stops
+    beyond: float  # largest excursion of the merged joint beyond a limit
+    without: float  # the same without stops
 
 
 def limits_apart() -> LimitsFound:
-    """A pendulum thrown about within limits of three turns, on three revolute joints and on one merged from them."""
+    """Simulate a pendulum within limits of three rotations, on three revolute joints and on a merged joint."""
     builder = Builder("limited").link("base").link("a").link("b")
     builder.link("rod", 1.0, (0.05, 0.02, 0.4), (0.09, 0.08, 0.03))
     chain = zip(("base", "a", "b"), ("a", "b", "rod"), np.eye(3)[::-1], LIMITS, strict=True)
@@ -282,13 +287,13 @@ def limits_apart() -> LimitsFound:
 
 def _table(needed: dict[str, list[float]], off: dict[str, list[float]], energy: dict[str, list[float]]) -> Table:
     columns = ["distance [rad]", *(f"steps, {name}" for name in needed)]
-    columns += [f"{what}, {name}" for what in ("off [rad]", "energy") for name in WAYS]
+    columns += [f"{what}, {name}" for what in ("error [rad]", "energy") for name in WAYS]
     rows = [
         [distance, *(steps[i] for steps in needed.values()), *(x[i] for found in (off, energy) for x in found.values())]
         for i, distance in enumerate(DISTANCES)
     ]
-    note = f"Steps: until the last pose is off by {WANTED:g} rad. Off, energy: with {FIXED} steps (s in place of t)."
-    return Table("Ways past the singular pose", columns, rows, note)
+    note = f"Steps: for an error of the final pose of {WANTED:g} rad. Error, energy: with {FIXED} steps."
+    return Table("Passage of the singular pose", columns, rows, note)
 
 
 def _figure(
@@ -312,8 +317,8 @@ def _figure(
             Panel.of("Euler angle over the parameter", "[deg]", s, angles, xlabel="s [s]"),
             Panel.of("Time over the parameter", "[s]", s, {"t": motion.t}, xlabel="s [s]"),
             Panel.of("Angular velocity", "[rad/s]", motion.t, dict(zip("xyz", motion.w.T, strict=True))),
-            Panel.of(f"Steps until off by {WANTED:g} rad", "[-]", places, needed, **distance),
-            Panel.of(f"Off with {FIXED} steps", "[rad]", places, off, **distance),
+            Panel.of(f"Steps for an error of {WANTED:g} rad", "[-]", places, needed, **distance),
+            Panel.of(f"Error with {FIXED} steps", "[rad]", places, off, **distance),
         ],
         path,
         2,

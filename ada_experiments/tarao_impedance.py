@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tarao et al., sec. 4.2: how stiff a motion table is at its output link when its motors are springs (eqs. 11-15)."""
+"""Stiffness of a motion table at its output link with motors as springs (Tarao et al., sec. 4.2, eqs. 11-15)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ada_dynamics.constraints.analysis import analyse
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms.parts import Mechanism
 
-_DEPENDENT = 1e-8  # singular value, by the largest, under which motors do not hold the plate
+_DEPENDENT = 1e-8  # relative singular value below which the motors do not determine the plate motion
 
 
 def platform_jacobian(table: Mechanism, platform: str) -> Array:
-    """J of eq. 12, δp = J δθ: motion of the floating plate [linear; angular], in its own axes, per motor.
+    """J of eq. 12, δp = J δθ: motion of the plate [linear; angular] in its own frame per motor.
 
     Args:
         table: the motion table and its pose.
         platform: the floating joint of its plate.
 
     Raises:
-        InputError: the motors do not determine how the plate moves.
+        InputError: the motors do not determine the plate motion.
     """
     model = table.model
     conditions = analyse(model, table.q).constraints.jacobian(table.q)
@@ -30,7 +30,7 @@ def platform_jacobian(table: Mechanism, platform: str) -> Array:
     others = np.setdiff1d(np.arange(model.nv), motors)
     values = np.linalg.svd(conditions[:, others], compute_uv=False)
     if len(values) < len(others) or values[-1] < _DEPENDENT * values[0]:
-        words = f"the motors of {model.name!r} do not hold its plate {platform!r} in the pose given."
+        words = f"the motors of {model.name!r} do not determine the motion of {platform!r} in this pose."
         raise InputError(words, link=platform)
     moved = np.zeros((model.nv, len(motors)))
     moved[motors] = np.eye(len(motors))
@@ -45,15 +45,16 @@ def plate_stiffness(jacobian: Array, kp: float) -> Array:
 
 
 def stiffness_along(jacobian: Array, kp: float, direction: ArrayLike) -> float:
-    """Force per displacement of a frictionless touch at the middle of the plate [N/m].
+    """Force per displacement of a frictionless contact at the middle of the plate [N/m].
 
-    Only a force along the normal can act there, so the plate gives way in all six directions and
-    1/k = nᵀ K⁻¹ n = nᵀ J Jᵀ n / K_p: softer than the entry of K, which holds the plate in the other five.
+    Only a normal force can act, so the plate deflects in all six directions:
+    1/k = nᵀ K⁻¹ n = nᵀ J Jᵀ n / K_p. This is softer than the element of K, which assumes the other five directions
+    fixed.
 
     Args:
         jacobian: from `platform_jacobian`.
         kp: stiffness of the motors [N m/rad].
-        direction: unit normal in the plate's axes.
+        direction: unit normal in the plate frame.
     """
     n = np.concatenate([np.asarray(direction, dtype=float), np.zeros(3)])
     return kp / float(np.sum((jacobian.T @ n) ** 2))

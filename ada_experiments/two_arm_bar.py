@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two arms move as if a rigid bar joined their hands: in space, on a fixed and on a floating base.
+"""Two arms that move as if a rigid bar connected their hands, on a fixed and on a floating base.
 
-What Takahashi 2012 leaves to later work (sec. 7.4): virtual closed chains of three-dimensional robots that float.
+Virtual closed chains of floating robots in space, which Takahashi 2012 leaves to later work (sec. 7.4).
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ BAR = "bar"
 WEIGHT = (0.0, 0.0, -9.81)
 WEIGHTLESS = (0.0, 0.0, 0.0)
 
-# Axis, length [m] and mass [kg] of each joint's link, from the shoulder on.
+# Axis, length [m] and mass [kg] of the link of each joint, from the shoulder on.
 _ARM = (("y", 0.0, 0.5), ("z", 0.0, 0.5), ("x", 0.35, 2.0), ("z", 0.30, 1.5), ("x", 0.0, 0.4), ("z", 0.12, 0.6))
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 _RADIUS = 0.04  # [m] of the links
 _START = (0.3, 0.5, 0.1, -1.3, 0.2, -0.4)  # [rad] of the left arm
 _MIRRORED = (1.0, -1.0, -1.0, -1.0, -1.0, -1.0)  # of the right one
-_MOVED = np.array([0.05, 0.04, 0.10])  # [m] by which the bar is to move against the body
-_HELD = "a held torque is right in the middle of its millisecond; the wrench is at its beginning"
+_MOVED = np.array([0.05, 0.04, 0.10])  # [m] desired motion of the bar relative to the body
+_HELD = "due to the zero-order hold of the torque over 1 ms"
 _GAINS = {
     "link": LEFT,
     "joint_stiffness": [0.0],
@@ -52,25 +52,25 @@ _GAINS = {
 
 @dataclass(frozen=True)
 class Case:
-    """One way to hold the body."""
+    """One base condition."""
 
     name: str
     base: str
     gravity: tuple[float, float, float]
-    weight: bool  # whether the virtual mechanism falls
+    weight: bool  # whether gravity acts on the virtual mechanism
     feedback: str = "force"
 
 
 CASES = (
-    Case("fixed body, weight", "fixed", WEIGHT, False),
+    Case("fixed body, gravity", "fixed", WEIGHT, False),
     Case("floating body", "floating", WEIGHTLESS, False),
     Case("floating body, along the loop", "floating", WEIGHTLESS, False, "path"),
-    Case("falling body, weight", "floating", WEIGHT, True),
+    Case("falling body, gravity", "floating", WEIGHT, True),
 )
 
 
 def two_arms(base: str, gravity: Sequence[float]) -> Model:
-    """A body with two arms of six joints each, with nothing between their hands."""
+    """A body with two unconnected arms of six joints each."""
     builder = Builder("two_arms")
     builder.link(BODY, 20.0, (0.0, 0.0, 0.0), np.diag([0.6, 0.5, 0.4]))
     for side, sign in (("left", 1.0), ("right", -1.0)):
@@ -87,7 +87,7 @@ def two_arms(base: str, gravity: Sequence[float]) -> Model:
 
 
 def start_of(model: Model) -> Array:
-    """Both hands in front of the body."""
+    """Initial position with both hands in front of the body."""
     q = model.neutral()
     for number, angle in enumerate(_START):
         q[model.q_index(f"left_joint_{number + 1}")] = angle
@@ -96,7 +96,7 @@ def start_of(model: Model) -> Array:
 
 
 def with_bar(model: Model, q: Array) -> Model:
-    """The robot with a rigid bar without mass between its hands, as they are in a pose."""
+    """The robot with a rigid massless bar between its hands in the given pose."""
     apart = hands_apart(Dynamics(model), q)
     parts = Parts.of(model)
     parts.loops[BAR] = LoopJoint(BAR, "fixed", LEFT, RIGHT, apart[:3, 3], apart[:3, :3])
@@ -104,13 +104,13 @@ def with_bar(model: Model, q: Array) -> Model:
 
 
 def hands_apart(dynamics: Dynamics, q: Array) -> Array:
-    """Pose of the right hand in the left one, 4x4."""
+    """Pose of the right hand in the left hand frame, 4x4."""
     return np.asarray(np.linalg.solve(dynamics.pose(LEFT, q), dynamics.pose(RIGHT, q)), dtype=np.float64)
 
 
 @dataclass
 class Moved:
-    """A case's motion."""
+    """Simulated motion of a case."""
 
     case: Case
     log: Log
@@ -119,25 +119,25 @@ class Moved:
     start: Array
 
     def bar_error(self) -> float:
-        """Largest change of an entry of the hands' relative pose: of lengths [m] and axes."""
+        """Largest change of an element of the relative pose of the hands: lengths [m] and axes."""
         dynamics = Dynamics(self.log.model)
         first = hands_apart(dynamics, self.start)
         return max(float(np.abs(hands_apart(dynamics, q) - first).max()) for q in self.log.q[::20])
 
     def bar_force(self) -> float:
-        """Largest component of the wrench that a real bar would carry under the same torques [N, N m]."""
+        """Largest component of the wrench that a real bar would transmit under the same torques [N, N m]."""
         dynamics, log = Dynamics(self.bar), self.log
         rows = range(0, len(log), 100)
         return max(float(np.abs(dynamics.joint_wrenches(log.q[i], log.v[i], log.tau[i])[BAR]).max()) for i in rows if i)
 
     def error_left(self) -> float:
-        """Distance of the left hand from where it is to be against the body, in the end [m]."""
+        """Final distance of the left hand from its target relative to the body [m]."""
         dynamics = Dynamics(self.log.model)
         at = [np.linalg.solve(dynamics.pose(BODY, q), dynamics.pose(LEFT, q)) for q in (self.start, self.log.q[-1])]
         return float(np.linalg.norm(at[1][:3, 3] - at[0][:3, 3] - _MOVED))
 
     def momentum_change(self) -> float:
-        """Largest change of the momentum but for what the weight gives [kg m/s, kg m²/s]."""
+        """Largest change of the momentum, without the effect of gravity [kg m/s, kg m²/s]."""
         momentum = np.asarray(self.log.momentum) - np.asarray(self.log.momentum)[0]
         mass = sum(link.mass for link in self.log.model.links.values())
         momentum[:, :3] -= mass * np.outer(self.log.t, self.case.gravity)
@@ -165,7 +165,7 @@ def move(case: Case, duration: float) -> Moved:
 
 @experiment("two_arm_bar")
 def two_arm_bar(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """The bar stays rigid, carries nothing, goes where it shall; what floats keeps its momentum."""
+    """Check that the bar stays rigid and free of force, reaches its target, and that momentum is conserved."""
     from ada_dynamics.drawing.plots import plot_log
     from ada_dynamics.drawing.snapshots import plot_snapshots
 
@@ -179,11 +179,11 @@ def two_arm_bar(scenario: Scenario, output: Path, progress: Progress) -> Outcome
         peak = float(np.abs(moved.loop.signals["effort"]).max())
         outcome.claims += [
             Claim(f"{case.name}: the bar stays rigid", bar, 1e-6, unit="m, -"),
-            Claim(f"{case.name}: a real bar would carry nothing", force, 5e-3, unit="N, N m", note=_HELD),
-            Claim(f"{case.name}: the hand comes to its place", left, 1e-3, unit="m"),
+            Claim(f"{case.name}: wrench in a real bar", force, 5e-3, unit="N, N m", note=_HELD),
+            Claim(f"{case.name}: final position error of the hand", left, 1e-3, unit="m"),
         ]
         if case.base == "floating":
-            outcome.claims.append(Claim(f"{case.name}: momentum is kept", drift, 1e-9, unit="kg m/s, kg m²/s"))
+            outcome.claims.append(Claim(f"{case.name}: momentum is conserved", drift, 1e-9, unit="kg m/s, kg m²/s"))
         rows.append((case.name, f"{bar:.1e}", f"{force:.1e}", f"{left:.1e}", f"{drift:.1e}", f"{peak:.2f}"))
         if number < 2:
             name = f"two_arm_bar_{case.base}"
@@ -194,8 +194,8 @@ def two_arm_bar(scenario: Scenario, output: Path, progress: Progress) -> Outcome
             outcome.figures += [output / f"{name}_snapshots.png", output / f"{name}.png"]
             outcome.captions |= {
                 f"{name}_snapshots.png": f"Two arms and a virtual bar, {case.name}",
-                f"{name}.png": f"The same over time, {case.name}",
+                f"{name}.png": f"Coordinates over time, {case.name}",
             }
-    columns = ["", "bar [m, -]", "real bar's wrench [N, N m]", "hand [m]", "momentum", "largest torque [N m]"]
+    columns = ["", "bar [m, -]", "wrench of a real bar [N, N m]", "hand [m]", "momentum", "largest torque [N m]"]
     outcome.tables.append(Table("Two arms hold a virtual bar", columns, rows))
     return outcome

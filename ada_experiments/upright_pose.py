@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""T6.6: small motions of HOAP-2 on fixed feet about its upright pose, under the gains of Takahashi 2012, sec. 6.3.1.
+"""T6.6: small motions of HOAP-2 on fixed feet about its upright pose (gains of Takahashi 2012, sec. 6.3.1).
 
-The motors carry the weight, so that every pose of the closed chain is at rest without springs. With q = N y, N a basis
-of the motions that leave both soles in place, small motions are Nᵀ M N ÿ + Nᵀ D N ẏ + Nᵀ K N y = 0. Eq. 6.7 puts k_p4
-and k_d4 beside the diagonals of K and D: the right ankle turns with the left one, and not the left one with the right.
-Such a force is no spring's, and can excite a motion.
+With gravity compensation each pose of the closed chain is an equilibrium without springs. With q = N y, N a basis of
+the motions that do not move the soles, small motions satisfy Nᵀ M N ÿ + Nᵀ D N ẏ + Nᵀ K N y = 0. Eq. 6.7 puts k_p4 and
+k_d4 off the diagonals of K and D: the right ankle follows the left one, but not vice versa. Such a force is not
+conservative and can excite a motion.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experim
 from ada_tools.scenario.scenario import Scenario
 
 STRATEGIES = {"springs": "springs alone", "upper_body_rotation": "upper-body rotation"}
-PHASES = {"merged": None, "reaction": 0.0, "recovery": 1.0}  # share of the recovery's gains; None: both merged
+PHASES = {"merged": None, "reaction": 0.0, "recovery": 1.0}  # share of the recovery gains; None: both phases merged
 
 
 class Case(NamedTuple):
-    """Whose small motions."""
+    """Case of the eigenvalue analysis."""
 
     strategy: str
     phase: str
@@ -42,7 +42,7 @@ CASES = tuple(Case(strategy, phase, rotors) for rotors in (False, True) for stra
 
 @experiment("upright_pose")
 def upright_pose(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
-    """Eigenvalues of the four motions, by strategy and phase, with rotors and without."""
+    """Compute the eigenvalues of the four motions by strategy and phase, with and without rotors."""
     settings_of(scenario, ())
     found = {}
     for i, case in enumerate(CASES):
@@ -51,28 +51,26 @@ def upright_pose(scenario: Scenario, output: Path, progress: Progress) -> Outcom
     slowest = found[Case("springs", "merged", False)][0]
     rotation = {(case.phase, case.rotors): values[0].real for case, values in found.items() if "rot" in case.strategy}
     claims = [
+        Claim("upper-body rotation with merged phases is stable", rotation["merged", False], 0.0, unit="1/s"),
         Claim(
-            "upper-body rotation comes to rest where both phases are merged", rotation["merged", False], 0.0, unit="1/s"
-        ),
-        Claim(
-            "with dampers from 0.0, as printed for the recovery, eq. 6.7 excites a swing",
+            "with dampers from 0.0, as printed for the recovery, eq. 6.7 is unstable",
             rotation["recovery", False],
             0.0,
             ">=",
             "1/s",
         ),
         Claim(
-            "with rotors it does so with all gains", min(rotation[phase, True] for phase in PHASES), 0.0, ">=", "1/s"
+            "with rotors it is unstable for all gains", min(rotation[phase, True] for phase in PHASES), 0.0, ">=", "1/s"
         ),
         Claim(
-            "springs alone come to rest, with a swing that takes seconds: a period of",
+            "springs alone are stable; period of the slowest motion",
             2.0 * np.pi / abs(slowest.imag),
             5.0,
             ">=",
             "s",
-            "so whether a push is survived is seen only after it",
+            "a push is survived only if this motion decays",
         ),
-        Claim("which dies out at a rate of", abs(slowest.real), 0.1, unit="1/s"),
+        Claim("its decay rate", abs(slowest.real), 0.1, unit="1/s"),
     ]
     rows = [
         (
@@ -83,17 +81,17 @@ def upright_pose(scenario: Scenario, output: Path, progress: Progress) -> Outcom
         )
         for case, values in found.items()
     ]
-    table = Table("Least damped small motions [1/s, rad/s]", ("strategy", "gains", "rotors", "eigenvalues"), rows)
+    table = Table("Least damped motions [1/s, rad/s]", ("strategy", "gains", "rotors", "eigenvalues"), rows)
     return Outcome(claims, [_figure(found, output)], [table])
 
 
 def eigenvalues(model: Model, strategy: str, recovering: float | None) -> Array:
-    """Of small motions about the upright pose, the least damped one first [1/s, rad/s].
+    """Eigenvalues of small motions about the upright pose, the least damped first [1/s, rad/s].
 
     Args:
         model: on fixed feet.
         strategy: of the controller.
-        recovering: share of the recovery's gains; None: those of both phases merged.
+        recovering: share of the recovery gains; None: gains of both phases merged.
     """
     dynamics, upright = Dynamics(model), np.zeros(model.nq)
     loop = dynamics.jacobian("left_sole", upright)
@@ -109,7 +107,7 @@ def eigenvalues(model: Model, strategy: str, recovering: float | None) -> Array:
 
 
 def gain_matrices(model: Model, strategy: str, recovering: float | None) -> tuple[Array, Array]:
-    """K and D of the upright robot: efforts are -K θ - D θ̇ beside what carries the weight."""
+    """K and D of the upright robot: joint torques are -K θ - D θ̇ plus gravity compensation."""
     at = [model.v_index(name).start for name in JOINTS]
     stiffness, damping = (np.zeros((model.nv, model.nv)) for _ in range(2))
     for matrix, gains in zip((stiffness, damping), PRESETS[strategy].gains(0.0, recovering), strict=True):
