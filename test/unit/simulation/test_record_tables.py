@@ -69,7 +69,8 @@ def test_the_command_tells_what_is_in_a_recording(tmp_path, capsys):
     assert cli.main(["record", "info", str(path)]) == 0
     text = capsys.readouterr().out
     for part in ("60 rows, t = 0 ... 0.59 s, mean step 0.01 s", "integrator rk4", "event at 0.125 s: touchdown",
-                 "singular configurations at t = 0.1, 0.2 s", "largest closure error", "contacts: heel, toe"):  # fmt: skip
+                 "singular configurations at t = 0.1, 0.2 s", "largest closure error",
+                 "contacts: heel, toe"):  # fmt: skip
         assert part in text
     assert cli.main(["record", "info", str(path), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

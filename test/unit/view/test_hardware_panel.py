@@ -277,7 +277,8 @@ def test_a_press_activates_a_node_that_is_inactive_once(desk):
     desk.hold(1.0)
     assert desk.node.asked == ["activate"], "what fell by itself stays down as long as the button is held"
     assert len(desk.sent) == count
-    assert desk.told == ["Nothing moves: leg is inactive: no command was accepted; release the button and press it again"]
+    reason = "leg is inactive: no command was accepted; release the button and press it again"
+    assert desk.told == [f"Nothing moves: {reason}"]
     desk.let_go()
     desk.hold(0.5)
     assert desk.node.asked == ["activate"] * 2
