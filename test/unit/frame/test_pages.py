@@ -82,7 +82,7 @@ def test_each_hazard_and_boundary_has_a_mechanism_and_tests_that_exist(page, hea
 
 
 def test_the_figures_are_those_of_the_code():
-    words = text_of("security.md").split("A bomb may take")[1].split("\n## ")[0]
+    words = text_of("security.md").split("Reading a file may use")[1].split("\n## ")[0]
     said = [int(number) for number in re.findall(r"(\d+)(?= MB| times the size| s of)", words)]
     texts, arrays = yaml_text.MAX_CHARACTERS / MB, npz.MOST_EXPANDED / MB
     assert mesh_limits.MAX_BYTES == xml.MAX_BYTES
