@@ -86,6 +86,7 @@ class Answer:
     tree_wrenches: dict[str, Array]  # [force, moment] that a tree joint exerts on its child, at and in the link's frame
     rank: int
     singular_values: Array  # of J L⁻ᵀ, relative to the largest, falling
+    inconsistency: float  # what no acceleration can satisfy of J v̇ = -γ: v is not admissible
 
 
 class Oracle(LoopConstraints):
@@ -113,6 +114,7 @@ class Oracle(LoopConstraints):
         inverse = np.where(kept, 1 / np.where(kept, sizes, 1), 0)
         multipliers = -self._weights * (V @ (inverse**2 * (V.T @ wanted)))
         y = free - U @ (inverse * (V.T @ wanted))
+        left = wanted - V @ (kept * (V.T @ wanted))
         acceleration = back_substitution(L, y).astype(float)
         wrenches, maps = self._wrenches(q, multipliers)
         null = self._weights[:, None] * V[:, ~kept]
@@ -128,6 +130,7 @@ class Oracle(LoopConstraints):
             self._tree_wrenches(q, v, acceleration, wrenches, external),
             int(np.sum(kept)),
             np.sort((sizes / max(np.max(sizes, initial=Long(0)), 1e-300)).astype(float))[::-1],
+            float(np.max(np.abs(left), initial=0.0)),
         )
 
     def _wrenches(self, q: Array, multipliers: Array) -> tuple[dict[str, Array], dict[str, Array]]:
@@ -227,6 +230,11 @@ class Oracle(LoopConstraints):
         self.tree.move(q, v, a)
         frame = self.tree.frame(link)
         return np.concatenate([frame.dv, frame.dw])
+
+    def energy(self, q: Array, v: Array) -> float:
+        """Kinetic (with rotors) and potential energy [J]."""
+        potential = pin.computePotentialEnergy(self.tree.model, self.tree.data, self.tree.position(q))
+        return float(0.5 * v @ self.tree.mass_matrix(q) @ v + potential)
 
 
 def least_efforts(oracle: Oracle, q: Array, v: Array, a: Array) -> Array:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 import ada_dynamics as ada
 from ada_dynamics.analysis.motion import momentum_rate
 from ada_dynamics.robots import mechanisms
+from ada_tools.engines.mujoco_model import MujocoModel
+from ada_tools.engines.pinocchio_model import PinocchioModel
 
 Array = NDArray[np.float64]
 SAME = 1e-11  # two eliminations of one mechanism, with condition numbers of some 1e2
@@ -38,6 +40,26 @@ def test_a_humanoid_with_its_hand_on_a_wall_moves_as_the_references_say(hand: st
     speeds = np.array([case.oracle.admissible(q, case.v) for q in poses], dtype=np.float64)
     each = [dynamics.forward(q, v, case.tau) for q, v in zip(poses, speeds, strict=True)]
     np.testing.assert_allclose(dynamics.forward(poses, speeds, case.tau), each, rtol=1e-12)
+
+
+def test_pinocchio_and_mujoco_agree_on_the_hand_on_the_wall() -> None:
+    pytest.importorskip("pinocchio")
+    pytest.importorskip("mujoco")
+    case = on_the_wall("spherical")
+    wanted = ada.Dynamics(case.model).forward(*case.state)
+    size = float(np.max(np.abs(wanted)))
+    np.testing.assert_allclose(PinocchioModel(case.model).forward(*case.state), wanted, rtol=0, atol=1e-10 * size)
+    soft, rest, gaps = MujocoModel(case.model), np.zeros(case.model.nv), []
+    still = ada.Dynamics(case.model).forward(case.q, rest, case.tau)
+    for impedance in (0.99, 0.999, 0.9999):
+        soft.model.eq_solimp[:, :2] = impedance  # the share of the constraint force of a hard one
+        soft.set_state(case.q, rest)
+        soft.set_efforts(case.tau)
+        soft.mujoco.mj_forward(soft.model, soft.data)
+        a = soft.own_velocity(soft.data.qpos, soft.data.qacc)
+        gaps.append(float(np.max(np.abs(a - still)) / np.max(np.abs(still))))
+    assert gaps[2] < 0.15 * gaps[1] < 0.15**2 * gaps[0]
+    assert gaps[2] < 1e-2
 
 
 def test_momentum_changes_by_weight_and_by_what_ground_and_wall_exert() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ada_dynamics.model import planar_chain
+from ada_dynamics.robots.mechanisms import four_bar
 from ada_dynamics.robots.writers import write
 
 
@@ -39,6 +40,19 @@ def test_rest_in_a_singular_pose_is_refused_with_the_ways_out(ada):
     code, _, err = ada("sim", "four_bar", "--headless", "--start", *flat)
     assert code == 2
     assert "0.5774" in err  # all rods level: the crank, the coupler and the rocker turn by 1, -1, 1 over √3
+
+
+def test_a_singular_pose_on_the_way_is_passed_and_reported(ada, tmp_path):
+    model, _ = four_bar(masses=(1.0, 2.0, 0.5), offset=0.1)
+    (file,) = write(model, tmp_path / "r.urdf", "loop_joint")
+    near = np.array([np.pi / 2, 0.0, np.pi]) - 1e-2 * np.array([1.0, -1.0, 1.0])
+    _, out, _ = ada("sim", file, "--json", "--duration", "0.2", "--start", *near)
+    data = json.loads(out)
+    cranks = [s["q"][0] for s in data["states"]]
+    assert cranks[0] < np.pi / 2 < cranks[-1]
+    levels = [s["q"][0] + s["q"][1] for s in data["states"]]
+    np.testing.assert_allclose(levels, np.pi / 2, atol=1e-9)  # the branch on which the coupler stays level
+    assert data["energy_drift"] < 1e-8
 
 
 def test_loops_that_cannot_close_are_refused_with_their_gap(ada, tmp_path):

@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mechanism_oracle import Oracle
+from mechanism_oracle import Oracle, pin
 
 import ada_dynamics as ada
+from ada_dynamics.algorithms import crba, rnea
+from ada_dynamics.model.elements import Mimic
+from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms import Mechanism
 
@@ -223,3 +226,100 @@ def test_random_mechanisms_close_and_can_move(seed, n, spatial, floating, losses
     assert oracle.gap(q) < CLOSED
     assert oracle.mobility(q) <= model.nv
     assert np.all(np.linalg.eigvalsh(oracle.tree.mass_matrix(q)) > 0.0)
+
+
+g = 9.81
+
+
+POINT, BODY = "spherical", "fixed"
+
+
+def theirs(oracle: Oracle, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    contacts, data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for loop in oracle.model.loops.values():
+        kind = {POINT: pin.ContactType.CONTACT_3D, BODY: pin.ContactType.CONTACT_6D}[loop.kind]
+        (a, A), (b, B) = oracle.tree.frames[loop.parent], oracle.tree.frames[loop.child]
+        A = A * pin.SE3(loop.parent_rotation, loop.parent_xyz)
+        B = B * pin.SE3(loop.child_rotation, loop.child_xyz)
+        contact = pin.RigidConstraintModel(kind, oracle.tree.model, a, A, b, B, pin.LOCAL)
+        contacts.append(contact)
+        data.append(contact.createData())
+    pin.initConstraintDynamics(oracle.tree.model, oracle.tree.data, contacts, data)
+    proximal = pin.ProximalSettings(1e-13, 1e-10, 10)
+    x = oracle.tree.position(q)
+    return pin.constraintDynamics(oracle.tree.model, oracle.tree.data, x, v, tau, contacts, data, proximal).copy()
+
+
+@pytest.mark.parametrize("name", ["two_feet", "hexa", "stewart", "delta", "cassie_leg"])
+def test_accelerations_are_those_of_pinocchios_constraint_dynamics(name: str) -> None:
+    model, q = getattr(mechanisms, name)()
+    oracle, rng = Oracle(model), np.random.default_rng(3)
+    for _ in range(3):
+        q = oracle.nearby(q, rng, 0.1)
+        v, tau = oracle.admissible(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
+        answer = oracle.forward(q, v, tau)
+        error = np.max(np.abs(answer.acceleration - theirs(oracle, q, v, tau)))
+        assert error < 1e-10 * np.max(np.abs(answer.acceleration))  # theirs iterates to 1e-13 of the constraint
+        assert answer.inconsistency < 1e-12
+        assert all(flags.all() for flags in answer.unique.values())
+
+
+def differences(f, h: float) -> tuple[np.ndarray, np.ndarray]:
+    """First and second derivative at 0, from seven points (errors of order h⁶)."""
+    y = [f(k * h) for k in range(-3, 4)]
+    first = (y[6] - 9 * y[5] + 45 * y[4] - 45 * y[2] + 9 * y[1] - y[0]) / (60 * h)
+    second = (2 * (y[0] + y[6]) - 27 * (y[1] + y[5]) + 270 * (y[2] + y[4]) - 490 * y[3]) / (180 * h * h)
+    return first, second
+
+
+@pytest.mark.parametrize("kind", LOOP_KINDS)
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_constraint_rates_are_differences_of_the_constraints(kind: str, is_closed: bool) -> None:
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        model, q = mechanisms.random_mechanism(rng, 2, floating=seed % 2 == 1, loop_kinds=[kind])
+        oracle = Oracle(model)
+        if not is_closed:
+            q, _ = model.random_state(rng)
+        v = rng.normal(size=model.nv)
+        v /= np.linalg.norm(v)
+        turns = np.array([2.0 * np.pi * row.pitch or 1e9 for _, row in oracle.rows])  # of a screw
+
+        def closing(t):
+            change = oracle.closing(model.integrate(q, v, t)) - oracle.closing(q)  # noqa: B023
+            return change - turns * np.round(change / turns)  # noqa: B023
+
+        first, second = differences(closing, 0.01)
+        # h⁶ = 1e-12 of truncation; 1e-15/h and 1e-15/h² of rounding; lever arms of some metres
+        assert np.max(np.abs(first - oracle.jacobian(q) @ v)) < 1e-10
+        assert np.max(np.abs(second - oracle.gamma(q, v))) < 1e-8
+
+
+def a_tree_of_every_joint(base: str) -> ada.Model:
+    rng = np.random.default_rng(11)
+    builder = ada.Builder("zoo").link("l0", 1.0, (0.1, 0.2, 0.3), (0.2, 0.3, 0.4))
+    kinds = "revolute fixed planar universal prismatic spherical cylindrical spherical_euler continuous floating_euler"
+    for i, kind in enumerate(kinds.split(), start=1):
+        Q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        builder.link(f"l{i}", rng.uniform(1, 2), rng.uniform(-0.2, 0.2, 3), rng.uniform(0.2, 0.3, 3))
+        builder.joint(
+            *(f"j{i}", kind, f"l{max(i - 1 - i % 2, 0)}", f"l{i}", rng.uniform(-0.3, 0.3, 3), rng.uniform(-1, 1, 3)),
+            axis=-Q[0] if i % 2 else Q[0],
+            axis2=Q[1] if kind == "universal" else None,
+            armature=0.0 if kind == "fixed" else 0.1,
+        )
+    builder.link("l20", 1.3, (0.1, 0, 0.2), (0.1, 0.2, 0.2))
+    builder.joint("j20", "revolute", "l2", "l20", (0.1, 0.2, 0.3), axis=(0, 0.6, 0.8), mimic=Mimic("j1", -0.7, 0.4))
+    return builder.build(base, gravity=(0.3, -0.5, -g))
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating", "floating_euler"])
+def test_pinocchios_tree_is_ours_for_every_joint_type(base: str) -> None:
+    model = a_tree_of_every_joint(base)
+    oracle, rng = Oracle(model), np.random.default_rng(4)
+    for _ in range(3):
+        q, v = model.random_state(rng)
+        ours = np.array(crba.mass_matrix(model.tree, q.tolist()).dense(), dtype=float)
+        bias = np.array(rnea.inverse_dynamics(model.tree, q.tolist(), v.tolist(), None), dtype=float)
+        assert np.max(np.abs(oracle.tree.mass_matrix(q) - ours)) < 1e-11 * np.max(np.abs(ours))
+        assert np.max(np.abs(oracle.tree.bias(q, v) - bias)) < 1e-11 * np.max(np.abs(bias))
