@@ -1,21 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Context of a simulation: system, integrator, inputs and time, shared by runs, rollouts and derivatives."""
+"""Context of a simulation: initial state, system, integrator, inputs and time."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.contact.contact import Contact
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics.computation import Algorithm, kernels_of
+from ada_dynamics.dynamics.kernel_store import tree_fingerprint
+from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel
+from ada_dynamics.model.edit import with_gravity
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.control import ControlOptions
 from ada_dynamics.simulation.events import Event
+from ada_dynamics.simulation.forces import Forces
 from ada_dynamics.simulation.inputs import Inputs
 from ada_dynamics.simulation.integrator import Integrator
 from ada_dynamics.simulation.methods import Method
-from ada_dynamics.simulation.options import finite_time
-from ada_dynamics.simulation.system import System
+from ada_dynamics.simulation.options import IntegrationOptions, finite_time, invalid
+from ada_dynamics.simulation.servos import ServoBank
+from ada_dynamics.simulation.system import System, dynamics_for, frictionless, tree_of
+
+AT_REST = 1e-9  # [m/s, rad/s]
+OPEN = 1e-6  # constraint violation [m, rad] or its rate [m/s, rad/s] beyond rounding
+# Change of the velocity by the projection near a dead point (singular values down to a hundredth of the largest one),
+# relative to the closure error times the largest velocity.
+TURNED_BY_GAP = 100.0
+BEYOND_ROUNDING = 3.0  # accepted constraint violation, relative to what remains after the projection
 
 
 @dataclass(eq=False)
@@ -30,6 +49,7 @@ class SimulationContext:
     contact: Contact | None = None
     events: tuple[Event, ...] = ()
     law: Kernel | None = None  # control law that is part of the equations of motion
+    integrator_reason: str = ""
     origin: float = 0.0  # [s]
     done: int = 0
 
@@ -74,3 +94,142 @@ class SimulationContext:
     def set_time(self, t: float) -> None:
         """Start a new grid of time."""
         self.origin, self.done = finite_time(t), 0
+
+
+def context_for(
+    dynamics: Dynamics,
+    model: Model,
+    q: Array,
+    integration: IntegrationOptions,
+    control: ControlOptions,
+    forces: Forces,
+    events: tuple[Event, ...],
+) -> SimulationContext:
+    """Return the context of a simulation with these options, without an initial state.
+
+    Args:
+        dynamics: dynamics of the model without joint friction.
+        model: the robot.
+        q: initial configuration, at which inertias are evaluated.
+        integration: method, step and log.
+        control: controller or constant torques.
+        forces: all other forces.
+        events: events to locate.
+    """
+    bank = None if forces.servos is None else ServoBank(dynamics, forces.servos, q)
+    method, reason = integration.chosen_for(model, forces.stiffest(model, q, bank), forces.contact is not None)
+    step, law = float(integration.step), control.law
+    system = System(model, dynamics, forces.loads(model, tree_of(dynamics), bank, law))
+    return SimulationContext(
+        system,
+        Integrator(system, method, integration.tolerance),
+        Inputs(system, forces.external, control.sampler(model, step), control.constant_efforts(model), bank),
+        step,
+        int(integration.log_every),
+        forces.contact,
+        events,
+        None if law is None else law.kernel(model),
+        reason,
+    )
+
+
+# --- initial state ----------------------------------------------------------------------------------------------------
+def checked_model(model: Model, gravity: Sequence[float] | None) -> Model:
+    """Return the model, with another gravity if it is given."""
+    if not isinstance(model, Model):
+        raise invalid("model", model, "a Model, such as ada.load('pa10')")
+    return model if gravity is None else with_gravity(model, gravity)
+
+
+def initial_state(
+    model: Model, q: ArrayLike | None, v: ArrayLike | None, algorithm: Algorithm, dynamics: Dynamics | None
+) -> tuple[Dynamics, tuple[Array, Array]]:
+    """Return the dynamics of a simulation, given or new ones, and its closed initial state after checks."""
+    q0, v0 = checked_start(model, q, v)
+    if dynamics is None:
+        dynamics = dynamics_for(frictionless(model), algorithm, q0)
+    else:
+        dynamics = checked_dynamics(dynamics, model)
+    return dynamics, closed_start(model, dynamics, q0, v0)
+
+
+def checked_dynamics(dynamics: Dynamics, model: Model) -> Dynamics:
+    """Return given dynamics after a check that they are of the model without joint friction."""
+    given, own = dynamics.model, frictionless(model)
+    if given.joint_names != own.joint_names or tree_fingerprint(given.tree) != tree_fingerprint(own.tree):
+        raise InputError(
+            f"dynamics is not of model {model.name!r} without joint friction: its joints, masses, gravity, loops or "
+            "friction differ. Omit it, or use algorithm=.",
+            field="dynamics",
+        )
+    return dynamics
+
+
+def checked_start(model: Model, q: ArrayLike | None, v: ArrayLike | None) -> tuple[Array, Array]:
+    """Return the initial configuration and velocity after a check.
+
+    Raises:
+        InputError: a vector has the wrong length or is not finite, or a quaternion is not normalized.
+    """
+    q0 = np.array(close_loops(model)) if q is None else _finite("q", model.as_positions(q))
+    v0 = np.zeros(model.nv) if v is None else _finite("v", model.as_velocities(v))
+    problems = model.position_problems(q0)
+    if problems:
+        raise InputError(f"q is not a configuration of model {model.name!r}: {'; '.join(problems)}.", field="q")
+    return q0, v0
+
+
+def _finite(name: str, x: Array) -> Array:
+    if not np.isfinite(x).all():
+        raise InputError(f"{name}[{int(np.argmin(np.isfinite(x)))}] is not finite: {x}.", field=name)
+    return x.copy()
+
+
+def closed_start(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[Array, Array]:
+    """Return the state projected onto the loop constraints.
+
+    Raises:
+        InputError: the constraint violation exceeds rounding.
+    """
+    closed = kernels_of(dynamics).closed
+    if closed is None:
+        return q, v
+    nearest, allowed = dynamics.project_to_constraints(q, v)
+    gap, left = (float(np.max(np.abs(closed.gap(at)), initial=0.0)) for at in (q, nearest))
+    if gap > max(OPEN, BEYOND_ROUNDING * left):
+        state = dynamics.constraints.state(q)
+        gaps = {name: float(np.max(np.abs(g))) for name, g in state.violation.items()}
+        shown = ", ".join(f"{name!r} by {gap:.3g}" for name, gap in gaps.items() if gap > 0.1 * OPEN)
+        raise InputError(
+            f"model {model.name!r}: the initial configuration violates loop constraints: {shown} [m, rad]; use "
+            "q = ada.close_loops(model, q).",
+            loop=max(gaps, key=lambda name: gaps[name]),
+            field="q",
+        )
+    change = float(np.max(np.abs(allowed - v), initial=0.0))
+    if change > max(OPEN, TURNED_BY_GAP * left * float(np.max(np.abs(v), initial=0.0))):
+        raise InputError(
+            f"model {model.name!r}: the initial velocity violates the loop constraints: the projection changes it by "
+            f"{change:.3g}; use q, v = Dynamics(model, q0=q).project_to_constraints(q, v).",
+            field="v",
+        )
+    return nearest, allowed
+
+
+def require_determinate(model: Model, dynamics: Dynamics, q: Array, v: Array) -> None:
+    """Raise an InputError if the mechanism cannot move, or is at rest in a bifurcation."""
+    closed = kernels_of(dynamics).closed
+    if closed is None:
+        return
+    if closed.analysis.mobility == 0:
+        raise InputError(f"model {model.name!r} has mobility 0 (see: ada check); remove a loop joint.")
+    if np.any(np.abs(v) > AT_REST):
+        return
+    if dynamics.constraints.state(q).is_singular:
+        ways = dynamics.constraints.branch_directions(q)
+        shown = "; ".join(np.array2string(way, precision=4, separator=", ", suppress_small=True) for way in ways)
+        raise InputError(
+            f"model {model.name!r} is at rest in a singular configuration, where its motion is not determined"
+            + (f"; branches: {shown}" if ways else "")
+            + ". Start from another configuration, or with a velocity."
+        )

@@ -15,27 +15,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ada_dynamics import expr
 from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics.quantities.base import substitute
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.expr import trace
+from ada_dynamics.expr import Function, trace
+from ada_dynamics.expr.derivatives import directional
+from ada_dynamics.expr.graph import Expr
 from ada_dynamics.expr.printing import python_source
 from ada_dynamics.jit import Kernel, Signature
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.options import is_positive
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.simulation.options import invalid, is_positive
 from ada_dynamics.spatial.vector import Scalar
 
 if TYPE_CHECKING:
     from ada_dynamics.simulation.log import Log
 
-from ada_dynamics import expr
-from ada_dynamics.dynamics.quantities.base import substitute
-from ada_dynamics.expr import Function
-from ada_dynamics.expr.derivatives import directional
-from ada_dynamics.expr.graph import Expr
-from ada_dynamics.model.tree import Tree
-
 Controller = Callable[[float, Array, Array], Array]  # efforts of t, q and v
+Vector = Sequence[Scalar]
+Law = Callable[[Scalar, Vector, Vector], Vector]  # τ of a time, q and v, over generic scalars
 
 
 class ControllerError(AdaError, RuntimeError):
@@ -61,7 +62,7 @@ class CompiledController:
         Simulation(model, controller=CompiledController(law))
     """
 
-    def __init__(self, law: Callable[[Scalar, Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]]) -> None:
+    def __init__(self, law: Law) -> None:
         """Initialize the controller.
 
         Args:
@@ -74,7 +75,7 @@ class CompiledController:
         """Return the compiled law for a model."""
         inputs = {"t": 1, "q": model.nq, "v": model.nv}
 
-        def body(t: Sequence[Scalar], q: Sequence[Scalar], v: Sequence[Scalar]) -> dict[str, list[Scalar]]:
+        def body(t: Vector, q: Vector, v: Vector) -> dict[str, list[Scalar]]:
             efforts = list(self.law(t[0], q, v))
             if len(efforts) != model.nv:
                 raise InputError(
@@ -96,31 +97,27 @@ class CompiledController:
 
 @dataclass(frozen=True)
 class ControlOptions:
-    """Controller of a simulation with its period.
+    """Source of the joint torques of a simulation.
 
     Attributes:
         controller: function that returns joint torques; None for no controller.
         period: time between two calls [s]; None for one call per step, or for a continuous `CompiledController`.
+        tau: constant joint torques; zero if None.
     """
 
     controller: Controller | CompiledController | None = None
     period: float | None = None
+    tau: ArrayLike | None = None
 
     def __post_init__(self) -> None:
         """Check the values."""
         given: object = self.controller
         if given is not None and not callable(given) and not isinstance(given, CompiledController):
-            raise InputError(
-                f"controller is {given!r:.80}; it must be a function of t, q and v, or a CompiledController.",
-                field="controller",
-                value=given,
-            )
+            raise invalid("controller", given, "a function of t, q and v, or a CompiledController")
         if self.period is not None and not is_positive(self.period):
-            raise InputError(
-                f"control_period is {self.period!r}; it must be a positive number of seconds, or None.",
-                field="control_period",
-                value=self.period,
-            )
+            raise invalid("control_period", self.period, "a positive number of seconds, or None")
+        if self.tau is not None and given is not None and self.law is None:
+            raise InputError("tau and controller are both given; joint torques come from one of them.", field="tau")
 
     @property
     def law(self) -> CompiledController | None:
@@ -132,6 +129,15 @@ class ControlOptions:
         if self.controller is None or self.law is not None:
             return None
         return Sampler(model, self.controller, float(self.period or step))
+
+    def constant_efforts(self, model: Model) -> Array:
+        """Return the constant joint torques."""
+        if self.tau is None:
+            return np.zeros(model.nv)
+        given = np.array(self.tau, dtype=np.float64)
+        if given.shape != (model.nv,) or not np.isfinite(given).all():
+            raise invalid("tau", given, f"{model.nv} finite numbers for model {model.name!r}", allowed=model.nv)
+        return given
 
 
 class Sampler:
@@ -179,23 +185,12 @@ class Sampler:
                 f"{self.model.name!r} needs ({self.model.nv},), one per velocity (zero for joints without a motor)."
             )
         if not np.isfinite(tau).all():
+            bad = int(np.argmin(np.isfinite(tau)))
             raise ControllerError(
-                f"the controller returned {tau[~np.isfinite(tau)][0]} for {self._name(tau)} at t = {t:.6g} s; torques "
-                "must be finite."
+                f"the controller returned {tau[bad]} for joint {self.model.joint_of_velocity(bad)!r} at t = {t:.6g} s; "
+                "torques must be finite."
             )
         return tau
-
-    def _name(self, tau: Array) -> str:
-        bad = int(np.argmin(np.isfinite(tau)))
-        for name in self.model.joint_names:
-            where = self.model.v_index(name)
-            if where.start <= bad < where.stop:
-                return f"joint {name!r}"
-        return f"velocity {bad}"
-
-
-Vector = Sequence[Scalar]
-Law = Callable[[Scalar, Vector, Vector], Vector]  # τ of a time, q and v, over generic scalars
 
 
 def implicit_law(

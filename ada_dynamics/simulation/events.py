@@ -14,7 +14,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.bounds import Bound, bounds_of
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.turns import TurnAngle
-from ada_dynamics.simulation.options import as_tuple
+from ada_dynamics.simulation.options import as_tuple, invalid
 
 RELATIVE = 4e-16  # relative tolerance of the time of an event
 _MOST_TRIALS = 100
@@ -43,18 +43,9 @@ class Event:
     def __post_init__(self) -> None:
         """Check the values."""
         if not callable(self.function):
-            raise InputError(
-                f"event {self.name!r}: function is {self.function!r:.80}; it must be a function of t, q and v.",
-                field="function",
-                value=self.function,
-            )
+            raise invalid("function", self.function, "a function of t, q and v", f"event {self.name!r}: ")
         if self.direction not in (-1, 0, 1):
-            raise InputError(
-                f"event {self.name!r}: direction is {self.direction!r}; it must be -1, 0 or 1.",
-                field="direction",
-                value=self.direction,
-                allowed=(-1, 0, 1),
-            )
+            raise invalid("direction", self.direction, "-1, 0 or 1", f"event {self.name!r}: ", allowed=(-1, 0, 1))
 
     def value(self, t: float, q: Array, v: Array) -> float:
         """Return the value of the function after a check."""
@@ -62,16 +53,12 @@ class Event:
         try:
             number = float(found)
         except (TypeError, ValueError):
+            number = np.nan
+        if np.isnan(number):
             raise InputError(
                 f"event {self.name!r} returned {found!r:.80} at t = {t:g} s; it must return a number.",
                 field=self.name,
                 value=found,
-            ) from None
-        if np.isnan(number):
-            raise InputError(
-                f"event {self.name!r} returned NaN at t = {t:g} s; it must return a number.",
-                field=self.name,
-                value=number,
             )
         return number
 
@@ -86,9 +73,7 @@ def checked_events(events: object) -> tuple[Event, ...]:
     found = []
     for i, event in enumerate(as_tuple("events", events)):
         if not isinstance(event, Event):
-            raise InputError(
-                f"events[{i}] is {event!r:.80}; it must be an Event(name, function).", field=f"events[{i}]", value=event
-            )
+            raise invalid(f"events[{i}]", event, "an Event(name, function)")
         found.append(event)
     return tuple(found)
 

@@ -11,11 +11,10 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.contact import stops as joint_stops
 from ada_dynamics.contact.contact import Contact, contact_rate
 from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
-from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.simulation.control import CompiledController
-from ada_dynamics.simulation.options import Stiffness, as_tuple, is_positive
+from ada_dynamics.simulation.options import Stiffness, as_tuple, invalid, is_positive
 from ada_dynamics.simulation.profiles import WrenchProfile
 from ada_dynamics.simulation.servos import JointServos, ServoBank
 from ada_dynamics.simulation.state_equations import Loads
@@ -50,18 +49,14 @@ class Forces:
             ("stops", self.stops, JointStops, "JointStops"),
             ("servos", self.servos, JointServos, "JointServos"),
         ]
-        wanted = [one for one in wanted if one[1] is not None]
+        for name, given, kind, requirement in wanted:
+            if given is not None and not isinstance(given, kind):
+                raise invalid(name, given, requirement)
         for i, profile in enumerate(self.external):
-            wanted.append((f"external[{i}]", profile, WrenchProfile, "a profile, such as half_sine(...)"))
-        for name, given, kind, words in wanted:
-            if not isinstance(given, kind):
-                raise InputError(f"{name} is {given!r:.80}; it must be {words}.", field=name, value=given)
+            if not isinstance(profile, WrenchProfile):
+                raise invalid(f"external[{i}]", profile, "a profile, such as half_sine(...)")
         if not is_positive(self.friction_speed):
-            raise InputError(
-                f"friction_speed is {self.friction_speed!r}; it must be a positive velocity [rad/s, m/s].",
-                field="friction_speed",
-                value=self.friction_speed,
-            )
+            raise invalid("friction_speed", self.friction_speed, "a positive velocity [rad/s, m/s]")
 
     def __str__(self) -> str:
         """Names of the forces that are present."""

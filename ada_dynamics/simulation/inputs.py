@@ -14,6 +14,7 @@ from ada_dynamics.algorithms.kinematics import poses, transforms
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.simulation.control import Sampler
+from ada_dynamics.simulation.options import invalid
 from ada_dynamics.simulation.profiles import FRAMES, WrenchProfile
 from ada_dynamics.simulation.servos import ServoBank
 from ada_dynamics.simulation.system import System
@@ -39,7 +40,7 @@ class Inputs:
         system: System,
         profiles: Sequence[WrenchProfile],
         sampler: Sampler | None,
-        tau: ArrayLike | None,
+        tau: Array,
         servos: ServoBank | None = None,
     ) -> None:
         """Initialize the inputs.
@@ -48,37 +49,22 @@ class Inputs:
             system: the system.
             profiles: external wrenches over time.
             sampler: sampler of the controller; None without a controller.
-            tau: constant joint torques without a controller.
+            tau: constant joint torques, which a sampler replaces.
             servos: servos of the simulation.
         """
         self._system = system
         self._model = system.model
         self._profiles = profiles
         self._sampler = sampler
-        self._servos = servos
-        self._constant = self._efforts(tau)
+        self.servos = servos
+        self._constant = tau
         self._breaks = np.unique(np.concatenate([np.zeros(0), *(p.breaks() for p in profiles)]))
         self.restart()
-
-    def _efforts(self, tau: ArrayLike | None) -> Array:
-        if tau is None:
-            return np.zeros(self._model.nv)
-        if self._sampler is not None:
-            raise InputError("tau and controller are both given; joint torques come from one of them.", field="tau")
-        given = np.array(tau, dtype=np.float64)
-        if given.shape != (self._model.nv,) or not np.isfinite(given).all():
-            raise InputError(
-                f"tau is {given!r:.100}; model {self._model.name!r} needs {self._model.nv} finite numbers.",
-                field="tau",
-                value=given,
-                allowed=self._model.nv,
-            )
-        return given
 
     @property
     def changes(self) -> bool:
         """True if u changes without a call from outside."""
-        return self._sampler is not None or self._servos is not None or bool(self._profiles)
+        return self._sampler is not None or self.servos is not None or bool(self._profiles)
 
     def restart(self) -> None:
         """Discard the calls of the controller and all pushes."""
@@ -97,24 +83,11 @@ class Inputs:
             raise unknown_name("link", link, tree.frames)
         given = np.array(wrench, dtype=np.float64)
         if given.shape != (6,) or not np.isfinite(given).all():
-            raise InputError(
-                f"wrench is {given!r:.100}; it must be [fx, fy, fz, nx, ny, nz], all finite.",
-                field="wrench",
-                value=given,
-            )
+            raise invalid("wrench", given, "[fx, fy, fz, nx, ny, nz], all finite")
         if not until > t:
-            raise InputError(
-                f"duration is {until - t:g}; it must be a positive number of seconds.",
-                field="duration",
-                value=until - t,
-            )
+            raise invalid("duration", until - t, "a positive number of seconds")
         if frame not in FRAMES:
-            raise InputError(
-                f"frame is {frame!r}; it must be one of {', '.join(FRAMES)}.",
-                field="frame",
-                value=frame,
-                allowed=FRAMES,
-            )
+            raise invalid("frame", frame, f"one of {', '.join(FRAMES)}", allowed=FRAMES)
         at = tree.frames[link]
         where = AppliedWrench(at.body, at.pose.rotation.matrix(), at.pose.position, frame == "world")
         if replaces:
@@ -139,12 +112,12 @@ class Inputs:
             self._next_call = t + self._sampler.period
         if self._pushes:
             self._pushes = [p for p in self._pushes if p.until > t + _SAME_TIME]
-        kind = (self._servos.changes if self._servos else 0, self._next_call, len(self._pushes))
+        kind = (self.servos.changes if self.servos else 0, self._next_call, len(self._pushes))
         if self._kept is not None and not self._pushes and not self._profiles and kind == self._kept_kind:
             return self._kept
         self._kept_kind = kind
         parameters = [x for profile in self._profiles for x in profile.piece(t + _SAME_TIME).parameters]
-        commands = None if self._servos is None else self._servos.commands
+        commands = None if self.servos is None else self.servos.commands
         self._kept = self._system.inputs(self.tau, parameters, self._pushed(q), commands)
         return self._kept
 

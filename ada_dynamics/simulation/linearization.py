@@ -17,12 +17,11 @@ from ada_dynamics.dynamics.constraint_queries import state_map_and_nearness, war
 from ada_dynamics.errors import InputError, SingularConfigurationError
 from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.tree import Body, Tree
-from ada_dynamics.simulation.context import SimulationContext
+from ada_dynamics.simulation.context import SimulationContext, checked_start, closed_start
 from ada_dynamics.simulation.differentiation import ParametricSystem, adjoint_quantity, tangent_quantity
 from ada_dynamics.simulation.executors import IntegrationError, KernelExecutor, StepKernels
 from ada_dynamics.simulation.integrator import Integrator
 from ada_dynamics.simulation.methods import METHODS
-from ada_dynamics.simulation.scene import checked_start, closed_start
 
 
 class StateTangents:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of the integration, checks of numbers and sequences, and the choice of a method by stiffness."""
+"""Options of the integration, checks of arguments, and the choice of a method by stiffness."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, NoReturn, SupportsIndex
+from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, SupportsIndex
 
 import numpy as np
 
@@ -20,26 +20,37 @@ def is_positive(value: object) -> bool:
     return isinstance(value, int | float | np.number) and 0.0 < float(value) < np.inf
 
 
+def invalid(field: str, value: object, requirement: str, where: str = "", **facts: Any) -> InputError:
+    """Return the error for an argument that does not meet a requirement.
+
+    Args:
+        field: name of the argument.
+        value: its value.
+        requirement: what it must be.
+        where: beginning of the message, such as the name of an event.
+        facts: further attributes of the error.
+    """
+    return InputError(f"{where}{field} is {value!r:.100}; it must be {requirement}.", field=field, value=value, **facts)
+
+
 def whole_steps(name: str, value: float) -> int:
     """Return a number of steps after a check."""
     if not is_positive(value) or int(value) != value:
-        raise InputError(
-            f"{name} is {value!r}; it must be a whole number of steps, 1 or more.", field=name, value=value
-        )
+        raise invalid(name, value, "a whole number of steps, 1 or more")
     return int(value)
 
 
 def finite_time(t: object) -> float:
     """Return a time [s] after a check."""
     if not isinstance(t, int | float | np.number) or not np.isfinite(t):
-        raise InputError(f"t is {t!r:.80}; it must be a finite number of seconds.", field="t", value=t)
+        raise invalid("t", t, "a finite number of seconds")
     return float(t)
 
 
 def as_tuple(name: str, given: object) -> tuple[object, ...]:
     """Return a sequence as a tuple; a single object is rejected."""
     if not isinstance(given, Iterable):
-        raise InputError(f"{name} is {given!r:.80}; it must be a list: {name}=[...].", field=name, value=given)
+        raise invalid(name, given, f"a list: {name}=[...]")
     return tuple(given)
 
 
@@ -91,26 +102,12 @@ class IntegrationOptions:
         """Check the values."""
         known = (*METHODS, AUTO)
         if not isinstance(self.integrator, Method) and self.integrator not in known:
-            raise InputError(
-                f"integrator is {self.integrator!r}; it must be one of {', '.join(known)}.",
-                field="integrator",
-                value=self.integrator,
-                allowed=known,
-            )
+            raise invalid("integrator", self.integrator, f"one of {', '.join(known)}", allowed=known)
         if not is_positive(self.step):
-            raise InputError(
-                f"step is {self.step!r}; it must be a positive number of seconds, such as 1e-3.",
-                field="step",
-                value=self.step,
-            )
+            raise invalid("step", self.step, "a positive number of seconds, such as 1e-3")
         whole_steps("log_every", self.log_every)
         if not is_positive(self.tolerance) or not 1e-15 <= self.tolerance <= 1.0:
-            raise InputError(
-                f"tolerance is {self.tolerance!r}; it must be between 1e-15 and 1.",
-                field="tolerance",
-                value=self.tolerance,
-                allowed=(1e-15, 1.0),
-            )
+            raise invalid("tolerance", self.tolerance, "between 1e-15 and 1", allowed=(1e-15, 1.0))
 
     def chosen(self, stiff: Sequence[Stiffness], has_contact: bool) -> tuple[Method, str]:
         """Return the method, and the reason for an automatic choice.
@@ -129,16 +126,16 @@ class IntegrationOptions:
         why = f"{within}, which a step of {self.step:g} s resolves" if within else "no force is stiff"
         return METHODS["rkf45"], why
 
-    def warn_if_too_stiff(self, model: Model, method: Method, stiff: Sequence[Stiffness]) -> None:
-        """Warn if an explicit method cannot integrate contacts, joint stops, friction or servos with this step."""
-        if method.is_direct or method.is_adaptive:
-            return
-        for what, rate in stiff:
+    def chosen_for(self, model: Model, stiff: Sequence[Stiffness], has_contact: bool) -> tuple[Method, str]:
+        """See `chosen`; warn if a given explicit method cannot integrate the forces with this step."""
+        method, reason = self.chosen(stiff, has_contact)
+        for what, rate in () if method.is_direct or method.is_adaptive else stiff:
             if rate * self.step > method.stable_to:
                 warnings.warn(
                     f"the {what} of model {model.name!r} respond within {1.0 / rate:.2g} s; integrator "
                     f"{method.name!r} is unstable with a step of {self.step:g} s. Use integrator='semi_implicit', a "
                     f"step of {method.stable_to / rate:.2g} s, or lower stiffness.",
                     StiffStepWarning,
-                    stacklevel=3,
+                    stacklevel=4,  # of the caller of Simulation
                 )
+        return method, reason

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
+from ada_dynamics.simulation.options import invalid
 from ada_dynamics.spatial.vector import Vec3
 
 Six = tuple[float, ...]
@@ -123,7 +124,7 @@ def half_sine(
     Raises:
         InputError: an argument is invalid.
     """
-    w, t0, span = _six(link, wrench), _time(link, "start", start), _span(link, duration)
+    w, (t0, span) = _six(link, wrench), _span(link, start, duration)
     pieces = (Piece(t0, c2=w, omega=float(np.pi) / span), Piece(t0 + span))
     return WrenchProfile(link, w, t0, span, "half_sine", _frame(link, frame), _point(link, at), pieces)
 
@@ -138,7 +139,7 @@ def rectangle(
     at: Sequence[float] = (0.0, 0.0, 0.0),
 ) -> WrenchProfile:
     """Return a constant wrench from start to start + duration; arguments and errors as for `half_sine`."""
-    w, t0, span = _six(link, wrench), _time(link, "start", start), _span(link, duration)
+    w, (t0, span) = _six(link, wrench), _span(link, start, duration)
     pieces = (Piece(t0, c0=w), Piece(t0 + span))
     return WrenchProfile(link, w, t0, span, "rectangle", _frame(link, frame), _point(link, at), pieces)
 
@@ -174,17 +175,11 @@ def table(
         InputError: an argument is invalid.
     """
     t, w = _floats(times), _floats(wrenches)
-    where = f"wrench profile of link {link!r}"
     if t.ndim != 1 or len(t) < 2 or not np.isfinite(t).all() or not (np.diff(t) > 0.0).all():
-        raise InputError(
-            f"{where}: times is {times!r:.200}; it must be two or more finite ascending numbers.",
-            link=link,
-            field="times",
-            value=times,
-        )
+        raise _invalid(link, "times", times, "two or more finite ascending numbers")
     if w.shape != (len(t), 6) or not np.isfinite(w).all():
         raise InputError(
-            f"{where}: wrenches has shape {w.shape}; it must be ({len(t)}, 6), all finite.",
+            f"wrench profile of link {link!r}: wrenches has shape {w.shape}; it must be ({len(t)}, 6), all finite.",
             link=link,
             field="wrenches",
             value=w.shape,
@@ -208,62 +203,35 @@ def _floats(value: object) -> Array:
         return np.full(1, np.nan)
 
 
+def _invalid(link: str, field: str, value: object, requirement: str, **facts: Any) -> InputError:
+    return invalid(field, value, requirement, f"wrench profile of link {link!r}: ", link=link, **facts)
+
+
 def _six(link: str, wrench: ArrayLike) -> Six:
     w = _floats(wrench)
     if w.shape != (6,) or not np.isfinite(w).all():
-        raise InputError(
-            f"wrench profile of link {link!r}: wrench is {wrench!r:.200}; it must be 6 finite numbers, "
-            "[fx, fy, fz, nx, ny, nz].",
-            link=link,
-            field="wrench",
-            value=wrench,
-        )
+        raise _invalid(link, "wrench", wrench, "6 finite numbers, [fx, fy, fz, nx, ny, nz]")
     return tuple(w.tolist())
 
 
-def _time(link: str, name: str, value: float) -> float:
-    t = _floats(value)
-    if t.shape != () or not np.isfinite(t):
-        raise InputError(
-            f"wrench profile of link {link!r}: {name} is {value!r}; it must be a finite time in seconds.",
-            link=link,
-            field=name,
-            value=value,
-        )
-    return float(t)
-
-
-def _span(link: str, duration: float) -> float:
-    span = _time(link, "duration", duration)
-    if span <= 0.0:
-        raise InputError(
-            f"wrench profile of link {link!r}: duration is {duration!r}; it must be positive.",
-            link=link,
-            field="duration",
-            value=duration,
-        )
-    return span
+def _span(link: str, start: float, duration: float) -> tuple[float, float]:
+    """Return start and duration [s]."""
+    t0, span = _floats(start), _floats(duration)
+    if t0.shape != () or not np.isfinite(t0):
+        raise _invalid(link, "start", start, "a finite time in seconds")
+    if span.shape != () or not 0.0 < span < np.inf:
+        raise _invalid(link, "duration", duration, "positive, in seconds")
+    return float(t0), float(span)
 
 
 def _frame(link: str, frame: str) -> str:
     if frame not in FRAMES:
-        raise InputError(
-            f"wrench profile of link {link!r}: {unknown_name('frame of axes', frame, FRAMES)}",
-            link=link,
-            field="frame",
-            value=frame,
-            allowed=FRAMES,
-        )
+        raise _invalid(link, "frame", frame, f"one of {', '.join(FRAMES)}", allowed=FRAMES)
     return frame
 
 
 def _point(link: str, at: Sequence[float]) -> tuple[float, float, float]:
     x = _floats(at)
     if x.shape != (3,) or not np.isfinite(x).all():
-        raise InputError(
-            f"wrench profile of link {link!r}: at is {at!r:.200}; it must be 3 finite numbers [m].",
-            link=link,
-            field="at",
-            value=at,
-        )
+        raise _invalid(link, "at", at, "3 finite numbers [m]")
     return (float(x[0]), float(x[1]), float(x[2]))

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TextIO
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
-from ada_dynamics.errors import InputError
+from ada_dynamics.simulation.options import invalid
 
 FIRST_AFTER = 0.5  # [s] before the first output
 REDRAW_AFTER = 0.1  # [s] between two updates on a terminal
@@ -155,11 +155,7 @@ def reporting(
         tell = progress
         yield lambda done: tell(min(1.0, done / total), label)
     else:
-        raise InputError(
-            f"progress is {progress!r:.80}; it must be None, 'auto', or a function of fraction and text.",
-            field="progress",
-            value=progress,
-        )
+        raise invalid("progress", progress, "None, 'auto', or a function of fraction and text")
 
 
 def duration_text(seconds: float) -> str:

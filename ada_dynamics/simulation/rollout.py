@@ -15,11 +15,10 @@ from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.execution import run_pieces
 from ada_dynamics.simulation.accuracy_checks import EVERY, EnergyMonitor
-from ada_dynamics.simulation.context import SimulationContext
+from ada_dynamics.simulation.context import SimulationContext, checked_start, closed_start
 from ada_dynamics.simulation.executors import KernelExecutor, StepKernels
 from ada_dynamics.simulation.integrator import FAILURES, Integrator
-from ada_dynamics.simulation.options import NotCopyable, is_positive, whole_steps
-from ada_dynamics.simulation.scene import checked_start, closed_start
+from ada_dynamics.simulation.options import NotCopyable, invalid, is_positive, whole_steps
 from ada_dynamics.simulation.system import System
 
 BLOCK, NUMBERS = 64, 2048  # states per block, or numbers in them: small enough for the cache of the processor
@@ -155,11 +154,7 @@ def rollout(
     efforts = _efforts(context, len(starts), tau)
     steps = round(duration / h) if is_positive(duration) else 0
     if not is_positive(duration) or abs(steps * h - duration) > 1e-9 * h or steps % rows_every:
-        raise InputError(
-            f"duration is {duration!r}; for rollouts it must be a multiple of {rows_every} steps of {h:g} s.",
-            field="duration",
-            value=duration,
-        )
+        raise invalid("duration", duration, f"a multiple of {rows_every} steps of {h:g} s for rollouts")
     states = np.empty((len(starts), steps // rows_every + 1, context.system.size))
     states[:, 0] = starts
     times: Array = batch.t + h * rows_every * np.arange(states.shape[1], dtype=np.float64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Initial state and surroundings of a simulation: closed configuration, ground, joint stops and integrator."""
+"""Default scene of a simulation: closed configuration, ground, joint stops and integrator."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ from ada_dynamics.contact.contact import Contact
 from ada_dynamics.contact.material import Material
 from ada_dynamics.contact.shape_contacts import HullContacts, Vertices, hull_contacts, lowest_height
 from ada_dynamics.contact.stops import SHARE_OF_STEP, JointStops, limit_violations, limited_joints
-from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.computation import kernels_of
-from ada_dynamics.dynamics.kernel_store import tree_fingerprint
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.bounds import bounds_of
 from ada_dynamics.model.joints import Prismatic
@@ -25,7 +22,6 @@ from ada_dynamics.model.model import Model, within_limits
 from ada_dynamics.simulation.forces import Forces
 from ada_dynamics.simulation.methods import IntegratorName
 from ada_dynamics.simulation.options import AUTO, IntegrationOptions, Stiffness
-from ada_dynamics.simulation.system import frictionless
 
 GroundMode: TypeAlias = Literal["auto", "on", "off"]
 _SUNK = 1e-3  # [m], penetration of a given start that is not corrected
@@ -253,93 +249,3 @@ def _stops_from(
     if not limited_joints(model):
         return None, notes
     return JointStops.for_model(model, step, q=q, is_implicit=is_implicit), notes
-
-
-AT_REST = 1e-9  # [m/s, rad/s]
-OPEN = 1e-6  # constraint violation [m, rad] or its rate [m/s, rad/s] beyond rounding
-# Change of the velocity by the projection near a dead point (singular values down to a hundredth of the largest one),
-# relative to the closure error times the largest velocity.
-TURNED_BY_GAP = 100.0
-BEYOND_ROUNDING = 3.0  # accepted constraint violation, relative to what remains after the projection
-
-
-def checked_dynamics(dynamics: Dynamics, model: Model) -> Dynamics:
-    """Return given dynamics after a check that they are of the model without joint friction."""
-    given, own = dynamics.model, frictionless(model)
-    if given.joint_names != own.joint_names or tree_fingerprint(given.tree) != tree_fingerprint(own.tree):
-        raise InputError(
-            f"dynamics is not of model {model.name!r} without joint friction: its joints, masses, gravity, loops or "
-            "friction differ. Omit it, or use algorithm=.",
-            field="dynamics",
-        )
-    return dynamics
-
-
-def checked_start(model: Model, q: ArrayLike | None, v: ArrayLike | None) -> tuple[Array, Array]:
-    """Return the initial configuration and velocity after a check.
-
-    Raises:
-        InputError: a vector has the wrong length or is not finite, or a quaternion is not normalized.
-    """
-    q0 = np.array(close_loops(model)) if q is None else _finite("q", model.as_positions(q))
-    v0 = np.zeros(model.nv) if v is None else _finite("v", model.as_velocities(v))
-    problems = model.position_problems(q0)
-    if problems:
-        raise InputError(f"q is not a configuration of model {model.name!r}: {'; '.join(problems)}.", field="q")
-    return q0, v0
-
-
-def _finite(name: str, x: Array) -> Array:
-    if not np.isfinite(x).all():
-        raise InputError(f"{name}[{int(np.argmin(np.isfinite(x)))}] is not finite: {x}.", field=name)
-    return x.copy()
-
-
-def closed_start(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[Array, Array]:
-    """Return the state projected onto the loop constraints.
-
-    Raises:
-        InputError: the constraint violation exceeds rounding.
-    """
-    closed = kernels_of(dynamics).closed
-    if closed is None:
-        return q, v
-    nearest, allowed = dynamics.project_to_constraints(q, v)
-    gap, left = (float(np.max(np.abs(closed.gap(at)), initial=0.0)) for at in (q, nearest))
-    if gap > max(OPEN, BEYOND_ROUNDING * left):
-        state = dynamics.constraints.state(q)
-        gaps = {name: float(np.max(np.abs(g))) for name, g in state.violation.items()}
-        shown = ", ".join(f"{name!r} by {gap:.3g}" for name, gap in gaps.items() if gap > 0.1 * OPEN)
-        raise InputError(
-            f"model {model.name!r}: the initial configuration violates loop constraints: {shown} [m, rad]; use "
-            "q = ada.close_loops(model, q).",
-            loop=max(gaps, key=lambda name: gaps[name]),
-            field="q",
-        )
-    change = float(np.max(np.abs(allowed - v), initial=0.0))
-    if change > max(OPEN, TURNED_BY_GAP * left * float(np.max(np.abs(v), initial=0.0))):
-        raise InputError(
-            f"model {model.name!r}: the initial velocity violates the loop constraints: the projection changes it by "
-            f"{change:.3g}; use q, v = Dynamics(model, q0=q).project_to_constraints(q, v).",
-            field="v",
-        )
-    return nearest, allowed
-
-
-def require_determinate(model: Model, dynamics: Dynamics, q: Array, v: Array) -> None:
-    """Raise an InputError if the mechanism cannot move, or is at rest in a bifurcation."""
-    closed = kernels_of(dynamics).closed
-    if closed is None:
-        return
-    if closed.analysis.mobility == 0:
-        raise InputError(f"model {model.name!r} has mobility 0 (see: ada check); remove a loop joint.")
-    if np.any(np.abs(v) > AT_REST):
-        return
-    if dynamics.constraints.state(q).is_singular:
-        ways = dynamics.constraints.branch_directions(q)
-        shown = "; ".join(np.array2string(way, precision=4, separator=", ", suppress_small=True) for way in ways)
-        raise InputError(
-            f"model {model.name!r} is at rest in a singular configuration, where its motion is not determined"
-            + (f"; branches: {shown}" if ways else "")
-            + ". Start from another configuration, or with a velocity."
-        )

@@ -20,26 +20,28 @@ from ada_dynamics.display import View, open_page
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import Algorithm, options_of
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.accuracy_checks import EVERY, EnergyMonitor, warn_if_energy_rises, warn_if_inconsistent
-from ada_dynamics.simulation.context import SimulationContext
+from ada_dynamics.simulation.context import (
+    checked_model,
+    checked_start,
+    closed_start,
+    context_for,
+    initial_state,
+    require_determinate,
+)
 from ada_dynamics.simulation.control import CompiledController, Controller, ControlOptions
 from ada_dynamics.simulation.derivatives import SimulationDerivatives
 from ada_dynamics.simulation.events import Event, checked_events
 from ada_dynamics.simulation.forces import Forces
-from ada_dynamics.simulation.inputs import Inputs
-from ada_dynamics.simulation.integrator import Integrator
 from ada_dynamics.simulation.log import Log, LogBuffer, Recorder
 from ada_dynamics.simulation.methods import IntegratorName, Method
-from ada_dynamics.simulation.options import IntegrationOptions, NotCopyable, is_positive, whole_steps
+from ada_dynamics.simulation.options import IntegrationOptions, NotCopyable, invalid, is_positive, whole_steps
 from ada_dynamics.simulation.profiles import Axes, WrenchProfile
 from ada_dynamics.simulation.progress import reporting
 from ada_dynamics.simulation.rollout import Rollout, SimulationBatch, rollout
 from ada_dynamics.simulation.run_loop import RunLoop
-from ada_dynamics.simulation.scene import checked_dynamics, checked_start, closed_start, require_determinate
 from ada_dynamics.simulation.servos import JointServos, ServoBank
-from ada_dynamics.simulation.system import System, dynamics_for, frictionless, tree_of
 
 PathLike = str | os.PathLike[str]
 _NOTHING = np.zeros(0)
@@ -55,9 +57,39 @@ class Simulation(NotCopyable, SimulationDerivatives):
         log.plot("fall.png")
 
     The integrator is a compiled loop around the compiled dynamics. After each step the state is projected onto the
-    loop
-    constraints, position and velocity, in the metric of the mass matrix. The simulation continues through singular
-    configurations on its branch.
+    loop constraints, position and velocity, in the metric of the mass matrix. The simulation continues through
+    singular configurations on its branch.
+
+    Args:
+        model: the robot.
+        q: initial configuration; by default the neutral one, for models with loops a closed configuration near it.
+        v: initial velocity; zero by default.
+        controller: function of t, q and v that returns joint torques, which are held until the next call. A
+            `CompiledController` without a control period acts continuously.
+        integrator: a `Method`, or one of "rkf45" (Fehlberg, fixed steps), "rk4", "semi_implicit" (first order;
+            implicit in stiff contacts, joint stops and damping), "dop853" and "tsit5" (orders 8 and 5, adaptive
+            steps). "auto" selects "semi_implicit" for contacts and for forces that respond within a step, else
+            "rkf45"; see `integrator_reason`.
+        step: step length [s]; for adaptive methods the interval of the log.
+        contact: contact with the ground and between links.
+        algorithm: algorithm of forward dynamics, see `Dynamics`.
+        dynamics: dynamics of the same model without joint friction, instead of an algorithm.
+        control_period: time between two calls of the controller [s]; one step by default.
+        tau: constant joint torques without a controller.
+        external: external wrenches on links over time.
+        stops: joint stops at the position limits; by default none, and the limits have no effect.
+            `JointStops.for_model(model, step, q=q)` returns them; `simulation.scene_for` returns stops, ground and
+            initial configuration together, as `ada sim` uses them.
+        friction_speed: velocity below which Coulomb friction in joints is regularized [rad/s, m/s].
+        events: events to locate; terminal events end a run.
+        gravity: gravity vector that replaces the one of the model [m/s²].
+        tolerance: tolerance of adaptive methods: relative, and absolute for components below 1.
+        log_every: number of steps between two rows of the log.
+        pushable: whether `push` is available.
+        servos: servos of the actuated joints, commanded through the attribute `servos`; none by default.
+
+    Raises:
+        InputError: an argument is invalid; `field`, `value` and `allowed` name it.
 
     Attributes:
         model: the robot.
@@ -98,75 +130,18 @@ class Simulation(NotCopyable, SimulationDerivatives):
         pushable: bool = False,
         servos: JointServos | None = None,
     ) -> None:
-        """Initialize the simulation, by default at rest.
-
-        Args:
-            model: the robot.
-            q: initial configuration; by default the neutral one, for models with loops a closed configuration near it.
-            v: initial velocity; zero by default.
-            controller: function of t, q and v that returns joint torques, which are held until the next call. A
-                `CompiledController` without a control period acts continuously.
-            integrator: a `Method`, or one of "rkf45" (Fehlberg, fixed steps), "rk4", "semi_implicit" (first order;
-                implicit in
-                stiff contacts, joint stops and damping), "dop853" and "tsit5" (orders 8 and 5, adaptive steps). "auto"
-                selects
-                "semi_implicit" for contacts and for forces that respond within a step, else "rkf45"; see
-                `integrator_reason`.
-            step: step length [s]; for adaptive methods the interval of the log.
-            contact: contact with the ground and between links.
-            algorithm: algorithm of forward dynamics, see `Dynamics`.
-            dynamics: dynamics of the same model without joint friction, instead of an algorithm.
-            control_period: time between two calls of the controller [s]; one step by default.
-            tau: constant joint torques without a controller.
-            external: external wrenches on links over time.
-            stops: joint stops at the position limits; by default none, and the limits have no effect.
-                `JointStops.for_model(model, step, q=q)` returns them; `simulation.scene_for` returns stops, ground and
-                initial
-                configuration together, as `ada sim` uses them.
-            friction_speed: velocity below which Coulomb friction in joints is regularized [rad/s, m/s].
-            events: events to locate; terminal events end a run.
-            gravity: gravity vector that replaces the one of the model [m/s²].
-            tolerance: tolerance of adaptive methods: relative, and absolute for components below 1.
-            log_every: number of steps between two rows of the log.
-            pushable: whether `push` is available.
-            servos: servos of the actuated joints, commanded through the attribute `servos`; none by default.
-
-        Raises:
-            InputError: an argument is invalid; `field`, `value` and `allowed` name it.
-        """
-        if not isinstance(model, Model):
-            raise InputError(
-                f"model is {model!r:.100}; it must be a Model, such as ada.load('pa10').", field="model", value=model
-            )
-        self.model = model if gravity is None else with_gravity(model, gravity)
-        options = IntegrationOptions(integrator, step, tolerance, log_every)
-        control = ControlOptions(controller, control_period)
+        """Initialize the simulation."""
+        integration = IntegrationOptions(integrator, step, tolerance, log_every)
+        control = ControlOptions(controller, control_period, tau)
         self.forces = Forces(contact, stops, friction_speed, external, servos, pushable)
         watched = checked_events(events)
-        q0, v0 = checked_start(self.model, q, v)
-        if dynamics is None:
-            self.dynamics = dynamics_for(frictionless(self.model), algorithm, q0)
-        else:
-            self.dynamics = checked_dynamics(dynamics, self.model)
-        q0, v0 = closed_start(self.model, self.dynamics, q0, v0)
-        self.step_length = float(step)
-        self._servos = None if servos is None else ServoBank(self.dynamics, servos, q0)
-        stiff = self.forces.stiffest(self.model, q0, self._servos)
-        self.method, self.integrator_reason = options.chosen(stiff, contact is not None)
-        law, tree = control.law, tree_of(self.dynamics)
-        system = System(self.model, self.dynamics, self.forces.loads(self.model, tree, self._servos, law))
-        self.context = SimulationContext(
-            system,
-            Integrator(system, self.method, tolerance),
-            Inputs(system, self.forces.external, control.sampler(self.model, self.step_length), tau, self._servos),
-            self.step_length,
-            int(log_every),
-            contact,
-            watched,
-            None if law is None else law.kernel(self.model),
+        self.model = checked_model(model, gravity)
+        self.dynamics, self._start = initial_state(self.model, q, v, algorithm, dynamics)
+        self.context = context_for(
+            self.dynamics, self.model, self._start[0], integration, control, self.forces, watched
         )
-        options.warn_if_too_stiff(self.model, self.method, stiff)
-        self._start = q0, v0
+        self.method, self.step_length = self.context.method, self.context.step
+        self.integrator_reason = self.context.integrator_reason
         self._steady_input: Array | None = None
         self.reset()
 
@@ -213,9 +188,10 @@ class Simulation(NotCopyable, SimulationDerivatives):
         Raises:
             InputError: the simulation has no servos.
         """
-        if self._servos is None:
+        bank = self.context.inputs.servos
+        if bank is None:
             raise InputError("the simulation has no servos; create it with servos=JointServos().", field="servos")
-        return self._servos
+        return bank
 
     def contact_wrenches(self) -> dict[str, Array]:
         """Return the wrench [f, n] of each contact on its body, in world axes about the origin of the contact."""
@@ -274,9 +250,7 @@ class Simulation(NotCopyable, SimulationDerivatives):
             Each error has the log until then as `log`.
         """
         if not is_positive(duration):
-            raise InputError(
-                f"duration is {duration!r}; it must be a positive number of seconds.", field="duration", value=duration
-            )
+            raise invalid("duration", duration, "a positive number of seconds")
         require_determinate(self.model, self.dynamics, self.q, self.v)
         began = time.perf_counter()
         recorders = [] if record is None else [self._recorder(record)]
@@ -303,7 +277,7 @@ class Simulation(NotCopyable, SimulationDerivatives):
                 recorder.close(run.figures(began))
         log = buffer.log(**run.figures(began))
         # Accelerations of a direct method are consistent by definition; servo commands may change between rows.
-        if not self.method.is_direct and self._servos is None:
+        if not self.method.is_direct and self.forces.servos is None:
             warn_if_inconsistent(log)
         if keep:
             warn_if_energy_rises(self.context, log)
@@ -439,7 +413,7 @@ class Simulation(NotCopyable, SimulationDerivatives):
             "version": __version__,
         }
         info |= self.forces.info(self.model) | self.context.inputs.timing(self.t)
-        if self.context.law is not None or self._servos is not None:
+        if self.context.law is not None or self.forces.servos is not None:
             info["efforts"] = "continuous"
         if self.method.is_adaptive:
             info["tolerance"] = self.context.integrator.tolerance

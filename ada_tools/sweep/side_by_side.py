@@ -14,7 +14,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, DeviceError, InputError
 from ada_dynamics.model.model import Model
-from ada_dynamics.simulation.scene import require_determinate
+from ada_dynamics.simulation.context import require_determinate
 from ada_tools.scenario.fields import ScenarioError
 from ada_tools.scenario.registry import find_measure
 from ada_tools.scenario.run import checked_start, simulation_of

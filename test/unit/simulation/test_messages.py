@@ -67,7 +67,7 @@ def sim(**options):
         (lambda: half_sine("hand", W, np.inf, 1), "link 'hand': start is inf"),
         (lambda: rectangle("hand", W, 0, 0), "link 'hand': duration is 0; it must be positive"),
         (lambda: rectangle("hand", W, "now", 1), "link 'hand': start is 'now'"),
-        (lambda: rectangle("hand", W, 0, 1, frame="body"), "no frame of axes is named 'body'.*link, world"),
+        (lambda: rectangle("hand", W, 0, 1, frame="body"), "frame is 'body'; it must be one of link, world"),
         (lambda: constant("hand", W, at=(0, 0)), "link 'hand': at is"),
         (lambda: table("hand", [0, 0], np.zeros((2, 6))), "link 'hand': times is .*ascending"),
         (lambda: table("hand", [0], np.zeros((1, 6))), "times is .*two or more"),
