@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Log of a simulation: states and forces over time, and the buffer that a running simulation fills."""
+"""Log of a simulation: states and forces over time, its files and pictures."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from ada_dynamics.display import NotebookDisplay
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.log_quantities import LogQuantities
+from ada_dynamics.simulation.log_rows import EventRecord, Recorder, RowBuffer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,18 +30,8 @@ if TYPE_CHECKING:
 
 
 PathLike = str | os.PathLike[str]
-Wrenches = Mapping[str, ArrayLike]
 
 __all__ = ["ContactFrame", "EventRecord", "Log", "LogBuffer", "Recorder"]
-
-
-class EventRecord(NamedTuple):
-    """An event that occurred between two steps."""
-
-    t: float  # [s]
-    name: str
-    q: Array
-    v: Array
 
 
 class Log(NotebookDisplay, LogQuantities):
@@ -63,18 +54,15 @@ class Log(NotebookDisplay, LogQuantities):
         tau: joint torques of the motors, (N, nv); NaN if unknown.
         external: external wrench [f, n] by link, at the origin of the link in its axes, (N, 6).
         contact_wrenches: wrench [f, n] by contact, of the ground or the other body on the body of the contact, about
-            the
-            origin of the contact in world axes, (N, 6).
+            the origin of the contact in world axes, (N, 6).
         contact_frames: origin by contact.
         events: events in chronological order.
         singular: times of steps so close to a singular configuration that the rate of the constraint Jacobian
-            determined
-            the acceleration [s]; `analysis.singularity` finds all singular configurations.
+            determined the acceleration [s]; `analysis.singularity` finds all singular configurations.
         signals: signals of a controller by name, one row per time of `signal_times`; not saved in files.
         signal_times: times of the calls of the controller [s].
         info: settings of the simulation (integrator, step, ...), serializable as JSON; `complete` is False if a
-            recording
-            was cut short.
+            recording was cut short.
     """
 
     def __init__(
@@ -137,9 +125,6 @@ class Log(NotebookDisplay, LogQuantities):
         return rows
 
     # --- rows ---------------------------------------------------------------------------------------------------
-    def __len__(self) -> int:
-        return len(self.t)
-
     def __repr__(self) -> str:
         span = f"t = {self.t[0]:g} ... {self.t[-1]:g} s" if len(self) else "empty"
         return f"<Log of {self.model.name!r}: {len(self)} rows, {span}>"
@@ -253,15 +238,14 @@ class Log(NotebookDisplay, LogQuantities):
         """Load an .npz or .mcap file that this library saved.
 
         A recording without an end (its process was killed, the disk was full) is loaded as far as it is complete, with
-        a
-        RecordingCutShortWarning and `log.info["complete"]` False.
+        a RecordingCutShortWarning and `log.info["complete"]` False.
 
         Raises:
             RecordingError: the file has another format or is damaged.
         """
         from ada_dynamics.simulation.record.log_reading import read_log
 
-        return read_log(Path(path))
+        return read_log(Path(path), Log)
 
     # --- pictures -----------------------------------------------------------------------------------------------
     def plot(
@@ -308,32 +292,7 @@ class Log(NotebookDisplay, LogQuantities):
         return Film(animate(self, self._file(path, ".gif"), fps=fps, speed=speed, plane=plane))
 
 
-class Recorder(Protocol):
-    """Receiver of the rows of a running simulation, such as `record.recorder.McapRecorder`."""
-
-    def append(
-        self,
-        t: Array,
-        q: Array,
-        v: Array,
-        a: Array,
-        tau: Array,
-        external: Mapping[str, Array],
-        contact: Mapping[str, Array],
-    ) -> None:
-        """Record rows."""
-
-    def event(self, event: EventRecord) -> None:
-        """Record an event."""
-
-    def singular_configuration(self, t: float) -> None:
-        """Record the time of a passage through a singular configuration [s]."""
-
-    def close(self, info: Mapping[str, Any] | None = None) -> None:
-        """Finish the recording, with final information."""
-
-
-class LogBuffer:
+class LogBuffer(RowBuffer):
     """Buffer of the rows of a running simulation, in memory and in recorders that write them to disk.
 
     Example::
@@ -343,153 +302,6 @@ class LogBuffer:
         log = buffer.log()                                       # later rows do not change it
     """
 
-    def __init__(
-        self,
-        model: Model,
-        *,
-        recorders: Sequence[Recorder] = (),
-        keep: bool = True,
-        contact_frames: Mapping[str, ContactFrame] | None = None,
-        info: Mapping[str, Any] | None = None,
-        dynamics: Dynamics | None = None,
-    ) -> None:
-        """Initialize an empty buffer.
-
-        Args:
-            model: the robot.
-            recorders: receivers of all rows and events.
-            keep: whether all rows are kept in memory; if False, only the first and the last row, for long recordings.
-            contact_frames: see `Log`.
-            info: see `Log`.
-            dynamics: see `Log`.
-        """
-        self.model = model
-        self.recorders = list(recorders)
-        self.keep = keep
-        self.contact_frames = dict(contact_frames or {})
-        self.info: dict[str, Any] = dict(info or {})
-        self.dynamics = dynamics
-        self.events: list[EventRecord] = []
-        self.singular: list[float] = []
-        self._t = GrowableTable(1)
-        self._own = {"q": GrowableTable(model.nq), **{name: GrowableTable(model.nv) for name in ("v", "a", "tau")}}
-        self._external: dict[str, GrowableTable] = {}
-        self._contact: dict[str, GrowableTable] = {}
-        self._rows = 0
-
-    def __len__(self) -> int:
-        """Number of rows that were appended."""
-        return self._rows
-
-    def append(
-        self,
-        t: ArrayLike,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        tau: ArrayLike,
-        external: Wrenches | None = None,
-        contact: Wrenches | None = None,
-    ) -> None:
-        """Append rows; the arrays are copied. The wrench of an omitted link or contact is zero.
-
-        Args:
-            t: times, (n,), or one time with all other arrays as one row.
-            q: configurations, (n, nq).
-            v: velocities, (n, nv).
-            a: accelerations, (n, nv).
-            tau: joint torques, (n, nv).
-            external: external wrenches by link as in `Log`, (n, 6).
-            contact: contact wrenches by contact as in `Log`, (n, 6).
-        """
-        times = np.atleast_1d(np.asarray(t, dtype=np.float64))
-        if not len(times):
-            return
-        own = {name: _as_rows(x) for name, x in (("q", q), ("v", v), ("a", a), ("tau", tau))}
-        forces = {link: _as_rows(w) for link, w in (external or {}).items()}
-        touches = {name: _as_rows(w) for name, w in (contact or {}).items()}
-        self._rows += len(times)
-        tables = [(self._t, times[:, None]), *((self._own[name], rows) for name, rows in own.items())]
-        before = len(self._t)
-        for kept, given in ((self._external, forces), (self._contact, touches)):
-            for name in given:
-                kept.setdefault(name, GrowableTable(6, before))
-            tables += [(table, given.get(name, np.zeros((len(times), 6)))) for name, table in kept.items()]
-        for table, rows in tables:
-            if not self.keep and len(table):  # the first row and the last
-                table.cut(1)
-                rows = rows[-1:]
-            elif not self.keep and len(rows) > 1:
-                rows = rows[[0, -1]]
-            table.append(rows)
-        for recorder in self.recorders:  # last, because a full disk ends the run
-            recorder.append(times, own["q"], own["v"], own["a"], own["tau"], forces, touches)
-
-    def event(self, event: EventRecord) -> None:
-        """Append an event."""
-        self.events.append(event)
-        for recorder in self.recorders:
-            recorder.event(event)
-
-    def singular_configuration(self, t: float) -> None:
-        """Append the time of a passage through a singular configuration [s]."""
-        self.singular.append(float(t))
-        for recorder in self.recorders:
-            recorder.singular_configuration(t)
-
     def log(self, **info: Any) -> Log:
         """Return the log of all rows so far, with additional information."""
-        return Log(
-            self.model,
-            self._t.rows()[:, 0],
-            **{name: table.rows() for name, table in self._own.items()},
-            external={link: table.rows() for link, table in self._external.items()},
-            contact_wrenches={name: table.rows() for name, table in self._contact.items()},
-            contact_frames=self.contact_frames,
-            events=self.events,
-            singular=self.singular,
-            info={**self.info, **info},
-            dynamics=self.dynamics,
-        )
-
-
-def _as_rows(x: ArrayLike) -> Array:
-    rows = np.asarray(x, dtype=np.float64)
-    return rows[None, :] if rows.ndim == 1 else rows
-
-
-class GrowableTable:
-    """Two-dimensional array whose capacity grows geometrically, so that the cost of a row is constant."""
-
-    def __init__(self, width: int, zeros: int = 0) -> None:
-        """Initialize the table.
-
-        Args:
-            width: number of columns.
-            zeros: number of initial rows of zeros.
-        """
-        self._array = np.zeros((max(zeros, 16), width))
-        self._count = zeros
-
-    def __len__(self) -> int:
-        return self._count
-
-    def append(self, rows: Array) -> None:
-        """Append rows as a copy."""
-        count = self._count + len(rows)
-        if count > len(self._array):
-            # arrays that were returned before are views of the old array
-            larger = np.empty((max(count, len(self._array) * 3 // 2), self._array.shape[1]))
-            larger[: self._count] = self._array[: self._count]
-            self._array = larger
-        self._array[self._count : count] = rows
-        self._count = count
-
-    def cut(self, count: int) -> None:
-        """Keep only the first rows; arrays that were returned before do not change."""
-        self._array = self._array[:count].copy() if count < self._count else self._array
-        self._count = min(count, self._count)
-
-    def rows(self) -> Array:
-        """Return all rows without a copy."""
-        return self._array[: self._count]
+        return Log(**self.content(**info))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ada_dynamics.dynamics import Dynamics
     from ada_dynamics.dynamics.motion_queries import Energy
     from ada_dynamics.model.model import Model
-
+    from ada_dynamics.simulation.log_rows import EventRecord
 
 ROWS_AT_ONCE = 16384  # rows of one batch call
 SAME_MOTION = 1e-4  # relative tolerance of accelerations, which lose digits near singular configurations
@@ -39,7 +39,13 @@ class LogQuantities:
     external: dict[str, Array]
     contact_wrenches: dict[str, Array]
     contact_frames: dict[str, ContactFrame]
+    events: list[EventRecord]
+    singular: list[float]
+    info: dict[str, Any]
     _given_dynamics: Dynamics | None
+
+    def __len__(self) -> int:
+        return len(self.t)
 
     @cached_property
     def dynamics(self) -> Dynamics:
@@ -83,9 +89,8 @@ class LogQuantities:
         """Energy error of the simulation, as a fraction of the exchanged energy.
 
         It is the largest residual of `balance`, relative to the largest of the kinetic energy, the change of the
-        potential
-        energy, and the work of motors, external wrenches, contacts, joint stops, damping and friction. NaN, with an
-        UnknownWorkWarning, if the rows do not determine the work (see `balance`).
+        potential energy, and the work of motors, external wrenches, contacts, joint stops, damping and friction. NaN,
+        with an UnknownWorkWarning, if the rows do not determine the work (see `balance`).
         """
         return self.balance.worst
 
@@ -109,13 +114,11 @@ class LogQuantities:
         """Wrench [f, n] of each tree and loop joint on its child, (N, 6).
 
         Axes are those of `Dynamics.joint_wrenches`; external and contact wrenches are included. Without loops the
-        wrenches follow
-        from the accelerations alone; with loops the torques are needed.
+        wrenches follow from the accelerations alone; with loops the torques are needed.
 
         Raises:
             InputError: the log has neither accelerations nor torques, its contact frames are unknown, or unlogged
-                torques acted
-                in the joints of a mechanism with loops.
+                torques acted in the joints of a mechanism with loops.
         """
         return self._wrenches_and_flags[0]
 

@@ -22,6 +22,7 @@ import re
 import stat
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,18 +35,12 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, RecordingError
 from ada_dynamics.simulation.record import cdr, messages
 from ada_dynamics.simulation.record.mcap_records import (
-    CHANNEL,
-    CHUNK,
     MCAP_MAGIC,
-    MESSAGE,
-    MESSAGE_HEADER,
-    chunk_data,
+    TopicMessage,
+    TopicReader,
     mcap_module,
-    parsed,
     read_records,
-    records_in,
 )
-from ada_dynamics.simulation.record.mcap_records import METADATA as METADATA_RECORD
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_dynamics.simulation.record.npz import DAMAGE, read_arrays, text_in
 from ada_robot.contract import Mode
@@ -270,38 +265,27 @@ def read(path: Path) -> FlightRecord:
         raise RecordingError(f"{path} cannot be read as a flight record: {said}.") from None
 
 
-class _Reading:
-    """Collects the content of a flight record from the records of an .mcap file."""
+class _Reading(TopicReader):
+    """Collects the content of a flight record from an .mcap file."""
+
+    topics = (ROWS, EVENTS)
 
     def __init__(self) -> None:
+        super().__init__()
         self.texts: dict[str, str] = {}
         self.tables: list[Array] = []
         self.events: list[tuple[int, str]] = []  # wall-clock time [ns] and text
-        self._topics: dict[int, str] = {}
 
-    def take(self, opcode: int, _offset: int, data: bytes) -> None:
-        """Process one record of the file."""
-        if opcode == CHUNK:
-            self._take_chunk(chunk_data(parsed("Chunk", data)))
-        elif opcode == METADATA_RECORD:
-            record = parsed("Metadata", data)
-            if record.name == METADATA:
-                self.texts = dict(record.metadata)
+    def take_metadata(self, name: str, texts: Mapping[str, str]) -> None:
+        if name == METADATA:
+            self.texts = dict(texts)
 
-    def _take_chunk(self, data: bytes) -> None:
-        for opcode, begin, end in records_in(data):
-            if opcode == CHANNEL:
-                channel = parsed("Channel", data[begin:end])
-                self._topics[channel.id] = channel.topic
-            elif opcode == MESSAGE:
-                number, _, at, _ = MESSAGE_HEADER.unpack_from(data, begin)
-                topic = self._topics.get(number)
-                if topic in (ROWS, EVENTS):
-                    content = cdr.Reader(data[begin + MESSAGE_HEADER.size : end])
-                    if topic == ROWS:
-                        self.tables.append(content.table())
-                    else:
-                        self.events.append((at, content.string()))
+    def take_messages(self, messages: Sequence[TopicMessage]) -> None:
+        for topic, at, raw in messages:
+            if topic == ROWS:
+                self.tables.append(cdr.read_table(raw))
+            else:
+                self.events.append((at, cdr.read_text(raw)))
 
 
 def _read_mcap(path: Path) -> FlightRecord:

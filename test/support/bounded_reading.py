@@ -114,9 +114,9 @@ def _angle_map(path: Path) -> None:
 
 
 def _log(path: Path) -> None:
-    from ada_dynamics.simulation.record.log_reading import read_log
+    from ada_dynamics.simulation.log import Log
 
-    read_log(path)
+    Log.load(path)
 
 
 def _flight(path: Path) -> None:

@@ -141,70 +141,45 @@ class Message:
 
 def text_message(text: str) -> bytes:
     """Return a std_msgs/String."""
-    layout = Layout()
-    layout.string(text)
-    return bytes(layout._bytes)
+    raw = text.encode() + b"\x00"
+    return HEADER + struct.pack("<I", len(raw)) + raw
+
+
+def read_text(raw: bytes) -> str:
+    """Return the text of a std_msgs/String.
+
+    Raises:
+        ValueError: the message is truncated or has another format.
+    """
+    if raw[:4] != HEADER or len(raw) < 8:
+        raise ValueError(f"a message of {len(raw)} bytes is not a text in little-endian CDR")
+    end = 8 + int(struct.unpack_from("<I", raw, 4)[0])
+    if end > len(raw):
+        raise ValueError(f"a message of {len(raw)} bytes is truncated")
+    return raw[8 : end - 1].decode()
+
+
+# Header, number of dimensions, then label (with its length), size and stride of each, data_offset, number of data.
+_TABLE = struct.Struct("<4sII8sIII8sIIII4x")
 
 
 def table_message(table: Array) -> bytes:
     """Return a std_msgs/Float64MultiArray of a table, row by row."""
     rows, columns = table.shape
-    layout = Layout()
-    layout.uint32(2)  # dimensions, each with its size and stride
-    for label, size, stride in (("rows", rows, rows * columns), ("columns", columns, columns)):
-        layout.string(label)
-        layout.uint32(size)
-        layout.uint32(stride)
-    layout.uint32(0)  # data_offset
-    layout.uint32(rows * columns)
-    layout._align(_DOUBLE)
-    return bytes(layout._bytes) + np.ascontiguousarray(table, dtype="<f8").tobytes()
+    count = rows * columns
+    beginning = _TABLE.pack(HEADER, 2, 5, b"rows", rows, count, 8, b"columns", columns, columns, 0, count)
+    return beginning + np.ascontiguousarray(table, dtype="<f8").tobytes()
 
 
-class Reader:
-    """Reader of the messages that this module writes.
+def read_table(raw: bytes) -> Array:
+    """Return the table of a `table_message`.
 
     Raises:
         ValueError: the message is truncated or has another format.
     """
-
-    def __init__(self, raw: bytes) -> None:
-        """Initialize the reader with a whole message."""
-        if raw[:4] != HEADER:
-            raise ValueError(f"a message starts with {raw[:4].hex()}, which is not little-endian CDR")
-        self._raw = raw
-        self._at = len(HEADER)
-
-    def _take(self, size: int, alignment: int) -> int:
-        start = self._at + -(self._at - len(HEADER)) % alignment
-        if start + size > len(self._raw):
-            raise ValueError(f"a message of {len(self._raw)} bytes is truncated")
-        self._at = start + size
-        return start
-
-    def uint32(self) -> int:
-        """Read a number."""
-        value: int = struct.unpack_from("<I", self._raw, self._take(4, 4))[0]
-        return value
-
-    def string(self) -> str:
-        """Read a string."""
-        size = self.uint32()
-        start = self._take(size, 1)
-        return self._raw[start : start + size - 1].decode()
-
-    def table(self) -> Array:
-        """Read a Float64MultiArray with two dimensions."""
-        if self.uint32() != 2:
-            raise ValueError("a table of states does not have two dimensions")
-        shape = []
-        for _ in range(2):
-            self.string()
-            shape.append(self.uint32())
-            self.uint32()
-        self.uint32()
-        count = self.uint32()
-        if count != shape[0] * shape[1]:
-            raise ValueError(f"a table of {shape[0]} x {shape[1]} states has {count} numbers")
-        start = self._take(_DOUBLE * count, _DOUBLE if count else 1)
-        return np.frombuffer(self._raw, dtype="<f8", count=count, offset=start).reshape(shape)
+    if raw[:4] != HEADER or len(raw) < _TABLE.size:
+        raise ValueError(f"a message of {len(raw)} bytes is not a table of states in little-endian CDR")
+    _, dimensions, _, _, rows, _, _, _, columns, _, _, count = _TABLE.unpack_from(raw)
+    if dimensions != 2 or count != rows * columns or len(raw) < _TABLE.size + _DOUBLE * count:
+        raise ValueError(f"a table of {rows} x {columns} states has {count} numbers in {len(raw)} bytes")
+    return np.frombuffer(raw, dtype="<f8", count=count, offset=_TABLE.size).reshape(rows, columns)

@@ -13,9 +13,11 @@ import numpy as np
 
 from ada_dynamics._version import __version__
 from ada_dynamics.arrays import Array
+from ada_dynamics.contact.wrenches import ContactFrame
 from ada_dynamics.model.model import Model
 from ada_dynamics.output_files import to_json
-from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
+from ada_dynamics.simulation.log_quantities import LogQuantities
+from ada_dynamics.simulation.log_rows import EventRecord
 from ada_dynamics.simulation.record import model_text
 
 FORMAT = "1"  # version of the format; other versions are rejected
@@ -106,7 +108,7 @@ class Content:
         )
 
 
-def content_of(log: Log) -> Content:
+def content_of(log: LogQuantities) -> Content:
     """Return the metadata of a log."""
     info = {key: value for key, value in log.info.items() if key != "complete"}
     return Content(log.model, tuple(log.external), tuple(log.contact_wrenches), log.contact_frames, info)

@@ -14,15 +14,13 @@ from ada_dynamics.errors import RecordingError
 from ada_dynamics.model.joints import Coordinate, JointType
 from ada_dynamics.model.model import Model
 from ada_dynamics.output_files import atomic_write
-from ada_dynamics.simulation.log import Log
-
-ROWS_AT_ONCE = 8192
+from ada_dynamics.simulation.log_quantities import ROWS_AT_ONCE, LogQuantities
 
 _EFFORTS = {"rad": "N m", "m": "N"}
 _WRENCH = (("fx", "N"), ("fy", "N"), ("fz", "N"), ("nx", "N m"), ("ny", "N m"), ("nz", "N m"))
 
 
-def write_csv(log: Log, path: Path) -> Path:
+def write_csv(log: LogQuantities, path: Path) -> Path:
     """Write a log; an existing file is replaced atomically.
 
     Columns: t, q, v, a, tau, wrenches of links and contacts, kinetic and potential energy, and the closure error of
@@ -35,7 +33,7 @@ def write_csv(log: Log, path: Path) -> Path:
     return path
 
 
-def header(log: Log) -> list[str]:
+def header(log: LogQuantities) -> list[str]:
     """Return names and units of the columns."""
     model = log.model
     names = ["t [s]"]
@@ -60,7 +58,7 @@ def _joint_columns(
             yield f"{what} {joint} {part.name}".rstrip() + f" [{unit_of(part.unit)}]"
 
 
-def _tables(log: Log) -> Iterator[Array]:
+def _tables(log: LogQuantities) -> Iterator[Array]:
     parts = [log.t[:, None], log.q, log.v, log.a, log.tau, *log.external.values(), *log.contact_wrenches.values()]
     parts += [log.energy.kinetic[:, None], log.energy.potential[:, None]]
     if log.model.loops:

@@ -5,41 +5,31 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, ModelError, RecordingCutShortWarning, RecordingError
-from ada_dynamics.simulation.log import Log, LogBuffer
+from ada_dynamics.simulation.log_rows import RowBuffer
 from ada_dynamics.simulation.record import cdr
 from ada_dynamics.simulation.record.content import Content, event_of
-from ada_dynamics.simulation.record.mcap_records import (
-    CHANNEL,
-    CHUNK,
-    MCAP_MAGIC,
-    MESSAGE,
-    MESSAGE_HEADER,
-    chunk_data,
-    parsed,
-    read_records,
-    records_in,
-)
-from ada_dynamics.simulation.record.mcap_records import METADATA as METADATA_RECORD
+from ada_dynamics.simulation.record.mcap_records import MCAP_MAGIC, TopicMessage, TopicReader, read_records
 from ada_dynamics.simulation.record.recorder import EVENTS, METADATA, METADATA_END, STATE
 
+L = TypeVar("L")
 _ZIP = b"PK"
 
 
-def read_log(path: Path) -> Log:
-    """Read an .npz or .mcap file; see `Log.load`."""
+def read_log(path: Path, make: Callable[..., L]) -> L:
+    """Read an .npz or .mcap file, see `Log.load`; `make` is `Log`, which imports this module."""
     beginning = first_bytes(path)
     if beginning.startswith(_ZIP):
         from ada_dynamics.simulation.record.npz import read_npz
 
-        return read_npz(path)
+        return read_npz(path, make)
     if beginning == MCAP_MAGIC:
-        return read_mcap(path)
+        return read_mcap(path, make)
     what = "is empty" if not beginning else "is neither an .npz nor an .mcap file"
     hint = " A .csv file has no model: read it with numpy.loadtxt." if path.suffix.lower() == ".csv" else ""
     raise RecordingError(f"{path} {what}; Log.load reads files of Log.save, Log.to_mcap and recordings.{hint}")
@@ -62,7 +52,7 @@ class _UnusableError(AdaError):
     """The metadata of the file are invalid."""
 
 
-def read_mcap(path: Path) -> Log:
+def read_mcap(path: Path, make: Callable[..., L]) -> L:
     """Read a log.
 
     A file without an end is read as far as it is complete, with a RecordingCutShortWarning and `info["complete"]`
@@ -88,30 +78,25 @@ def read_mcap(path: Path) -> Log:
     if not problem and reading.ending is None:
         problem = "its recorder could not write its end: the disk was full"
     ending = reading.ending or {}
-    log = reading.buffer.log(**{**ending, "complete": not problem and bool(ending.get("complete", True))})
+    content = reading.buffer.content(**{**ending, "complete": not problem and bool(ending.get("complete", True))})
     if problem:
-        rows = f"{len(log)} rows up to t = {log.t[-1]:g} s" if len(log) else "no row"
+        t = content["t"]
+        rows = f"{len(t)} rows up to t = {t[-1]:g} s" if len(t) else "no row"
         message = f"{path} was cut short ({problem}); it contains {rows}."
         warnings.warn(message, RecordingCutShortWarning, stacklevel=4)
-    return log
+    return make(**content)
 
 
-class _Reading:
-    """Collects the rows of a log from records; messages for viewers are ignored."""
+class _Reading(TopicReader):
+    """Collects the rows of a log; messages for viewers are skipped."""
+
+    topics = (STATE, EVENTS)
 
     def __init__(self) -> None:
-        self.buffer: LogBuffer | None = None
+        super().__init__()
+        self.buffer: RowBuffer | None = None
         self.ending: dict[str, Any] | None = None  # final information
         self._content: Content | None = None
-        self._topics: dict[int, str] = {}
-
-    def take(self, opcode: int, _offset: int, data: bytes) -> None:
-        """Process one record of the file."""
-        if opcode == CHUNK:
-            self.take_chunk(chunk_data(parsed("Chunk", data)))
-        elif opcode == METADATA_RECORD:
-            record = parsed("Metadata", data)
-            self.take_metadata(record.name, record.metadata)
 
     def take_metadata(self, name: str, texts: Mapping[str, str]) -> None:
         """Process the columns of the rows that follow, or the final information."""
@@ -124,17 +109,12 @@ class _Reading:
             raise _UnusableError(str(problem)) from None
         if self._content is not None and self.buffer is None:
             content = self._content
-            self.buffer = LogBuffer(content.model, contact_frames=content.contact_frames, info=content.info)
+            self.buffer = RowBuffer(content.model, contact_frames=content.contact_frames, info=content.info)
 
-    def take_chunk(self, data: bytes) -> None:
+    def take_messages(self, messages: Sequence[TopicMessage]) -> None:
         """Process a chunk, as a whole or not at all if it is damaged."""
-        tables: list[Array] = []
-        texts: list[dict[str, Any]] = []
-        for channel, message in self._messages(data):
-            if self._topics[channel] == STATE:
-                tables.append(cdr.Reader(message).table())
-            else:
-                texts.append(json.loads(cdr.Reader(message).string()))
+        tables = [cdr.read_table(message.raw) for message in messages if message.topic == STATE]
+        texts = [json.loads(cdr.read_text(message.raw)) for message in messages if message.topic == EVENTS]
         if self.buffer is None or self._content is None:
             return  # topics of another program with these names
         for table in tables:
@@ -145,23 +125,10 @@ class _Reading:
             elif "singular" in text:
                 self.buffer.singular_configuration(float(text["t"]))
 
-    def _append(self, content: Content, buffer: LogBuffer, table: Array) -> None:
+    def _append(self, content: Content, buffer: RowBuffer, table: Array) -> None:
         if table.shape[1] != content.width:
             raise _UnusableError(f"its rows have {table.shape[1]} columns; its metadata declare {content.width}")
         t, q, v, a, tau, *wrenches = content.split(table)
         count = len(content.external)
         external = dict(zip(content.external, wrenches[:count], strict=True))
         buffer.append(t[:, 0], q, v, a, tau, external, dict(zip(content.contacts, wrenches[count:], strict=True)))
-
-    def _messages(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        for opcode, begin, end in records_in(data):
-            if opcode == CHANNEL:
-                self._add_channel(data[begin:end])
-            elif opcode == MESSAGE:
-                channel = MESSAGE_HEADER.unpack_from(data, begin)[0]
-                if self._topics.get(channel) in (STATE, EVENTS):
-                    yield channel, data[begin + MESSAGE_HEADER.size : end]
-
-    def _add_channel(self, data: bytes) -> None:
-        channel = parsed("Channel", data)
-        self._topics[channel.id] = channel.topic

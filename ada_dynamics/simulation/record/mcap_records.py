@@ -7,9 +7,9 @@ import io
 import os
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.extras import how_to_install
@@ -44,6 +44,14 @@ class Whole:
         if len(data) < size:
             raise CutShortError("it ends within a record")
         return data
+
+
+class TopicMessage(NamedTuple):
+    """A message of a topic; `at` is the time at which it was recorded [ns]."""
+
+    topic: str
+    at: int
+    raw: bytes
 
 
 def chunk_data(chunk: Any) -> bytes:
@@ -104,6 +112,47 @@ def read_records(file: BinaryIO, take: Callable[[int, int, bytes], None]) -> str
         raise
     except Exception as damage:  # decompression, CRC, lengths and others
         return f"it is damaged from byte {offset} on: {type(damage).__name__}: {str(damage)[:120]}"
+
+
+class TopicReader:
+    """Base of readers that need the metadata and the messages of some topics; all other records are skipped.
+
+    Attributes:
+        topics: names of these topics.
+    """
+
+    topics: ClassVar[tuple[str, ...]]
+
+    def __init__(self) -> None:
+        """Initialize without channels."""
+        self._channels: dict[int, str] = {}
+
+    def take(self, opcode: int, _offset: int, data: bytes) -> None:
+        """Process one record, see `read_records`."""
+        if opcode == CHUNK:
+            self.take_messages(list(self._messages(chunk_data(parsed("Chunk", data)))))
+        elif opcode == METADATA:
+            record = parsed("Metadata", data)
+            self.take_metadata(record.name, record.metadata)
+
+    def take_metadata(self, name: str, texts: Mapping[str, str]) -> None:
+        """Process metadata."""
+        raise NotImplementedError
+
+    def take_messages(self, messages: Sequence[TopicMessage]) -> None:
+        """Process the messages of a chunk."""
+        raise NotImplementedError
+
+    def _messages(self, data: bytes) -> Iterator[TopicMessage]:
+        for opcode, begin, end in records_in(data):
+            if opcode == CHANNEL:
+                channel = parsed("Channel", data[begin:end])
+                self._channels[channel.id] = channel.topic
+            elif opcode == MESSAGE:
+                number, _, at, _ = MESSAGE_HEADER.unpack_from(data, begin)
+                topic = self._channels.get(number)
+                if topic in self.topics:
+                    yield TopicMessage(topic, at, data[begin + MESSAGE_HEADER.size : end])
 
 
 def records_in(data: bytes) -> Iterator[tuple[int, int, int]]:

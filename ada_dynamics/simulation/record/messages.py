@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
@@ -15,31 +16,6 @@ from ada_dynamics.simulation.record.cdr import Layout, Message
 
 JOINT_STATE_PARTS = ("position", "velocity", "effort")  # fields of sensor_msgs/JointState
 
-_TIME = "int32 sec\nuint32 nanosec\n"
-_HEADER = "builtin_interfaces/Time stamp\nstring frame_id\n"
-_VECTOR3 = "float64 x\nfloat64 y\nfloat64 z\n"
-_BESIDE = {  # nested types
-    "builtin_interfaces/Time": _TIME,
-    "std_msgs/Header": _HEADER,
-    "std_msgs/MultiArrayLayout": "std_msgs/MultiArrayDimension[] dim\nuint32 data_offset\n",
-    "std_msgs/MultiArrayDimension": "string label\nuint32 size\nuint32 stride\n",
-    "geometry_msgs/Vector3": _VECTOR3,
-    "geometry_msgs/Quaternion": "float64 x 0\nfloat64 y 0\nfloat64 z 0\nfloat64 w 1\n",
-    "geometry_msgs/Transform": "geometry_msgs/Vector3 translation\ngeometry_msgs/Quaternion rotation\n",
-    "geometry_msgs/TransformStamped": (
-        "std_msgs/Header header\nstring child_frame_id\ngeometry_msgs/Transform transform\n"
-    ),
-    "geometry_msgs/Wrench": "geometry_msgs/Vector3 force\ngeometry_msgs/Vector3 torque\n",
-}
-
-
-def _definition(own: str, *beside: str) -> str:
-    """Return a type definition with all nested types, in the format of ROS 2 bags."""
-    parts = [own, *(f"{'=' * 80}\nMSG: {name}\n{_BESIDE[name]}" for name in beside)]
-    return "".join(parts)
-
-
-_STAMPED = ("std_msgs/Header", "builtin_interfaces/Time")
 JOINT_STATE = "sensor_msgs/msg/JointState"
 TRANSFORMS = "tf2_msgs/msg/TFMessage"
 WRENCH = "geometry_msgs/msg/WrenchStamped"
@@ -48,34 +24,42 @@ NUMBER = "std_msgs/msg/Float64"
 TEXT = "std_msgs/msg/String"
 CLOCK = "rosgraph_msgs/msg/Clock"
 
+_NESTED = {  # types of fields
+    "builtin_interfaces/Time": "int32 sec\nuint32 nanosec\n",
+    "std_msgs/Header": "builtin_interfaces/Time stamp\nstring frame_id\n",
+    "std_msgs/MultiArrayLayout": "std_msgs/MultiArrayDimension[] dim\nuint32 data_offset\n",
+    "std_msgs/MultiArrayDimension": "string label\nuint32 size\nuint32 stride\n",
+    "geometry_msgs/Vector3": "float64 x\nfloat64 y\nfloat64 z\n",
+    "geometry_msgs/Quaternion": "float64 x 0\nfloat64 y 0\nfloat64 z 0\nfloat64 w 1\n",
+    "geometry_msgs/Transform": "geometry_msgs/Vector3 translation\ngeometry_msgs/Quaternion rotation\n",
+    "geometry_msgs/TransformStamped": (
+        "std_msgs/Header header\nstring child_frame_id\ngeometry_msgs/Transform transform\n"
+    ),
+    "geometry_msgs/Wrench": "geometry_msgs/Vector3 force\ngeometry_msgs/Vector3 torque\n",
+}
+_STATE_FIELDS = "string[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort\n"
+
+
+def _definition(text: str) -> str:
+    """Return a type definition with those of all nested types, in the format of ROS 2 bags."""
+    parts, pending = {}, [text]
+    while pending:
+        for name in re.findall(r"^\w+/\w+", pending.pop(0), re.MULTILINE):
+            if name not in parts:
+                parts[name] = f"{'=' * 80}\nMSG: {name}\n{_NESTED[name]}"
+                pending.append(_NESTED[name])
+    return "".join([text, *parts.values()])
+
+
 DEFINITIONS = MappingProxyType(
     {
-        JOINT_STATE: _definition(
-            "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort\n",
-            *_STAMPED,
-        ),
-        TRANSFORMS: _definition(
-            "geometry_msgs/TransformStamped[] transforms\n",
-            "geometry_msgs/TransformStamped",
-            *_STAMPED,
-            "geometry_msgs/Transform",
-            "geometry_msgs/Vector3",
-            "geometry_msgs/Quaternion",
-        ),
-        WRENCH: _definition(
-            "std_msgs/Header header\ngeometry_msgs/Wrench wrench\n",
-            *_STAMPED,
-            "geometry_msgs/Wrench",
-            "geometry_msgs/Vector3",
-        ),
-        NUMBERS: _definition(
-            "std_msgs/MultiArrayLayout layout\nfloat64[] data\n",
-            "std_msgs/MultiArrayLayout",
-            "std_msgs/MultiArrayDimension",
-        ),
+        JOINT_STATE: _definition(f"std_msgs/Header header\n{_STATE_FIELDS}"),
+        TRANSFORMS: _definition("geometry_msgs/TransformStamped[] transforms\n"),
+        WRENCH: _definition("std_msgs/Header header\ngeometry_msgs/Wrench wrench\n"),
+        NUMBERS: _definition("std_msgs/MultiArrayLayout layout\nfloat64[] data\n"),
         NUMBER: "float64 data\n",
         TEXT: "string data\n",
-        CLOCK: _definition("builtin_interfaces/Time clock\n", "builtin_interfaces/Time"),
+        CLOCK: _definition("builtin_interfaces/Time clock\n"),
     }
 )
 

@@ -9,16 +9,16 @@ import sys
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError, RecordingError
 from ada_dynamics.output_files import atomic_write, to_json
-from ada_dynamics.simulation.log import Log
+from ada_dynamics.simulation.log_quantities import LogQuantities
 from ada_dynamics.simulation.record.content import Content, content_of, event_of, event_text
 
 # Errors of numpy, zipfile and json for a damaged file; headers of arrays are Python literals.
@@ -26,13 +26,14 @@ DAMAGE = (
     *(ValueError, KeyError, TypeError, EOFError, AttributeError, SyntaxError, RecursionError, MemoryError),
     *(NotImplementedError, zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError),
 )
+T = TypeVar("T")
 _MOST_MEMBERS = 1000
 _ENCRYPTED = 0x1  # flag of a member
 MOST_EXPANDED = 128 * 1024 * 1024  # [byte], maximum size of decompressed members; those of a log are not compressed
 _ROWS = ("t", "q", "v", "a", "tau")
 
 
-def write_npz(log: Log, path: Path) -> Path:
+def write_npz(log: LogQuantities, path: Path) -> Path:
     """Write a log; an existing file is replaced atomically."""
     content = content_of(log)
     arrays = {name: getattr(log, name) for name in _ROWS}
@@ -87,8 +88,12 @@ def text_in(array: Any) -> str:
     return str(array)
 
 
-def read_npz(path: Path) -> Log:
+def read_npz(path: Path, make: Callable[..., T]) -> T:
     """Read a log.
+
+    Args:
+        path: the file.
+        make: `Log`.
 
     Raises:
         RecordingError: the file is damaged, or is not a log.
@@ -98,7 +103,7 @@ def read_npz(path: Path) -> Log:
         texts = {key[5:]: text_in(value) for key, value in found.items() if key.startswith("text_")}
         content = Content.of_texts(texts)
         rows = {name: found[name] for name in _ROWS}
-        return Log(
+        return make(
             content.model,
             **rows,
             external=dict(zip(content.external, found["external_wrenches"], strict=True)),

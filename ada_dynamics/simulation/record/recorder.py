@@ -2,8 +2,7 @@
 """Recorder of rows to an MCAP file during a simulation.
 
 Rows are written as a chunk twice a second, or when a chunk is full, and passed to the operating system immediately: a
-killed process loses at most the last chunk. States are stored in tables of many rows, exactly; messages for viewers
-one
+killed process loses at most the last chunk. States are stored in tables of many rows, exactly; messages for viewers one
 by one, at a lower rate.
 """
 
@@ -21,11 +20,12 @@ from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock, ManualClock
+from ada_dynamics.contact.wrenches import ContactFrame
 from ada_dynamics.errors import InputError, RecordingError
 from ada_dynamics.model.model import Model
 from ada_dynamics.output_files import to_json
-from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
-from ada_dynamics.simulation.log_quantities import ROWS_AT_ONCE
+from ada_dynamics.simulation.log_quantities import ROWS_AT_ONCE, LogQuantities
+from ada_dynamics.simulation.log_rows import EventRecord
 from ada_dynamics.simulation.record import cdr, messages
 from ada_dynamics.simulation.record.content import WRENCH, Content, content_of, event_text
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
@@ -250,7 +250,7 @@ class McapRecorder:
             raise InputError(f"the recording {self.path} is closed.")
 
 
-def write_mcap(log: Log, path: Path, rate: float) -> Path:
+def write_mcap(log: LogQuantities, path: Path, rate: float) -> Path:
     """Write a log; see `Log.to_mcap`."""
     content = content_of(log)
     with McapRecorder(

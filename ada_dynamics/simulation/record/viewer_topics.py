@@ -144,9 +144,8 @@ def description(model: Model) -> str | None:
     """Return the URDF of a model with its loops and motors; None if URDF cannot represent it.
 
     It is the source of the model if that is complete. Otherwise, such as for loops and motors from a separate file, a
-    URDF
-    is written with joints of URDF 1.0, `<loop_joint>` elements and passive joints. Relative mesh paths are replaced by
-    file:// addresses.
+    URDF is written with joints of URDF 1.0, `<loop_joint>` elements and passive joints. Relative mesh paths are
+    replaced by file:// addresses.
     """
     from ada_dynamics.model.edit import split_universals
     from ada_dynamics.robots.addresses import with_lasting_addresses

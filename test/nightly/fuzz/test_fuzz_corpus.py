@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from ada_dynamics import RecordingError
-from ada_dynamics.simulation.record.log_reading import read_log
+from ada_dynamics.simulation.log import Log
 from trials.fuzz import targets
 from trials.fuzz.corpus import CORPUS, CRASHES, kept
 from trials.fuzz.fence import Escaped, fence
@@ -47,5 +47,5 @@ def test_a_damaged_head_in_a_recording_is_refused_in_few_words(tmp_path, old, ne
     assert old in whole
     path.write_bytes(whole.replace(old, new, 1))
     with pytest.raises(RecordingError) as found:
-        read_log(path)
+        Log.load(path)
     assert len(str(found.value)) < 1000

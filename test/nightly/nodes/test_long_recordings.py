@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ada_dynamics.simulation.record.mcap_chunks import INDEX_IN_MEMORY
 from ada_dynamics.simulation.record.mcap_records import chunk_data
-from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
+from ada_dynamics.simulation.record.mcap_writing import INDEX_IN_MEMORY, Topic, TopicWriter
 from ada_tools.nodes.bag.reading import TopicFile
 
 reader = pytest.importorskip("mcap.reader")

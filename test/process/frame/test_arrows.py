@@ -20,9 +20,6 @@ ROS = ("rclpy", "launch", "launch_ros", "ament_index_python")
 LAZY = "ada_dynamics.gpu"
 """Imported inside functions only, except by its own files."""
 CIRCLES = {
-    "ada_dynamics.simulation.log",
-    *(f"ada_dynamics.simulation.record.{name}" for name in ("content", "csv_table", "log_reading", "npz")),
-    *(f"ada_dynamics.simulation.record.{name}" for name in ("recorder", "viewer_topics")),
     *(f"ada_hardware.transport.{name}" for name in ("arcnet", "serial_line", "sockets", "udp", "wires")),
     *("ada_tools.browser.overlays", "ada_tools.browser.scene"),
 }

@@ -247,7 +247,7 @@ def test_a_table_that_ends_too_early_is_no_table():
     raw = cdr.table_message(np.zeros((2, 3)))
     for data in (*(raw[:size] for size in range(4, len(raw))), b"\x00\x00\x00\x00"):
         with pytest.raises(ValueError):
-            cdr.Reader(data).table()
+            cdr.read_table(data)
 
 
 def test_the_whole_model_is_in_a_recording(tmp_path):

@@ -13,7 +13,7 @@ from typing import Any
 
 import ada_dynamics as ada
 from ada_dynamics import resources
-from ada_dynamics.simulation.record.log_reading import read_log
+from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.record.mcap_records import (
     CHUNK,
     DATA_END,
@@ -51,7 +51,7 @@ def _unchecked(path: Path) -> None:
     checks = member._update_crc
     member._update_crc = lambda *_: None
     try:
-        read_log(path)
+        Log.load(path)
     finally:
         member._update_crc = checks
 
@@ -114,7 +114,7 @@ _LONG = 24576
 
 TARGETS = (
     Target("npz", "recordings, NPZ", _unchecked, lambda: [_recording("log.npz")], file="log.npz", longest=_LONG),
-    Target("mcap", "recordings, MCAP", read_log, _mcap_seeds, file="log.mcap", longest=_LONG),
+    Target("mcap", "recordings, MCAP", Log.load, _mcap_seeds, file="log.mcap", longest=_LONG),
     Target("bag", "MCAP files of any program of ROS 2", _bag, _mcap_seeds, file="bag.mcap", longest=_LONG),
     Target("scenario", "scenarios", load, _scenario_seeds, words=_YAML, file="scenario.yaml"),
     Target(
