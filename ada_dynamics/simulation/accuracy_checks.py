@@ -2,8 +2,7 @@
 """Checks of the accuracy of an integration, with an `IntegrationAccuracyWarning`.
 
 Consistency: velocities must be the integral of the accelerations, and positions that of the velocities. Quadrature
-over
-six rows of the log predicts each step; its difference from quadrature over four rows bounds the error of the
+over six rows of the log predicts each step; its difference from quadrature over four rows bounds the error of the
 prediction. The bound is large where rates are discontinuous (contact, joint stops, controllers) and close to rounding
 where the solution is smooth.
 
@@ -17,21 +16,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.analysis.unknown_work import velocity_scale
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import IntegrationAccuracyWarning, UnknownWorkWarning
-
-if TYPE_CHECKING:
-    from ada_dynamics.simulation.log import Log
-
-
 from ada_dynamics.constraints.constraint_set import characteristic_length
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, IntegrationAccuracyWarning, UnknownWorkWarning
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.context import SimulationContext
 from ada_dynamics.simulation.log import Log

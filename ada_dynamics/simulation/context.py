@@ -216,6 +216,30 @@ def closed_start(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[
     return nearest, allowed
 
 
+def closed_states(model: Model, dynamics: Dynamics, q: Array, v: Array, is_closed: Array | None = None) -> Array:
+    """Return rows of states [q; v], each projected onto the loop constraints after a check.
+
+    Args:
+        model: the robot.
+        dynamics: its dynamics.
+        q: configurations, (N, nq).
+        v: velocities, (N, nv).
+        is_closed: True for states that need no projection, (N,).
+
+    Raises:
+        InputError: a state is invalid; the message names its index.
+    """
+    rows = []
+    for i in range(len(q)):
+        try:
+            state = checked_start(model, q[i], v[i])
+            done = is_closed is not None and is_closed[i]
+            rows.append(np.concatenate(state if done else closed_start(model, dynamics, *state)))
+        except InputError as problem:
+            raise type(problem)(f"state {i}: {problem}") from None
+    return np.array(rows)
+
+
 def require_determinate(model: Model, dynamics: Dynamics, q: Array, v: Array) -> None:
     """Raise an InputError if the mechanism cannot move, or is at rest in a bifurcation."""
     closed = kernels_of(dynamics).closed

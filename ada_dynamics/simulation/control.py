@@ -3,8 +3,8 @@
 
 A compiled control law in a semi-implicit step is linearly implicit in the position and velocity of its joint. With
 K = -∂τ/∂q and D = -∂τ/∂v, the torque at the end of a step h with the acceleration a is τ - h K v - (h D + h² K) a to
-first order. The last term is an armature: a stiff spring or damper on a light joint is stable.
-Negative K or D are explicit.
+first order. The last term is an armature: a stiff spring or damper on a light joint is stable. Negative K or D are
+explicit.
 """
 
 from __future__ import annotations

@@ -2,10 +2,8 @@
 """Derivatives of a simulation: of single steps and of trajectories, in forward and reverse mode.
 
 They are exact derivatives of the steps that the simulation takes, including the integrator, the projection onto the
-loop
-constraints, the normalization of quaternions, joint stops, contact and control laws. Differentials of q are
-velocities,
-those of a state are [d_q; d_v].
+loop constraints, the normalization of quaternions, joint stops, contact and control laws. Differentials of q are
+velocities, those of a state are [d_q; d_v].
 """
 
 from __future__ import annotations
@@ -126,8 +124,7 @@ class SimulationDerivatives:
             tau: joint torques; those of the simulation by default.
             steps: number of steps with the same torques.
             coordinates: coordinates of the derivatives: "tree" for each coordinate of the spanning tree; "independent"
-                or
-                "actuated" (see `Dynamics.constraints`) for m of them, with all others along the loops; A is then
+                or "actuated" (see `Dynamics.constraints`) for m of them, with all others along the loops; A is then
                 (2 m, 2 m).
             parameters: names of parameters of the model, see `Dynamics.parameters`, for P.
             t: time before the step, for control laws that depend on it; the current time by default [s].
@@ -197,12 +194,9 @@ class SimulationDerivatives:
             g = pull(trajectory.q[-1] - goal, trajectory.v[-1])     # of ½ |q - goal|² + ½ |v|² at the end
 
         `pull(by_q, by_v)` takes the gradient of a scalar with respect to q (as a velocity) and v at the last row,
-        (nv,), or at
-        all rows, (R + 1, nv); None for zero. It returns the gradients with respect to the initial state, the torques
-        and the
-        parameters. Its cost is a small multiple of the simulation, independent of their number; its memory is that of
-        about
-        √N states for N steps.
+        (nv,), or at all rows, (R + 1, nv); None for zero. It returns the gradients with respect to the initial state,
+        the torques and the parameters. Its cost is a small multiple of the simulation, independent of their number; its
+        memory is that of about √N states for N steps.
 
         Args:
             q: initial configuration.
@@ -235,8 +229,7 @@ class SimulationDerivatives:
 
         Args:
             event: an event, or the name of an event of the simulation; its function of t, q and v uses + - * / and
-                functions
-                of `ada_dynamics.expr`.
+                functions of `ada_dynamics.expr`.
             q: configuration at the event.
             v: velocity at the event.
             tau: joint torques; those of the simulation by default.

@@ -2,8 +2,7 @@
 """Derivatives of the quantities of a simulation step: directional derivatives, vector-Jacobian products and parameters.
 
 All are taken from the expression graph of the equations of motion, with contact, joint stops, servos and control laws.
-They have the arguments (x, u, t) of the quantities, so that the same integration loops evaluate them. Parameters of
-the
+They have the arguments (x, u, t) of the quantities, so that the same integration loops evaluate them. Parameters of the
 model (masses, inertias, losses, rotors, springs) are a tree with expressions for constants; their changes extend u.
 """
 

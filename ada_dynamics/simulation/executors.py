@@ -454,10 +454,6 @@ class _NumpyKernelExecutor(NumpyExecutor):
         """Return the row of u that a step uses."""
         return int(step // self.s.hold)
 
-    def weighted(self, weights: Array, count: int, i: slice, fused: bool) -> Array:
-        n = self.s.n
-        return np.asarray(weights[:count] @ self.work[: count * n].reshape(count, n))
-
     def _call(self, kernel: Kernel | None, out: Array, x: Array, u: Array, t: float | None = None) -> int:
         assert kernel is not None
         count = self._own._count

@@ -17,7 +17,7 @@ from ada_dynamics.dynamics.constraint_queries import state_map_and_nearness, war
 from ada_dynamics.errors import InputError, SingularConfigurationError
 from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.tree import Body, Tree
-from ada_dynamics.simulation.context import SimulationContext, checked_start, closed_start
+from ada_dynamics.simulation.context import SimulationContext, closed_states
 from ada_dynamics.simulation.differentiation import ParametricSystem, adjoint_quantity, tangent_quantity
 from ada_dynamics.simulation.executors import IntegrationError, KernelExecutor, StepKernels
 from ada_dynamics.simulation.integrator import Integrator
@@ -165,14 +165,8 @@ class LinearizedSteps:
             "tau": as_array("tau", self._tau if tau is None else tau, self.model.nv, self.model),
         }
         (Q, V, efforts), is_batch = common_batch(given)
-        rows = [self._start(i, *state) for i, state in enumerate(zip(*map(np.atleast_2d, (Q, V)), strict=True))]
-        return np.array(rows), np.atleast_2d(self.finite_efforts(efforts)), is_batch
-
-    def _start(self, i: int, q: Array, v: Array) -> Array:
-        try:
-            return np.concatenate(closed_start(self.model, self.system.dynamics, *checked_start(self.model, q, v)))
-        except InputError as problem:
-            raise type(problem)(f"state {i}: {problem}") from None
+        X = closed_states(self.model, self.system.dynamics, *map(np.atleast_2d, (Q, V)))
+        return X, np.atleast_2d(self.finite_efforts(efforts)), is_batch
 
     def finite_efforts(self, tau: Array) -> Array:
         """Return the torques after a check."""

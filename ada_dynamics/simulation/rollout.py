@@ -15,11 +15,10 @@ from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.errors import InputError
 from ada_dynamics.execution import run_pieces
 from ada_dynamics.simulation.accuracy_checks import EVERY, EnergyMonitor
-from ada_dynamics.simulation.context import SimulationContext, checked_start, closed_start
+from ada_dynamics.simulation.context import SimulationContext, closed_states
 from ada_dynamics.simulation.executors import KernelExecutor, StepKernels
 from ada_dynamics.simulation.integrator import FAILURES, Integrator
 from ada_dynamics.simulation.options import NotCopyable, invalid, is_positive, whole_steps
-from ada_dynamics.simulation.system import System
 
 BLOCK, NUMBERS = 64, 2048  # states per block, or numbers in them: small enough for the cache of the processor
 
@@ -36,8 +35,7 @@ class SimulationBatch(NotCopyable):
     """Simulations of N initial states that advance together.
 
     The results of a simulation do not depend on the others, bit for bit. A simulation whose integration fails is NaN
-    until
-    it is reset.
+    until it is reset.
 
     Attributes:
         gain: monitor that warns of an energy gain without joint torques.
@@ -197,23 +195,14 @@ def _initial_states(context: SimulationContext, q: ArrayLike, v: ArrayLike | Non
     is_free = kernels_of(context.system.dynamics).closed is None and not model.has_manifold_coordinates
     if is_free and positions.shape[1] == model.nq and np.isfinite(positions).all() and np.isfinite(speeds).all():
         return np.hstack([positions, speeds])
-    rows, at_rest = [], _closed_at_rest(context, positions, speeds)
-    for i, (a, b) in enumerate(zip(positions, speeds, strict=True)):
-        try:
-            if at_rest[i]:
-                rows.append(np.concatenate(checked_start(model, a, b)))
-                continue
-            rows.append(np.concatenate(closed_start(model, context.system.dynamics, *checked_start(model, a, b))))
-        except InputError as problem:
-            raise InputError(f"initial state {i}: {problem}") from None
-    return np.array(rows)
+    return closed_states(model, context.system.dynamics, positions, speeds, _closed_at_rest(context, positions, speeds))
 
 
-def _closed_at_rest(context: SimulationContext, q: Array, v: Array) -> Array:
-    """Return True for initial states that are at rest and satisfy the loop constraints, (N,)."""
+def _closed_at_rest(context: SimulationContext, q: Array, v: Array) -> Array | None:
+    """Return True for initial states that are at rest and satisfy the loop constraints, (N,); None without loops."""
     closed = kernels_of(context.system.dynamics).closed
     if closed is None:
-        return np.zeros(len(q), dtype=bool)
+        return None
     gaps = np.max(np.abs(closed.gaps(np.ascontiguousarray(q))), axis=-1, initial=0.0)
     return np.asarray((gaps < CLOSED * closed.analysis.constraints.length) & ~v.any(axis=-1))
 
@@ -275,7 +264,9 @@ def _advance_together(
         executor = executors[count] = KernelExecutor(kernels, context.method, x, u[None], context.step)
     executor.s.origin = context.origin
     log, done = np.empty((steps // every, *x.shape)), 0
-    _select_constraints(context.system, x, u)
+    chosen = context.system.chosen(x.T)
+    if chosen is not None:  # combinations of redundant constraints for each state
+        u[context.system.equations.chosen] = chosen.T
     while True:
         executor.start(x, u[None])
         rows = executor.rows((steps - done + done % every) // every)
@@ -300,13 +291,6 @@ def _inputs(context: SimulationContext, tau: Array) -> Array:
     u[:] = system.inputs(tau[0], h=context.step)[:, None]
     u[:nv] = tau.T
     return u
-
-
-def _select_constraints(system: System, x: Array, u: Array) -> None:
-    """Select combinations of redundant constraints for each state."""
-    chosen = system.chosen(x.T)
-    if chosen is not None:
-        u[system.equations.chosen] = chosen.T
 
 
 def _step_each(context: SimulationContext, integrator: Integrator, x: Array, u: Array, first: int) -> None:

@@ -227,7 +227,8 @@ class RunLoop:
                 self._values[i] = value
             for (s, x), i in sorted(found, key=lambda one: one[0][0]):
                 event = self.context.events[i]
-                self._record_event(EventRecord(float(start + s), event.name, x[:nq], x[nq:]))
+                if self.buffer is not None:
+                    self.buffer.event(EventRecord(float(start + s), event.name, x[:nq], x[nq:]))
                 if event.terminal:
                     self.integrator.x = x
                     self.context.set_time(float(start + s))
@@ -254,10 +255,6 @@ class RunLoop:
         s = zero_between(value, 0.0, h, at_start, at_end)
         value(s)
         return s, state
-
-    def _record_event(self, record: EventRecord) -> None:
-        if self.buffer is not None:
-            self.buffer.event(record)
 
     # --- figures ------------------------------------------------------------------------------------------------
     def figures(self, began: float) -> dict[str, Any]:

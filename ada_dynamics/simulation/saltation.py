@@ -3,8 +3,7 @@
 
 An event occurs where g(t, q, v) = 0. A differential d of the state at a fixed time, such as step derivatives return,
 changes the time of the event by -gᵀd / ġ, and the state at the event by Q d with Q = 1 - f gᵀ / ġ and the rate f = [v;
-a].
-After a reset R, with the rate f⁺, the differential at a fixed time is S d (Aizerman and Gantmacher 1958):
+a]. After a reset R, with the rate f⁺, the differential at a fixed time is S d (Aizerman and Gantmacher 1958):
 
     S = R' Q + f⁺ gᵀ / ġ
 """

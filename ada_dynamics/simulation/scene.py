@@ -73,8 +73,7 @@ def scene_for(
         model: the robot.
         start: configuration, or a guess that selects the assembly mode; see `start_pose`.
         step: step length of the integrator, which bounds the stiffness of joint stops [s].
-        ground: "auto" for a ground under floating robots with weight that no loop connects to the world; "on" or
-            "off".
+        ground: "auto" for a ground under floating robots with weight that no loop connects to the world; "on" or "off".
         stops: whether joints have stops at their limits.
         integrator: an integrator, or "auto" for a choice by stiffness (see `Simulation`).
         is_given: whether the user specified `start`: it is then moved only out of the ground. Otherwise the robot is
@@ -106,8 +105,10 @@ def scene_for(
     if contact is not None:
         height, is_free = lowest_height(model, q, [*contact.points, *contact.spheres]), _is_free(model)
         is_sunk = height < -_SUNK
-        if is_free and (is_sunk or not is_given):
-            _shift(model, q, -height)
+        lift = _lift(model)
+        if lift is not None and is_free and (is_sunk or not is_given):
+            name, way = lift
+            q[model.q_index(name)][: len(way)] -= height * way
         if is_sunk and (is_given or not is_free):
             notes.append(f"start: {'raised by' if is_free else 'below the ground by'} {-height:.3g} m")
     return Scene(q, contact, own, method.name, why, pose.moved, tuple(notes))
@@ -129,14 +130,6 @@ def start_pose(model: Model, guess: Array | None = None) -> ClosedConfiguration:
             guess[model.q_index(turning[1])] = np.pi / 4
         guess = within_limits(model, guess)
     return close_loops(model, guess)
-
-
-def _shift(model: Model, q: Array, height: float) -> None:
-    """Raise a floating robot by a height [m]."""
-    lift = _lift(model)
-    assert lift is not None
-    name, way = lift
-    q[model.q_index(name)][: len(way)] += height * way
 
 
 def _lift(model: Model) -> tuple[str, Array] | None:

@@ -85,7 +85,7 @@ class ServoBank:
         stiffness: k of each joint in position or velocity control [N m/rad] or [N/m].
         damping: d of each joint [N m s/rad] or [N s/m].
         limits: effort limits.
-        fastest_rate: fastest response of a joint to its servo [1/s].
+        fastest_rate: fastest oscillation or decay of a joint in its servo [1/s].
         changes: number of commands.
     """
 
@@ -105,15 +105,11 @@ class ServoBank:
         self.q_index = np.array([model.q_index(name).start for name in self.names], dtype=np.intp)
         self.v_index = np.array([model.v_index(name).start for name in self.names], dtype=np.intp)
         self.limits = model.effort_limit[self.v_index]
-        self.fastest_rate = self._fastest_rate(dynamics, q)
+        inertia = _free_inertias(dynamics, q, self.v_index)  # of each joint, with all others free
+        rates = np.maximum(self.damping / inertia, np.sqrt(self.stiffness / inertia))
+        self.fastest_rate = float(np.max(rates, initial=0.0, where=np.isfinite(rates)))
         self._table = np.zeros((len(self.names), COMMAND_SIZE))
         self.changes = 0
-
-    def _fastest_rate(self, dynamics: Dynamics, q: Array) -> float:
-        """Return the fastest oscillation or decay of a joint in its servo, with all others free [1/s]."""
-        inertia = _free_inertias(dynamics, q, self.v_index)
-        rates = np.maximum(self.damping / inertia, np.sqrt(self.stiffness / inertia))
-        return float(np.max(rates, initial=0.0, where=np.isfinite(rates)))
 
     def resolve(self, tree: Tree) -> tuple[Servo, ...]:
         """Return the servos for `algorithms.joint_loads`."""

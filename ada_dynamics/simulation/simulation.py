@@ -236,10 +236,8 @@ class Simulation(NotCopyable, SimulationDerivatives):
 
         Args:
             duration: simulated time [s].
-            record: .mcap file that is written during the run; if the process is killed, at most the last chunk is
-                lost.
-            progress: "auto" for a progress bar on a terminal and lines elsewhere, or a callback with fraction and
-                text.
+            record: .mcap file that is written during the run; if the process is killed, at most the last chunk is lost.
+            progress: "auto" for a progress bar on a terminal and lines elsewhere, or a callback with fraction and text.
             keep: whether the log contains all rows; if False, it contains the first and the last row, for long
                 recordings.
 
@@ -253,15 +251,14 @@ class Simulation(NotCopyable, SimulationDerivatives):
             raise invalid("duration", duration, "a positive number of seconds")
         require_determinate(self.model, self.dynamics, self.q, self.v)
         began = time.perf_counter()
-        recorders = [] if record is None else [self._recorder(record)]
-        buffer = LogBuffer(
-            self.model,
-            recorders=recorders,
-            keep=keep,
-            contact_frames=contact_frames(self.contact),
-            info=self.info(),
-            dynamics=self.dynamics if self.dynamics.model is self.model else None,
-        )
+        frames, info = contact_frames(self.contact), self.info()
+        recorders: list[Recorder] = []
+        if record is not None:
+            from ada_dynamics.simulation.record.recorder import McapRecorder
+
+            recorders = [McapRecorder(record, self.model, contact_frames=frames, info=info, dynamics=self.dynamics)]
+        own = self.dynamics if self.dynamics.model is self.model else None
+        buffer = LogBuffer(self.model, recorders=recorders, keep=keep, contact_frames=frames, info=info, dynamics=own)
         run = RunLoop(self.context, buffer)
         try:
             with reporting(progress, f"simulating {self.model.name}", duration, "s") as run.progress:
@@ -397,12 +394,6 @@ class Simulation(NotCopyable, SimulationDerivatives):
         return open_page("view_simulation", self, port=port, open_browser=open_browser, height=height)
 
     # --- log ----------------------------------------------------------------------------------------------------
-    def _recorder(self, path: PathLike) -> Recorder:
-        from ada_dynamics.simulation.record.recorder import McapRecorder
-
-        frames = contact_frames(self.contact)
-        return McapRecorder(path, self.model, contact_frames=frames, info=self.info(), dynamics=self.dynamics)
-
     def info(self) -> dict[str, object]:
         """Return the settings of the simulation for logs and recordings."""
         info: dict[str, object] = {

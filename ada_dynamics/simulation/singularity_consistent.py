@@ -22,6 +22,9 @@ from ada_dynamics.model.edit.parts import with_parts
 from ada_dynamics.model.joints import Spherical, SphericalEuler
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.turns import Turns
+from ada_dynamics.simulation.events import zero_between
+from ada_dynamics.simulation.executors import explicit_step
+from ada_dynamics.simulation.methods import METHODS
 
 MOST_STEPS = 1_000_000
 _ZYZ = Turns("zyz")
@@ -79,8 +82,10 @@ def integrate_singularity_consistent(
     rows = [x]
     while x[0] < duration * (1.0 - _WITHIN) and len(rows) <= most_steps:
         following = system.after(x, step)
-        if following[0] > duration:
-            following = _ending(system, x, step, duration)
+        if following[0] > duration:  # a shorter step ends there: t increases with s
+            end = lambda h: float(system.after(x, h)[0]) - duration  # noqa: B023, E731
+            h = zero_between(end, 0.0, step, float(x[0]) - duration, float(following[0]) - duration)
+            following = system.after(x, h)
         x = following
         rows.append(x)
     found = np.array(rows)
@@ -117,25 +122,7 @@ class _TwinSystem:
 
     def after(self, x: Array, h: float) -> Array:
         """Return x after a step."""
-        first = self.rate(x)
-        second = self.rate(x + 0.5 * h * first)
-        third = self.rate(x + 0.5 * h * second)
-        fourth = self.rate(x + h * third)
-        return np.asarray(x + h / 6.0 * (first + 2.0 * second + 2.0 * third + fourth))
-
-
-def _ending(system: _TwinSystem, x: Array, step: float, duration: float) -> Array:
-    """Return the state at the final time, by a shorter step; t increases with s."""
-    low, high, h = 0.0, step, step
-    for _ in range(100):
-        end = system.after(x, h)
-        off = end[0] - duration
-        if abs(off) <= _WITHIN * duration:
-            break
-        low, high = (h, high) if off < 0.0 else (low, h)
-        newton = h - off / system.rate(end)[0] if system.rate(end)[0] > 0.0 else low
-        h = newton if low < newton < high else 0.5 * (low + high)
-    return end
+        return explicit_step(METHODS["rk4"], lambda x, _: self.rate(x), x, 0.0, h)
 
 
 def _twin_positions(model: Model, twin: Model, q: Array) -> Array:

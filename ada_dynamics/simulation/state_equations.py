@@ -177,10 +177,8 @@ class StateEquations:
         """Return x after a semi-implicit Euler step: v⁺ = v + h a, q⁺ = q + h q̇(q, v⁺).
 
         Stiff loads are linearly implicit: their derivatives by the velocity after the step are added to the mass
-        matrix. With a
-        constraint solver the state is projected onto the loop constraints, and the velocity is scaled to the kinetic
-        energy
-        that the work of the forces leaves (`algorithms.energy`).
+        matrix. With a constraint solver the state is projected onto the loop constraints, and the velocity is scaled to
+        the kinetic energy that the work of the forces leaves (`algorithms.energy`).
         """
         q, v = self.split(x)
         h, applied, guards = u[-1], self.applied_loads(q, v, u, t[0], u[-1]), position_guards(self.tree, q)

@@ -297,8 +297,7 @@ def dynamics_for(model: Model, algorithm: Algorithm, q: Array) -> Dynamics:
     """Return the dynamics for simulations that start at the configuration q.
 
     Elimination orders are planned at a configuration. Those of the model's default configuration are used if they hold
-    at
-    q, so that all initial states share one kernel.
+    at q, so that all initial states share one kernel.
     """
     if not model.loops:
         return Dynamics(model, algorithm)
