@@ -270,8 +270,7 @@ def settle_quantity(equations: StateEquations, name: str, solver: Callable[[Vect
     # the position of the combinations in u depends on the loads
     name = f"settle_{name}_{equations.chosen.start}_{equations.input_size}"
     inputs = {"x": equations.state_size, "u": equations.input_size}
-    shapes: dict[str, tuple[int, ...]] = {"settled": (equations.state_size,)}
-    return Quantity(name, inputs, shapes, lambda: trace(name, inputs, body, ("settled",)), body)
+    return _traced(name, inputs, "settled", (equations.state_size,), body)
 
 
 def contact_quantity(equations: StateEquations) -> Quantity:
@@ -281,9 +280,8 @@ def contact_quantity(equations: StateEquations) -> Quantity:
         return Traced({"contact": [list(wrench) for wrench in equations.contact_wrenches(q, v)]})
 
     inputs = {"q": equations.tree.nq, "v": equations.tree.nv}
-    name = f"contact_wrenches_{equations.loads.digest()}"
-    shapes: dict[str, tuple[int, ...]] = {"contact": (len(equations.loads.contacts), 6)}
-    return Quantity(name, inputs, shapes, lambda: trace(name, inputs, body), body)
+    name, shape = f"contact_wrenches_{equations.loads.digest()}", (len(equations.loads.contacts), 6)
+    return _traced(name, inputs, "contact", shape, body)
 
 
 def step_contact_quantity(equations: StateEquations) -> Quantity:
@@ -294,9 +292,8 @@ def step_contact_quantity(equations: StateEquations) -> Quantity:
         return Traced({"contact": [list(wrench) for wrench in found]})
 
     inputs = {"q": equations.tree.nq, "v": equations.tree.nv, "after": equations.tree.nv, "h": 1}
-    name = f"step_contact_wrenches_{equations.loads.digest()}"
-    shapes: dict[str, tuple[int, ...]] = {"contact": (len(equations.loads.contacts), 6)}
-    return Quantity(name, inputs, shapes, lambda: trace(name, inputs, body), body)
+    name, shape = f"step_contact_wrenches_{equations.loads.digest()}", (len(equations.loads.contacts), 6)
+    return _traced(name, inputs, "contact", shape, body)
 
 
 def servo_quantity(equations: StateEquations) -> Quantity:
@@ -307,8 +304,7 @@ def servo_quantity(equations: StateEquations) -> Quantity:
         return Traced({"tau": equations.servo_efforts(q, v, u)[0]})
 
     inputs = {"x": equations.state_size, "u": equations.input_size}
-    name = f"servo_efforts_{equations.loads.digest()}"
-    return Quantity(name, inputs, {"tau": (equations.tree.nv,)}, lambda: trace(name, inputs, body), body)
+    return _traced(f"servo_efforts_{equations.loads.digest()}", inputs, "tau", (equations.tree.nv,), body)
 
 
 def _quantity(equations: StateEquations, name: str, output: str, body: Callable[..., Traced]) -> Quantity:
@@ -316,4 +312,10 @@ def _quantity(equations: StateEquations, name: str, output: str, body: Callable[
     friction = repr([body.friction for body in equations.tree.bodies])
     name = f"{name}_{equations.loads.digest()}_{hashlib.blake2b(friction.encode(), digest_size=4).hexdigest()}"
     inputs = {"x": n, "u": equations.input_size, "t": 1}
-    return Quantity(name, inputs, {output: (n,)}, lambda: trace(name, inputs, body, (output,)), body)
+    return _traced(name, inputs, output, (n,), body)
+
+
+def _traced(
+    name: str, inputs: dict[str, int], output: str, shape: tuple[int, ...], body: Callable[..., Traced]
+) -> Quantity:
+    return Quantity(name, inputs, {output: shape}, lambda: trace(name, inputs, body, (output,)), body)

@@ -75,43 +75,32 @@ class System:
         closed = self.kernels.closed
         return not (closed and closed.plans.is_dense_only)
 
+    def step_quantities(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
+        """Return the quantities of a step: the rate and the projection, if any; or one semi-implicit step."""
+        solver = None if self.kernels.closed is None else self.solver
+        if is_direct:
+            return state_equations.step_quantity(self.equations, self._solver_name, solver), None
+        rate = state_equations.rate_quantity(self.equations, self._name(), self._forward)
+        joints = [body.joint for body in self.equations.tree.bodies]
+        if solver is None and all(type(joint).nearest is JointType.nearest for joint in joints):
+            return rate, None  # all states are admissible
+        return rate, state_equations.settle_quantity(self.equations, self._solver_name, solver)
+
     @cached_property
     def rate(self) -> Kernel:
         """ẋ of x, u and t."""
-        return self.kernel_of(self._rate)
-
-    @cached_property
-    def _rate(self) -> Quantity:
-        return state_equations.rate_quantity(self.equations, self._name(), self._forward)
-
-    @cached_property
-    def step(self) -> Kernel:
-        """x after a semi-implicit step."""
-        return self.kernel_of(self._step)
-
-    @cached_property
-    def _step(self) -> Quantity:
-        solver = None if self.kernels.closed is None else self.solver
-        return state_equations.step_quantity(self.equations, self._solver_name, solver)
+        return self.kernel_of(self.step_quantities(False)[0])
 
     @cached_property
     def settle(self) -> Kernel | None:
         """Projection onto the admissible states; None if all states are admissible."""
-        quantity = self._settle
+        quantity = self.step_quantities(False)[1]
         return None if quantity is None else self.kernel_of(quantity)
 
     @cached_property
-    def _settle(self) -> Quantity | None:
-        closed = self.kernels.closed
-        if closed is None:
-            joints = [body.joint for body in self.equations.tree.bodies]
-            unit = any(type(joint).nearest is not JointType.nearest for joint in joints)
-            return state_equations.settle_quantity(self.equations, "open", None) if unit else None
-        return state_equations.settle_quantity(self.equations, self._solver_name, self.solver)
-
-    def step_quantities(self, is_direct: bool) -> tuple[Quantity, Quantity | None]:
-        """Return the quantities of a step: the rate and the projection, if any; or one semi-implicit step."""
-        return (self._step, None) if is_direct else (self._rate, self._settle)
+    def step(self) -> Kernel:
+        """x after a semi-implicit step."""
+        return self.kernel_of(self.step_quantities(True)[0])
 
     @cached_property
     def servo_efforts(self) -> Kernel | None:

@@ -15,7 +15,6 @@ import numpy as np
 
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.elements import Joint, Limits, Link, LoopJoint, Mimic, Shape
-from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.turns import Turns
 
@@ -57,35 +56,12 @@ def from_text(text: str) -> Model:
         links = [_made(Link, one) for one in content["links"]]
         joints = [_made(Joint, one) for one in content["joints"]]
         loops = [_made(LoopJoint, one) for one in content["loops"]]
-        _check_names(links, joints, loops, content["root"])
-        model = Model(
-            content["name"],
-            content["root"],
-            links,
-            joints,
-            content["gravity"],
-            content["source"],
-            loops,
-            content["actuated"],
-        )
-        _ = model.tree  # raises errors of inconsistent models
+        name, root, gravity, source = (content[key] for key in ("name", "root", "gravity", "source"))
+        model = Model(name, root, links, joints, gravity, source, loops, content["actuated"])
+        _ = model.tree  # raises errors of unknown names and types
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as problem:
         raise ModelError(f"the model is invalid ({type(problem).__name__}: {problem})") from None
     return model
-
-
-def _check_names(links: list[Link], joints: list[Joint], loops: list[LoopJoint], root: str) -> None:
-    names = {link.name for link in links}
-    for joint in joints:
-        if joint.kind not in JOINT_TYPES:
-            raise ValueError(f"joint {joint.name!r} has the unknown type {joint.kind!r}")
-        if joint.child not in names:
-            raise ValueError(f"joint {joint.name!r} has no link {joint.child!r}")
-    for loop in loops:
-        if loop.kind not in LOOP_KINDS:
-            raise ValueError(f"loop {loop.name!r} has the unknown type {loop.kind!r}")
-    if root not in names:
-        raise ValueError(f"there is no link {root!r}")
 
 
 def _plain(value: Any) -> Any:
