@@ -17,9 +17,8 @@ from ada_dynamics.model.description import BASES, Base, Description
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.robots.catalogue import CATALOGUE
-from ada_dynamics.robots.readers import read_document
+from ada_dynamics.robots.readers import MimicChoice, check_mimic, read_document
 from ada_dynamics.robots.readers.loops import LoopSource, add_loops
-from ada_dynamics.robots.readers.urdf import MimicChoice, check_mimic
 from ada_dynamics.robots.readers.xacro import expand_xacro
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.files import read_file

@@ -12,7 +12,7 @@ from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Link
 from ada_dynamics.robots.check.bodies import Extent, RigidBody, crosses, extent
 from ada_dynamics.robots.check.report import Collector
-from ada_dynamics.robots.readers.urdf import MOMENTS
+from ada_dynamics.robots.readers.values import MOMENTS
 from ada_dynamics.robots.readers.xml import Element
 
 _DENSEST = 22_600.0  # [kg/m³], osmium
@@ -76,7 +76,7 @@ def _inertial(link: Link) -> Element:
 def _rounding(link: Link) -> float:
     """Largest rounding error of the tensor's printed entries: half a unit in the last digit [kg m²]."""
     tensor = _inertial(link).first("inertia")
-    texts = () if tensor is None else (tensor.attributes.get(m, "") for m in MOMENTS)
+    texts = () if tensor is None else (tensor.attributes.get(name, "") for name, _, _ in MOMENTS)
     return max((_half_unit(t) for t in texts), default=0.0)
 
 

@@ -19,9 +19,9 @@ from ada_dynamics.model.edit.recut import recut
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Shape
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.robots.mechanisms.geometry import angle_with, hooke_angles, turned_y
-from ada_dynamics.robots.mechanisms.parts import Mechanism, SolidBody, X, Y, Z, box, cylinder, stacked
+from ada_dynamics.robots.mechanisms.parts import Mechanism, SolidBody, X, Y, Z, box, closed, cylinder, hinged
 from ada_dynamics.robots.mechanisms.shapes import DARK, DRIVEN, FRAME, OUTPUT, ball, bar, block, pin
-from ada_dynamics.robots.readers.urdf import read_urdf
+from ada_dynamics.robots.readers import read_document
 from ada_dynamics.structured_text.files import read_file
 
 # Rounded sizes [m]. At zero angles the leg points along -z.
@@ -69,20 +69,18 @@ def cassie_leg(
     ]
     above = "pelvis"
     for name, axis, at, solid in chain:
-        builder.link(name, *solid, visuals=looks[name]).joint(name, "revolute", above, name, at, axis=axis)
+        hinged(builder, name, above, at, solid, axis, looks[name])
         above = name
-    builder.link("heel", *box((0.1, 0.02, 0.02), 0.15, (-0.05, 0.0, 0.0)), visuals=looks["heel"])
-    builder.joint("heel", "revolute", "tarsus", "heel", HEEL, axis=Y)
-    builder.link("foot_crank", *box((0.07, 0.02, 0.02), 0.12, (0.02, 0.0, 0.0)), visuals=looks["foot_crank"])
-    builder.joint("foot_crank", "revolute", "tarsus", "foot_crank", CRANK_AT, axis=Y)
-    builder.link("foot", *box((0.18, 0.03, 0.04), 0.15, (0.01, 0.0, -0.02)), visuals=looks["foot"])
-    builder.joint("foot", "revolute", "tarsus", "foot", (0.0, 0.0, -TARSUS), axis=Y)
+    heel, foot = box((0.1, 0.02, 0.02), 0.15, (-0.05, 0.0, 0.0)), box((0.18, 0.03, 0.04), 0.15, (0.01, 0.0, -0.02))
+    hinged(builder, "heel", "tarsus", HEEL, heel, visuals=looks["heel"])
+    crank_body = box((0.07, 0.02, 0.02), 0.12, (0.02, 0.0, 0.0))
+    hinged(builder, "foot_crank", "tarsus", CRANK_AT, crank_body, visuals=looks["foot_crank"])
+    hinged(builder, "foot", "tarsus", (0.0, 0.0, -TARSUS), foot, visuals=looks["foot"])
     _rod(builder, "achilles", "hip_pitch", HIP_END, ACHILLES, "heel", HEEL_END)
     _rod(builder, "plantar", "foot_crank", CRANK_END, PLANTAR, "foot", FOOT_END)
     builder.actuated(["hip_roll", "hip_yaw", "hip_pitch", "knee", "foot_crank"])
-    model = builder.build(base=base, gravity=gravity)
     pose: dict[str, ArrayLike] = dict(zip(("hip_roll", "hip_yaw", "hip_pitch"), hip, strict=True))
-    return Mechanism(model, stacked(model, pose | {"knee": knee, "foot_crank": crank} | _lower_leg(knee, crank)))
+    return closed(builder, pose | {"knee": knee, "foot_crank": crank} | _lower_leg(knee, crank), gravity, base)
 
 
 def _looks() -> dict[str, tuple[Shape, ...]]:
@@ -197,14 +195,13 @@ def two_feet(
             without it.
     """
     builder, pose = _humanoid()
-    floating = builder.build(base="floating", gravity=gravity)
     root = np.array([*np.asarray(position, dtype=float), 0.01, -0.02, 0.03, 1.0])
     root[3:] /= np.linalg.norm(root[3:])
-    q = stacked(floating, pose | {"root_joint": root})
+    floating = closed(builder, pose | {"root_joint": root}, gravity, "floating")
     if not fixed:
-        return Mechanism(floating, q)
-    _hold(builder, floating, q, hand)
-    return Mechanism(builder.build(base="floating", gravity=gravity), q)
+        return floating
+    _hold(builder, *floating, hand)
+    return Mechanism(builder.build(base="floating", gravity=gravity), floating.q)
 
 
 def _hold(builder: Builder, floating: Model, q: np.ndarray, hand: str) -> None:
@@ -216,25 +213,21 @@ def _hold(builder: Builder, floating: Model, q: np.ndarray, hand: str) -> None:
     if hand:
         R, p = poses["right_wrist"]
         axis = None if hand in ("spherical", "fixed") else X
-        builder.loop(
-            "right_hand", hand, "world", "right_wrist", p + R @ _TIP, axis=axis, child_xyz=_TIP, child_rotation=R.T
-        )
+        ends = ("world", "right_wrist", p + R @ _TIP)
+        builder.loop("right_hand", hand, *ends, axis=axis, child_xyz=_TIP, child_rotation=R.T)
 
 
 def _humanoid() -> tuple[Builder, dict[str, ArrayLike]]:
     builder = Builder("two_feet").link("pelvis", *_part(10.0, 0.2, 0.1))
     pose: dict[str, ArrayLike] = {"waist": 0.1, "chest": 0.15}
-    builder.link("waist", *_part(6.0, -0.3, 0.08)).joint(
-        "waist", "revolute", "pelvis", "waist", (0.0, 0.0, 0.1), axis=Z
-    )
-    builder.link("chest", *_part(8.0, -0.3, 0.1)).joint("chest", "revolute", "waist", "chest", (0.0, 0.0, 0.1), axis=Y)
+    hinged(builder, "waist", "pelvis", (0.0, 0.0, 0.1), _part(6.0, -0.3, 0.08), Z)
+    hinged(builder, "chest", "waist", (0.0, 0.0, 0.1), _part(8.0, -0.3, 0.1))
     for limb, start in ((_LEG, "pelvis"), (_ARM, "chest")):
         for side, sign in (("left", 1.0), ("right", -1.0)):
             above = start
             for name, axis, (x, y, z), mass, length, angle in limb:
                 link = f"{side}_{name}"
-                builder.link(link, *_part(mass, length, 0.04, sign))
-                builder.joint(link, "revolute", above, link, (x, sign * y, z), axis=axis)
+                hinged(builder, link, above, (x, sign * y, z), _part(mass, length, 0.04, sign), axis)
                 pose[link] = angle if axis == Y else sign * angle
                 above = link
     return builder, pose
@@ -271,7 +264,7 @@ def hoap2_standing(
     """
     path = resources.find("urdf", "hoap2_10dof.urdf")
     text = read_file(path)
-    parts = Parts.of(read_urdf(text, path.name).build("fixed", source=text.decode("utf-8")))
+    parts = Parts.of(read_document(text, path.name).build("fixed", source=text.decode("utf-8")))
     for joint, angle in (("left_shoulder_pitch", left_shoulder), ("left_elbow", left_elbow)):
         parts.joints[joint] = replace(parts.joints[joint], rotation=turned_y(-angle))
     if not rotors:

@@ -14,7 +14,7 @@ from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.model.rotations import length, product, turned
 from ada_dynamics.robots.mechanisms.geometry import turned_x, turned_z
-from ada_dynamics.robots.mechanisms.parts import Mechanism, Z, as_many, positive, stacked, uneven_bar
+from ada_dynamics.robots.mechanisms.parts import Mechanism, Z, as_many, closed, positive, uneven_bar
 
 HingeAxis = tuple[Array, Array]  # unit vector and a point on the axis [m]
 
@@ -43,8 +43,7 @@ def hinged_ring(
         parent, at = f"link_{i}", point
     axis, point = axes[-1]
     builder.loop("closing", "revolute", parent, "base", point - at, child_xyz=point, axis=axis)
-    model = builder.build(gravity=gravity)
-    return Mechanism(model, model.neutral())
+    return closed(builder, {}, gravity)
 
 
 def bennett(
@@ -82,23 +81,12 @@ def bennett(
     R = turned_x(-other)
     at = -turned(R, np.array([short, 0.0, 0.0]))
     builder.loop("closing", "revolute", parent, "base", xyz, rpy, at, axis=Z, child_rotation=R)
-    model = builder.build(gravity=gravity)
-    second = _second(twist, other, angle)
-    return Mechanism(model, stacked(model, {"joint_1": angle, "joint_2": second, "joint_3": -angle}))
+    pose = {"joint_1": angle, "joint_2": _second(twist, other, angle), "joint_3": -angle}
+    return closed(builder, pose, gravity)
 
 
 def bennett_axes(long: float, short: float, twist: float, angle: float) -> list[HingeAxis]:
-    """Axes of Bennett's linkage; the first one is z, the second one follows along x.
-
-    Args:
-        long: length of two opposite links [m].
-        short: length of the other two links [m].
-        twist: angle between the axes of a long link [rad].
-        angle: angle of the joint on the first axis [rad].
-
-    Raises:
-        InputError: a length is not positive, or no short link has the required twist.
-    """
+    """Axes of `bennett` with the same arguments; the first one is z, the second one follows along x."""
     twists = _twists(long, short, twist)
     turns = (0.0, _second(twist, twists[1], angle), -angle)
     R, point = np.eye(3), np.zeros(3)

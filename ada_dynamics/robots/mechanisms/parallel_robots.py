@@ -18,7 +18,7 @@ from ada_dynamics.model.elements import Limits, Shape
 from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.model.rotations import turned
 from ada_dynamics.robots.mechanisms.geometry import angle_with, hooke_angles, turned_y, turned_z
-from ada_dynamics.robots.mechanisms.parts import Mechanism, X, Y, Z, cylinder, disc, positive, stacked
+from ada_dynamics.robots.mechanisms.parts import Mechanism, X, Y, Z, closed, cylinder, disc, hinged, positive
 from ada_dynamics.robots.mechanisms.shapes import DARK, DRIVEN, FRAME, OUTPUT, ROD, ball, bar, pin
 from ada_dynamics.spatial.orientation import upper_quaternion
 from ada_dynamics.spatial.rotation import from_rpy
@@ -47,13 +47,12 @@ class CrankLeg(NamedTuple):
 
     def add_crank(self, builder: Builder, base: str, spacing: float = 0.0) -> None:
         """Add the crank with its joint `<name>_crank`; `spacing` is the distance of its two rods [m]."""
-        link = f"{self.name}_crank"
         end = (self.length, 0.0, 0.0)
         looks = [bar((0, 0, 0), end, 0.014, DRIVEN), pin((0, 0, 0), Y, 0.028, 0.04, DRIVEN)]
         looks += [pin(end, Y, 0.009, spacing, DRIVEN)] if spacing else []
-        builder.link(link, *cylinder(self.length, 0.02, self.crank_mass, axis=0), visuals=looks)
-        limits = Limits(effort=self.effort)
-        builder.joint(link, "revolute", base, link, self.shoulder, (0.0, 0.0, self.azimuth), axis=Y, limits=limits)
+        solid = cylinder(self.length, 0.02, self.crank_mass, axis=0)
+        turn, limits = (0.0, 0.0, self.azimuth), Limits(effort=self.effort)
+        hinged(builder, f"{self.name}_crank", base, self.shoulder, solid, visuals=looks, rpy=turn, limits=limits)
 
     def add_rod(self, builder: Builder, which: str, sideways: float, platform: str, tip: Array) -> None:
         """Add a rod with its joint `<name>_knee`, offset by `sideways` along y, and its loop joint `<name>_ball`."""
@@ -61,10 +60,8 @@ class CrankLeg(NamedTuple):
         end = (0.0, 0.0, self.rod)
         looks = (bar((0, 0, 0), end, 0.007), ball((0, 0, 0), 0.016), ball(end, 0.014))
         builder.link(link, *cylinder(self.rod, 0.008, self.rod_mass), visuals=looks)
-        at = (self.length, sideways, 0.0)
-        builder.joint(
-            f"{self.name}_knee{which}", "universal", f"{self.name}_crank", link, at, axis=Y, axis2=X, rotation=DOWN
-        )
+        ends = (f"{self.name}_crank", link, (self.length, sideways, 0.0))
+        builder.joint(f"{self.name}_knee{which}", "universal", *ends, axis=Y, axis2=X, rotation=DOWN)
         builder.loop(f"{self.name}_ball{which}", "spherical", link, platform, end, child_xyz=tip)
 
     def pose(self, tip: Array) -> tuple[float, Array]:
@@ -120,9 +117,7 @@ def delta(
             tip = turned(turn, np.array([PLATE_RADIUS, sideways, 0.0]))
             arm.add_rod(builder, which, sideways, "platform", tip)
             pose[f"{arm.name}_knee{which}"] = knee
-    builder.actuated([f"leg_{i}_crank" for i in range(1, 4)])
-    model = builder.build(gravity=gravity)
-    return Mechanism(model, stacked(model, pose))
+    return closed(builder.actuated([f"{arm.name}_crank" for arm in arms]), pose, gravity)
 
 
 def _delta_platform(turns: list[Array]) -> list[Shape]:
@@ -171,9 +166,8 @@ class HexaGeometry:
 
     def ball(self, leg: int) -> Array:
         """Position of the end of a leg's rod in the plate [m]."""
-        return np.asarray(
-            turned(turned_z(self.azimuth(leg) + self.spread * _side(leg)), np.array([self.plate, 0.0, 0.0]))
-        )
+        azimuth = self.azimuth(leg) + self.spread * _side(leg)
+        return turned(turned_z(azimuth), np.array([self.plate, 0.0, 0.0]))
 
 
 def _side(leg: int) -> float:
@@ -214,16 +208,14 @@ def hexa(
     builder = Builder("hexa").link("base", visuals=[pin((0, 0, 0.045), Z, of.base, 0.02, FRAME), *motors])
     builder.link("platform", *disc(of.plate, 0.02, mass), visuals=_hexa_platform(of))
     builder.joint("platform", "floating", "base", "platform")
-    p: Array = np.asarray(position, dtype=float)
+    p = np.asarray(position, dtype=float)
     R: Array = np.array(from_rpy(*np.asarray(rpy, dtype=float).tolist()))
     pose: dict[str, ArrayLike] = {"platform": np.concatenate([p, upper_quaternion(R)])}
     for i, arm in enumerate(arms):
         arm.add_crank(builder, "base")
         arm.add_rod(builder, "", 0.0, "platform", of.ball(i))
         pose[f"{arm.name}_crank"], pose[f"{arm.name}_knee"] = arm.pose(p + R @ of.ball(i))
-    builder.actuated([f"leg_{i}_crank" for i in range(1, 7)])
-    model = builder.build(gravity=gravity)
-    return Mechanism(model, stacked(model, pose))
+    return closed(builder.actuated([f"{arm.name}_crank" for arm in arms]), pose, gravity)
 
 
 def _hexa_platform(of: HexaGeometry) -> list[Shape]:
@@ -263,7 +255,7 @@ def stewart(
     builder = Builder("stewart").link("base", visuals=floor)
     builder.link("platform", *disc(platform_radius, 0.04, mass), visuals=top)
     builder.joint("platform", "floating", "base", "platform")
-    p: Array = np.asarray(position, dtype=float)
+    p = np.asarray(position, dtype=float)
     R: Array = np.array(from_rpy(*np.asarray(rpy, dtype=float).tolist()))
     pose: dict[str, ArrayLike] = {"platform": np.concatenate([p, upper_quaternion(R)])}
     # The shapes of sleeve and piston overlap for leg lengths of 0.54 to 0.98 m.
@@ -275,15 +267,12 @@ def stewart(
         builder.link(f"{leg}_piston", *cylinder(0.3, 0.015, 0.6), visuals=inner)
         builder.joint(f"{leg}_hip", "universal", "base", f"{leg}_sleeve", hip, axis=Y, axis2=X)
         builder.joint(f"{leg}_slide", "prismatic", f"{leg}_sleeve", f"{leg}_piston", axis=Z)
-        builder.loop(
-            f"{leg}_ball", "spherical", f"{leg}_piston", "platform", (0.0, 0.0, sleeve), child_xyz=tip
-        )  # fmt: skip
+        ends = (f"{leg}_piston", "platform", (0.0, 0.0, sleeve))
+        builder.loop(f"{leg}_ball", "spherical", *ends, child_xyz=tip)
         direction = p + R @ tip - hip
         pose[f"{leg}_hip"] = hooke_angles(direction)
         pose[f"{leg}_slide"] = float(np.linalg.norm(direction)) - sleeve
-    builder.actuated([f"leg_{i}_slide" for i in range(1, LEGS + 1)])
-    model = builder.build(gravity=gravity)
-    return Mechanism(model, stacked(model, pose))
+    return closed(builder.actuated([f"leg_{i}_slide" for i in range(1, LEGS + 1)]), pose, gravity)
 
 
 def _anchors(base_radius: float, platform_radius: float) -> list[tuple[Array, Array]]:

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Building blocks of the mechanisms: a model with a closed configuration, and mass properties of simple bodies."""
+"""Building blocks of the mechanisms: links on hinges, mass properties of simple bodies, and shapes for display."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
+from ada_dynamics.model.builder import Builder
+from ada_dynamics.model.elements import Shape
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.rotations import length, product, turned
 
@@ -87,12 +89,27 @@ def triangle(corners: Sequence[ArrayLike], mass: float) -> SolidBody:
     return SolidBody(mass, com, np.trace(spread) * np.eye(3) - spread)
 
 
-def stacked(model: Model, positions: Mapping[str, ArrayLike]) -> Array:
-    """Return the neutral configuration with the given positions by joint."""
+def hinged(
+    builder: Builder,
+    name: str,
+    parent: str,
+    at: ArrayLike,
+    solid: SolidBody,
+    axis: ArrayLike = Y,
+    visuals: Iterable[Shape] = (),
+    **joint: Any,
+) -> None:
+    """Add a link and the revolute joint of the same name that carries it; `joint` are options of `Builder.joint`."""
+    builder.link(name, *solid, visuals=visuals).joint(name, "revolute", parent, name, at, axis=axis, **joint)
+
+
+def closed(builder: Builder, pose: Mapping[str, ArrayLike], gravity: Sequence[float], base: str = "fixed") -> Mechanism:
+    """Build a mechanism, whose joints are at zero unless `pose` has their positions."""
+    model = builder.build(base=base, gravity=gravity)
     q = model.neutral()
-    for joint, own in positions.items():
+    for joint, own in pose.items():
         q[model.q_index(joint)] = own
-    return q
+    return Mechanism(model, q)
 
 
 def positive(**lengths: float | Sequence[float]) -> None:

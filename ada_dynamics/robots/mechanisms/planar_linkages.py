@@ -21,8 +21,9 @@ from ada_dynamics.robots.mechanisms.parts import (
     Y,
     as_many,
     box,
+    closed,
+    hinged,
     positive,
-    stacked,
     thin_rod,
     triangle,
 )
@@ -71,10 +72,9 @@ def four_bar(
         builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", (0.0, 0.0, height), axis=Y)
         parent, height = f"link_{i}", length
     builder.loop("closing", "revolute", "link_3", "base", (0.0, 0.0, l3), child_xyz=(d, 0.0, 0.0), axis=Y)
-    model = builder.build(gravity=gravity)
     first, second, third = _four_bar_angles(l1, l2, l3, d, crank, crossed)
     joints = {"joint_1": first, "joint_2": folded(second - first), "joint_3": folded(third - second)}
-    return Mechanism(model, stacked(model, joints))
+    return closed(builder, joints, gravity)
 
 
 def _four_bar_angles(
@@ -125,19 +125,15 @@ def five_bar(
     pose: dict[str, float] = {}
     for layer, (name, x, crank, rod, crank_mass, rod_mass, side) in enumerate(sides, start=1):
         looks = [*flat.bar(0, 0 * end, crank * end, DRIVEN), flat.pin(0 * end, -1, 0), flat.pin(crank * end, 0, layer)]
-        builder.link(f"{name}_crank", *thin_rod(crank, crank_mass), visuals=looks)
-        builder.joint(f"{name}_crank", "revolute", "base", f"{name}_crank", (x, 0.0, 0.0), axis=Y)
+        hinged(builder, f"{name}_crank", "base", (x, 0.0, 0.0), thin_rod(crank, crank_mass), visuals=looks)
         looks = [*flat.bar(layer, 0 * end, rod * end, ROD), *([flat.pin(rod * end, 1, 2)] if layer == 1 else [])]
-        builder.link(f"{name}_rod", *thin_rod(rod, rod_mass), visuals=looks)
-        builder.joint(f"{name}_rod", "revolute", f"{name}_crank", f"{name}_rod", (0.0, 0.0, crank), axis=Y)
+        hinged(builder, f"{name}_rod", f"{name}_crank", crank * end, thin_rod(rod, rod_mass), visuals=looks)
         pivot = np.array([x, 0.0])
         elbow = meeting_point(f"the {name} arm of the five-bar linkage", pivot, crank, point, rod, side)
         pose[f"{name}_crank"] = angle_of(elbow - pivot)
         pose[f"{name}_rod"] = folded(angle_of(point - elbow) - pose[f"{name}_crank"])
     builder.loop("tip", "revolute", "left_rod", "right_rod", (0.0, 0.0, b), child_xyz=(0.0, 0.0, c), axis=Y)
-    builder.actuated(["left_crank", "right_crank"])
-    model = builder.build(gravity=gravity)
-    return Mechanism(model, stacked(model, pose))
+    return closed(builder.actuated(["left_crank", "right_crank"]), pose, gravity)
 
 
 # Lengths of both six-bar linkages [m]; (x, z) of the extra pins in the frames of coupler and rocker.
@@ -159,20 +155,8 @@ def watt_six_bar(crank: float = 0.6, gravity: Sequence[float] = STANDARD_GRAVITY
     Raises:
         InputError: the bars do not meet at this crank angle.
     """
-    frame = _InnerFourBar(crank)
-    first, second = 0.55, 0.6
-    corner, far = frame.in_coupler(COUPLER_PIN), frame.in_rocker(ROCKER_PIN)
-    tip = meeting_point("the outer loop of Watt's linkage", corner, first, far, second, -1)
-    builder = _six_bar_builder("watt_six_bar", rocker_is_plate=True)
-    _rod(builder, "upper", "coupler", COUPLER_PIN, first)
-    _rod(builder, "lower", "rocker", ROCKER_PIN, second)
-    builder.loop("outer_pin", "revolute", "upper", "lower", (0.0, 0.0, first), child_xyz=(0.0, 0.0, second), axis=Y)
-    model = builder.actuated(["crank"]).build(gravity=gravity)
-    pose = frame.angles | {
-        "upper": folded(angle_of(tip - corner) - frame.coupler),
-        "lower": folded(angle_of(tip - far) - frame.rocker),
-    }
-    return Mechanism(model, stacked(model, pose))
+    rocker = _plate(ROCKER, ROCKER_PIN)
+    return _six_bar("watt_six_bar", crank, rocker, (0.55, 0.6), "rocker", ROCKER_PIN, gravity)
 
 
 def stephenson_six_bar(crank: float = 0.6, gravity: Sequence[float] = STANDARD_GRAVITY) -> Mechanism:
@@ -187,36 +171,44 @@ def stephenson_six_bar(crank: float = 0.6, gravity: Sequence[float] = STANDARD_G
     Raises:
         InputError: the bars do not meet at this crank angle.
     """
-    frame = _InnerFourBar(crank)
-    first, second, pivot = 0.7, 0.8, (-0.6, 0.2)
-    corner = frame.in_coupler(COUPLER_PIN)
-    tip = meeting_point("the outer loop of Stephenson's linkage", corner, first, pivot, second, -1)
-    builder = _six_bar_builder("stephenson_six_bar", rocker_is_plate=False)
-    _rod(builder, "upper", "coupler", COUPLER_PIN, first)
-    _rod(builder, "lower", "base", pivot, second)
+    rocker = thin_rod(ROCKER, DENSITY * ROCKER)
+    return _six_bar("stephenson_six_bar", crank, rocker, (0.7, 0.8), "base", (-0.6, 0.2), gravity)
+
+
+def _six_bar(
+    name: str,
+    crank: float,
+    rocker_solid: SolidBody,
+    rods: tuple[float, float],
+    lower_parent: str,
+    lower_pin: tuple[float, float],
+    gravity: Sequence[float],
+) -> Mechanism:
+    """Four-bar linkage with two rods from the free corner of its coupler to a pin of another link."""
+    first, second = rods
+    pin, pivot = CRANK * along(crank), np.array([GROUND, 0.0])
+    top = meeting_point("the inner four-bar", pin, COUPLER, pivot, ROCKER, -1)
+    coupler, rocker = angle_of(top - pin), angle_of(top - pivot)
+    corner = pin + _turned(coupler, COUPLER_PIN)
+    far = pivot + _turned(rocker, lower_pin) if lower_parent == "rocker" else np.array(lower_pin)
+    tip = meeting_point(f"the outer loop of {name}", corner, first, far, second, -1)
+    builder = Builder(name).link("base")
+    hinged(builder, "crank", "base", (0.0, 0.0, 0.0), thin_rod(CRANK, DENSITY * CRANK))
+    hinged(builder, "coupler", "crank", (0.0, 0.0, CRANK), _plate(COUPLER, COUPLER_PIN))
+    hinged(builder, "rocker", "base", (GROUND, 0.0, 0.0), rocker_solid)
+    ends = ((0.0, 0.0, COUPLER), (0.0, 0.0, ROCKER))
+    builder.loop("rocker_pin", "revolute", "coupler", "rocker", ends[0], child_xyz=ends[1], axis=Y)
+    for rod, parent, (x, z), length in (
+        ("upper", "coupler", COUPLER_PIN, first),
+        ("lower", lower_parent, lower_pin, second),
+    ):
+        hinged(builder, rod, parent, (x, 0.0, z), thin_rod(length, DENSITY * length))
     builder.loop("outer_pin", "revolute", "upper", "lower", (0.0, 0.0, first), child_xyz=(0.0, 0.0, second), axis=Y)
-    model = builder.actuated(["crank"]).build(gravity=gravity)
-    pose = frame.angles | {
-        "upper": folded(angle_of(tip - corner) - frame.coupler),
-        "lower": angle_of(tip - np.array(pivot)),
-    }
-    return Mechanism(model, stacked(model, pose))
-
-
-class _InnerFourBar:
-    """Configuration of the inner four-bar linkage of a six-bar linkage."""
-
-    def __init__(self, crank: float) -> None:
-        self.pin, self.pivot = CRANK * along(crank), np.array([GROUND, 0.0])
-        top = meeting_point("the inner four-bar", self.pin, COUPLER, self.pivot, ROCKER, -1)
-        self.coupler, self.rocker = angle_of(top - self.pin), angle_of(top - self.pivot)
-        self.angles = {"crank": crank, "coupler": folded(self.coupler - crank), "rocker": self.rocker}
-
-    def in_coupler(self, point: Sequence[float]) -> Array:
-        return self.pin + _turned(self.coupler, point)
-
-    def in_rocker(self, point: Sequence[float]) -> Array:
-        return self.pivot + _turned(self.rocker, point)
+    pose = {"crank": crank, "coupler": folded(coupler - crank), "rocker": rocker}
+    pose["upper"] = folded(angle_of(tip - corner) - coupler)
+    lower = angle_of(tip - far)
+    pose["lower"] = folded(lower - rocker) if lower_parent == "rocker" else lower
+    return closed(builder.actuated(["crank"]), pose, gravity)
 
 
 def _turned(angle: float, point: Sequence[float]) -> Array:
@@ -225,25 +217,8 @@ def _turned(angle: float, point: Sequence[float]) -> Array:
     return np.array([c * point[0] + s * point[1], -s * point[0] + c * point[1]])
 
 
-def _six_bar_builder(name: str, rocker_is_plate: bool) -> Builder:
-    builder = Builder(name).link("base")
-    builder.link("crank", *thin_rod(CRANK, DENSITY * CRANK)).joint("crank", "revolute", "base", "crank", axis=Y)
-    builder.link("coupler", *_plate(COUPLER, COUPLER_PIN))
-    builder.joint("coupler", "revolute", "crank", "coupler", (0.0, 0.0, CRANK), axis=Y)
-    builder.link("rocker", *(_plate(ROCKER, ROCKER_PIN) if rocker_is_plate else thin_rod(ROCKER, DENSITY * ROCKER)))
-    builder.joint("rocker", "revolute", "base", "rocker", (GROUND, 0.0, 0.0), axis=Y)
-    return builder.loop(
-        "rocker_pin", "revolute", "coupler", "rocker", (0.0, 0.0, COUPLER), child_xyz=(0.0, 0.0, ROCKER), axis=Y
-    )
-
-
 def _plate(length: float, corner: Sequence[float]) -> SolidBody:
     return triangle([(0.0, 0.0, 0.0), (0.0, 0.0, length), (corner[0], 0.0, corner[1])], PLATE_MASS)
-
-
-def _rod(builder: Builder, name: str, parent: str, pin: Sequence[float], length: float) -> None:
-    builder.link(name, *thin_rod(length, DENSITY * length))
-    builder.joint(name, "revolute", parent, name, (pin[0], 0.0, pin[1]), axis=Y)
 
 
 def slider_crank(
@@ -281,18 +256,15 @@ def slider_crank(
     ]
     builder = Builder("slider_crank").link("base", visuals=[*rail, flat.motor(start)])
     looks = [*flat.bar(0, start, hinge, DRIVEN), flat.pin(start, -1, 0), flat.pin(hinge, 0, 1)]
-    builder.link("crank", *thin_rod(crank, m1), visuals=looks).joint("crank", "revolute", "base", "crank", axis=Y)
-    builder.link("rod", *thin_rod(rod, m2), visuals=[*flat.bar(1, start, end, ROD), flat.pin(end, 0, 1)])
-    builder.joint("rod", "revolute", "crank", "rod", hinge, axis=Y)
+    hinged(builder, "crank", "base", start, thin_rod(crank, m1), visuals=looks)
+    looks = [*flat.bar(1, start, end, ROD), flat.pin(end, 0, 1)]
+    hinged(builder, "rod", "crank", hinge, thin_rod(rod, m2), visuals=looks)
     carriage = block(start, (0.1, 1.2 * flat.thickness, 2.0 * flat.width), OUTPUT)
-    builder.link("slider", *box((0.1, 0.05, 0.05), m3), visuals=[carriage])
-    builder.joint("slider", "revolute", "rod", "slider", end, axis=Y)
+    hinged(builder, "slider", "rod", end, box((0.1, 0.05, 0.05), m3), visuals=[carriage])
     builder.loop("guide", "prismatic", "base", "slider", (0.0, 0.0, height), axis=X)
-    builder.actuated(["crank"])
-    model = builder.build(gravity=gravity)
     # crank cos(angle) + rod cos(t) = height; of both solutions the one with the larger x.
     t = angle_with("the slider-crank", rod, 0.0, height - crank * float(math.cos(angle)), 1)
-    return Mechanism(model, stacked(model, {"crank": angle, "rod": t - angle, "slider": -t}))
+    return closed(builder.actuated(["crank"]), {"crank": angle, "rod": t - angle, "slider": -t}, gravity)
 
 
 FINGER_LENGTH, FINGER_SPACING = 0.06, 0.02  # of the bars, and between the two of a finger [m]
@@ -320,22 +292,11 @@ def parallel_gripper(opening: float = 0.5, gravity: Sequence[float] = STANDARD_G
         drive, link, pad = f"{side}_drive", f"{side}_link", f"{side}_pad"
         inner, outer = (sign * 0.01, 0.0, 0.015), (sign * (0.01 + FINGER_SPACING), 0.0, 0.015)
         mimic = Mimic("left_drive", -1.0) if side == "right" else None
-        builder.link(drive, *thin_rod(FINGER_LENGTH, 0.02)).joint(
-            drive, "revolute", "palm", drive, inner, axis=Y, mimic=mimic
-        )
-        builder.link(pad, *box((0.01, 0.02, 0.05), 0.03, (sign * 0.005, 0.0, 0.02)))
-        builder.joint(pad, "revolute", drive, pad, (0.0, 0.0, FINGER_LENGTH), axis=Y)
-        builder.link(link, *thin_rod(FINGER_LENGTH, 0.015)).joint(link, "revolute", "palm", link, outer, axis=Y)
-        builder.loop(
-            f"{side}_pin",
-            "revolute",
-            link,
-            pad,
-            (0.0, 0.0, FINGER_LENGTH),
-            child_xyz=(sign * FINGER_SPACING, 0.0, 0.0),
-            axis=Y,
-        )
-        angle = sign * opening
-        pose |= {link: angle, pad: -angle}
-    model = builder.actuated(["left_drive"]).build(gravity=gravity)
-    return Mechanism(model, stacked(model, pose | {"left_drive": -opening}))
+        tip = (0.0, 0.0, FINGER_LENGTH)
+        hinged(builder, drive, "palm", inner, thin_rod(FINGER_LENGTH, 0.02), mimic=mimic)
+        hinged(builder, pad, drive, tip, box((0.01, 0.02, 0.05), 0.03, (sign * 0.005, 0.0, 0.02)))
+        hinged(builder, link, "palm", outer, thin_rod(FINGER_LENGTH, 0.015))
+        far = (sign * FINGER_SPACING, 0.0, 0.0)
+        builder.loop(f"{side}_pin", "revolute", link, pad, tip, child_xyz=far, axis=Y)
+        pose |= {link: sign * opening, pad: -sign * opening}
+    return closed(builder.actuated(["left_drive"]), pose | {"left_drive": -opening}, gravity)

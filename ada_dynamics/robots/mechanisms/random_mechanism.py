@@ -60,9 +60,8 @@ def random_mechanism(
     """
     count = int(rng.integers(1, 5)) if n_loops is None else n_loops
     if count < 1:
-        raise InputError(
-            f"n_loops is {n_loops}; it must be at least 1.", field="n_loops", value=n_loops, allowed=">= 1"
-        )
+        message = f"n_loops is {n_loops}; it must be at least 1."
+        raise InputError(message, field="n_loops", value=n_loops, allowed=">= 1")
     tree_kinds = tuple(kinds or (SPATIAL_KINDS if spatial else PLANAR_KINDS))
     closing = tuple(loop_kinds or (SPATIAL_LOOP_KINDS if spatial else PLANAR_LOOP_KINDS))
     for what, given, allowed in (("kinds", tree_kinds, tuple(JOINT_TYPES)), ("loop_kinds", closing, LOOP_KINDS)):
@@ -113,18 +112,17 @@ class _Draft:
             parent = i - 1 if self.rng.random() < 0.8 else int(self.rng.integers(i))
             kind = str(self.rng.choice(list(kinds)))
             rotation, place = self.frame()
-            self.joints.append(
-                {
-                    "name": f"joint_{i}",
-                    "kind": kind,
-                    "parent": f"link_{parent}",
-                    "child": f"link_{i}",
-                    "xyz": place,
-                    "rotation": rotation,
-                    **self.axes(kind),
-                    **(self._losses() if self.losses and kind != "fixed" else {}),
-                }
-            )
+            joint: dict[str, Any] = {
+                "name": f"joint_{i}",
+                "kind": kind,
+                "parent": f"link_{parent}",
+                "child": f"link_{i}",
+            }
+            joint |= {"xyz": place, "rotation": rotation, **self.axes(kind)}
+            if self.losses and kind != "fixed":
+                values = self.rng.uniform(0.05, 0.3, 3) * (self.rng.random(3) < 0.5)
+                joint |= dict(zip(("damping", "friction", "armature"), values.tolist(), strict=True))
+            self.joints.append(joint)
             self._add_link(parent, JOINT_TYPES[kind].nv)
 
     def builder(self) -> Builder:
@@ -203,10 +201,6 @@ class _Draft:
         self.parents.append(parent)
         self.freedoms.append(freedoms)
 
-    def _losses(self) -> dict[str, float]:
-        values = self.rng.uniform(0.05, 0.3, 3) * (self.rng.random(3) < 0.5)
-        return dict(zip(("damping", "friction", "armature"), values.tolist(), strict=True))
-
 
 def _close(
     builder: Builder, name: str, kind: str, ends: tuple[str, str], poses: dict[str, Pose], draft: _Draft
@@ -217,9 +211,8 @@ def _close(
     moved = _random_displacement(kind, axes, draft)
     parent, child = (poses[end] if end != WORLD_LINK else NO_MOVE for end in ends)
     far = compose(invert(child), compose(compose(parent, near), moved))
-    builder.loop(
-        name, kind, *ends, near[1], child_xyz=far[1], parent_rotation=near[0], child_rotation=far[0], **axes
-    )  # fmt: skip
+    rotations: dict[str, Any] = {"parent_rotation": near[0], "child_rotation": far[0]}
+    builder.loop(name, kind, ends[0], ends[1], near[1], child_xyz=far[1], **rotations, **axes)
 
 
 def _random_displacement(kind: str, axes: dict[str, Any], draft: _Draft) -> Pose:

@@ -13,7 +13,7 @@ from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.model.rotations import length, turned
 from ada_dynamics.robots.mechanisms.geometry import along, angle_of, folded, meeting_point, turned_z
-from ada_dynamics.robots.mechanisms.parts import Mechanism, Y, box, positive, stacked, thin_rod
+from ada_dynamics.robots.mechanisms.parts import Mechanism, Y, box, closed, hinged, positive, thin_rod
 
 
 def ring(
@@ -49,15 +49,11 @@ def ring(
     for i in range(n):
         builder.link(f"link_{i}", *bar)
         if i:
-            builder.joint(
-                f"joint_{i}", "revolute", f"link_{i - 1}", f"link_{i}", chord, (0.0, 0.0, step), axis=_ring_axis(i)
-            )
-    builder.loop(
-        "closing", "revolute", f"link_{n - 1}", "link_0", chord, child_xyz=np.zeros(3), axis=_ring_axis(0),
-        parent_rpy=(0.0, 0.0, step),
-    )  # fmt: skip
-    model = builder.build(base=base, gravity=gravity)
-    return Mechanism(model, model.neutral())
+            ends, turn = (f"link_{i - 1}", f"link_{i}"), (0.0, 0.0, step)
+            builder.joint(f"joint_{i}", "revolute", *ends, chord, turn, axis=_ring_axis(i))
+    ends, turn = (f"link_{n - 1}", "link_0"), (0.0, 0.0, step)
+    builder.loop("closing", "revolute", *ends, chord, turn, np.zeros(3), axis=_ring_axis(0))
+    return closed(builder, {}, gravity, base)
 
 
 def _ring_axis(i: int) -> tuple[float, float, float]:
@@ -98,14 +94,11 @@ def ladder(
     pose: dict[str, float] = {}
     below = "base"
     for i in range(1, n + 1):
-        builder.link(f"left_{i}", *thin_rod(height, 1.0)).link(f"rung_{i}", *thin_rod(width, 0.7, axis=0))
-        builder.link(f"right_{i}", *thin_rod(tall, 1.1))
-        builder.joint(f"left_{i}", "revolute", below, f"left_{i}", axis=Y)
-        builder.joint(f"rung_{i}", "revolute", f"left_{i}", f"rung_{i}", (0.0, 0.0, height), axis=Y)
-        builder.joint(f"right_{i}", "revolute", below, f"right_{i}", (width, 0.0, 0.0), axis=Y)
-        builder.loop(
-            f"cell_{i}", "revolute", f"right_{i}", f"rung_{i}", (0.0, 0.0, tall), child_xyz=(width, 0.0, 0.0), axis=Y
-        )
+        hinged(builder, f"left_{i}", below, (0.0, 0.0, 0.0), thin_rod(height, 1.0))
+        hinged(builder, f"rung_{i}", f"left_{i}", (0.0, 0.0, height), thin_rod(width, 0.7, axis=0))
+        hinged(builder, f"right_{i}", below, (width, 0.0, 0.0), thin_rod(tall, 1.1))
+        ends = ((0.0, 0.0, tall), (width, 0.0, 0.0))
+        builder.loop(f"cell_{i}", "revolute", f"right_{i}", f"rung_{i}", ends[0], child_xyz=ends[1], axis=Y)
         below = f"rung_{i}"
         # In the frame of the lower rung.
         left = lean * (-1.0) ** i
@@ -113,5 +106,4 @@ def ladder(
         corner = meeting_point(f"cell {i} of the ladder", top, width, foot, tall, -1)
         rung = angle_of(corner - top) - 0.5 * np.pi  # a rung lies along +x at angle zero
         pose |= {f"left_{i}": left, f"rung_{i}": folded(rung - left), f"right_{i}": angle_of(corner - foot)}
-    model = builder.build(gravity=gravity)
-    return Mechanism(model, stacked(model, pose))
+    return closed(builder, pose, gravity)

@@ -52,7 +52,6 @@ class Layers:
     """
 
     def __init__(self, size: float) -> None:
-        """Choose width and thickness."""
         self.width, self.thickness = 0.09 * size, 0.045 * size
 
     def bar(self, layer: int, start: ArrayLike, end: ArrayLike, colour: Colour) -> list[Shape]:

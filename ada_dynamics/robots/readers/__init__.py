@@ -6,14 +6,21 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias, get_args
+
+from ada_dynamics.errors import InputError
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.problems import Sink, raising
+from ada_dynamics.model.structure import rigid_loops
 from ada_dynamics.robots.readers.loops import LoopSource, add_loops
 from ada_dynamics.robots.readers.mjcf import describe_mjcf
 from ada_dynamics.robots.readers.sdf import describe_sdf
-from ada_dynamics.robots.readers.urdf import check_mimic, describe_urdf, finish_description
+from ada_dynamics.robots.readers.urdf import describe_urdf
 from ada_dynamics.robots.readers.vendor_elements import note_open_frames
 from ada_dynamics.robots.readers.xml import Element, parse_xml
+
+MimicChoice: TypeAlias = Literal["keep", "free", "refuse"]
+MIMIC_CHOICES: tuple[MimicChoice, ...] = get_args(MimicChoice)
 
 _READERS = {"mujoco": describe_mjcf, "sdf": describe_sdf}
 
@@ -42,6 +49,7 @@ def read_document(data: bytes | str, file: str, mimic: str = "keep", loops: Loop
         loops: additional loop joints, as for `load`.
 
     Raises:
+        InputError: `mimic` is unknown.
         ModelError: the document or the loops are invalid; the message names file, line, element and field.
     """
     check_mimic(mimic)
@@ -49,5 +57,17 @@ def read_document(data: bytes | str, file: str, mimic: str = "keep", loops: Loop
     if loops is not None:
         add_loops(robot, loops)
     note_open_frames(robot)
-    finish_description(robot, mimic)
+    if mimic == "free":
+        robot.free_mimics()
+    elif mimic == "refuse":
+        robot.refuse_mimics()
+    for problem in rigid_loops(robot):
+        raise problem.error(robot.file)
     return robot
+
+
+def check_mimic(mimic: str) -> None:
+    """Raise InputError for an unknown treatment of mimic joints."""
+    if mimic not in MIMIC_CHOICES:
+        message = f"mimic is {mimic!r}; allowed: {', '.join(map(repr, MIMIC_CHOICES))}."
+        raise InputError(message, field="mimic", value=mimic, allowed=MIMIC_CHOICES)

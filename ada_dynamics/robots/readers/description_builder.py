@@ -7,9 +7,13 @@ and joined rigidly to the link, which keeps its frame.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ada_dynamics.model.description import Description, free_name
 from ada_dynamics.model.elements import Joint, Link
-from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse, is_unit
+from ada_dynamics.model.problems import Problem, Sink
+from ada_dynamics.model.rotations import NO_MOVE, Pose, inverse, is_unit
+from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.xml import Element
 
 
@@ -54,15 +58,25 @@ class DescriptionBuilder:
         self.fix(joint.child, child, inverse(in_child), joint.element)
 
 
-def zero_pose(robot: Description, link: str) -> Pose | None:
-    """Pose of a link in its root with all joints at zero, or None in a cycle of joints."""
-    carriers = {joint.child: joint for joint in robot.joints}
-    pose, seen = NO_MOVE, set()
-    while link in carriers:
-        if link in seen:
-            return None
-        seen.add(link)
-        joint = carriers[link]
-        pose = compose((joint.rotation, joint.xyz), pose)
-        link = joint.parent
-    return pose
+def joints_above(carriers: Mapping[str, Joint], link: str) -> list[Joint]:
+    """Joints between a link and its root, the nearest first; `carriers` are the joints by their child link."""
+    path: dict[str, Joint] = {}
+    while link in carriers and link not in path:  # cycles of joints are reported by the structure check
+        path[link] = carriers[link]
+        link = carriers[link].parent
+    return list(path.values())
+
+
+def read_actuated(robot: Description, attribute: str, sink: Sink) -> None:
+    """Read the extension `attribute`="false" of a <joint> without a motor; mimic joints must be known."""
+    passive: set[str] = set()
+    for joint in {id(joint.element): joint for joint in reversed(robot.joints)}.values():  # the first of an element
+        written = joint.element.attributes.get(attribute, "true")
+        if written.strip().lower() == "false":
+            passive.add(joint.name)
+        elif written.strip().lower() != "true":
+            message = f"{attribute}={written[:40]!r} is neither true nor false."
+            sink(Problem("actuated", joint.line, joint.where, message, "Allowed: true, false."))
+    if passive:
+        moving = [j for j in robot.joints if j.kind != "fixed" and j.mimic is None and j.name not in passive]
+        robot.actuated = [NamedPlace(j.name, robot.file, j.line) for j in moving]

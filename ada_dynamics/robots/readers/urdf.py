@@ -13,36 +13,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal, TypeAlias, get_args
+from functools import partial
 
 import numpy as np
 
-from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError, ModelError, unknown_name
+from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Limits, Link, Mimic, Shape
-from ada_dynamics.model.joints import JOINT_TYPES
-from ada_dynamics.model.problems import Problem, Sink, raising
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import UNIT, clean_relative, conjugated
-from ada_dynamics.model.structure import rigid_loops
 from ada_dynamics.model.turns import Turns
 from ada_dynamics.robots.readers.loops import read_urdf_loops
-from ada_dynamics.robots.readers.values import Attributes, JointKindTable, Refused, checked_spring, read_pose, the_child
+from ada_dynamics.robots.readers.values import MOMENTS, Attributes, JointKindTable, Refused
 from ada_dynamics.robots.readers.vendor_elements import DRAKE_JOINT
-from ada_dynamics.robots.readers.xml import Element, parse_xml
+from ada_dynamics.robots.readers.xml import Element
 
 Colours = Mapping[str, tuple[float, ...]]
 
 
 def _read_colours(root: Element, sink: Sink) -> Colours:
-    """Read colours by material, of the document and of the shapes of links."""
+    """Read colours by material; those of the document have priority over those in the shapes of links."""
     found: dict[str, tuple[float, ...]] = {}
-    for material in root.all("material"):
-        _define(material, "<robot>", found, sink)
-    for link in root.all("link"):
-        for visual in link.all("visual"):
-            for material in visual.all("material"):
-                _define(material, "", found, _ignore)  # reported when the shape is read
+    shapes = (visual for link in root.all("link") for visual in link.all("visual"))
+    # problems of the materials in shapes are reported when the shape is read
+    for owner, report in ((root, sink), *((shape, _ignore) for shape in shapes)):
+        for material in owner.all("material"):
+            colour = _colour(Attributes(material, "<robot>", report))
+            if colour is not None:
+                found.setdefault(material.attributes.get("name", ""), colour)
     return found
 
 
@@ -50,123 +48,66 @@ def _ignore(problem: Problem) -> None:
     pass
 
 
-def _define(material: Element, where: str, found: dict[str, tuple[float, ...]], sink: Sink) -> None:
-    name = material.attributes.get("name", "")
-    colour = _colour(material, where, sink)
-    if name and colour is not None:
-        found.setdefault(name, colour)  # the document has priority over shapes
-
-
-def _colour(material: Element, where: str, sink: Sink) -> tuple[float, ...] | None:
-    element = material.first("color")
+def _colour(material: Attributes) -> tuple[float, ...] | None:
+    element = material.element.first("color")
     if element is None or "rgba" not in element.attributes:
         return None
-    return tuple(Attributes(element, where, sink).vector("rgba", 4, PLAIN).tolist())
+    return tuple(Attributes(element, material.where, material.sink).vector("rgba", PLAIN).tolist())
 
 
-def _read_shapes(link: Element, role: str, where: str, colours: Colours, sink: Sink) -> list[Shape]:
-    """Read the valid shapes of a link.
-
-    Args:
-        link: element of the link.
-        role: "visual" or "collision".
-        where: name of the link, for messages.
-        colours: colours of the document by material.
-        sink: callback for problems, which must not raise.
-    """
-    shapes = []
-    for element in link.all(role):
-        problems: list[Problem] = []
-        shape = _shape(element, where, colours, problems.append)
-        for problem in problems:
-            sink(problem)
-        if shape is not None and not problems:
-            shapes.append(shape)
-    return shapes
-
-
-def _shape(role: Element, where: str, colours: Colours, sink: Sink) -> Shape | None:
+def _shape(role: Attributes, colours: Colours) -> Shape | None:
     """Read the shape of a <visual> or <collision>, or None for unknown geometries."""
-    geometry = role.first("geometry")
-    body = None if geometry is None else next((child for child in geometry.children if child.tag in SHAPE_SIZES), None)
-    if body is None:
+    geometry = role.element.first("geometry")
+    found = None if geometry is None else next((child for child in geometry.children if child.tag in SHAPE_SIZES), None)
+    if found is None:
         return None
-    mesh = body.attributes.get("filename", "").strip() if body.tag == "mesh" else None
+    body = Attributes(found, role.where, role.sink)
+    mesh = found.attributes.get("filename", "").strip() if found.tag == "mesh" else None
     if mesh == "":
         return None
-    size = _size(body, where, sink)
-    R, p = read_pose(role, where, sink)
-    return Shape(body.tag, tuple(size.tolist()), p, R, _colour_of(role, where, colours, sink), mesh)
-
-
-def _size(body: Element, where: str, sink: Sink) -> Array:
-    """Read the sizes of a shape; ones after reporting a problem."""
-    values = Attributes(body, where, sink)
-    if body.tag == "mesh":
-        return values.vector("scale", 3, (1.0, 1.0, 1.0))
-    if body.tag == "box":
-        values.text("size")  # reports that it is missing
-        size = values.vector("size", 3, (1.0, 1.0, 1.0))
-    else:
-        size = np.array([values.number(name) for name in SHAPE_SIZES[body.tag]])
-    if (size < 0.0).any():
-        values.problem("shape-size", f"has size {size.tolist()}.", "Lengths and radii must not be negative.")
-        return np.ones_like(size)
-    return size
-
-
-def _colour_of(role: Element, where: str, colours: Colours, sink: Sink) -> tuple[float, ...]:
-    material = role.first("material")
-    if material is None:
-        return PLAIN
-    return _colour(material, where, sink) or colours.get(material.attributes.get("name", ""), PLAIN)
-
-
-MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+    if found.tag == "box":
+        body.text("size")  # reports that it is missing
+    size, (R, p) = body.size(None), role.origin()
+    colour: tuple[float, ...] | None = None
+    material = role.element.first("material")
+    if material is not None:
+        colour = _colour(Attributes(material, role.where, role.sink))
+        colour = colour or colours.get(material.attributes.get("name", ""))
+    return Shape(found.tag, tuple(size.tolist()), p, R, colour or PLAIN, mesh)
 
 
 def _read_link(element: Element, colours: Colours, sink: Sink, odd_shapes: Sink) -> Link | None:
-    """Read a link, or return None after reporting that it has no name.
-
-    Args:
-        element: element of the link.
-        colours: colours of the document by material.
-        sink: callback for problems.
-        odd_shapes: callback for problems of shapes, which must not raise.
-    """
-    name = Attributes(element, "a link", sink).text("name")
+    """Read a link, or return None after reporting that it has no name; `odd_shapes` must not raise."""
+    values = Attributes(element, "a link", sink)
+    name = values.text("name")
     if name is None:
         return None
     link = Link(name, element=element)
-    inertial = the_child(element, "inertial", link.where, sink)
+    values.where = link.where
+    inertial = values.inside("inertial")
     link.has_inertial = inertial is not None
     if inertial is not None:
-        _read_inertial(link, inertial, sink)
-    link.visuals = _read_shapes(element, "visual", link.where, colours, odd_shapes)
-    link.collisions = _read_shapes(element, "collision", link.where, colours, odd_shapes)
+        _read_inertial(link, inertial)
+    read = partial(_shape, colours=colours)
+    link.visuals = values.shapes("visual", read, odd_shapes)
+    link.collisions = values.shapes("collision", read, odd_shapes)
     return link
 
 
-def _read_inertial(link: Link, inertial: Element, sink: Sink) -> None:
-    where = link.where
-    R, link.com = read_pose(inertial, where, sink)
-    mass = the_child(inertial, "mass", where, sink)
-    tensor = the_child(inertial, "inertia", where, sink)
-    values = Attributes(inertial, where, sink)
+def _read_inertial(link: Link, inertial: Attributes) -> None:
+    R, link.com = inertial.origin()
+    mass, moments = inertial.inside("mass"), inertial.inside("inertia")
     if mass is None:
-        values.problem("no-mass", "has no <mass>.", 'Add <mass value="..."/> [kg].')
+        inertial.problem("no-mass", "has no <mass>.", 'Add <mass value="..."/> [kg].')
     else:
-        link.mass = Attributes(mass, where, sink).number("value")
-    if tensor is None:
-        values.problem("no-inertia", "has no <inertia>.", 'Add <inertia ixx="..." ... iyz="..."/> [kg m²].')
+        link.mass = mass.number("value")
+    if moments is None:
+        inertial.problem("no-inertia", "has no <inertia>.", 'Add <inertia ixx="..." ... iyz="..."/> [kg m²].')
         return
-    moments = Attributes(tensor, where, sink)
-    # All six moments are required, as in urdfdom.
-    xx, yy, zz, xy, xz, yz = (moments.number(m) for m in MOMENTS)
-    I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    if R is not UNIT:
-        I = clean_relative(conjugated(R, I))
-    link.inertia = I
+    I = np.zeros((3, 3))
+    for name, i, j in MOMENTS:  # all six are required, as in urdfdom
+        I[i, j] = I[j, i] = moments.number(name)
+    link.inertia = I if R is UNIT else clean_relative(conjugated(R, I))
 
 
 _EULER = Refused("make it spherical or floating, whose coordinates are a quaternion.")
@@ -193,7 +134,6 @@ KINDS = JointKindTable[str](
 STANDARD = ("revolute", "continuous", "prismatic", "planar", "floating", "fixed")
 EXACT_TYPE = "ada_type"
 _DRAKE_TYPES = {"ball": "spherical"}  # of <drake:joint>, which also has universal and planar
-_TOO_SHORT = 1e-9
 
 
 def _read_joint(element: Element, sink: Sink) -> Joint | None:
@@ -203,19 +143,27 @@ def _read_joint(element: Element, sink: Sink) -> Joint | None:
     if name is None:
         return None
     values.where = f"joint {name!r}"
-    kind = _kind(values)
-    parent, child = _end(element, "parent", values.where, sink), _end(element, "child", values.where, sink)
+    kind, parent, child = _kind(values), values.link("parent"), values.link("child")
     if kind is None or parent is None or child is None:
         return None
-    joint = Joint(name, kind, parent, child, element=element)
-    joint.rotation, joint.xyz = read_pose(element, joint.where, sink)
+    joint = Joint(name, kind, parent[0], child[0], element=element)
+    joint.rotation, joint.xyz = values.origin()
     if joint.type.axes:
-        _read_axes(joint, sink)
-    joint.limits = _limits(joint, sink)
-    joint.turns = _turns(joint, sink)
-    _read_dynamics(joint, sink)
-    if kind != "fixed":
-        joint.mimic = _mimic(joint, sink)
+        _read_axes(joint, values)
+    limit, dynamics = values.inside("limit"), values.inside("dynamics")
+    joint.turns = _turns(joint, values)
+    if kind == "fixed":
+        return joint
+    if limit is not None:
+        joint.limits = _limits(joint, limit)
+    if dynamics is not None:
+        for quantity in ("damping", "friction", "armature"):
+            setattr(joint, quantity, dynamics.nonnegative(quantity))
+        joint.stiffness, joint.rest = dynamics.spring(kind, "spring_stiffness", "spring_reference")
+    mimic = values.inside("mimic") or values.inside("drake:mimic")
+    source = None if mimic is None else mimic.text("joint")
+    if mimic is not None and source is not None:
+        joint.mimic = Mimic(source, mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
     return joint
 
 
@@ -233,124 +181,59 @@ def _kind(values: Attributes) -> str | None:
     return None
 
 
-def _end(joint: Element, tag: str, where: str, sink: Sink) -> str | None:
-    element = the_child(joint, tag, where, sink)
-    if element is None:
-        message = f"it has no <{tag}>."
-        sink(Problem("missing-element", joint.line, where, message, f'Add <{tag} link="..."/>.'))
-        return None
-    return Attributes(element, where, sink).text("link")
-
-
-def _read_axes(joint: Joint, sink: Sink) -> None:
+def _read_axes(joint: Joint, values: Attributes) -> None:
     """Read the axis, by default (1, 0, 0), or both axes of a universal joint, by default z and y (x and y in Drake)."""
+    x, y, z = np.eye(3)
     is_universal = joint.type.axes == 2
-    is_ours = is_universal and joint.element.tag != DRAKE_JOINT
-    joint.axis = _axis(joint, "axis", (0.0, 0.0, 1.0) if is_ours else (1.0, 0.0, 0.0), sink)
-    if not is_universal:
-        return
-    joint.axis2 = _axis(joint, "axis2", (0.0, 1.0, 0.0), sink)
-    lengths = float(np.linalg.norm(joint.axis) * np.linalg.norm(joint.axis2))
-    if abs(float(joint.axis @ joint.axis2)) > _TOO_SHORT * lengths:
-        message = "its <axis> and <axis2> are not perpendicular."
-        sink(Problem("axes", joint.line, joint.where, message, "A universal joint has two perpendicular axes."))
-        joint.axis, joint.axis2 = np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0])
+    default = z if is_universal and joint.element.tag != DRAKE_JOINT else x
+    axis = values.direction("axis", default)
+    joint.axis = default if axis is None else axis
+    if is_universal:
+        axis2 = values.direction("axis2", y)
+        joint.axis2 = y if axis2 is None else axis2
+        if not values.are_perpendicular(joint.axis, joint.axis2):
+            joint.axis, joint.axis2 = z, y
 
 
-def _axis(joint: Joint, tag: str, default: tuple[float, float, float], sink: Sink) -> Array:
-    element = the_child(joint.element, tag, joint.where, sink)
-    if element is None:
-        return np.array(default)
-    values = Attributes(element, joint.where, sink)
-    if not values.has("xyz"):
-        values.problem("missing-attribute", "has no attribute 'xyz'.", 'Add xyz="0 0 1" or another direction.')
-    axis = values.vector("xyz", 3, default)
-    if float(np.linalg.norm(axis)) < _TOO_SHORT:
-        values.problem("zero-axis", "has length zero.", 'Give a direction such as xyz="0 0 1".')
-        return np.array(default)
-    return axis
-
-
-def _limits(joint: Joint, sink: Sink) -> Limits:
+def _limits(joint: Joint, values: Attributes) -> Limits:
     """Read the limits; a missing lower or upper limit of a <limit> is 0, as in URDF."""
-    element = the_child(joint.element, "limit", joint.where, sink)
-    if element is None or joint.kind == "fixed":
-        return Limits()
-    values = Attributes(element, joint.where, sink)
-    velocity = values.number("velocity", math.inf, unbounded=True)
-    effort = values.number("effort", math.inf, unbounded=True)
-    for name, value in (("velocity", velocity), ("effort", effort)):
-        if value < 0.0:
-            values.problem("negative-limit", f"{name} is {value:g}.", "It must not be negative.")
-    velocity, effort = max(velocity, 0.0), max(effort, 0.0)
+    velocity, effort = (values.nonnegative(name, math.inf, "negative-limit") for name in ("velocity", "effort"))
     if joint.kind == "spherical":
         if values.number("lower", 0.0, unbounded=True) not in (0.0, -math.inf):
-            values.problem(
-                "limits-of-ball", "has a lower limit, and the joint is spherical.", "Its total angle is >= 0."
-            )
+            message = "has a lower limit, and the joint is spherical."
+            values.problem("limits-of-ball", message, "Its total angle is >= 0.")
         return Limits(upper=values.number("upper", math.inf, unbounded=True), velocity=velocity, effort=effort)
     if not joint.type.has_limits():
         return Limits(velocity=velocity, effort=effort)
-    lower = values.number("lower", 0.0, unbounded=True)
-    upper = values.number("upper", 0.0, unbounded=True)
+    lower, upper = (values.number(name, 0.0, unbounded=True) for name in ("lower", "upper"))
     if lower > upper:
         values.problem("limits-inverted", f"lower {lower:g} exceeds upper {upper:g}.", "Exchange them.")
-        lower, upper = upper, lower
-    return Limits(lower, upper, velocity, effort)
+    return Limits(min(lower, upper), max(lower, upper), velocity, effort)
 
 
-def _turns(joint: Joint, sink: Sink) -> Turns | None:
+def _turns(joint: Joint, values: Attributes) -> Turns | None:
     """Read the three <turn>s of a spherical joint: axis at the zero position, lower and upper limit of each."""
-    elements = joint.element.all("turn")
-    if not elements:
+    readers = [Attributes(element, values.where, values.sink) for element in values.element.all("turn")]
+    if not readers:
         return None
-    axes, lower, upper = [], [], []
-    for element in elements:
-        values = Attributes(element, joint.where, sink)
-        axes.append(values.vector("xyz", 3, (1.0, 0.0, 0.0)))
-        lower.append(values.number("lower", -math.inf, unbounded=True))
-        upper.append(values.number("upper", math.inf, unbounded=True))
-    problem = "only spherical joints can have <turn>s" if joint.kind != "spherical" else None
-    if problem is None and len(elements) != 3:
-        problem = f"it has {len(elements)} <turn>s; three are needed"
-    turns = None if problem else Turns(axes, lower, upper)
-    problem = problem if turns is None else turns.problem()
-    if problem:
-        fix = "Give three <turn xyz= lower= upper=/> elements, or none."
-        sink(Problem("turns", elements[0].line, joint.where, f"{problem}.", fix))
-        return None
-    return turns
+    axes = [turn.vector("xyz", (1.0, 0.0, 0.0)) for turn in readers]
+    lower = [turn.number("lower", -math.inf, unbounded=True) for turn in readers]
+    upper = [turn.number("upper", math.inf, unbounded=True) for turn in readers]
+    turns: Turns | None = None
+    if joint.kind != "spherical":
+        problem: str | None = "only spherical joints can have <turn>s"
+    elif len(readers) != 3:
+        problem = f"it has {len(readers)} <turn>s; three are needed"
+    else:
+        turns = Turns(axes, lower, upper)
+        problem = turns.problem()
+    if not problem:
+        return turns
+    fix = "Give three <turn xyz= lower= upper=/> elements, or none."
+    values.sink(Problem("turns", readers[0].element.line, values.where, f"{problem}.", fix))
+    return None
 
 
-def _read_dynamics(joint: Joint, sink: Sink) -> None:
-    element = the_child(joint.element, "dynamics", joint.where, sink)
-    if element is None or joint.kind == "fixed":
-        return
-    values = Attributes(element, joint.where, sink)
-    for name in ("damping", "friction", "armature"):
-        value = values.number(name, 0.0)
-        if value < 0.0:
-            values.problem("negative", f"{name} is {value:g}.", "It must not be negative.")
-        else:
-            setattr(joint, name, value)
-    stiffness, rest = values.number("spring_stiffness", 0.0), values.number("spring_reference", 0.0)
-    joint.stiffness, joint.rest = checked_spring(joint.kind, stiffness, rest, element, joint.where, sink)
-
-
-def _mimic(joint: Joint, sink: Sink) -> Mimic | None:
-    element = the_child(joint.element, "mimic", joint.where, sink)
-    element = element or the_child(joint.element, "drake:mimic", joint.where, sink)
-    if element is None:
-        return None
-    values = Attributes(element, joint.where, sink)
-    source = values.text("joint")
-    if source is None:
-        return None
-    return Mimic(source, values.number("multiplier", 1.0), values.number("offset", 0.0))
-
-
-MimicChoice: TypeAlias = Literal["keep", "free", "refuse"]
-MIMIC_CHOICES: tuple[MimicChoice, ...] = get_args(MimicChoice)
 NEW_JOINT_TYPES = ("spherical", "cylindrical", "universal")  # extensions, unknown to other readers of URDF
 
 _LOOKS_LIKE = {
@@ -370,45 +253,6 @@ _LOOKS_LIKE = {
 }
 
 
-def read_urdf(data: bytes | str, file: str = "URDF text", mimic: str = "keep") -> Description:
-    """Read the description of a URDF, whose `build` returns the model.
-
-    Args:
-        data: the document.
-        file: name of the document, for messages.
-        mimic: treatment of <mimic>: "keep" (the joint follows its leader), "free" (it has an independent coordinate) or
-            "refuse" (an error that names the joints).
-
-    Raises:
-        ModelError: the document is invalid; the message names file, line, element and attribute.
-    """
-    check_mimic(mimic)
-    robot = describe_urdf(parse_xml(data, file), file, raising(file))
-    finish_description(robot, mimic)
-    return robot
-
-
-def finish_description(robot: Description, mimic: str) -> None:
-    """Apply the treatment of mimic joints, and refuse loops between rigidly connected links.
-
-    Raises:
-        ModelError: there are mimic joints and `mimic` is "refuse", or the links of a loop are rigidly connected.
-    """
-    if mimic == "free":
-        robot.free_mimics()
-    elif mimic == "refuse":
-        robot.refuse_mimics()
-    for problem in rigid_loops(robot):
-        raise problem.error(robot.file)
-
-
-def check_mimic(mimic: str) -> None:
-    """Raise InputError for an unknown treatment of mimic joints."""
-    if mimic not in MIMIC_CHOICES:
-        message = f"mimic is {mimic!r}; allowed: {', '.join(map(repr, MIMIC_CHOICES))}."
-        raise InputError(message, field="mimic", value=mimic, allowed=MIMIC_CHOICES)
-
-
 def describe_urdf(root: Element, file: str, sink: Sink) -> Description:
     """Read links, joints and loops without checking their structure; the sink receives problems of single values."""
     if root.tag != "robot":
@@ -416,8 +260,12 @@ def describe_urdf(root: Element, file: str, sink: Sink) -> Description:
         looks = f"it looks like {likeness}." if likeness else "a URDF starts with <robot name=...>."
         message = f"{file}, line {root.line}: the document is <{root.tag[:40]}>, not a URDF: {looks}"
         raise ModelError(message, file=file, line=root.line)
-    _check_version(root, sink)
-    robot = Description(root.attributes.get("name", "").strip() or _stem(file), file, root)
+    version = root.attributes.get("version", "1.0")
+    if version.strip() not in {"1", "1.0", "1.1", "1.2"}:
+        message = f"version={version[:40]!r} is not known."
+        sink(Problem("version", root.line, "<robot>", message, "Allowed: 1.0, 1.1 and 1.2."))
+    stem = file.replace("\\", "/").rsplit("/", 1)[-1].split(".", 1)[0]
+    robot = Description(root.attributes.get("name", "").strip() or stem or "robot", file, root)
     colours = _read_colours(root, robot.odd_shapes.append)
     for element in root.children:
         if element.tag == "link":
@@ -429,15 +277,8 @@ def describe_urdf(root: Element, file: str, sink: Sink) -> Description:
             if joint is not None:
                 robot.joints.append(joint)
         elif element.tag.startswith("xacro:") and element.tag[6:] in _XACRO:
-            sink(
-                Problem(
-                    "xacro",
-                    element.line,
-                    f"<{element.tag}>",
-                    "the document is an unexpanded xacro file.",
-                    "Give the file the ending .xacro, or expand it first.",
-                )
-            )
+            fix = "Give the file the ending .xacro, or expand it first."
+            sink(Problem("xacro", element.line, f"<{element.tag}>", "the document is an unexpanded xacro file.", fix))
     robot.note_odd_shapes()
     _read_transmissions(robot, sink)
     read_urdf_loops(robot, sink)
@@ -447,47 +288,21 @@ def describe_urdf(root: Element, file: str, sink: Sink) -> Description:
 _XACRO = {"macro", "property", "include", "arg", "if", "unless", "call", "insert_block", "element"}
 
 
-def _stem(file: str) -> str:
-    return file.replace("\\", "/").rsplit("/", 1)[-1].split(".", 1)[0] or "robot"
-
-
-def _check_version(root: Element, sink: Sink) -> None:
-    version = root.attributes.get("version")
-    if version is None or version.strip() in {"1", "1.0", "1.1", "1.2"}:
-        return
-    sink(
-        Problem(
-            "version", root.line, "<robot>", f"version={version[:40]!r} is not known.", "Allowed: 1.0, 1.1 and 1.2."
-        )
-    )
-
-
 def _read_transmissions(robot: Description, sink: Sink) -> None:
     """Read armature from Drake's rotor inertia and gear ratio in the actuators of transmissions."""
     by_name = {joint.name: joint for joint in robot.joints}
     for transmission in robot.root.all("transmission"):
-        joint = transmission.first("joint")
+        named = transmission.first("joint")
+        joint = None if named is None else by_name.get(named.attributes.get("name", ""))
         for actuator in transmission.all("actuator"):
             rotor, gear = actuator.first("drake:rotor_inertia"), actuator.first("drake:gear_ratio")
             if joint is None or rotor is None:
                 continue
-            target = by_name.get(joint.attributes.get("name", ""))
-            if target is None:
-                continue
-            where = f"transmission of {target.where}"
-            inertia = Attributes(rotor, where, sink).number("value")
-            ratio = 1.0 if gear is None else Attributes(gear, where, sink).number("value")
-            _set_armature(target, inertia * ratio * ratio, rotor, sink)
-
-
-def _set_armature(joint: Joint, armature: float, element: Element, sink: Sink) -> None:
-    where = joint.where
-    if joint.armature:
-        message = f"<{element.tag}> and <dynamics armature> both define its rotor inertia."
-        sink(Problem("armature-twice", element.line, where, message, "Keep one of them."))
-    elif armature < 0.0:
-        sink(
-            Problem("negative", element.line, where, f"its rotor inertia is {armature:g}.", "It must not be negative.")
-        )
-    elif JOINT_TYPES[joint.kind].nv:
-        joint.armature = armature
+            values = Attributes(rotor, joint.where, sink)
+            inertia = values.nonnegative("value", None)
+            ratio = 1.0 if gear is None else Attributes(gear, joint.where, sink).number("value")
+            if joint.armature:
+                message = "and <dynamics armature> both define its rotor inertia."
+                values.problem("armature-twice", message, "Keep one of them.")
+            elif joint.type.nv:
+                joint.armature = inertia * ratio * ratio

@@ -1,34 +1,197 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values out of XML attributes, springs of joints, and tables of the joint kinds of a format."""
+"""Values out of XML attributes and child elements, and tables of the joint types of a format."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.model.elements import SHAPE_SIZES, Shape
 from ada_dynamics.model.joints import JOINT_TYPES, SPRUNG
 from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.model.rotations import UNIT, Pose, clean_rotation
+from ada_dynamics.model.rotations import NO_MOVE, UNIT, Pose, clean_rotation
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
-from ada_dynamics.structured_text.lexical import LONGEST, BadNumber, to_float
+from ada_dynamics.structured_text.lexical import BadNumber, to_float
 
 _QUATERNION_TOLERANCE = 1e-3
+_SHORTEST = 1e-9  # of an axis, and share of a scalar product that counts as zero
+# Entries of an inertia tensor in URDF and SDFormat.
+MOMENTS = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 1, 2), ("izz", 2, 2))
+
+Reader = TypeVar("Reader", bound="ElementReader")
 
 
-class Attributes:
-    """Reads the attributes of an element and reports problems."""
+def parse_numbers(text: str, least: int, most: int, unbounded: bool = False) -> Array:
+    """Parse numbers separated by spaces; raise BadNumber for others or another count."""
+    parts = text.split()
+    values = [to_float(part, unbounded=unbounded) for part in parts[: most + 1]]
+    if not least <= len(parts) <= most:
+        wanted = str(least) if least == most else f"{least} to {most}"
+        raise BadNumber(f"has {len(parts)} numbers instead of {wanted}")
+    return np.array(values)
+
+
+class ElementReader:
+    """Reads values of an element and reports problems; a subclass knows where a value with a name is."""
 
     def __init__(self, element: Element, where: str, sink: Sink) -> None:
         """Args: the element, the link or joint for messages, and the callback for problems."""
-        self.element, self.where, self._sink = element, where, sink
+        self.element, self.where, self.sink = element, where, sink
 
-    def problem(self, code: str, message: str, fix: str = "") -> None:
-        """Report a problem of this element."""
-        self._sink(Problem(code, self.element.line, self.where, f"<{self.element.tag}> {message}", fix))
+    def problem(self, code: str, message: str, fix: str = "", at: Element | None = None) -> None:
+        """Report a problem of the element, or of another one."""
+        at = self.element if at is None else at
+        self.sink(Problem(code, at.line, self.where, f"<{at.tag}> {message}", fix))
+
+    def child(self, tag: str) -> Element | None:
+        """Return the only child with a tag, or None; several ones are reported."""
+        found = self.element.all(tag)
+        if len(found) > 1:
+            lines = ", ".join(str(one.line) for one in found)
+            message = f"it has {len(found)} <{tag}> elements (lines {lines})."
+            self.sink(Problem("repeated-element", found[1].line, self.where, message, "Keep one."))
+        return found[0] if found else None
+
+    def inside(self: Reader, tag: str) -> Reader | None:
+        """Return the reader of a child, or None."""
+        child = self.child(tag)
+        if child is None:
+            return None
+        reader = copy(self)
+        reader.element = child
+        return reader
+
+    def find(self, name: str) -> tuple[Element, str | None, str]:
+        """Return the element of a value, its text or None, and its label in messages."""
+        raise NotImplementedError
+
+    def number(self, name: str, default: float | None = None, *, unbounded: bool = False) -> float:
+        """Return a number; the default, or 0.0 after a report, if it is missing or invalid."""
+        at, text, label = self.find(name)
+        fallback = 0.0 if default is None else default
+        if text is None:
+            if default is None:
+                self.problem("missing-attribute", f"has no attribute {name!r}.", f'Add {name}="..." (a number).')
+            return fallback
+        values = self.parsed(text, 1, label, at, unbounded)
+        return fallback if values is None else float(values[0])
+
+    def vector(self, name: str, default: Sequence[float]) -> Array:
+        """Return numbers separated by spaces, or the default if they are missing or invalid."""
+        at, text, label = self.find(name)
+        values = None if text is None else self.parsed(text, len(default), label, at)
+        return np.array(default, dtype=float) if values is None else values
+
+    def parsed(self, text: str, size: int, label: str, at: Element, unbounded: bool = False) -> Array | None:
+        """Return the numbers in a text, or None after a report."""
+        try:
+            return parse_numbers(text, size, size, unbounded)
+        except BadNumber as reason:
+            shown = repr(text if len(text) <= 60 else text[:57] + "...")
+            allowed = "a finite number such as 1, -0.5 or 1e-3" if size == 1 else f"{size} finite numbers and spaces"
+            fix = f"Allowed: {allowed}{', or inf' * unbounded}."
+            self.problem("not-a-number", f"{label}{shown}: {reason}.", fix, at)
+            return None
+
+    def nonnegative(self, name: str, default: float | None = 0.0, code: str = "negative") -> float:
+        """Return a number that must not be negative, or 0.0 after a report; None as its default: it is required."""
+        value = self.number(name, default, unbounded=default == math.inf)
+        if value < 0.0:
+            self.problem(code, f"{name} is {value:g}.", "It must not be negative.")
+        return max(value, 0.0)
+
+    def spring(self, kind: str, stiffness: str, reference: str) -> tuple[float, float]:
+        """Return stiffness and rest position of a joint of a type, or zeros without a spring or after a report.
+
+        Args:
+            kind: joint type.
+            stiffness: name of the stiffness [N m/rad] or [N/m].
+            reference: name of the rest position [rad] or [m].
+        """
+        k, rest = self.number(stiffness, 0.0), self.number(reference, 0.0)
+        if k < 0.0:
+            self.problem("negative", f"{stiffness} is {k:g}.", "It must not be negative.")
+        elif k and kind not in SPRUNG:
+            message = f"is of a {kind} joint and has a spring; only {', '.join(SPRUNG)} joints can have one."
+            self.problem("spring", message, "Write it as several joints, or give the effort as tau.")
+        elif k and JOINT_TYPES[kind].nq > 1 and rest:
+            message = f"is of a spherical joint, with {reference} {rest:g}."
+            self.problem("spring", message, "Its spring has its rest position at zero: rotate the joint's frame.")
+        elif k:
+            return k, rest
+        return 0.0, 0.0
+
+    def is_direction(self, axis: Array, fix: str) -> bool:
+        """Return True unless a vector has length zero, which is reported."""
+        if float(np.linalg.norm(axis)) >= _SHORTEST:
+            return True
+        self.problem("zero-axis", "has length zero.", fix)
+        return False
+
+    def are_perpendicular(self, first: Array, second: Array) -> bool:
+        """Return True if the axes of a universal joint are perpendicular, else report them."""
+        if is_perpendicular(first, second):
+            return True
+        self.problem("axes", "has two axes that are not perpendicular.", "Those of a universal joint must be.")
+        return False
+
+    def shapes(self: Reader, role: str, read: Callable[[Reader], Shape | None], sink: Sink) -> list[Shape]:
+        """Read the valid shapes of a link.
+
+        Args:
+            role: tag of the shapes: "visual" or "collision".
+            read: function that reads one of them.
+            sink: callback for problems of shapes, which must not raise.
+        """
+        shapes = []
+        for element in self.element.all(role):
+            problems: list[Problem] = []
+            reader = copy(self)
+            reader.element, reader.sink = element, problems.append
+            shape = read(reader)
+            for problem in problems:
+                sink(problem)
+            if shape is not None and not problems:
+                shapes.append(shape)
+        return shapes
+
+    def size(self, default: float | None) -> Array:
+        """Read the sizes of a shape with the kind of the element's tag; ones after reporting negative ones.
+
+        Args:
+            default: default radius and length; None if they are required.
+        """
+        kind = self.element.tag
+        if kind in ("mesh", "box"):
+            size = self.vector("scale" if kind == "mesh" else "size", (1.0, 1.0, 1.0))
+        else:
+            size = np.array([self.number(name, default) for name in SHAPE_SIZES[kind]])
+        if kind != "mesh" and (size < 0.0).any():
+            self.problem("shape-size", f"has size {size.tolist()}.", "Lengths and radii must not be negative.")
+            return np.ones_like(size)
+        return size
+
+    def rotation(self, quaternion: Array, name: str, at: Element) -> Array | None:
+        """Return the rotation of a quaternion x, y, z, w, or None after reporting that it has not length 1."""
+        norm = float(np.linalg.norm(quaternion))
+        if abs(norm - 1.0) > _QUATERNION_TOLERANCE:
+            self.problem("quaternion-length", f"{name} has length {norm:.6g}.", "A rotation has length 1.", at)
+            return None
+        return clean_rotation(np.array(from_quaternion(*(quaternion / norm).tolist())))
+
+
+class Attributes(ElementReader):
+    """Reads the attributes of an element."""
+
+    def find(self, name: str) -> tuple[Element, str | None, str]:
+        """Return the element, the attribute or None, and its label in messages."""
+        return self.element, self.element.attributes.get(name), f"{name}="
 
     def has(self, name: str) -> bool:
         """True if the attribute exists."""
@@ -43,119 +206,93 @@ class Attributes:
             return None
         return value
 
-    def number(self, name: str, default: float | None = None, *, unbounded: bool = False) -> float:
-        """Return a number; the default, or 0.0 after a report, if the attribute is missing or invalid."""
-        text = self.element.attributes.get(name)
-        if text is None:
-            if default is None:
-                self.problem("missing-attribute", f"has no attribute {name!r}.", f'Add {name}="..." (a number).')
-            return 0.0 if default is None else default
-        try:
-            return to_float(text, unbounded=unbounded)
-        except BadNumber as reason:
-            allowed = "a finite number such as 1, -0.5 or 1e-3" + (", or inf" if unbounded else "")
-            self.problem("not-a-number", f"{name}={_short(text)}: {reason}.", f"Allowed: {allowed}.")
-            return 0.0 if default is None else default
+    def pose(self) -> Pose:
+        """Read the pose of an <origin>: xyz, and rpy or (URDF 1.2) quat_xyzw."""
+        position = self.vector("xyz", (0.0, 0.0, 0.0))
+        if not self.has("quat_xyzw"):
+            return rpy_rotation(self.vector("rpy", (0.0, 0.0, 0.0))), position
+        if self.has("rpy"):
+            self.problem("two-orientations", "has both 'rpy' and 'quat_xyzw'.", "Keep one of them.")
+        R = self.rotation(self.vector("quat_xyzw", (0.0, 0.0, 0.0, 1.0)), "quat_xyzw", self.element)
+        return UNIT if R is None else R, position
 
-    def vector(self, name: str, size: int, default: Sequence[float]) -> Array:
-        """Return numbers separated by spaces, or the default if the attribute is missing or invalid."""
-        text = self.element.attributes.get(name)
-        if text is None:
-            return np.array(default, dtype=float)
-        try:
-            parts = text[: LONGEST * (size + 1)].split()
-            if len(parts) != size:
-                raise BadNumber(f"has {len(parts)} numbers instead of {size}")
-            return np.array([to_float(p) for p in parts])
-        except BadNumber as reason:
-            self.problem(
-                "not-a-number", f"{name}={_short(text)}: {reason}.", f"Allowed: {size} finite numbers and spaces."
-            )
-            return np.array(default, dtype=float)
+    def origin(self) -> Pose:
+        """Read the pose in the child <origin>."""
+        child = self.inside("origin")
+        return NO_MOVE if child is None else child.pose()
 
+    def link(self, tag: str) -> tuple[str, Attributes] | None:
+        """Return the link named by a child and the reader of the child, or None after a report."""
+        child = self.inside(tag)
+        if child is None:
+            self.problem("missing-element", f"has no <{tag}>.", f'Add <{tag} link="..."/>.')
+            return None
+        link = child.text("link")
+        return None if link is None else (link, child)
 
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 60 else text[:57] + "...")
-
-
-def the_child(element: Element, tag: str, where: str, sink: Sink) -> Element | None:
-    """Return the only child element with a tag, or None; several ones are reported."""
-    found = element.all(tag)
-    if len(found) > 1:
-        lines = ", ".join(str(e.line) for e in found)
-        sink(
-            Problem(
-                "repeated-element",
-                found[1].line,
-                where,
-                f"it has {len(found)} <{tag}> elements (lines {lines}).",
-                "Keep one.",
-            )
-        )
-    return found[0] if found else None
+    def direction(self, tag: str, default: Sequence[float] | Array | None) -> Array | None:
+        """Return the direction in a child, or the default without the child, or None after a report."""
+        child = self.inside(tag)
+        if child is None:
+            return None if default is None else np.array(default, dtype=float)
+        if not child.has("xyz"):
+            child.problem("missing-attribute", "has no attribute 'xyz'.", 'Add xyz="0 0 1" or another direction.')
+            return None
+        axis = child.vector("xyz", (1.0, 0.0, 0.0))
+        return axis if child.is_direction(axis, 'Give a direction such as xyz="0 0 1".') else None
 
 
-def read_pose(parent: Element, where: str, sink: Sink) -> Pose:
-    """Read the pose in an element's <origin>: xyz, and rpy or (URDF 1.2) quat_xyzw."""
-    origin = the_child(parent, "origin", where, sink)
-    return (UNIT, np.zeros(3)) if origin is None else pose_in(origin, where, sink)
+class ChildTexts(ElementReader):
+    """Reads the texts of the children of an element, as in SDFormat."""
+
+    def find(self, name: str) -> tuple[Element, str | None, str]:
+        """Return the child or the element itself, the child's text or None, and no label."""
+        child = self.child(name)
+        return (self.element, None, "") if child is None else (child, child.text, "")
+
+    def text(self, tag: str, default: str | None = None) -> str | None:
+        """Return the text of a child, or None after reporting that it is missing or empty."""
+        _, text, _ = self.find(tag)
+        if text:
+            return text
+        if text is None and default is not None:
+            return default
+        what = f"has no <{tag}>" if text is None else f"has an empty <{tag}>"
+        self.problem("missing-element", f"{what}.", f"Add <{tag}>...</{tag}>.")
+        return None
+
+    def flag(self, tag: str) -> bool:
+        """Return True if a child has the value true."""
+        return (self.find(tag)[1] or "").lower() in {"true", "1"}
+
+    def pose(self) -> Pose:
+        """Read the child <pose>: x y z, and roll pitch yaw or a quaternion."""
+        element = self.child("pose")
+        if element is None or not element.text:
+            return NO_MOVE
+        form = element.attributes.get("rotation_format", "euler_rpy")
+        if form not in ("euler_rpy", "quat_xyzw"):
+            message = f"has rotation_format={form[:40]!r}."
+            self.problem("pose", message, "Known: euler_rpy, quat_xyzw.", element)
+            return NO_MOVE
+        values = self.parsed(element.text, 7 if form == "quat_xyzw" else 6, "", element)
+        if values is None:
+            return NO_MOVE
+        if form == "quat_xyzw":
+            R = self.rotation(values[3:], "its quaternion", element)
+            return NO_MOVE if R is None else (R, values[:3])
+        in_degrees = element.attributes.get("degrees", "").lower() in {"true", "1"}
+        return rpy_rotation(np.radians(values[3:]) if in_degrees else values[3:]), values[:3]
 
 
-def pose_in(origin: Element, where: str, sink: Sink) -> Pose:
-    """Read the pose in the attributes of an element: xyz, and rpy or quat_xyzw."""
-    values = Attributes(origin, where, sink)
-    position = values.vector("xyz", 3, (0.0, 0.0, 0.0))
-    if values.has("quat_xyzw"):
-        if values.has("rpy"):
-            values.problem("two-orientations", "has both 'rpy' and 'quat_xyzw'.", "Keep one of them.")
-        p = values.vector("quat_xyzw", 4, (0.0, 0.0, 0.0, 1.0))
-        norm = float(np.linalg.norm(p))
-        if abs(norm - 1.0) > _QUATERNION_TOLERANCE:
-            values.problem("quaternion-length", f"quat_xyzw has length {norm:.6g}.", "A rotation has length 1.")
-            return UNIT, position
-        return clean_rotation(np.array(from_quaternion(*(p / norm).tolist()))), position
-    angles = values.vector("rpy", 3, (0.0, 0.0, 0.0))
-    if not angles.any():
-        return UNIT, position
-    return clean_rotation(np.array(from_rpy(*angles.tolist()))), position
+def rpy_rotation(angles: Array) -> Array:
+    """Rotation matrix of roll, pitch and yaw [rad]."""
+    return clean_rotation(np.array(from_rpy(*angles.tolist()))) if angles.any() else UNIT
 
 
-def checked_spring(
-    kind: str, stiffness: float, rest: float, element: Element, where: str, sink: Sink
-) -> tuple[float, float]:
-    """Return stiffness and rest position, or zeros after reporting an invalid spring.
-
-    Args:
-        kind: joint type.
-        stiffness: stiffness in the file [N m/rad] or [N/m].
-        rest: rest position in the file [rad] or [m].
-        element: element of the spring.
-        where: joint, for messages.
-        sink: callback for problems.
-    """
-    if stiffness == 0.0:
-        return 0.0, 0.0
-    if stiffness < 0.0:
-        sink(
-            Problem("negative", element.line, where, f"spring_stiffness is {stiffness:g}.", "It must not be negative.")
-        )
-    elif kind not in SPRUNG:
-        message = f"it is {kind} and has a spring; only {', '.join(SPRUNG)} joints can have one."
-        sink(Problem("spring", element.line, where, message, "Write it as several joints, or give the effort as tau."))
-    elif JOINT_TYPES[kind].nq > 1 and rest != 0.0:
-        message = f"it is spherical, with spring_reference {rest:g}."
-        sink(
-            Problem(
-                "spring",
-                element.line,
-                where,
-                message,
-                "Its spring has its rest position at zero: rotate the joint's frame.",
-            )
-        )
-    else:
-        return stiffness, rest
-    return 0.0, 0.0
+def is_perpendicular(a: Array, b: Array) -> bool:
+    """True if two vectors are perpendicular."""
+    return abs(float(a @ b)) <= _SHORTEST * float(np.linalg.norm(a) * np.linalg.norm(b))
 
 
 Word = TypeVar("Word")

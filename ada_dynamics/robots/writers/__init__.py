@@ -15,11 +15,18 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.output_files import atomic_write
 from ada_dynamics.robots.addresses import with_lasting_addresses
 from ada_dynamics.robots.writers.draft import Draft, Inexpressible
-from ada_dynamics.robots.writers.gepetto import gepetto
-from ada_dynamics.robots.writers.loop_elements import constraint, gazebo, loop_joint, urdf_plus_loops
+from ada_dynamics.robots.writers.loop_formats import (
+    constraint,
+    gazebo,
+    gepetto,
+    loop_joint,
+    sidecar,
+    to_json,
+    to_yaml,
+    urdf_plus_loops,
+)
 from ada_dynamics.robots.writers.mjcf import mjcf
 from ada_dynamics.robots.writers.sdf import sdf
-from ada_dynamics.robots.writers.sidecar import sidecar, to_json, to_yaml
 
 __all__ = ["SPELLINGS", "Inexpressible", "Rendered", "Spelling", "render", "write"]
 

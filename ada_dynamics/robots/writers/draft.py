@@ -102,6 +102,12 @@ class Draft:
                 self.refuse(f"Loop {loop.name!r}", why, f"write it as {instead}.")
 
 
+def ends_of(loop: LoopJoint) -> tuple[tuple[str, Array, Array], tuple[str, Array, Array]]:
+    """Link, and position and rotation of the joint in it, of both ends of a loop joint."""
+    parent = (loop.parent, loop.parent_xyz, loop.parent_rotation)
+    return parent, (loop.child, loop.child_xyz, loop.child_rotation)
+
+
 # --- zero configuration -----------------------------------------------------------------------------------------
 def zero_poses(model: Model) -> dict[str, tuple[Array, Array]]:
     """Rotation and position of every link in the root with all joints at zero."""
@@ -120,6 +126,5 @@ def gap_at_zero(loop: LoopJoint, poses: dict[str, tuple[Array, Array]]) -> float
     A, B = R @ loop.parent_rotation @ turns[0], S @ loop.child_rotation @ turns[1]
     turn, move = A.T @ B, A.T @ (s + S @ loop.child_xyz - p - R @ loop.parent_xyz)
     near = joint.pose(joint.positions_at(turn, move).tolist())
-    return float(
-        max(np.linalg.norm(move - np.array(near.position)), np.max(np.abs(turn - np.array(near.rotation.matrix()))))
-    )
+    rotated = np.max(np.abs(turn - np.array(near.rotation.matrix())))
+    return float(max(np.linalg.norm(move - np.array(near.position)), rotated))

@@ -14,11 +14,11 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.description import free_name
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Mimic, Shape
-from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse
+from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse, is_unit
 from ada_dynamics.robots.readers.mjcf.joints import KINDS
 from ada_dynamics.robots.readers.xml import Element
-from ada_dynamics.robots.writers.draft import Draft
-from ada_dynamics.robots.writers.xml_output import is_unit, make, number, numbers, to_text
+from ada_dynamics.robots.writers.draft import Draft, ends_of
+from ada_dynamics.robots.writers.xml_output import make, number, numbers, to_text
 from ada_dynamics.spatial.orientation import to_quaternion
 
 # Smallest principal moment of inertia of a moving body [kg m²]: twice MuJoCo's mjMINVAL.
@@ -62,7 +62,7 @@ def _check_names(draft: Draft) -> None:
         draft.note("velocity limits are left out: MJCF has none.")
     fixed = [joint.name for joint in draft.joints if joint.kind == "fixed"]
     shapes = [shape for link in draft.model.links.values() for shape in (*link.visuals, *link.collisions)]
-    if not all(map(is_geom, shapes)):
+    if not all(map(_is_geom, shapes)):
         draft.note("meshes and shapes without volume are left out.")
     if any(link.collisions for link in draft.model.links.values()):
         draft.note("collision shapes collide with the ground but not with each other (conaffinity 0).")
@@ -92,7 +92,7 @@ def _bodies(draft: Draft, sites: _Sites) -> list[Element]:
         return inside[WORLD][::-1]
     base = next(iter(model.joints.values())) if draft.floats else None
     if base is not None:
-        _check_free_loads(base, draft)
+        _check_free(base, static, draft)
         if not chains.has_mass(model.root):
             chains.refuse(model.root)
     root = _body(model.links[model.root], [] if base is None else [base], sites, draft)
@@ -100,9 +100,9 @@ def _bodies(draft: Draft, sites: _Sites) -> list[Element]:
     return [root, *reversed(inside[WORLD])]
 
 
-def _static_links(draft: Draft) -> dict[str, tuple[Array, Array]]:
+def _static_links(draft: Draft) -> dict[str, Pose]:
     """Fixed links with their poses in the world."""
-    poses = {WORLD: (np.eye(3), np.zeros(3))}
+    poses: dict[str, Pose] = {WORLD: NO_MOVE}
     if not draft.floats:
         poses[draft.model.root] = poses[WORLD]
     for joint in draft.joints:
@@ -112,15 +112,10 @@ def _static_links(draft: Draft) -> dict[str, tuple[Array, Array]]:
     return poses
 
 
-def _check_free_loads(joint: Joint, draft: Draft) -> None:
+def _check_free(joint: Joint, static: dict[str, Pose], draft: Draft) -> None:
     where = f"Joint {joint.name!r}"
     if joint.friction:
         draft.refuse(where, "is floating and has friction", "remove it; MuJoCo applies it along the world's axes.")
-
-
-def _check_free(joint: Joint, static: dict[str, tuple[Array, Array]], draft: Draft) -> None:
-    where = f"Joint {joint.name!r}"
-    _check_free_loads(joint, draft)
     if joint.parent not in static:
         draft.refuse(where, "is floating on a link that moves", "move it to the world, as MuJoCo requires.")
         return
@@ -180,7 +175,6 @@ class _Chains:
 
 def _body(link: Link, chain: list[Joint], sites: _Sites, draft: Draft) -> Element:
     """Return a body with its joints; its frame is that of the last joint."""
-    attributes = {"name": link.name}
     pose = NO_MOVE
     joints: list[Element] = []
     for joint in reversed(chain):
@@ -188,11 +182,16 @@ def _body(link: Link, chain: list[Joint], sites: _Sites, draft: Draft) -> Elemen
             joints = [*_joints(joint, inverse(pose), draft), *joints]
         if joint.kind != "floating":
             pose = compose((joint.rotation, joint.xyz), pose)
-    if pose[1].any():
-        attributes["pos"] = numbers(pose[1])
-    if not is_unit(pose[0]):
-        attributes["quat"] = numbers(to_quaternion(pose[0]))
-    return make("body", attributes, [_inertial(link), *joints, *mjcf_geoms(link), *sites.of(link.name)])
+    # Collision shapes collide with the ground but not with each other, as adjacent links often overlap.
+    roles = ((LOOKS_GROUP, "0", link.visuals), (CONTACT_GROUP, "1", link.collisions))
+    geoms = [_geom(group, contype, shape) for group, contype, shapes in roles for shape in shapes if _is_geom(shape)]
+    content = [_inertial(link), *joints, *geoms, *sites.of(link.name)]
+    return make("body", {"name": link.name, **_pose_attributes(pose[1], pose[0])}, content)
+
+
+def _pose_attributes(xyz: Array, R: Array) -> dict[str, str]:
+    attributes = {"pos": numbers(xyz)} if xyz.any() else {}
+    return attributes if is_unit(R) else {**attributes, "quat": numbers(to_quaternion(R))}
 
 
 def _inertial(link: Link) -> Element | None:
@@ -207,18 +206,7 @@ def _inertial(link: Link) -> Element | None:
     return make("inertial", attributes)
 
 
-def mjcf_geoms(link: Link) -> list[Element]:
-    """Return the geoms of a link, without mass; meshes and shapes without volume are left out.
-
-    Collision shapes collide with the ground but not with each other (contype 1, conaffinity 0), as adjacent links often
-    overlap.
-    """
-    roles = ((LOOKS_GROUP, "0", link.visuals), (CONTACT_GROUP, "1", link.collisions))
-    return [_geom(group, contype, shape) for group, contype, shapes in roles for shape in shapes if is_geom(shape)]
-
-
-def is_geom(shape: Shape) -> bool:
-    """True if a shape is written as a geom."""
+def _is_geom(shape: Shape) -> bool:
     return shape.kind != "mesh" and min(shape.size) > 0.0
 
 
@@ -227,13 +215,9 @@ def _geom(group: int, contype: str, shape: Shape) -> Element:
     size = shape.size if shape.kind == "sphere" else tuple(0.5 * x for x in shape.size)
     if shape.kind in ("cylinder", "capsule"):
         size = (shape.size[0], 0.5 * shape.size[1])
-    attributes = {"type": shape.kind, "size": numbers(size)}
-    if shape.xyz.any():
-        attributes["pos"] = numbers(shape.xyz)
-    if not is_unit(shape.rotation):
-        attributes["quat"] = numbers(to_quaternion(shape.rotation))
-    attributes["rgba"] = numbers(shape.rgba)
-    return make("geom", {**attributes, "group": str(group), "contype": contype, "conaffinity": "0", "mass": "0"})
+    attributes = {"type": shape.kind, "size": numbers(size), **_pose_attributes(shape.xyz, shape.rotation)}
+    attributes |= {"rgba": numbers(shape.rgba), "group": str(group), "contype": contype}
+    return make("geom", {**attributes, "conaffinity": "0", "mass": "0"})
 
 
 def _with_least_moments(I: Array) -> Array:
@@ -249,7 +233,7 @@ def _joints(joint: Joint, frame: Pose, draft: Draft) -> list[Element]:
     types = KINDS.words.get(joint.kind, ("hinge",))
     if len(types) == 1:
         return [_joint(joint.name, types[0], joint, joint.axis, frame, draft)]
-    names = motor_names(joint)
+    names = _motor_names(joint)
     taken = [name for name in names if name in draft.model.joints]
     if taken:
         draft.refuse(f"Joint {joint.name!r}", f"needs two names, and {taken[0]!r} is in use", "rename one.")
@@ -258,7 +242,7 @@ def _joints(joint: Joint, frame: Pose, draft: Draft) -> list[Element]:
     return [_joint(name, kind, joint, axis, frame, draft) for name, kind, axis in zip(names, types, axes, strict=True)]
 
 
-def motor_names(joint: Joint) -> list[str]:
+def _motor_names(joint: Joint) -> list[str]:
     """Names of the MuJoCo joints of a joint."""
     return [f"{joint.name}_1", f"{joint.name}_2"] if len(KINDS.words.get(joint.kind, ())) == 2 else [joint.name]
 
@@ -279,12 +263,11 @@ def _joint(name: str, kind: str, joint: Joint, axis: Array, frame: Pose, draft: 
 
 
 def _limits(joint: Joint, draft: Draft) -> dict[str, str]:
-    limits = joint.limits
-    attributes = {}
+    limits, attributes = joint.limits, {}
     ends = (limits.lower, limits.upper)
-    if math.isfinite(ends[0]) and math.isfinite(ends[1]):
+    if all(map(math.isfinite, ends)):
         attributes["range"] = numbers(ends)
-    elif math.isfinite(ends[0]) or math.isfinite(ends[1]):
+    elif any(map(math.isfinite, ends)):
         why = f"is limited on one side ({limits.lower:g}, {limits.upper:g})"
         draft.refuse(f"Joint {joint.name!r}", why, "give it a limit on the other side.")
     if math.isfinite(limits.effort):
@@ -317,32 +300,25 @@ class _Sites:
         return pairs
 
     def _pair(self, tag: str, name: str, loop: LoopJoint, offset: Array) -> Element:
-        ends = (
-            (loop.parent, loop.parent_xyz, loop.parent_rotation),
-            (loop.child, loop.child_xyz, loop.child_rotation),
-        )
         names = []
-        for side, (link, xyz, R) in zip(("parent", "child"), ends, strict=True):
+        for side, (link, xyz, R) in zip(("parent", "child"), ends_of(loop), strict=True):
             names.append(free_name(f"{name}_{side}", self._names))
             self._names.add(names[-1])
-            attributes = {"name": names[-1], "pos": numbers(xyz + R @ offset)}
-            if not is_unit(R):
-                attributes["quat"] = numbers(to_quaternion(R))
+            attributes = {"name": names[-1], "pos": numbers(xyz + R @ offset)} | _pose_attributes(np.zeros(3), R)
             self._by_link.setdefault(link, []).append(make("site", attributes))
         return make(tag, {"name": name, "site1": names[0], "site2": names[1]})
 
 
 def _mimic(joint: str, mimic: Mimic) -> Element:
-    coefficients = numbers((mimic.offset, mimic.multiplier, 0.0, 0.0, 0.0))
     names = {"name": f"{joint}_mimic", "joint1": joint, "joint2": mimic.joint}
-    return make("joint", {**names, "polycoef": coefficients})
+    return make("joint", {**names, "polycoef": numbers((mimic.offset, mimic.multiplier, 0.0, 0.0, 0.0))})
 
 
 def _actuators(draft: Draft) -> Element:
     motors = []
     for name in draft.model.actuated:
         joint = draft.model.joints[name]
-        names = motor_names(joint)
+        names = _motor_names(joint)
         if len(names) != joint.nv:
             why = f"is {joint.kind} and has a motor"
             draft.refuse(f"Joint {name!r}", why, "use joints with one coordinate, as MuJoCo's motors require.")

@@ -11,13 +11,16 @@ import math
 import numpy as np
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.model.description import free_name
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, LoopJoint, Mimic, Shape
 from ada_dynamics.model.joints import LOOP_KINDS
+from ada_dynamics.model.rotations import UNIT, is_unit
 from ada_dynamics.robots.readers.sdf import ACTUATED
 from ada_dynamics.robots.readers.sdf.joint import KINDS, written_constants
+from ada_dynamics.robots.readers.values import MOMENTS
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.robots.writers.draft import Draft, gap_at_zero, zero_poses
-from ada_dynamics.robots.writers.xml_output import is_unit, make, number, numbers, to_text
+from ada_dynamics.robots.writers.xml_output import make, number, numbers, to_text
 from ada_dynamics.spatial.orientation import to_rpy
 
 LOOP_TYPES = {kind: word for kind, word in KINDS.words.items() if kind in LOOP_KINDS}
@@ -50,8 +53,11 @@ def loop_element(loop: LoopJoint, draft: Draft) -> Element:
         pose_element(loop.child_xyz, loop.child_rotation),
     ]
     if loop.axis2 is not None:
-        children.append(axis_element("axis", _seen_in_child(loop, draft), []))
-        children.append(axis_element("axis2", loop.axis2, []))
+        poses = zero_poses(
+            draft.model
+        )  # the parent-side axis is written in the child-side frame with all joints at zero
+        A, B = poses[loop.parent][0] @ loop.parent_rotation, poses[loop.child][0] @ loop.child_rotation
+        children += [axis_element("axis", B.T @ A @ loop.axis, []), axis_element("axis2", loop.axis2, [])]
     elif loop.type.axes:
         children.append(axis_element("axis", loop.axis, []))
     cut = make("simbody", {}, [make("must_be_loop_joint", text="true")])
@@ -59,23 +65,11 @@ def loop_element(loop: LoopJoint, draft: Draft) -> Element:
     return make("joint", {"name": loop.name, "type": LOOP_TYPES[loop.kind]}, children)
 
 
-def _seen_in_child(loop: LoopJoint, draft: Draft) -> Array:
-    """Parent-side axis in the child-side frame with all joints at zero."""
-    poses = zero_poses(draft.model)
-    A = poses[loop.parent][0] @ loop.parent_rotation
-    B = poses[loop.child][0] @ loop.child_rotation
-    seen: Array = np.asarray(B.T @ A @ loop.axis)
-    return seen
-
-
 CLOSED = 1e-9  # [m, rad] violation at zero that counts as closed
 GENERAL_FORMATS = "loop_joint, constraint or sidecar"
 VERSION = "1.11"  # the first one with <mimic>
 NAMESPACE = "ada_dynamics"  # SDFormat allows attributes with a namespace
 WORLD = "world"
-
-_UNTURNED, _AT_ZERO = np.eye(3), np.zeros(3)
-_MOMENTS = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 1, 2), ("izz", 2, 2))
 
 
 def sdf(draft: Draft) -> dict[str, str]:
@@ -89,7 +83,8 @@ def sdf(draft: Draft) -> dict[str, str]:
     children = [_link(link, carriers.get(link.name)) for link in model.links.values() if link.name != WORLD]
     if not draft.floats and model.root != WORLD:
         ends = [make("parent", text=WORLD), make("child", text=model.root)]
-        children.append(make("joint", {"name": _hold(draft), "type": "fixed"}, ends))
+        name = free_name(f"{model.root}_on_world", {*model.joints, *model.loops, *model.links})
+        children.append(make("joint", {"name": name, "type": "fixed"}, ends))
     elif draft.floats:
         draft.note("SDFormat has no floating base: load the file with the same base.")
     children += [_joint(joint, draft) for joint in draft.joints if joint.kind in KINDS.words]
@@ -113,18 +108,8 @@ def check_closed_at_zero(draft: Draft) -> None:
             draft.refuse(what, "has the world as its child", "exchange its parent and child.")
         gap = gap_at_zero(loop, poses)
         if loop.kind in LOOP_TYPES and gap > CLOSED:
-            why = (
-                f"has a closure error of {gap:.3g} (m or rad) at zero joint positions, where SDFormat requires closure"
-            )
+            why = f"has a closure error of {gap:.3g} (m or rad) at zero, where SDFormat requires closure"
             draft.refuse(what, why, f"write it as {GENERAL_FORMATS}.")
-
-
-def _hold(draft: Draft) -> str:
-    """Return an unused name for the joint between world and root."""
-    name = f"{draft.model.root}_on_world"
-    while name in draft.model.joints or name in draft.model.loops or name in draft.model.links:
-        name += "_"
-    return name
 
 
 def _check_names(draft: Draft) -> None:
@@ -139,10 +124,12 @@ def _check_names(draft: Draft) -> None:
 
 
 def _link(link: Link, carrier: str | None) -> Element:
-    tensor = make("inertia", {}, [make(tag, text=number(float(link.inertia[i, j]))) for tag, i, j in _MOMENTS])
-    inertial = make("inertial", {}, [pose_element(link.com, _UNTURNED), make("mass", text=number(link.mass)), tensor])
-    place = None if carrier is None else pose_element(_AT_ZERO, _UNTURNED, carrier)
-    return make("link", {"name": link.name}, [place, inertial, *sdf_shapes(link)])
+    tensor = make("inertia", {}, [make(tag, text=number(float(link.inertia[i, j]))) for tag, i, j in MOMENTS])
+    inertial = make("inertial", {}, [pose_element(link.com, UNIT), make("mass", text=number(link.mass)), tensor])
+    place = None if carrier is None else pose_element(np.zeros(3), UNIT, carrier)
+    roles = (("visual", link.visuals), ("collision", link.collisions))
+    shapes = [_shape(role, f"{role}_{i}", shape) for role, own in roles for i, shape in enumerate(own, 1)]
+    return make("link", {"name": link.name}, [place, inertial, *shapes])
 
 
 def _joint(joint: Joint, draft: Draft) -> Element:
@@ -155,9 +142,8 @@ def _joint(joint: Joint, draft: Draft) -> Element:
     ]
     where = f"Joint {joint.name!r}"
     if joint.armature:
-        draft.refuse(
-            where, "has armature, which SDFormat lacks", "write the model as URDF or MJCF, or add inertia to links."
-        )
+        instead = "write the model as URDF or MJCF, or add inertia to links."
+        draft.refuse(where, "has armature, which SDFormat lacks", instead)
     if joint.nv and not joint.type.axes and (joint.damping or joint.friction or joint.stiffness):
         draft.refuse(where, f"is {joint.kind} with damping, friction or a spring", "write the model as URDF or MJCF.")
     if joint.type.axes:
@@ -197,13 +183,7 @@ def _mimic(mimic: Mimic | None) -> Element | None:
     return make("mimic", {"joint": mimic.joint}, [*values, make("reference", text=numbers([0.0]))])
 
 
-def sdf_shapes(link: Link) -> list[Element]:
-    """Return the <visual>s and <collision>s of a link."""
-    roles = (("visual", link.visuals), ("collision", link.collisions))
-    return [_sdf_shape(role, f"{role}_{i}", shape) for role, shapes in roles for i, shape in enumerate(shapes, 1)]
-
-
-def _sdf_shape(role: str, name: str, shape: Shape) -> Element:
+def _shape(role: str, name: str, shape: Shape) -> Element:
     if shape.kind == "mesh":
         values = [make("uri", text=shape.mesh or ""), make("scale", text=numbers(shape.size))]
     elif shape.kind == "box":

@@ -8,20 +8,22 @@ model was read from.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, Shape
 from ada_dynamics.model.joints import Spherical
+from ada_dynamics.model.rotations import is_unit
 from ada_dynamics.robots.readers.loops import ELEMENTS
 from ada_dynamics.robots.readers.urdf import EXACT_TYPE, KINDS, STANDARD
+from ada_dynamics.robots.readers.values import MOMENTS
 from ada_dynamics.robots.readers.vendor_elements import BALL, DRAKE_JOINT, FOLLOWER, SPRING
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 from ada_dynamics.robots.writers.draft import Draft
-from ada_dynamics.robots.writers.xml_output import bounded, is_unit, make, number, numbers
+from ada_dynamics.robots.writers.xml_output import bounded, make, number, numbers
 from ada_dynamics.spatial.orientation import to_rpy
 
-_MOMENTS = (("ixx", 0, 0), ("ixy", 0, 1), ("ixz", 0, 2), ("iyy", 1, 1), ("iyz", 1, 2), ("izz", 2, 2))
 _KEPT_IN_LINKS = ("visual", "collision")
 
 
@@ -35,7 +37,7 @@ def tree_of(draft: Draft) -> Element:
     source = _source(draft)
     looks = {link.attributes.get("name", ""): link for link in source.all("link")} if source else {}
     links = [_link(link, looks.get(link.name)) for link in draft.model.links.values()]
-    joints = [joint_element(joint, draft) for joint in draft.joints]
+    joints = [_joint(joint, draft) for joint in draft.joints]
     attributes = {"name": draft.model.name}
     if source is not None:
         attributes.update({k: v for k, v in source.attributes.items() if k not in ("name", "version")})
@@ -61,7 +63,7 @@ def pose_attributes(xyz: Array, R: Array) -> dict[str, str]:
 def _link(link: Link, looks: Element | None) -> Element:
     inertial = None
     if link.has_inertial or link.mass or link.inertia.any():
-        tensor = {name: number(float(link.inertia[i, j])) for name, i, j in _MOMENTS}
+        tensor = {name: number(float(link.inertia[i, j])) for name, i, j in MOMENTS}
         centre = make("origin", {"xyz": numbers(link.com)}) if link.com.any() else None
         inertial = make("inertial", {}, [centre, make("mass", {"value": number(link.mass)}), make("inertia", tensor)])
     if looks is not None:  # with the names and materials of the source
@@ -81,16 +83,13 @@ def _shape(role: str, shape: Shape) -> Element:
         body = make(shape.kind, dict(zip(SHAPE_SIZES[shape.kind], map(number, shape.size), strict=True)))
     material = None
     if role == "visual" and shape.rgba != PLAIN:
-        material = make("material", {"name": _colour_name(shape)}, [make("color", {"rgba": numbers(shape.rgba)})])
+        # equal colours have equal names, as some readers identify materials by name
+        name = "rgba_" + "".join(f"{round(255 * part):02x}" for part in shape.rgba)
+        material = make("material", {"name": name}, [make("color", {"rgba": numbers(shape.rgba)})])
     return make(role, {}, [origin(shape.xyz, shape.rotation), make("geometry", {}, [body]), material])
 
 
-def _colour_name(shape: Shape) -> str:
-    """Name of a colour; equal colours have equal names, as some readers identify materials by name."""
-    return "rgba_" + "".join(f"{round(255 * part):02x}" for part in shape.rgba)
-
-
-def joint_element(joint: Joint, draft: Draft) -> Element:
+def _joint(joint: Joint, draft: Draft) -> Element:
     """Return a <joint>."""
     attributes = {"name": joint.name, "type": joint.kind}
     if joint.kind not in STANDARD:  # tools for URDF 1.0 refuse files with other types
@@ -133,15 +132,11 @@ def _turns(joint: Joint) -> list[Element]:
     turns = joint.turns
     if turns is None:
         return []
-    ends = zip(turns.directions, turns.lower, turns.upper, strict=True)
-    return [
-        make(
-            "turn",
-            {"xyz": numbers(axis)}
-            | {name: number(x) for name, x in (("lower", lower), ("upper", upper)) if math.isfinite(x)},
-        )
-        for axis, lower, upper in ends
-    ]
+    elements = []
+    for axis, lower, upper in zip(turns.directions, turns.lower, turns.upper, strict=True):
+        ends = {name: number(x) for name, x in (("lower", lower), ("upper", upper)) if math.isfinite(x)}
+        elements.append(make("turn", {"xyz": numbers(axis), **ends}))
+    return elements
 
 
 def _dynamics(joint: Joint) -> Element | None:
@@ -184,7 +179,7 @@ def _extras(source: Element) -> list[Element]:
     return kept
 
 
-def _without(element: Element, tags: set[str]) -> Element:
+def _without(element: Element, tags: Collection[str]) -> Element:
     return _copy(element, [child for child in element.children if child.tag not in tags])
 
 

@@ -8,9 +8,6 @@ import re
 from collections.abc import Iterable, Mapping
 from xml.sax.saxutils import escape
 
-import numpy as np
-
-from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
 from ada_dynamics.robots.readers.xml import Element
 
@@ -79,8 +76,3 @@ def numbers(values: Iterable[float]) -> str:
 def bounded(value: float) -> str:
     """Text of a number, with infinity replaced by the largest float."""
     return number(value) if math.isfinite(value) else number(math.copysign(LARGEST, value))
-
-
-def is_unit(R: Array) -> bool:
-    """True if a rotation is the identity."""
-    return bool((np.eye(3) == R).all())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ada_dynamics import AdaError
 from ada_dynamics.robots.catalogue import entry
 from ada_dynamics.robots.check import check
-from ada_dynamics.robots.readers.urdf import read_urdf
+from ada_dynamics.robots.readers import read_document
 
 quickly = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 thoroughly = settings(suppress_health_check=list(HealthCheck))  # as many as the profile says
@@ -29,7 +29,7 @@ SEEDS = (SEED, entry("pa10").path.read_bytes())
 def exercise(document: bytes | str) -> None:
     """Read, build and check; every exception but an AdaError fails the test."""
     try:
-        builder = read_urdf(document)
+        builder = read_document(document, "URDF text")
     except AdaError:
         is_readable = False
     else:

@@ -26,7 +26,7 @@ from ada_dynamics.model import Builder
 from ada_dynamics.model.edit import split_universals
 from ada_dynamics.robots.readers.loops.xml_elements import KINDS
 from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, render, write
-from ada_dynamics.robots.writers.sidecar import to_data, to_yaml
+from ada_dynamics.robots.writers.loop_formats import to_data, to_yaml
 from ada_dynamics.robots.writers.xml_output import number
 from ada_dynamics.simulation.record.viewer_topics import description
 from ada_dynamics.spatial.orientation import to_quaternion, to_rpy

@@ -4,23 +4,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.description import Description
-from ada_dynamics.model.elements import LoopJoint
 from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.model.structure import NamedPlace
-from ada_dynamics.robots.readers.loops.xml_elements import (
-    apply_coupling,
-    is_coupling,
-    read_constraint,
-    read_gazebo,
-    read_loop_joint,
-    read_urdf_plus_loop,
-)
+from ada_dynamics.robots.readers.description_builder import read_actuated
+from ada_dynamics.robots.readers.loops.xml_elements import apply_coupling, is_coupling, read_gazebo, read_loop
 from ada_dynamics.robots.readers.loops.yaml_files import GEPETTO_KEYS, SIDECAR_KEYS, read_gepetto, read_sidecar, refuse
 from ada_dynamics.robots.readers.vendor_elements import read_drake, read_mimic_plugin, read_reference
 from ada_dynamics.robots.readers.xml import Element
@@ -50,26 +42,17 @@ def read_urdf_loops(robot: Description, sink: Sink) -> None:
                 read_mimic_plugin(plugin, robot, sink)
         elif element.tag.startswith("drake:"):
             read_drake(element, robot, sink)
-        elif element.tag == "coupling" or (element.tag == "constraint" and is_coupling(element)):
+        elif is_coupling(element):
             couplings.append(element)
         elif element.tag in ELEMENTS:
-            loop = _reader_of(element)(element, robot.file, sink)
+            loop = read_loop(element, robot.file, sink)
             if loop is not None:
                 robot.loops.append(loop)
         else:
             _check_spelling(element, sink)
     for element in couplings:
         apply_coupling(element, robot, sink)
-    _read_actuated(robot, sink)
-
-
-def _reader_of(element: Element) -> Callable[[Element, str, Sink], LoopJoint | None]:
-    if element.tag == "loop_joint":
-        return read_loop_joint
-    # The first version of URDF+ also named its loops <constraint>.
-    if element.tag == "loop" or element.first("predecessor") is not None:
-        return read_urdf_plus_loop
-    return read_constraint
+    read_actuated(robot, "actuated", sink)
 
 
 def _check_spelling(element: Element, sink: Sink) -> None:
@@ -80,23 +63,6 @@ def _check_spelling(element: Element, sink: Sink) -> None:
     if hint:
         message = f"<{element.tag[:40]}> is unknown and looks like a loop."
         sink(Problem("unknown-element", element.line, "<robot>", message, hint.strip()))
-
-
-def _read_actuated(robot: Description, sink: Sink) -> None:
-    """Read the extension actuated="false" of a <joint> without a motor; other readers ignore it."""
-    passive: set[str] = set()
-    for joint in robot.joints:
-        said = joint.element.attributes.get("actuated")
-        if said is None:
-            continue
-        if said.strip().lower() not in {"true", "false"}:
-            message = f"actuated={said[:40]!r} is neither true nor false."
-            sink(Problem("actuated", joint.line, joint.where, message, "Allowed: true, false."))
-        elif said.strip().lower() == "false":
-            passive.add(joint.name)
-    if passive:
-        moving = [j for j in robot.joints if j.kind != "fixed" and j.mimic is None and j.name not in passive]
-        robot.actuated = [NamedPlace(j.name, robot.file, j.line) for j in moving]
 
 
 # --- in other files ---------------------------------------------------------------------------------------------

@@ -13,9 +13,9 @@ from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Joint, Limits, LoopJoint
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, loop_kind
 from ada_dynamics.model.problems import Problem
-from ada_dynamics.model.rotations import clean_rotation
+from ada_dynamics.model.rotations import UNIT
 from ada_dynamics.model.structure import NamedPlace
-from ada_dynamics.spatial.rotation import from_rpy
+from ada_dynamics.robots.readers.values import is_perpendicular, rpy_rotation
 from ada_dynamics.structured_text.fields import Fields
 from ada_dynamics.structured_text.lexical import BadNumber, near, to_float
 from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode, kind_of, shortened
@@ -133,7 +133,11 @@ def _loop(node: Node, where: str, file: str) -> LoopJoint:
     fields = LoopFields(node, where, file, (*_LOOP_KEYS, *_CONSTANTS), _LOOP_EXAMPLE)
     name = fields.name("name", "closing")
     fields.where = f"loop {name!r}"
-    kind = _kind(fields)
+    written = fields.name("type", "revolute")
+    kind = loop_kind(written)
+    if kind not in LOOP_KINDS:
+        message = f"the type of loop joint {written[:40]!r} is unknown."
+        raise fields.problem("type", message, f"{near(written, LOOP_KINDS)}Known: {', '.join(LOOP_KINDS)}.")
     parent, parent_xyz, parent_rotation = _end(fields, "parent")
     child, child_xyz, child_rotation = _end(fields, "child")
     axis, axis2 = _axes(fields, kind)
@@ -143,22 +147,12 @@ def _loop(node: Node, where: str, file: str) -> LoopJoint:
     return LoopJoint(name, kind, parent, child, *frames, axis, axis2, constants, file, line)
 
 
-def _kind(fields: LoopFields) -> str:
-    written = fields.name("type", "revolute")
-    kind = loop_kind(written)
-    if kind not in LOOP_KINDS:
-        message = f"the type of loop joint {written[:40]!r} is unknown."
-        raise fields.problem("type", message, f"{near(written, LOOP_KINDS)}Known: {', '.join(LOOP_KINDS)}.")
-    return kind
-
-
 def _end(fields: LoopFields, key: str) -> tuple[str, Array, Array]:
     node = fields.needed(key, f"{key}: {_END_EXAMPLE}")
     end = LoopFields(node, f"{fields.where}, {key}", fields.file, _END_FIELDS, f"{key}: {_END_EXAMPLE}")
     link = end.name("link", "name")
     xyz, rpy = end.vector("xyz"), end.vector("rpy")
-    rotation = np.eye(3) if rpy is None or not rpy.any() else clean_rotation(np.array(from_rpy(*rpy.tolist())))
-    return link, np.zeros(3) if xyz is None else xyz, rotation
+    return link, np.zeros(3) if xyz is None else xyz, UNIT if rpy is None else rpy_rotation(rpy)
 
 
 def _axes(fields: LoopFields, kind: str) -> tuple[Array, Array | None]:
@@ -170,7 +164,7 @@ def _axes(fields: LoopFields, kind: str) -> tuple[Array, Array | None]:
             raise fields.problem("axis2", f"a {kind} joint has one axis.", "Remove it, or is the type universal?")
         return axis, None
     axis2 = _direction(fields, "axis2", kind)
-    if abs(float(axis @ axis2)) > _SHORTEST * float(np.linalg.norm(axis) * np.linalg.norm(axis2)):
+    if not is_perpendicular(axis, axis2):
         raise fields.problem("axis2", "it is not perpendicular to axis.", "A universal joint has perpendicular axes.")
     return axis, axis2
 
@@ -207,7 +201,9 @@ def read_gepetto(node: Node, file: str, robot: Description) -> None:
     types = fields.names("type") if fields.has("type") else [("6d", None)] * len(pairs)
     if len(types) != len(pairs):
         raise fields.problem("type", f"it has {len(types)} entries for {len(pairs)} loops.", "Give one for each loop.")
-    frames = _frames(robot)
+    frames: dict[str, set[str]] = {link.name: {link.name} for link in robot.links}  # links by name of a frame
+    for joint in robot.joints:
+        frames.setdefault(joint.name, set()).add(joint.child)
     for (first, second, line), (written, _) in zip(pairs, types, strict=True):
         kind = KIND_OF_TYPE.get(written.lower())
         if kind is None:
@@ -238,14 +234,6 @@ def _pairs(fields: LoopFields) -> list[tuple[str, str, int | None]]:
         first, second = (fields.single("closed_loop", one, "a name").text for one in item.items)
         pairs.append((first, second, item.line))
     return pairs
-
-
-def _frames(robot: Description) -> dict[str, set[str]]:
-    """Links by name of a frame: that of a link, or of the joint that carries it."""
-    frames: dict[str, set[str]] = {link.name: {link.name} for link in robot.links}
-    for joint in robot.joints:
-        frames.setdefault(joint.name, set()).add(joint.child)
-    return frames
 
 
 def _link_of(fields: LoopFields, frames: dict[str, set[str]], name: str) -> str:
@@ -282,11 +270,7 @@ def _change(fields: LoopFields, joint: Joint, written: str) -> None:
         joint.damping = joint.friction = joint.armature = joint.stiffness = joint.rest = 0.0
     elif universal is not None and universal[1] != universal[2]:
         joint.kind = "universal"
-        joint.axis, joint.axis2 = _unit(universal[1]), _unit(universal[2])
+        joint.axis, joint.axis2 = (np.eye(3)["XYZ".index(letter)] for letter in universal.groups())
     else:
         message = f"no type of joint is named {written[:40]!r}."
         raise fields.problem("joint_type", message, "Known: SPHERICAL, FIXED, UJOINT_XY and so on with other axes.")
-
-
-def _unit(letter: str) -> Array:
-    return np.array(np.eye(3)["XYZ".index(letter)])

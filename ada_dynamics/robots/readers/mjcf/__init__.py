@@ -12,13 +12,8 @@ from __future__ import annotations
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.robots.readers.mjcf.actuators import (
-    actuated_of,
-    counted,
-    note_left_out,
-    read_actuators,
-    read_keyframe,
-)
+from ada_dynamics.model.structure import NamedPlace
+from ada_dynamics.robots.readers.mjcf.actuators import counted, note_left_out, read_actuators, read_keyframe
 from ada_dynamics.robots.readers.mjcf.bodies import BodyTreeReader, scale_masses
 from ada_dynamics.robots.readers.mjcf.document import Includes, check_spelling, expand_replicates
 from ada_dynamics.robots.readers.mjcf.equality import Equalities, Tendons
@@ -53,15 +48,16 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
     tendons = Tendons(root, settings, sink)
     equalities = Equalities(robot, world, tendons, settings, sink)
     motors = read_actuators(root, robot, world, tendons, settings, sink)
-    set_springs_and_dampers(robot, world.joints)
+    set_springs_and_dampers(robot, world.joints.values())
     for section in root.all("equality") if "equality" not in settings.off else ():
         equalities.read(section)
     equalities.finish()
     if tendons.kinds:
         robot.notes.append(f"{counted(tendons.kinds)}: tendons without forces of their own are left out.")
     if motors is not None:
-        robot.actuated = actuated_of(robot, motors)
-    read_keyframe(root, worldbody, robot, world, settings)
+        moved = [joint.name for joint in robot.joints if joint.name in motors and joint.mimic is None]
+        robot.actuated = [NamedPlace(name, file, motors[name].line) for name in moved]
+    read_keyframe(root, robot, world, settings)
     note_left_out(root, robot)
     return robot
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.mjcf.bodies import MjcfWorld
 from ada_dynamics.robots.readers.mjcf.equality import Tendons
-from ada_dynamics.robots.readers.mjcf.joints import MjcfJoint, first_of_polynomial, range_of
+from ada_dynamics.robots.readers.mjcf.joints import first_of_polynomial, range_of
 from ada_dynamics.robots.readers.mjcf.values import ACTUATOR, MjcfSettings, MjcfValues
 from ada_dynamics.robots.readers.xml import Element
 
@@ -39,9 +37,7 @@ def note_left_out(root: Element, robot: Description) -> None:
         robot.notes.append(f"{counted(looks)}: cameras and lights are left out.")
 
 
-def read_keyframe(
-    root: Element, worldbody: Element, robot: Description, world: MjcfWorld, settings: MjcfSettings
-) -> None:
+def read_keyframe(root: Element, robot: Description, world: MjcfWorld, settings: MjcfSettings) -> None:
     """Set the start positions of joints from the keyframe named home, or else from the first one."""
     keys = [key for section in root.all("keyframe") for key in section.all("key")]
     if not keys:
@@ -51,8 +47,7 @@ def read_keyframe(
     name = chosen.attributes.get("name", "").strip() or "without a name"
     problems: list[Problem] = []
     values = MjcfValues(chosen, f"keyframe {name!r}", problems.append, settings)
-    joints = _in_order(worldbody, world)
-    sizes = [_SIZES.get(joint.type, 1) for joint in joints]
+    sizes = [_SIZES.get(joint.type, 1) for joint in world.in_qpos]
     qpos = values.numbers("qpos", sum(sizes), sum(sizes)).tolist() if values.has("qpos") else None
     if problems:
         robot.notes.append(f"the robot does not start in a keyframe: {problems[0].text(robot.file)}")
@@ -60,35 +55,13 @@ def read_keyframe(
     robot.notes.append(f"the robot starts in the keyframe {name!r} (line {chosen.line}){others}.")
     if qpos is None:  # the start is the configuration of the file
         return
-    records = {joint.name: joint for joint in robot.joints}
-    for joint, size in zip(joints, sizes, strict=True):
+    for joint, size in zip(world.in_qpos, sizes, strict=True):
         own, qpos = qpos[:size], qpos[size:]
         if size > 1:  # MuJoCo's quaternions have the order w, x, y, z and any length
             length = math.hypot(*own[-4:])
             w, *vector = (x / length for x in own[-4:]) if length > 0.0 else (1.0, 0.0, 0.0, 0.0)
             own[-4:] = [*vector, w]
-        records[joint.name].home = tuple(own)
-
-
-def _in_order(worldbody: Element, world: MjcfWorld) -> list[MjcfJoint]:
-    """Joints in the order of qpos: depth first."""
-    found: list[MjcfJoint] = []
-    of = {id(joint.element): joint for joint in world.joints.values()}
-    pending = [worldbody]
-    while pending:
-        body = pending.pop()
-        found.extend(of[id(one)] for one in _inside(body, ("joint", "freejoint")))
-        pending.extend(reversed(list(_inside(body, ("body",)))))
-    return found
-
-
-def _inside(body: Element, tags: Collection[str]) -> Iterator[Element]:
-    """Elements of a body and of its frames."""
-    for child in body.children:
-        if child.tag in tags:
-            yield child
-        elif child.tag == "frame":
-            yield from _inside(child, tags)
+        joint.record.home = tuple(own)
 
 
 def counted(found: Counter[str]) -> str:
@@ -116,7 +89,7 @@ def read_actuators(
         name = element.attributes.get("name", "")
         values = MjcfValues(element, f"actuator {name!r}", sink, settings, family=ACTUATOR)
         joints = _moved_by(values, tendons)
-        force = _largest_force(values, settings)
+        force = _largest_force(values)
         for joint, coefficient in joints:
             if joint not in world.joints:
                 values.problem("unknown-joint", f"names the unknown joint {joint!r}.", "Name a joint of the model.")
@@ -125,7 +98,7 @@ def read_actuators(
                 efforts[joint] = efforts.get(joint, 0.0) + abs(coefficient) * force
         if not joints:
             elsewhere[element.tag] += 1
-        _add_to_joint(values, robot, world, settings)
+        _add_to_joint(values, world)
     for record in robot.joints:
         if efforts.get(record.name, math.inf) < record.limits.effort:
             record.limits = replace(record.limits, effort=efforts[record.name])
@@ -136,16 +109,15 @@ def read_actuators(
     return moved
 
 
-def _add_to_joint(values: MjcfValues, robot: Description, world: MjcfWorld, settings: MjcfSettings) -> None:
+def _add_to_joint(values: MjcfValues, world: MjcfWorld) -> None:
     """Add gear² times the armature and damping of an actuator to its joint."""
     armature = values.number("armature", 0.0)
-    damping = 0.0 if "damper" in settings.off else first_of_polynomial(values, "damping")
+    damping = 0.0 if "damper" in values.settings.off else first_of_polynomial(values, "damping")
     if not armature and not damping:
         return
     name = values.text("joint") or values.text("jointinparent")
     if name in world.joints and world.joints[name].type in ("hinge", "slide"):
-        gear = _gear(values)
-        record = next(joint for joint in robot.joints if joint.name == name)
+        gear, record = _gear(values), world.joints[name].record
         record.armature += gear * gear * armature
         record.damping += gear * gear * damping
         return
@@ -153,20 +125,10 @@ def _add_to_joint(values: MjcfValues, robot: Description, world: MjcfWorld, sett
         values.refuse(attribute, "Remove it; only actuators of hinge and slide joints can have it.")
 
 
-def actuated_of(robot: Description, moved: Mapping[str, Element]) -> list[NamedPlace]:
-    """Actuated joints that are no mimic joints."""
-    return [
-        NamedPlace(joint.name, robot.file, moved[joint.name].line)
-        for joint in robot.joints
-        if joint.name in moved and joint.mimic is None
-    ]
-
-
 def _moved_by(values: MjcfValues, tendons: Tendons) -> list[tuple[str, float]]:
     """Joints on which an actuator acts, with their effort per actuator force."""
     joint = values.text("joint") or values.text("jointinparent")
-    tendon = tendons.fixed(values.text("tendon"))
-    terms = ((joint, 1.0),) if joint else tendon.terms if tendon else ()
+    terms = [(joint, 1.0)] if joint else tendons.fixed.get(values.text("tendon"), [])
     return [(name, _gear(values) * coefficient) for name, coefficient in terms]
 
 
@@ -174,10 +136,10 @@ def _gear(values: MjcfValues) -> float:
     return float(values.numbers("gear", 1, 6)[0]) if values.has("gear") else 1.0
 
 
-def _largest_force(values: MjcfValues, settings: MjcfSettings) -> float:
+def _largest_force(values: MjcfValues) -> float:
     """Largest magnitude of an actuator's force; infinite without limits."""
-    low, high = range_of(values, settings, "forcerange", "forcelimited") or (-math.inf, math.inf)
-    controls = range_of(values, settings, "ctrlrange", "ctrllimited")
+    low, high = range_of(values, "forcerange", "forcelimited") or (-math.inf, math.inf)
+    controls = range_of(values, "ctrlrange", "ctrllimited")
     if controls is not None and _is_proportional(values):
         gain = values.numbers("gainprm", 1, 10)[0] if values.element.tag == "general" and values.has("gainprm") else 1.0
         ends = sorted(float(gain) * control for control in controls)

@@ -8,11 +8,9 @@ mimics it. Two connects between the same bodies form a revolute joint.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 
-from ada_dynamics.arrays import Array
 from ada_dynamics.errors import unknown_name
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import LoopJoint, Mimic
@@ -26,21 +24,18 @@ from ada_dynamics.robots.readers.xml import Element
 _FORCES = ("stiffness", "damping", "frictionloss", "armature")
 
 
-@dataclass(frozen=True)
-class FixedTendon:
-    """A tendon whose length is a linear combination of joint positions."""
-
-    name: str
-    terms: tuple[tuple[str, float], ...]  # joint and coefficient
-
-
 class Tendons:
-    """The tendons of a document; those with forces are refused."""
+    """The tendons of a document; those with forces are refused.
+
+    Attributes:
+        kinds: number of tendons by type.
+        fixed: joints and coefficients by fixed tendon, whose length is a linear combination of joint positions.
+    """
 
     def __init__(self, root: Element, settings: MjcfSettings, sink: Sink) -> None:
         """Args: the expanded document, its settings, and the callback for problems."""
         self.kinds: Counter[str] = Counter()
-        self._fixed: dict[str, FixedTendon] = {}
+        self.fixed: dict[str, list[tuple[str, float]]] = {}
         for element in (child for section in root.all("tendon") for child in section.children):
             name = element.attributes.get("name", "").strip()
             values = MjcfValues(element, f"tendon {name!r}", sink, settings, MAIN, "tendon")
@@ -48,14 +43,8 @@ class Tendons:
                 values.refuse(attribute, "Set it to zero and give forces of tendons as tau.")
             self.kinds[element.tag] += 1
             if element.tag == "fixed":
-                terms = [MjcfValues(joint, values.where, sink, settings, MAIN) for joint in element.all("joint")]
-                self._fixed[name] = FixedTendon(
-                    name, tuple((term.text("joint"), term.number("coef", 1.0)) for term in terms)
-                )
-
-    def fixed(self, name: str) -> FixedTendon | None:
-        """Return the fixed tendon of a name, or None."""
-        return self._fixed.get(name)
+                terms = [MjcfValues(joint, values.where, sink, settings) for joint in element.all("joint")]
+                self.fixed[name] = [(term.text("joint"), term.number("coef", 1.0)) for term in terms]
 
 
 _SAME_LENGTH = 1e-5  # relative; sites are often written with six digits
@@ -123,16 +112,15 @@ class Equalities:
         if {follower.type, leader.type} - {"hinge", "slide"}:
             values.problem("equality-joint", "couples a ball or free joint.", "Use hinge or slide joints.")
             return
-        record = next(joint for joint in self._robot.joints if joint.name == follower.name)
-        if record.mimic is not None:
-            values.problem("equality-joint", f"couples {follower.name!r}, which already mimics {record.mimic.joint!r}.")
-            return
-        record.mimic = Mimic(leader.name, factor, follower.reference + shift - factor * leader.reference)
+        own = follower.record
+        if own.mimic is None:
+            own.mimic = Mimic(leader.record.name, factor, follower.reference + shift - factor * leader.reference)
+        else:
+            values.problem("equality-joint", f"couples {own.name!r}, which already mimics {own.mimic.joint!r}.")
 
     def _read_tendon(self, values: MjcfValues) -> None:
         """Couple two joints by the length of a tendon over both: c1 (x1 - r1) + c2 (x2 - r2) = a0."""
-        tendon = self._tendons.fixed(values.text("tendon1"))
-        terms = [] if tendon is None else [(joint, c) for joint, c in tendon.terms if c != 0.0]
+        terms = [(joint, c) for joint, c in self._tendons.fixed.get(values.text("tendon1"), ()) if c != 0.0]
         joints = self._world.joints
         if values.text("tendon2") or len(terms) != 2 or any(joint not in joints for joint, _ in terms):
             message = "is no constraint of a fixed tendon over two joints, the only supported one."
@@ -148,11 +136,9 @@ class Equalities:
         if ends is None:
             return
         is_point = tag == "connect" or values.number("torquescale", 1.0) == 0.0
-        (parent, in_parent), (child, in_child) = ends
+        (parent, (R, p)), (child, (S, s)) = ends
         kind = "spherical" if is_point else "fixed"
-        loop = LoopJoint(name, kind, parent, child, file=self._robot.file, line=values.element.line)
-        loop.parent_rotation, loop.parent_xyz = in_parent
-        loop.child_rotation, loop.child_xyz = in_child
+        loop = LoopJoint(name, kind, parent, child, p, R, s, S, file=self._robot.file, line=values.element.line)
         self._loops.append(loop)
         if is_point:
             self._connects.append(loop)
@@ -213,11 +199,7 @@ class Equalities:
         one.kind = "revolute"
         one.axis = turned(one.parent_rotation.T, along[0]) / lengths[0]
         seen = turned(one.child_rotation.T, along[1]) / lengths[1]
-        if not _are_same(one.axis, seen):
+        if float(np.max(np.abs(one.axis - seen))) >= _SAME_AXIS:
             one.child_rotation = product(one.child_rotation, shortest_turn(one.axis, seen))
         self._robot.notes.append(f"{names} are two points on an axis and form the revolute joint {one.name!r}.")
         return True
-
-
-def _are_same(a: Array, b: Array) -> bool:
-    return float(np.max(np.abs(a - b))) < _SAME_AXIS

@@ -18,6 +18,7 @@ from ada_dynamics.robots.readers.xml import Element
 
 SHAPES = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 
+_GROUNDS = ("plane", "hfield")
 _LINES = ("capsule", "ellipsoid", "cylinder", "box")  # shapes that allow fromto
 _SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
 
@@ -44,9 +45,8 @@ def read_inertial(values: MjcfValues) -> MassProperties:
     elif values.has("diaginertia"):
         I = np.diag(values.numbers("diaginertia", 3, 3))
     else:
-        values.problem(
-            "missing-attribute", "has neither diaginertia nor fullinertia.", 'Add diaginertia="..." [kg m²].'
-        )
+        fix = 'Add diaginertia="..." [kg m²].'
+        values.problem("missing-attribute", "has neither diaginertia nor fullinertia.", fix)
         I = np.zeros((3, 3))
     return MassProperties(mass, com, conjugated(R, I))
 
@@ -63,26 +63,28 @@ def combined(parts: list[MassProperties]) -> MassProperties:
     return MassProperties(total, com, inertia)
 
 
-def read_geom(values: MjcfValues, settings: MjcfSettings, meshes: Meshes, around: Pose) -> MassProperties | None:
+def _kind_of(values: MjcfValues) -> str:
+    return values.word("type", "mesh" if values.has("mesh") and not values.has("type") else "sphere", SHAPES)
+
+
+def read_geom(values: MjcfValues, meshes: Meshes, around: Pose) -> MassProperties | None:
     """Read the mass properties of a geom of uniform density, or None if it has no mass or another group.
 
     Args:
         values: attributes of the geom.
-        settings: settings of the document.
         meshes: meshes of the document.
         around: pose of the enclosing <frame>s.
     """
-    low, high = settings.inertia_groups
+    low, high = values.settings.inertia_groups
     if not low <= values.number("group", 0.0) <= high:
         return None
     mass = values.number("mass", -1.0) if values.has("mass") else None
-    shape = values.word("type", "mesh" if values.has("mesh") and not values.has("type") else "sphere", SHAPES)
-    if shape in ("plane", "hfield") or mass == 0.0 or (mass is None and values.number("density", 1000.0) == 0.0):
+    shape = _kind_of(values)
+    if shape in _GROUNDS or mass == 0.0 or (mass is None and values.number("density", 1000.0) == 0.0):
         return None
     if values.flag("shellinertia"):
-        values.problem(
-            "not-modelled", "has shellinertia.", 'Set inertia="shell" of its mesh, or give the body an <inertial>.'
-        )
+        fix = 'Set inertia="shell" of its mesh, or give the body an <inertial>.'
+        values.problem("not-modelled", "has shellinertia.", fix)
     if values.has("mesh") or shape in ("mesh", "sdf"):
         return _of_mesh(values, shape, mass, meshes, around)
     size, pose = size_and_pose(values, shape)
@@ -164,7 +166,6 @@ def _of_uniform_density(shape: str, size: Array) -> tuple[float, Array]:
 
 
 _KINDS = ("box", "sphere", "cylinder", "capsule")
-_GROUNDS = ("plane", "hfield")
 _FIRST_HIDDEN = 3  # group of geoms that MuJoCo's viewer does not show
 
 
@@ -193,21 +194,15 @@ def _friction(values: MjcfValues) -> float:
     return float(values.numbers("friction", 1, 3)[0]) if values.has("friction") else 1.0
 
 
-def read_shape(
-    values: MjcfValues, settings: MjcfSettings, meshes: Meshes, around: Pose
-) -> tuple[Shape | None, bool, bool]:
-    """Read a geom as a shape.
+def read_shape(values: MjcfValues, meshes: Meshes, around: Pose) -> tuple[Shape | None, bool, bool]:
+    """Read a geom as a shape, or None; return also True if it is visible, and True if it has contacts.
 
     Args:
         values: attributes of the geom, whose callback for problems must not raise.
-        settings: settings of the document.
         meshes: meshes of the document.
         around: pose of the enclosing <frame>s.
-
-    Returns:
-        The shape or None, True if it is visible, and True if it has contacts.
     """
-    kind = values.word("type", "mesh" if values.has("mesh") and not values.has("type") else "sphere", SHAPES)
+    settings, kind = values.settings, _kind_of(values)
     address = None
     if kind == "mesh":
         found = meshes.shape(values.text("mesh"), values)

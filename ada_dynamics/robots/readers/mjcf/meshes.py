@@ -132,39 +132,35 @@ class Meshes:
         for element in (m for assets in root.all("asset") for m in assets.all("mesh")):
             name = element.attributes.get("name") or Path(element.attributes.get("file", "")).stem
             self._elements.setdefault(name.strip(), element)
-        self._found: dict[str, MeshInertia] = {}
+        self._found: dict[str, MeshInertia | None] = {}
+
+    def _element(self, name: str, user: MjcfValues) -> Element | None:
+        if name not in self._elements:
+            user.problem("unknown-mesh", f"names the mesh {name!r}, which is not there.", "Add it to <asset>.")
+        return self._elements.get(name)
 
     def bulk(self, name: str, user: MjcfValues) -> MeshInertia | None:
         """Return volume and inertia of a geom's mesh, or None after reporting a problem."""
-        if name not in self._found:
-            element = self._elements.get(name)
-            if element is None:
-                user.problem("unknown-mesh", f"names the mesh {name!r}, which is not there.", "Add it to <asset>.")
-                return None
-            values = MjcfValues(element, f"mesh {name!r}", self._sink, self._settings)
+        element = self._element(name, user)
+        if element is not None and name not in self._found:
             try:
-                found = self._read(values)
+                self._found[name] = self._read(MjcfValues(element, f"mesh {name!r}", self._sink, self._settings))
             except ModelError as problem:
                 user.problem("mesh-inertia", f"defines the body's inertia by a mesh: {problem}", "")
                 return None
-            if found is None:
-                return None
-            self._found[name] = found
-        return self._found[name]
+        return self._found.get(name)
 
     def shape(self, name: str, user: MjcfValues) -> MeshShape | None:
         """Return the shape of a geom's mesh, or None after reporting a problem."""
-        element = self._elements.get(name)
+        element = self._element(name, user)
         if element is None:
-            user.problem("unknown-mesh", f"names the mesh {name!r}, which is not there.", "Add it to <asset>.")
             return None
         problems: list[Problem] = []
         values = MjcfValues(element, f"mesh {name!r}", problems.append, self._settings)
         scale, shift = values.vector("scale", (1.0, 1.0, 1.0)), values.vector("refpos", (0.0, 0.0, 0.0))
         R = rotation_of(values.vector("refquat", (1.0, 0.0, 0.0, 0.0)))
-        along: Array = (
-            R @ np.diag(scale) @ R.T
-        )  # the scale applies after the rotation and must be along the file's axes
+        # the scale applies after the rotation and must be along the file's axes
+        along: Array = R @ np.diag(scale) @ R.T
         file = Path(values.text("file"))
         reason = str(problems[0].message) if problems else ""
         if file.suffix.lower() not in _DRAWN:
@@ -191,7 +187,12 @@ class Meshes:
                 values.problem("not-modelled", f"has {what}, which is not supported.", fix)
                 return None
         kind = values.word("inertia", "legacy", KINDS)
-        vertices, faces = self._triangles(values)
+        if values.has("file"):
+            vertices, faces = read_mesh(self._path(values))
+        else:  # single precision, as in MuJoCo
+            vertices = values.numbers("vertex", 12, 10**7).reshape(-1, 3).astype(np.float32).astype(np.float64)
+            corners = values.numbers("face", 3, 10**7) if values.has("face") else np.zeros(0)
+            faces = corners.astype(np.int64).reshape(-1, 3)
         R = rotation_of(values.vector("refquat", (1.0, 0.0, 0.0, 0.0)))
         scale = values.vector("scale", (1.0, 1.0, 1.0))
         placed: Array = (vertices - values.vector("refpos", (0.0, 0.0, 0.0))) @ R * scale
@@ -205,14 +206,6 @@ class Meshes:
             values.problem("mesh-inertia", message, 'Set inertia="shell", or give the body an <inertial>.')
             return None
         return found
-
-    def _triangles(self, values: MjcfValues) -> tuple[Array, Faces]:
-        if not values.has("file"):
-            vertices = values.numbers("vertex", 12, 10**7).reshape(-1, 3)
-            faces = values.numbers("face", 3, 10**7) if values.has("face") else np.zeros(0)
-            vertices = vertices.astype(np.float32).astype(np.float64)  # single precision, as in MuJoCo
-            return vertices, faces.astype(np.int64).reshape(-1, 3)
-        return read_mesh(self._path(values))
 
     def _name(self, values: MjcfValues) -> str:
         name = values.text("file").replace("\\", "/")

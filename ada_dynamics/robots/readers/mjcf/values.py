@@ -12,9 +12,10 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import UNIT, Pose, about, clean_rotation, dot, length, product, shortest_turn
+from ada_dynamics.robots.readers.values import parse_numbers
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.spatial.rotation import from_quaternion
-from ada_dynamics.structured_text.lexical import BadNumber, near, to_float
+from ada_dynamics.structured_text.lexical import BadNumber, near
 
 MAIN = "main"  # default class of elements without class
 
@@ -53,23 +54,14 @@ class MjcfValues:
     def __init__(
         self,
         element: Element,
-        where: str,
+        where: str,  # body, joint or geom, for messages
         sink: Sink,
         settings: MjcfSettings,
-        in_class: str = MAIN,
-        family: str | None = None,
+        in_class: str = MAIN,  # default class of the enclosing elements
+        family: str = "",  # tag of its defaults, if it differs from the element's tag
     ) -> None:
-        """Initialize with an element.
-
-        Args:
-            element: the element.
-            where: body, joint or geom, for messages.
-            sink: callback for problems.
-            settings: settings of the document.
-            in_class: default class of the enclosing elements.
-            family: tag of its defaults, if it differs from the element's tag.
-        """
-        self.element, self.where, self._sink, self._settings = element, where, sink, settings
+        """Look up the defaults of the element's class."""
+        self.element, self.where, self.sink, self.settings = element, where, sink, settings
         name = element.attributes.get("class", in_class)
         if name not in settings.defaults:
             known = list(settings.defaults)
@@ -79,14 +71,13 @@ class MjcfValues:
         self._own = {**defaults, **element.attributes}
         # An orientation of the element replaces that of the class, in any notation.
         if any(key in element.attributes for key in _ORIENTATIONS):
-            for key in _ORIENTATIONS:
-                if key not in element.attributes:
-                    self._own.pop(key, None)
+            hidden = set(_ORIENTATIONS) - element.attributes.keys()
+            self._own = {key: value for key, value in self._own.items() if key not in hidden}
 
     def problem(self, code: str, message: str, fix: str = "") -> None:
         """Report a problem of the element."""
         message = f"<{self.element.tag}> {message}"
-        self._sink(Problem(code, self.element.line, self.where, message, fix, self.element.file))
+        self.sink(Problem(code, self.element.line, self.where, message, fix, self.element.file))
 
     def refuse(self, name: str, fix: str) -> None:
         """Report a nonzero attribute that has no counterpart in models."""
@@ -117,11 +108,7 @@ class MjcfValues:
         """Return numbers separated by spaces, or `least` zeros after reporting a problem."""
         text = self._own.get(name, "")
         try:
-            values = [to_float(part) for part in text.split()]
-            if not least <= len(values) <= most:
-                wanted = str(least) if least == most else f"{least} to {most}"
-                raise BadNumber(f"has {len(values)} numbers instead of {wanted}")
-            return np.array(values)
+            return parse_numbers(text, least, most)
         except BadNumber as reason:
             self.problem("not-a-number", f"{name}={text[:60]!r}: {reason}.", "Allowed: finite numbers and spaces.")
             return np.zeros(least)
@@ -152,26 +139,25 @@ class MjcfValues:
         given = [name for name in _ORIENTATIONS if self.has(name)]
         if len(given) > 1:
             self.problem("two-orientations", f"has both {given[0]!r} and {given[1]!r}.", "Keep one of them.")
-        return getattr(self, f"_from_{given[0]}")() if given else UNIT
-
-    def _from_quat(self) -> Array:
-        return rotation_of(self.direction("quat", (1.0, 0.0, 0.0, 0.0)))
-
-    def _from_axisangle(self) -> Array:
-        values = self.vector("axisangle", (0.0, 0.0, 1.0, 0.0))
-        if float(np.linalg.norm(values[:3])) < _SHORTEST:
+        notation = given[0] if given else ""
+        if notation == "quat":
+            return rotation_of(self.direction("quat", (1.0, 0.0, 0.0, 0.0)))
+        if notation == "euler":
+            return self.turned_by(self.vector("euler", (0.0, 0.0, 0.0)))
+        if notation == "zaxis":
+            return shortest_turn(np.array([0.0, 0.0, 1.0]), self.direction("zaxis", (0.0, 0.0, 1.0)))
+        if notation == "axisangle":
+            *axis, angle = self.vector("axisangle", (0.0, 0.0, 1.0, 0.0)).tolist()
+            if float(np.linalg.norm(axis)) >= _SHORTEST:
+                return about(np.array(axis), self.settings.angle(angle))
             self.problem("zero-axis", "has an axisangle with an axis of length zero.", "Give a direction.")
-            return UNIT
-        return about(values[:3], self._settings.angle(float(values[3])))
-
-    def _from_euler(self) -> Array:
-        return self.turned_by(self.vector("euler", (0.0, 0.0, 0.0)))
+        return self._from_xyaxes() if notation == "xyaxes" else UNIT
 
     def turned_by(self, angles: Array) -> Array:
         """Rotation by three Euler angles of the document's unit and sequence."""
         R: Array = UNIT
-        for letter, angle in zip(self._settings.sequence, angles, strict=True):
-            turn = about(np.eye(3)["xyz".index(letter.lower())], self._settings.angle(float(angle)))
+        for letter, angle in zip(self.settings.sequence, angles, strict=True):
+            turn = about(np.eye(3)["xyz".index(letter.lower())], self.settings.angle(float(angle)))
             # Small letters are rotations about moving axes, capital letters about fixed axes.
             R = product(R, turn) if letter.islower() else product(turn, R)
         return clean_rotation(R)
@@ -185,9 +171,6 @@ class MjcfValues:
             return UNIT
         y = y / length(y)
         return clean_rotation(np.column_stack([x, y, np.cross(x, y)]))
-
-    def _from_zaxis(self) -> Array:
-        return shortest_turn(np.array([0.0, 0.0, 1.0]), self.direction("zaxis", (0.0, 0.0, 1.0)))
 
 
 def rotation_of(quaternion: Array) -> Array:
@@ -203,13 +186,8 @@ _LETTERS = set("xyzXYZ")
 _CONSTRAINTS = ("equality", "frictionloss", "limit")
 _PASSIVE = ("spring", "damper")
 ACTUATOR = "actuator"  # <general>, <motor>, <position>, ... of a class share their defaults
-_FAMILIES = dict.fromkeys(
-    (
-        *("general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "pid"),
-        *("orientation", "dcmotor"),
-    ),
-    ACTUATOR,
-)
+_ACTUATORS = {"general", "motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "pid"}
+_ACTUATORS |= {"orientation", "dcmotor"}
 _FLAGS = {"constraint": _CONSTRAINTS, "passive": _PASSIVE, **{name: (name,) for name in (*_CONSTRAINTS, *_PASSIVE)}}
 
 
@@ -218,18 +196,18 @@ def read_settings(root: Element, robot: Description, sink: Sink) -> MjcfSettings
     settings = MjcfSettings()
     settings.defaults[MAIN] = {}
     for element in root.all("compiler"):
-        _read_compiler(MjcfValues(element, "<compiler>", sink, settings), settings)
+        _read_compiler(MjcfValues(element, "<compiler>", sink, settings))
     for element in root.all("default"):
         _read_default(element, MAIN, settings, sink, is_top=True)
     for element in root.all("option"):
-        _read_option(MjcfValues(element, "<option>", sink, settings), settings, robot)
+        _read_option(MjcfValues(element, "<option>", sink, settings), robot)
     return settings
 
 
-def _read_compiler(values: MjcfValues, settings: MjcfSettings) -> None:
-    settings.degrees = (
-        values.word("angle", "degree" if settings.degrees else "radian", ("degree", "radian")) == "degree"
-    )
+def _read_compiler(values: MjcfValues) -> None:
+    settings = values.settings
+    unit = values.word("angle", "degree" if settings.degrees else "radian", ("degree", "radian"))
+    settings.degrees = unit == "degree"
     sequence = values.text("eulerseq", settings.sequence)
     if len(sequence) == 3 and set(sequence) <= _LETTERS:
         settings.sequence = sequence
@@ -253,7 +231,8 @@ def _read_compiler(values: MjcfValues, settings: MjcfSettings) -> None:
         values.problem("not-modelled", "has global coordinates.", "Convert the model with a newer MuJoCo.")
 
 
-def _read_option(values: MjcfValues, settings: MjcfSettings, robot: Description) -> None:
+def _read_option(values: MjcfValues, robot: Description) -> None:
+    settings = values.settings
     if values.has("gravity"):
         x, y, z = values.vector("gravity", (0.0, 0.0, -9.81)).tolist()
         robot.gravity = (x, y, z)
@@ -281,6 +260,6 @@ def _read_default(element: Element, parent: str, settings: MjcfSettings, sink: S
         settings.defaults[MAIN] = own  # the outermost class may have another name
     for child in element.children:
         if child.tag != "default":
-            own.setdefault(_FAMILIES.get(child.tag, child.tag), {}).update(child.attributes)
+            own.setdefault(ACTUATOR if child.tag in _ACTUATORS else child.tag, {}).update(child.attributes)
     for child in element.all("default"):
         _read_default(child, name, settings, sink)

@@ -14,13 +14,13 @@ import numpy as np
 
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import Description
-from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, LoopJoint, Shape
+from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Link, LoopJoint, Shape
 from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.model.rotations import NO_MOVE, UNIT, conjugated
-from ada_dynamics.model.structure import NamedPlace
-from ada_dynamics.robots.readers.description_builder import DescriptionBuilder
-from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, SdfFrames, SdfValues
+from ada_dynamics.model.rotations import UNIT, conjugated
+from ada_dynamics.robots.readers.description_builder import DescriptionBuilder, read_actuated
+from ada_dynamics.robots.readers.sdf.frames import MODEL, WORLD, SdfFrames
 from ada_dynamics.robots.readers.sdf.joint import SdfJoint, read_joint, resolve_frames, root_of, spanning_tree
+from ada_dynamics.robots.readers.values import MOMENTS, ChildTexts
 from ada_dynamics.robots.readers.vendor_elements import DRAKE_JOINT, read_drake, read_mimic_plugin
 from ada_dynamics.robots.readers.xml import Element
 
@@ -28,8 +28,6 @@ AXES_IN_MODEL = ("1.4",)  # versions where an axis is in the model's frame
 VERSIONS = (*AXES_IN_MODEL, *(f"1.{minor}" for minor in range(5, 13)))
 
 ACTUATED = "ada:actuated"
-
-_MOMENTS = (("ixx", 0, 0), ("iyy", 1, 1), ("izz", 2, 2), ("ixy", 0, 1), ("ixz", 0, 2), ("iyz", 1, 2))
 
 
 def describe_sdf(root: Element, file: str, sink: Sink) -> Description:
@@ -60,6 +58,7 @@ def describe_sdf(root: Element, file: str, sink: Sink) -> Description:
         read_drake(element, robot, sink)
     for plugin in model.all("plugin"):
         read_mimic_plugin(plugin, robot, sink)
+    read_actuated(robot, ACTUATED, sink)
     return robot
 
 
@@ -72,7 +71,7 @@ def _the_model(root: Element, file: str, sink: Sink) -> tuple[Element, tuple[flo
         raise ModelError(message, file=file, line=root.line)
     if not worlds:
         return models[0], None
-    x, y, z = SdfValues(worlds[0], "<world>", sink).vector("gravity", (0.0, 0.0, -9.8)).tolist()
+    x, y, z = ChildTexts(worlds[0], "<world>", sink).vector("gravity", (0.0, 0.0, -9.8)).tolist()
     return models[0], (x, y, z)
 
 
@@ -83,36 +82,35 @@ def _read_link(element: Element, robot: Description, sink: Sink) -> None:
         return
     link = Link(name, 1.0, inertia=np.eye(3), element=element)  # SDFormat's default: 1 kg with unit moments
     robot.links.append(link)
-    link.visuals = _read_shapes(element, "visual", link.where, robot.odd_shapes.append)
-    link.collisions = _read_shapes(element, "collision", link.where, robot.odd_shapes.append)
-    values = SdfValues(element, link.where, sink)
+    values = ChildTexts(element, link.where, sink)
+    link.visuals = values.shapes("visual", _read_shape, robot.odd_shapes.append)
+    link.collisions = values.shapes("collision", _read_shape, robot.odd_shapes.append)
     if values.child("gravity") is not None and not values.flag("gravity"):
-        values.problem(
-            "no-gravity", element, "disables gravity.", "Gravity acts on all links of a model: remove <gravity>."
-        )
+        fix = "Gravity acts on all links of a model: remove <gravity>."
+        values.problem("no-gravity", "disables gravity.", fix)
     decay = values.inside("velocity_decay")
     if decay is not None and (decay.number("linear", 0.0) or decay.number("angular", 0.0)):
-        values.problem("decay", element, "has a velocity_decay.", "Remove it, or use damping of its joint.")
+        values.problem("decay", "has a velocity_decay.", "Remove it, or use damping of its joint.")
     inertial = values.inside("inertial")
     link.has_inertial = inertial is not None
     if inertial is None:
         return
     if inertial.element.attributes.get("auto", "false").strip().lower() in {"true", "1"}:
         fix = 'Give <mass> and <inertia>, without auto="true".'
-        inertial.problem("auto-inertia", inertial.element, "is computed from shapes, which is not supported.", fix)
+        inertial.problem("auto-inertia", "is computed from shapes, which is not supported.", fix)
     if inertial.child("fluid_added_mass") is not None:
-        inertial.problem("fluid", inertial.element, "has <fluid_added_mass>, which is not modelled.", "Remove it.")
+        inertial.problem("fluid", "has <fluid_added_mass>, which is not modelled.", "Remove it.")
     link.mass = inertial.number("mass", 1.0)
     R, link.com = inertial.pose()
     tensor = inertial.inside("inertia")
     I = np.eye(3)
-    for tag, i, j in _MOMENTS:
+    for tag, i, j in MOMENTS:
         I[i, j] = I[j, i] = I[i, j] if tensor is None else tensor.number(tag, float(i == j))
     link.inertia = I if R is UNIT else conjugated(R, I)
 
 
 def _frames(model: Element, robot: Description, joints: list[SdfJoint], where: str, sink: Sink) -> SdfFrames:
-    pose = SdfValues(model, where, sink).pose()
+    pose = ChildTexts(model, where, sink).pose()
     placed = model.first("pose")
     if placed is not None and placed.attributes.get("relative_to"):
         message = "its pose is relative to another frame of the world, which is not supported."
@@ -126,87 +124,51 @@ def _frames(model: Element, robot: Description, joints: list[SdfJoint], where: s
         attached = element.attributes.get("attached_to", "").strip()
         frames.add(name, element, attached or None, canonical if attached in ("", MODEL) else attached)
     for joint in joints:
-        frames.add(joint.name, joint.element, joint.child_frame, joint.child_frame)
+        own = joint.record
+        frames.add(own.name, own.element, own.child, own.child)
     return frames
 
 
 def _assemble(robot: Description, model: Element, joints: list[SdfJoint], sink: Sink) -> None:
     names = [link.name for link in robot.links]
     root = root_of(joints, names, model.attributes.get("canonical_link", "").strip() or None)
-    is_static = SdfValues(model, f"model {robot.name!r}", sink).flag("static")
+    is_static = ChildTexts(model, f"model {robot.name!r}", sink).flag("static")
     robot.holds_itself = root == WORLD or is_static
     robot.own_base = None if robot.holds_itself else "floating"
     if root == WORLD:
         robot.links.insert(0, Link(WORLD, element=model, has_inertial=False))
-    tree, closing = spanning_tree(joints, names, root)
+    tree, closing = spanning_tree(joints, root)
     builder = DescriptionBuilder(robot)
     for joint in tree:
-        own = Joint(joint.name, joint.kind, joint.parent, joint.child, element=joint.element, constants=joint.constants)
-        own.limits, own.damping, own.friction = joint.limits, joint.damping, joint.friction
-        own.stiffness, own.rest, own.armature = joint.stiffness, joint.rest, joint.armature
-        own.mimic = joint.mimic if joint.kind != "fixed" else None
-        _set_axes(own, joint)
-        builder.join(own, joint.in_parent or NO_MOVE, joint.in_child or NO_MOVE)
+        if joint.record.kind == "fixed":
+            joint.record.mimic = None
+        builder.join(joint.record, joint.in_parent, joint.in_child)
     robot.loops.extend(loop_of(joint, robot, sink) for joint in closing)
-    passive = {joint.name for joint in tree if joint.element.attributes.get(ACTUATED, "true").strip() == "false"}
-    if passive:
-        moving = [j for j in tree if j.kind != "fixed" and j.mimic is None and j.name not in passive]
-        robot.actuated = [NamedPlace(j.name, robot.file, j.element.line) for j in moving]
-
-
-def _set_axes(own: Joint | LoopJoint, joint: SdfJoint) -> None:
-    for name, axis in zip(("axis", "axis2"), joint.axes, strict=False):
-        setattr(own, name, axis)
 
 
 def loop_of(joint: SdfJoint, robot: Description, sink: Sink) -> LoopJoint:
     """Convert a joint to a loop joint."""
-    loads = (joint.damping, joint.friction, joint.stiffness, joint.armature)
-    if any(loads) or joint.mimic is not None:
+    own = joint.record
+    if own.damping or own.friction or own.stiffness or own.armature or own.mimic is not None:
         message = "it closes a loop and has no coordinate for its damping, friction, spring, rotor or <mimic>."
         fix = "Cut the loop at another joint: write that one last, or add <must_be_loop_joint> to it."
-        sink(Problem("loop-dissipation", joint.element.line, joint.where, message, fix))
-    kind = joint.type.closes_as or joint.kind
-    ends = (joint.parent, joint.child)
-    loop = LoopJoint(joint.name, kind, *ends, file=robot.file, line=joint.element.line, constants=joint.constants)
-    loop.parent_rotation, loop.parent_xyz = joint.in_parent or NO_MOVE
-    loop.child_rotation, loop.child_xyz = joint.in_child or NO_MOVE
-    _set_axes(loop, joint)
-    return loop
+        sink(Problem("loop-dissipation", own.line, own.where, message, fix))
+    (R, p), (S, s) = joint.in_parent, joint.in_child
+    kind = own.type.closes_as or own.kind
+    axes = (own.axis, own.axis2, own.constants)
+    return LoopJoint(own.name, kind, own.parent, own.child, p, R, s, S, *axes, file=robot.file, line=own.line)
 
 
-def _read_shapes(link: Element, role: str, where: str, sink: Sink) -> list[Shape]:
-    """Read the valid shapes of a link in the role "visual" or "collision"; the sink must not raise."""
-    shapes = []
-    for element in link.all(role):
-        problems: list[Problem] = []
-        shape = _read_shape(SdfValues(element, where, problems.append))
-        for problem in problems:
-            sink(problem)
-        if shape is not None and not problems:
-            shapes.append(shape)
-    return shapes
-
-
-def _read_shape(role: SdfValues) -> Shape | None:
+def _read_shape(role: ChildTexts) -> Shape | None:
     geometry = role.inside("geometry")
     kind = None if geometry is None else next((c.tag for c in geometry.element.children if c.tag in SHAPE_SIZES), None)
     body = None if geometry is None or kind is None else geometry.inside(kind)
     if body is None or kind is None:
         return None
     mesh = body.text("uri", "") or None
-    if kind == "mesh":
-        if mesh is None:
-            return None
-        size = body.vector("scale", (1.0, 1.0, 1.0))
-    elif kind == "box":
-        size = body.vector("size", (1.0, 1.0, 1.0))  # SDFormat's own default sizes
-    else:
-        size = np.array([body.number(name, 1.0) for name in SHAPE_SIZES[kind]])
-    if kind != "mesh" and (size < 0.0).any():
-        body.problem("shape-size", body.element, f"has size {size.tolist()}.", "Sizes must not be negative.")
+    if kind == "mesh" and mesh is None:
         return None
-    R, p = role.pose()
+    size, (R, p) = body.size(1.0), role.pose()  # SDFormat's own default sizes
     material = role.inside("material")
     colour = PLAIN if material is None else tuple(material.vector("diffuse", PLAIN).tolist())
     return Shape(kind, tuple(size.tolist()), p, R, colour, mesh if kind == "mesh" else None)
