@@ -26,6 +26,7 @@ from ada_dynamics.structured_text.files import read_file
 _log = logging.getLogger("ada_dynamics")
 
 Source = str | os.PathLike[str]
+_SOURCES = "a catalogue name, a path or URDF text"
 
 
 class Document(NamedTuple):
@@ -103,7 +104,9 @@ def to_model(
     """Build the model of a description, with the defaults of `load`."""
     if gravity is None:
         gravity = document.gravity or robot.gravity or STANDARD_GRAVITY
-    return robot.build(base or robot.own_base or document.base, gravity, _as_text(document.data))
+    data = document.data
+    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
+    return robot.build(base or robot.own_base or document.base, gravity, text)
 
 
 def find_robot(
@@ -119,41 +122,29 @@ def find_robot(
     check_mimic(mimic)
     document = find_document(source, mappings)
     robot = read_document(document.data, document.name, mimic, loops)
-    _set_mesh_base(robot, document.path)
-    if robot.holds_itself and base not in (None, "fixed"):
-        raise InputError(
-            f"{document.name}: base={base!r}, but this file defines the base itself: omit base. A body floats if it "
-            "has a free joint (MJCF) or no joint to the world (SDFormat).",
-            file=document.name,
-            field="base",
-            value=base,
-        )
+    refuse_base(document, robot, base)
+    if document.path is not None:  # addresses of meshes are relative to the file
+        beside = str(document.path.absolute())
+        for link in robot.links:
+            link.visuals = [replace(s, beside=beside) if s.mesh else s for s in link.visuals]
+            link.collisions = [replace(s, beside=beside) if s.mesh else s for s in link.collisions]
     return document, robot
 
 
-def _set_mesh_base(robot: Description, path: Path | None) -> None:
-    """Store the file of the description in its meshes, to which their addresses are relative."""
-    if path is None:
-        return
-    beside = str(path.absolute())
-    for link in robot.links:
-        link.visuals = [replace(s, beside=beside) if s.mesh else s for s in link.visuals]
-        link.collisions = [replace(s, beside=beside) if s.mesh else s for s in link.collisions]
-
-
-def _as_text(data: bytes | str) -> str:
-    return data if isinstance(data, str) else data.decode("utf-8", "replace")
+def refuse_base(document: Document, robot: Description, base: Base | None) -> None:
+    """Raise InputError for a base that the description does not allow, as it defines its own."""
+    if robot.holds_itself and base not in (None, "fixed"):
+        message = (
+            f"{document.name}: base={base!r}, but this file defines the base itself: omit base. A body floats if it "
+            "has a free joint (MJCF) or no joint to the world (SDFormat)."
+        )
+        raise InputError(message, file=document.name, field="base", value=base)
 
 
 def find_document(source: Source, mappings: Mapping[str, object] | None = None) -> Document:
     """Return the document of a source; for the arguments see `load`."""
     if not isinstance(source, str | os.PathLike):
-        raise InputError(
-            f"source is {source!r}; it must be a catalogue name, a path or URDF text.",
-            field="source",
-            value=source,
-            allowed="a catalogue name, a path or URDF text",
-        )
+        raise InputError(f"source is {source!r}; give {_SOURCES}.", field="source", value=source, allowed=_SOURCES)
     if isinstance(source, str):
         if source.lstrip("\ufeff \t\r\n").startswith(("<", "#usda")):
             _refuse_mappings(mappings, _name_of_text(source))
@@ -188,8 +179,7 @@ def _refuse_mappings(mappings: Mapping[str, object] | None, what: str) -> None:
 def _refuse_if_unknown(source: str) -> None:
     """Raise an error with suggestions if a text is neither in the catalogue nor a file."""
     if not source.strip():
-        message = "source is empty; give a catalogue name, a path or URDF text."
-        raise InputError(message, field="source", value=source, allowed="a catalogue name, a path or URDF text")
+        raise InputError(f"source is empty; give {_SOURCES}.", field="source", value=source, allowed=_SOURCES)
     try:
         if Path(source).exists():
             return

@@ -43,7 +43,7 @@ class RigidBody:
         """Spatial inertia about the origin of the body's frame, (6, 6), [angular; linear]."""
         total = np.zeros((6, 6))
         for link, R, p in self.links:
-            c = _skew(p + R @ link.com)
+            c = skew(p + R @ link.com)
             total[:3, :3] += R @ link.inertia @ R.T + link.mass * c @ c.T
             total[:3, 3:] += link.mass * c
             total[3:, :3] += link.mass * c.T
@@ -51,7 +51,8 @@ class RigidBody:
         return total
 
 
-def _skew(c: Array) -> Array:
+def skew(c: Array) -> Array:
+    """Matrix of the cross product with a vector."""
     return np.array([[0.0, -c[2], c[1]], [c[2], 0.0, -c[0]], [-c[1], c[0], 0.0]])
 
 
@@ -72,12 +73,8 @@ def crosses(
             arriving.setdefault(joint.child, []).append(joint)
         others.setdefault(joint.parent, []).append((joint, joint.xyz, joint.rotation @ joint.axis))
     for loop in loops:
-        sides = (
-            (loop.parent, loop.parent_xyz, loop.parent_rotation),
-            (loop.child, loop.child_xyz, loop.child_rotation),
-        )
-        for name, xyz, rotation in sides:
-            others.setdefault(name, []).append((loop, xyz, rotation @ loop.axis))
+        others.setdefault(loop.parent, []).append((loop, loop.parent_xyz, loop.parent_rotation @ loop.axis))
+        others.setdefault(loop.child, []).append((loop, loop.child_xyz, loop.child_rotation @ loop.axis))
     found: dict[str, tuple[Joint, Joint | LoopJoint]] = {}
     for link in links:
         first, rest = arriving.get(link.name, []), others.get(link.name, [])
@@ -175,8 +172,3 @@ def _half_size(shape: Shape) -> Array:
     if shape.kind == "sphere":
         return np.full(3, radius)
     return np.array([radius, radius, 0.5 * shape.size[1] + (radius if shape.kind == "capsule" else 0.0)])
-
-
-def mesh_names(link: Link) -> list[str]:
-    """Addresses of the link's meshes as written in the file."""
-    return [shape.mesh for shape in (*link.visuals, *link.collisions) if shape.mesh]

@@ -218,6 +218,5 @@ def _massless(bodies: Sequence[RigidBody], has_floating_base: bool, out: Collect
         first = body.links[0][0]
         given = any(link.has_inertial for link, _, _ in body.links)
         message = f"it is moved by {carrier}, but has no mass" + ("." if given else ": it has no <inertial>.")
-        out.add(
-            "massless", "warning", first.where, message, "Give it an <inertial>, or make the joint fixed.", first.line
-        )
+        fix = "Give it an <inertial>, or make the joint fixed."
+        out.add("massless", "warning", first.where, message, fix, first.line)

@@ -27,7 +27,10 @@ def check_joints(robot: Description, out: Collector) -> None:
     for joint in robot.joints:
         _pose_units(joint, out)
         if joint.kind == "fixed":
-            _useless_mimic(joint, out)
+            mimic = joint.element.first("mimic")
+            if mimic is not None:
+                message = "it is fixed, so its <mimic> has no effect."
+                out.add("mimic-fixed", "note", joint.where, message, "Remove the <mimic>.", mimic.line)
             continue
         if joint.kind in NEW_JOINT_TYPES:
             message = f"joint type {joint.kind} is an extension, unknown to other readers of URDF."
@@ -44,13 +47,6 @@ def _can_have_motor(robot: Description, joint: Joint) -> bool:
     if joint.mimic is not None or joint.type.leaves_free():
         return False
     return robot.actuated is None or any(place.name == joint.name for place in robot.actuated)
-
-
-def _useless_mimic(joint: Joint, out: Collector) -> None:
-    element = joint.element.first("mimic")
-    if element is not None:
-        message = "it is fixed, so its <mimic> has no effect."
-        out.add("mimic-fixed", "note", joint.where, message, "Remove the <mimic>.", element.line)
 
 
 def _axis(joint: Joint, out: Collector) -> None:
@@ -83,15 +79,8 @@ def _range(joint: Joint, out: Collector) -> None:
     elif joint.type.turns():
         _degrees((lower, upper), joint, element, out)
     elif _FAR < max(abs(lower), abs(upper)) < 1e4:
-        message = f"its range is {lower:g} to {upper:g} m."
-        out.add(
-            "limit-length",
-            "warning",
-            joint.where,
-            message,
-            "Distances are in m; the values look like mm.",
-            element.line,
-        )
+        message, fix = f"its range is {lower:g} to {upper:g} m.", "Distances are in m; the values look like mm."
+        out.add("limit-length", "warning", joint.where, message, fix, element.line)
 
 
 def _degrees(bounds: Iterable[float], joint: Joint, element: Element, out: Collector) -> None:

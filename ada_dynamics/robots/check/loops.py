@@ -110,9 +110,7 @@ def _redundancy_findings(facts: ConstraintReport, locations: _LoopLocations) -> 
     for loop, kinds in facts.trivial.items():
         alike.setdefault(", ".join(kinds), []).append(loop)
     for shown, loops in alike.items():
-        message = (
-            f"redundant constraints without effect on the motion: {shown}. Their constraint forces are not unique."
-        )
+        message = f"redundant constraints without effect on the motion: {shown}. Their forces are not unique."
         found.append(locations.finding("redundant", "note", loops, message))
     if analysis.redundant:
         chosen = {analysis.constraints.rows[c][0] for c in (*analysis.independent, *analysis.redundant)}

@@ -11,7 +11,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.joints import Floating
-from ada_dynamics.robots.check.bodies import RigidBody
+from ada_dynamics.robots.check.bodies import RigidBody, skew
 from ada_dynamics.robots.check.report import Collector
 
 # Pivots below this share of those about other axes are rounding errors.
@@ -108,5 +108,5 @@ def _motion(body: RigidBody, rng: np.random.Generator) -> tuple[Array, Array]:
     S = np.array([[*Q @ np.array(column.angular), *Q @ np.array(column.linear)] for column in joint.subspace(q)]).T
     X = np.zeros((6, 6))
     X[:3, :3] = X[3:, 3:] = R.T
-    X[3:, :3] = -R.T @ np.array([[0.0, -p[2], p[1]], [p[2], 0.0, -p[0]], [-p[1], p[0], 0.0]])
+    X[3:, :3] = -R.T @ skew(p)
     return S, X

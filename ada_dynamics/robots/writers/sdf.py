@@ -108,7 +108,7 @@ def check_closed_at_zero(draft: Draft) -> None:
             draft.refuse(what, "has the world as its child", "exchange its parent and child.")
         gap = gap_at_zero(loop, poses)
         if loop.kind in LOOP_TYPES and gap > CLOSED:
-            why = f"has a closure error of {gap:.3g} (m or rad) at zero, where SDFormat requires closure"
+            why = f"has a closure error of {gap:.3g} (m or rad) at zero joint positions, which SDFormat forbids"
             draft.refuse(what, why, f"write it as {GENERAL_FORMATS}.")
 
 

@@ -190,3 +190,9 @@ def test_absurd_shapes_do_no_harm(size):
 def test_absurd_inertias_do_no_harm(mass, moment):
     text = GOOD.replace('value="15.3"', f'value="{mass}"').replace(MOMENTS, moments(moment, 1, 1))
     assert str(check(text, base="floating"))
+
+
+def test_a_duplicate_joint_of_mjcf_is_reported_also_with_a_keyframe():
+    body = '<body><joint name="j"/><joint name="j" axis="1 0 0"/><geom size="0.1"/></body>'
+    report = check(f'<mujoco><worldbody>{body}</worldbody><keyframe><key qpos="0 0"/></keyframe></mujoco>')
+    assert [finding.code for finding in report.errors] == ["duplicate-joint"]

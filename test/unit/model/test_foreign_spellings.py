@@ -83,6 +83,16 @@ def test_springs_and_mimic_plugins_of_gazebo_are_read_and_written_once():
         assert len(one.loops) == 1
 
 
+def test_a_mimic_plugin_of_gazebo_in_sdf_leaves_its_follower_without_a_motor():
+    links = '<link name="c"/><link name="d"/>'
+    ends = "<parent>a</parent><child>{}</child><axis><xyz>0 0 1</xyz></axis></joint>"
+    follower = '<joint name="k" type="revolute">' + ends.format("c")
+    passive = '<joint name="p" type="revolute" ada:actuated="false">' + ends.format("d")
+    plugin = PLUGIN.removeprefix("<gazebo>").removesuffix("</gazebo>")
+    text = sdf(links + follower + passive + plugin).replace("<sdf", '<sdf xmlns:ada="ada_dynamics"')
+    assert ada.load(text).actuated == ("j",)
+
+
 CLOSING = "".join(
     link(f"closing_x_{i}") + joint(f"f{i}", "fixed", end, f"closing_x_{i}") for i, end in ((1, "b"), (2, "c"))
 )

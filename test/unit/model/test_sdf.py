@@ -233,7 +233,7 @@ MISTAKES = {
     "pose": ("<pose ></pose></link>", "<pose>0 0 1</pose></link>", "link 'a'", "3 numbers instead of 6"),
     "pose_circle": ("<pose ></pose></link>", '<pose relative_to="a">1 0 0 0 0 0</pose></link>', "cycle"),
     "spring": ("</xyz>", "</xyz><dynamics><spring_stiffness>-1</spring_stiffness></dynamics>", "joint 'j'", "-1"),
-    "damping": ("</xyz>", "</xyz><dynamics><damping>-1</damping></dynamics>", "damping -1"),
+    "damping": ("</xyz>", "</xyz><dynamics><damping>-1</damping></dynamics>", "damping is -1"),
     "limits": ("</xyz>", "</xyz><limit><lower>1</lower><upper>0</upper></limit>", "lower 1, which exceeds upper 0"),
     "include": ('<link name="a">', '<include/><link name="a">', "model 'm'", "gz sdf -p"),
     "gravity": ("</link>", "<gravity>false</gravity></link>", "link 'a'", "disables gravity"),

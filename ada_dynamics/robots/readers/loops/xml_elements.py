@@ -249,7 +249,7 @@ def apply_coupling(element: Element, robot: Description, sink: Sink) -> None:
     first, second, written = values.link("predecessor"), values.link("successor"), values.inside("ratio")
     ratio = 1.0 if written is None else written.number("value")
     if abs(ratio) < _SMALLEST_RATIO:
-        values.problem("coupling", f"has ratio {ratio:g}.", "Give a ratio that is not zero.")
+        values.problem("coupling", f"ratio is {ratio:g}.", "Give a ratio that is not zero.")
     elif first is not None and second is not None:
         sides = _sides(values, robot, (first[0], second[0]))
         if sides is not None:
@@ -275,7 +275,9 @@ def _sides(values: Attributes, robot: Description, ends: tuple[str, str]) -> tup
     carriers = {joint.child: joint for joint in robot.joints}
     unknown = next((link for link in ends if not any(one.name == link for one in robot.links)), None)
     if unknown is not None:
-        values.problem("unknown-link", f"names the unknown link {unknown!r}.", "Name a link of this robot.")
+        values.problem(
+            "unknown-link", f"has an unknown end: no link is named {unknown!r}.", "Name a link of this robot."
+        )
         return None
     paths = [joints_above(carriers, link) for link in ends]
     shared = {joint.name for joint in paths[0]} & {joint.name for joint in paths[1]}
