@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 
 _NO_ARGUMENTS: Mapping[str, str] = MappingProxyType({})
-_WEIGHTLESS = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,10 @@ class CatalogueEntry:
         text = expand_xacro(self.xacro_path, {**self.arguments, **arguments})
         text = re.sub(r"<!-- (?:=+|\|.*\|) -->\n", "", text)  # remove xacro's banner, which contains a path
         text = re.sub(r'<robot name="[^"]*"', f'<robot name="{self.name}"', text, count=1)
-        return text if self.loops is None else _with_loops(text, resources.find("config", self.loops))
+        if self.loops is None:
+            return text
+        robot = read_document(text, "expanded xacro file", loops=resources.find("config", self.loops))
+        return _render(robot.build(source=text))
 
     def model(self) -> Model:
         """Build the model from the plain URDF."""
@@ -120,11 +122,6 @@ def _render(model: Model) -> str:
     return text
 
 
-def _with_loops(text: str, loops: Path) -> str:
-    robot = read_document(text, "expanded xacro file", loops=loops)
-    return _render(robot.build(source=text))
-
-
 # Awa 2009, table 5, by config/khr1_angle_map.yaml: thighs 25 deg forward, shanks upright, soles flat, legs 2 deg apart.
 _KHR1_HOME = {
     f"{side}_{joint}": angle * (sign if joint.endswith("roll") else 1.0)
@@ -132,7 +129,8 @@ _KHR1_HOME = {
     for joint, angle in (("hip_roll", 2.0), ("hip_pitch", -25.0), ("knee", 25.0), ("ankle_roll", -2.0))
 }
 _RHOMBUS = {"joint_1": 135.0, "joint_2": -45.0, "joint_3": 225.0}
-
+_IN_SPACE: Mapping[str, Any] = {"base": "floating", "gravity": (0.0, 0.0, 0.0)}
+_HUMANOID: Mapping[str, Any] = {"base": "floating", "stands_on": ("left_sole", "right_sole")}
 
 _ENTRIES = (
     CatalogueEntry(
@@ -166,23 +164,18 @@ _ENTRIES = (
         "floating_rod",
         "a free rod without gravity, quaternion (Takahashi 2012, fig. 3.19)",
         "floating_rod.urdf.xacro",
-        base="floating",
-        gravity=_WEIGHTLESS,
         start={},
+        **_IN_SPACE,
     ),
     CatalogueEntry(
         "floating_rod_euler",
         "the same with z-y-x Euler angles, which are singular at 90 deg",
         "floating_rod.urdf.xacro",
-        base="floating_euler",
-        gravity=_WEIGHTLESS,
         start={},
+        **{**_IN_SPACE, "base": "floating_euler"},
     ),
     CatalogueEntry(
-        "planar_7r",
-        "seven rods in a row (Takahashi 2012, sec. 4.4.1)",
-        "planar_7r.urdf.xacro",
-        start={"joint_1": 90.0},
+        "planar_7r", "seven rods in a row (Takahashi 2012, sec. 4.4.1)", "planar_7r.urdf.xacro", start={"joint_1": 90.0}
     ),
     CatalogueEntry(
         "planar_4r",
@@ -194,71 +187,59 @@ _ENTRIES = (
         "floating_6",
         "six rods in space without gravity, floating (Takahashi 2012, fig. 4.8)",
         "floating_6.urdf.xacro",
-        base="floating",
-        gravity=_WEIGHTLESS,
         start={"joint_2": 90.0, "joint_4": 90.0},  # table 4.1
+        **_IN_SPACE,
     ),
     CatalogueEntry(
         "khr1",
         "Kondo KHR-1, humanoid of 17 joints, floating; lengths and masses partly estimated",
         "khr1.urdf.xacro",
-        base="floating",
         start=_KHR1_HOME,
-        stands_on=("left_sole", "right_sole"),
+        **_HUMANOID,
     ),
     CatalogueEntry(
-        "hoap2",
-        "Fujitsu HOAP-2, humanoid of 25 joints, floating",
-        "hoap2.urdf.xacro",
-        base="floating",
-        start={},
-        stands_on=("left_sole", "right_sole"),
+        "hoap2", "Fujitsu HOAP-2, humanoid of 25 joints, floating", "hoap2.urdf.xacro", start={}, **_HUMANOID
     ),
     CatalogueEntry(
         "hoap2_10dof",
         "HOAP-2 with hips and ankles only (Takahashi 2012, fig. 6.5), floating",
         "hoap2.urdf.xacro",
         {"joints": "10"},
-        base="floating",
         start={},
-        stands_on=("left_sole", "right_sole"),
+        **_HUMANOID,
     ),
     CatalogueEntry(
         "space_robot_a",
         "free-flying robot of five bodies, links of 10 kg (Tarao et al., robot 1); no gravity",
         "space_robot.urdf.xacro",
-        base="floating",
-        gravity=_WEIGHTLESS,
         start={},
+        **_IN_SPACE,
     ),
     CatalogueEntry(
         "space_robot_b",
         "the same with links of 1 kg (Tarao et al., robot 2); no gravity",
         "space_robot.urdf.xacro",
         {"link_mass": "1.0", "color": "0.80 0.45 0.20 1"},
-        base="floating",
-        gravity=_WEIGHTLESS,
         start={},
+        **_IN_SPACE,
     ),
     CatalogueEntry("four_bar", "planar four-bar linkage: the unit rhombus of Takahashi 2012, fig. 3.9"),
     CatalogueEntry("slider_crank", "crank, rod and a slider on a guide"),
     CatalogueEntry("five_bar", "two cranks whose rods meet at a tip: two motors, two motions"),
     CatalogueEntry("watt_six_bar", "Watt's six-bar linkage: two loops, one between moving links"),
     CatalogueEntry("stephenson_six_bar", "Stephenson's six-bar linkage"),
-    CatalogueEntry("bennett", "Bennett's linkage: moves although its loop has three redundant conditions"),
-    CatalogueEntry("goldberg", "Goldberg's five-bar linkage: two Bennett linkages in one, two redundant conditions"),
-    CatalogueEntry(
-        "spherical_four_bar", "spherical four-bar linkage: axes through one point, three redundant conditions"
-    ),
+    CatalogueEntry("bennett", "Bennett's linkage: moves although its loop has three redundant constraints"),
+    CatalogueEntry("goldberg", "Goldberg's five-bar linkage: two Bennett linkages in one, two redundant constraints"),
+    CatalogueEntry("spherical_four_bar", "spherical four-bar: axes through one point, three redundant constraints"),
     CatalogueEntry("sarrus", "Sarrus' linkage: six hinges that guide a plate along a straight line"),
-    CatalogueEntry("bricard", "Bricard's trihedral linkage: six hinges at right angles, one redundant condition"),
+    CatalogueEntry("bricard", "Bricard's trihedral linkage: six hinges at right angles, one redundant constraint"),
     CatalogueEntry("parallel_gripper", "two parallelogram fingers, geared to each other"),
     CatalogueEntry("delta", "DELTA robot: three cranks, six rods, a plate that does not turn"),
     CatalogueEntry("hexa", "HEXA robot: six cranks, six rods (6-RUS)"),
     CatalogueEntry("stewart", "Gough-Stewart platform: six telescopic legs (6-UPS)"),
     CatalogueEntry("cassie_leg", "leg with two rod loops and two leaf springs, after Cassie"),
     CatalogueEntry(
-        "hoap2_standing", "HOAP-2 with hips and ankles, both feet fixed to the ground (Takahashi 2012, sec. 6.3)"
+        "hoap2_standing", "HOAP-2 with hips and ankles, both feet fixed to the ground (Takahashi 2012, 6.3)"
     ),
     CatalogueEntry("hoap2_reaching", "the same with its left arm raised and bent by 60 deg (fig. 6.5 b)"),
 )

@@ -73,14 +73,8 @@ def _inertial(link: Link) -> Element:
     return link.element if own is None else own
 
 
-def _rounding(link: Link) -> float:
-    """Largest rounding error of the tensor's printed entries: half a unit in the last digit [kg m²]."""
-    tensor = _inertial(link).first("inertia")
-    texts = () if tensor is None else (tensor.attributes.get(name, "") for name, _, _ in MOMENTS)
-    return max((_half_unit(t) for t in texts), default=0.0)
-
-
 def _half_unit(text: str) -> float:
+    """Rounding error of a printed number."""
     mantissa, _, exponent = text.strip().lower().partition("e")
     digits = len(mantissa.partition(".")[2])
     if not digits and not exponent:
@@ -105,7 +99,9 @@ def _is_possible(link: Link, is_minor: bool, out: Collector) -> bool:
             message = f"its inertia is negligible: {link.mass:g} kg in one point."
             out.add("inertia-zero", odd, link.where, message, "Give it an inertia tensor [kg m²].", line)
         return False
-    rounding = min(_rounding(link), 0.1 * largest) + 1e-12 * largest
+    tensor = _inertial(link).first("inertia")
+    texts = () if tensor is None else (tensor.attributes.get(name, "") for name, _, _ in MOMENTS)
+    rounding = min(max(map(_half_unit, texts), default=0.0), 0.1 * largest) + 1e-12 * largest
     shown = " ".join(f"{m:.4g}" for m in moments)
     if moments[0] < -3.0 * rounding or moments[2] <= 0.0:  # entries that are off by r move the moments by up to 3 r
         message = f"its inertia is not positive definite: the principal moments are {shown} kg m²."

@@ -104,7 +104,8 @@ class CheckReport(NotebookDisplay):
         }
 
     def __str__(self) -> str:
-        counts = ", ".join(_counted(len(self.of(s)), s) for s in SEVERITIES)
+        amounts = {severity: len(self.of(severity)) for severity in SEVERITIES}
+        counts = ", ".join(f"{n} {severity}{'' if n == 1 else 's'}" for severity, n in amounts.items())
         robot = f" (robot {self.robot!r})" if self.robot else ""
         lines = [f"{self.source}{robot}: {counts}"]
         lines += [f"  {f}" for severity in SEVERITIES for f in self.of(severity)]
@@ -144,7 +145,3 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
 def listed(names: Sequence[str], form: Callable[[str], str] = str) -> str:
     """Join the first names of a list for a message."""
     return ", ".join(map(form, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
-
-
-def _counted(n: int, what: str) -> str:
-    return f"{n} {what}" + ("" if n == 1 else "s")

@@ -34,7 +34,9 @@ def check_singular(bodies: list[RigidBody], has_floating_base: bool, out: Collec
         armature = body.joint.armature if body.joint else 0.0
         D = S.T @ I @ S + armature * np.eye(S.shape[1])
         values, vectors = np.linalg.eigh(D)
-        limits = _RELATIVE * np.diag(vectors.T @ (S.T @ (_scale(I)[:, None] * S)) @ vectors)
+        # largest inertias about any axis
+        scale = np.repeat([np.max(np.diag(I)[:3]), np.max(np.diag(I)[3:])], 3)
+        limits = _RELATIVE * np.diag(vectors.T @ (S.T @ (scale[:, None] * S)) @ vectors)
         free = values <= np.maximum(limits, 0.0)
         is_negative = bool((values < -np.maximum(limits, 0.0)).any())  # reported as an impossible inertia
         if free.any() and not is_negative:
@@ -67,12 +69,6 @@ def _independent(free: list[RigidBody], moving: list[RigidBody]) -> list[RigidBo
 def _bounded(I: Array) -> Array:
     """Clip an inertia so that its products stay finite; other rules report absurd values."""
     return np.asarray(np.clip(np.nan_to_num(I, nan=_MOST), -_MOST, _MOST))
-
-
-def _scale(I: Array) -> Array:
-    """Largest diagonal entries of an inertia over all axes, (6,)."""
-    angular, linear = float(np.max(np.diag(I)[:3])), float(np.max(np.diag(I)[3:]))
-    return np.array([angular] * 3 + [linear] * 3)
 
 
 def _report(body: RigidBody, loaded: bool, beyond: bool, out: Collector) -> None:

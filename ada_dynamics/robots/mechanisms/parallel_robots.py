@@ -105,7 +105,13 @@ def delta(
     ]
     ceiling = [pin((0, 0, 0.045), Z, BASE_RADIUS, 0.02, FRAME), *(arm.motor(1.0, 0.08) for arm in arms)]
     builder = Builder("delta").link("base", visuals=ceiling)
-    builder.link("platform", *disc(0.06, 0.01, mass), visuals=_delta_platform(turns))
+    # a plate, a shaft for the two balls of each leg, and a flange below
+    plate = [pin((0, 0, 0), Z, PLATE_RADIUS, 0.014, OUTPUT), bar((0, 0, 0), (0, 0, -0.04), 0.016)]
+    half = np.array([0.0, 0.5 * ROD_SPACING, 0.0])
+    for turn in turns:
+        middle = np.array([PLATE_RADIUS, 0.0, 0.0])
+        plate.append(bar(turned(turn, middle + half), turned(turn, middle - half), 0.009, OUTPUT))
+    builder.link("platform", *disc(0.06, 0.01, mass), visuals=plate)
     builder.joint("platform", "floating", "base", "platform")
     p = np.asarray(position, dtype=float)
     pose: dict[str, ArrayLike] = {"platform": [*p, 0.0, 0.0, 0.0, 1.0]}
@@ -118,15 +124,6 @@ def delta(
             arm.add_rod(builder, which, sideways, "platform", tip)
             pose[f"{arm.name}_knee{which}"] = knee
     return closed(builder.actuated([f"{arm.name}_crank" for arm in arms]), pose, gravity)
-
-
-def _delta_platform(turns: list[Array]) -> list[Shape]:
-    """Shapes of the platform: a plate, a shaft for the two balls of each leg, and a flange below."""
-    shapes = [pin((0, 0, 0), Z, PLATE_RADIUS, 0.014, OUTPUT), bar((0, 0, 0), (0, 0, -0.04), 0.016)]
-    for turn in turns:
-        left, right = (turned(turn, np.array([PLATE_RADIUS, y, 0.0])) for y in (0.5 * ROD_SPACING, -0.5 * ROD_SPACING))
-        shapes.append(bar(left, right, 0.009, OUTPUT))
-    return shapes
 
 
 LEGS = 6
@@ -206,7 +203,10 @@ def hexa(
     arms = [CrankLeg(f"leg_{i + 1}", of.shoulder(i), of.azimuth(i), of.crank, of.rod, effort=20.0) for i in legs]
     motors = [arm.motor(-_side(i), max(0.6 * of.spacing, 0.01)) for i, arm in enumerate(arms)]
     builder = Builder("hexa").link("base", visuals=[pin((0, 0, 0.045), Z, of.base, 0.02, FRAME), *motors])
-    builder.link("platform", *disc(of.plate, 0.02, mass), visuals=_hexa_platform(of))
+    # a plate with an arm to each ball, and a flange below
+    plate = [pin((0, 0, 0), Z, 0.75 * of.plate, 0.016, OUTPUT), bar((0, 0, 0), (0, 0, -0.05), 0.02)]
+    plate += [bar(0.6 * of.ball(i), of.ball(i), 0.009, OUTPUT) for i in legs]
+    builder.link("platform", *disc(of.plate, 0.02, mass), visuals=plate)
     builder.joint("platform", "floating", "base", "platform")
     p = np.asarray(position, dtype=float)
     R: Array = np.array(from_rpy(*np.asarray(rpy, dtype=float).tolist()))
@@ -216,12 +216,6 @@ def hexa(
         arm.add_rod(builder, "", 0.0, "platform", of.ball(i))
         pose[f"{arm.name}_crank"], pose[f"{arm.name}_knee"] = arm.pose(p + R @ of.ball(i))
     return closed(builder.actuated([f"{arm.name}_crank" for arm in arms]), pose, gravity)
-
-
-def _hexa_platform(of: HexaGeometry) -> list[Shape]:
-    """Shapes of the platform: a plate with an arm to each ball, and a flange below."""
-    shapes = [pin((0, 0, 0), Z, 0.75 * of.plate, 0.016, OUTPUT), bar((0, 0, 0), (0, 0, -0.05), 0.02)]
-    return shapes + [bar(0.6 * of.ball(i), of.ball(i), 0.009, OUTPUT) for i in range(LEGS)]
 
 
 def stewart(
