@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of a hardware node and its devices, read from the text of its topic ~/state."""
+"""Decoding of the topic ~/state of a hardware node: state of the node and its devices."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any, NamedTuple
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.joints.base import NO_LIMIT
 
-# Phases, as the node and its robots have them.
+# phases of nodes and robots
 UNCONFIGURED, INACTIVE, ACTIVE = "unconfigured", "inactive", "active"
 CLOSED, STARTING, STOPPING, STOPPED = "closed", "starting", "stopping", "stopped"
 
 
 class Motor(NamedTuple):
-    """A motor as a slider needs it.
+    """Motor with the data of a slider.
 
     Attributes:
-        name: of its joint.
-        lower: limit [rad, m]; -NO_LIMIT: there is none.
-        upper: likewise.
-        speed: at most [rad/s, m/s].
-        is_angle: whether it turns.
+        name: joint name.
+        lower: lower limit [rad, m]; -NO_LIMIT for none.
+        upper: upper limit; NO_LIMIT for none.
+        speed: maximum speed [rad/s, m/s].
+        is_angle: whether the joint is revolute.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Motor(NamedTuple):
 
 
 class ServoScale(NamedTuple):
-    """A servo's own angle: sign * joint + zero, in degrees."""
+    """Conversion of a joint position to a servo angle: sign * joint + zero, in degrees."""
 
     sign: float
     zero: float
@@ -46,23 +46,23 @@ class ServoScale(NamedTuple):
 
 
 class DeviceState(NamedTuple):
-    """One robot or sensor of the node.
+    """State of a robot or sensor of the node.
 
     Attributes:
-        name: as the node calls it.
-        kind: of device, such as "pa10".
-        phase: of its life.
-        reason: why; "" for nothing special.
-        alarms: what the device says is wrong, in words.
-        last_refusal: words on the command that was refused last.
-        modes: in which it can be commanded: "position", "velocity", "effort".
-        motors: of a robot, with their limits; none: it is a sensor.
-        servos: scales of servos by joint, where the device has some of its own.
-        topics: whole names of its topics, by what they carry.
-        motions: files of motions that it can play.
-        plays: the one that it plays now; "": none.
-        passed_limit: of a sensor, which stopped the robots; "": none.
-        is_armed: whether it follows commands while it is active.
+        name: device name in the node.
+        kind: device type, such as "pa10".
+        phase: present phase.
+        reason: reason of the phase, or "".
+        alarms: texts of active alarms.
+        last_refusal: message of the latest refused command.
+        modes: command modes: "position", "velocity", "effort".
+        motors: motors of a robot with their limits; none for a sensor.
+        servos: scales of servos by joint, if the device has them.
+        topics: full topic names by content.
+        motions: names of stored motions.
+        plays: name of the motion being played; "" for none.
+        passed_limit: limit exceeded by a sensor, which stopped the robots; "" for none.
+        is_armed: whether commands are accepted while it is active.
     """
 
     name: str
@@ -82,19 +82,19 @@ class DeviceState(NamedTuple):
 
     @property
     def is_robot(self) -> bool:
-        """True if it has joints that move."""
+        """True for a robot, False for a sensor."""
         return bool(self.motors)
 
 
 class HardwareState(NamedTuple):
-    """The node.
+    """State of a hardware node.
 
     Attributes:
-        phase: of its life: unconfigured, inactive, active or finalized.
-        stopped: why it was stopped; "" where it was not, or a reset came since.
-        problem: why the last transition failed; "" where it did not.
-        is_dry: whether no port is open, and emulators answer.
-        devices: by name.
+        phase: lifecycle state: unconfigured, inactive, active or finalized.
+        stopped: reason of the latched stop; "" for none.
+        problem: error of the last transition; "" for none.
+        is_dry: whether emulators are used instead of ports.
+        devices: devices by name.
     """
 
     phase: str
@@ -105,10 +105,10 @@ class HardwareState(NamedTuple):
 
 
 def read_hardware_state(text: str) -> HardwareState:
-    """Read a message; keys that are not known here are left out.
+    """Decode a message; unknown keys are ignored.
 
     Raises:
-        InputError: it is not what a hardware node sends.
+        InputError: if it is not a message of a hardware node.
     """
     try:
         said = json.loads(text)
@@ -118,8 +118,8 @@ def read_hardware_state(text: str) -> HardwareState:
         )
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as problem:
         raise InputError(
-            f"not the state of a hardware node ({type(problem).__name__}: {problem}): {text[:80]!r}. Another node may "
-            "publish on that topic, or one of another version."
+            f"not the state of a hardware node ({type(problem).__name__}: {problem}): {text[:80]!r}. The publisher may "
+            "be another node, or another version."
         ) from None
 
 
@@ -152,7 +152,7 @@ def _alarm(said: Mapping[str, Any]) -> str:
 
 
 def _motor(said: Mapping[str, Any]) -> Motor:
-    """A motor of a device, which turns; a missing limit means none."""
+    """Decode a motor; missing limits mean none."""
     lower, upper, speed = (said.get(key) for key in ("lower", "upper", "velocity"))
     return Motor(
         str(said["name"]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m ada_robot.interfaces`: build the message packages that PyPI lacks."""
+"""`python -m ada_robot.interfaces`: build the message packages missing on PyPI."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAME = "python -m ada_robot.interfaces"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build what is not there and return the exit code."""
+    """Build the missing packages and return the exit code."""
     if arguments is None:
         restore_sigint()
     options = _parser().parse_args(arguments)

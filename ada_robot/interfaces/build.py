@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packages to build, their order, and those already built."""
+"""Packages to build, their order, and detection of existing builds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ada_robot.interfaces.prefix import Prefix
 from ada_robot.interfaces.toolchain import Toolchain
 from ada_robot.posix import posix_module
 
-# What the nodes publish and PyPI lacks.
+# definitions of packages that the nodes need and PyPI lacks
 DEFINITIONS = Path(__file__).parent / "definitions"
 _LOCK = ".ada_interfaces.lock"
 _WORK = ".ada_interfaces-"
@@ -38,12 +38,12 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class Outcome(NamedTuple):
-    """Outcome of the build of one package.
+    """Result of the build of one package.
 
     Attributes:
-        package: its name.
-        seconds: that building took; None where it was there already.
-        place: the folder that it is imported from.
+        package: package name.
+        seconds: duration of the build; None if the package existed.
+        place: folder of the Python package.
     """
 
     package: str
@@ -52,10 +52,10 @@ class Outcome(NamedTuple):
 
 
 def packages_in(folder: Path) -> dict[str, Path]:
-    """Name and folder of each package of definitions below a folder, those first that others use.
+    """Return name and folder of each package of definitions below a folder, in the order of their dependencies.
 
     Raises:
-        InputError: there are none, a name is unusable, or packages use one another in a circle.
+        InputError: if there are none, a name is invalid, or dependencies are cyclic.
     """
     folder = folder.resolve()
     found = (
@@ -64,19 +64,19 @@ def packages_in(folder: Path) -> dict[str, Path]:
         else {}
     )
     if not found:
-        raise InputError(f"{folder} has no interface packages; they look like PACKAGE/msg/Type.msg (or srv, action).")
+        raise InputError(f"{folder} has no interface packages of the form PACKAGE/msg/Type.msg (or srv, action).")
     for name in found:
         if not _NAME.fullmatch(name):
-            raise InputError(f"{found[name]}: a package of ROS 2 has small letters, digits and _ in its name.")
+            raise InputError(f"{found[name]}: package names of ROS 2 consist of lower-case letters, digits and _.")
     uses = {name: _uses(path) & set(found) - {name} for name, path in found.items()}
     try:
         return {name: found[name] for name in TopologicalSorter(uses).static_order()}
     except CycleError as problem:
-        raise InputError(f"{folder}: packages use one another in a circle: {' -> '.join(problem.args[1])}.") from None
+        raise InputError(f"{folder}: cyclic dependency of packages: {' -> '.join(problem.args[1])}.") from None
 
 
 def is_there(package: str, definitions: Path) -> Path | None:
-    """Where a package is imported from; None if nowhere, or if it was built here from or with something else."""
+    """Return the folder of an importable package; None if there is none, or a build from other sources."""
     importlib.invalidate_caches()
     found = importlib.util.find_spec(package)
     if found is None or not found.submodule_search_locations or found.origin is None:
@@ -89,7 +89,7 @@ def is_there(package: str, definitions: Path) -> Path | None:
 
 
 def mark_of(definitions: Path) -> str:
-    """Sources and tools of a build, as text; another mark is another build."""
+    """Return sources and tools of a build as text, to detect changes."""
     digest = hashlib.sha256()
     for path in generate.definition_files(definitions):
         digest.update(path.as_posix().encode() + b"\0" + (definitions / path).read_bytes() + b"\0")
@@ -103,20 +103,20 @@ def mark_of(definitions: Path) -> str:
 
 
 def build(package: str, definitions: Path, prefix: Prefix, tools: Toolchain, *, force: bool = False) -> Outcome:
-    """Build a package into an environment, unless it is there.
+    """Build a package into an environment, unless it exists.
 
-    Several of these may run at once: the later ones wait and find it there.
+    Concurrent builds wait for each other.
 
     Args:
-        package: its name.
-        definitions: its folder.
-        prefix: the environment of this Python.
-        tools: the compilers.
-        force: even if it is there, provided that it was built here.
+        package: package name.
+        definitions: folder of its definitions.
+        prefix: environment of this Python.
+        tools: compilers.
+        force: whether to rebuild a package that was built here.
 
     Raises:
-        InputError: a definition is wrong, or uses a package that is not there.
-        CompileError: a compiler refused.
+        InputError: if a definition is invalid, or uses an unknown package.
+        CompileError: if a compiler fails.
     """
     with _locked(prefix):
         place = is_there(package, definitions)
@@ -136,21 +136,21 @@ def _generate(package: str, definitions: Path, prefix: Prefix, out: Path) -> Non
     lacking = _uses(definitions) - {package} - set(prefix.interface_packages())
     if lacking:
         raise InputError(
-            f"{definitions} uses {', '.join(sorted(lacking))}, which {prefix.root} lacks. Put its definitions beside "
-            f"this package, or look for it on PyPI: pip install {' '.join(_wheel(name) for name in sorted(lacking))}"
+            f"{definitions} uses {', '.join(sorted(lacking))}, missing in {prefix.root}. Add the definitions to the "
+            f"same folder, or install from PyPI: pip install {' '.join(_wheel(name) for name in sorted(lacking))}"
         )
     environment = {**os.environ, "AMENT_PREFIX_PATH": str(prefix.root)}
     command = [sys.executable, generate.__file__, package, *map(str, (definitions, prefix.root, out))]
     result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if result.returncode < 0:
-        raise CompileError(f"the generators of messages were ended by signal {-result.returncode}.")
+        raise CompileError(f"the message generators were killed by signal {-result.returncode}.")
     if result.returncode:
         said = [line for line in result.stderr.strip().splitlines() if line and not line.startswith((" ", "Traceback"))]
         read = [
             line.split(": ", 1)[1] for line in result.stdout.splitlines() if line.startswith("Reading input file: ")
         ]
         where = read[-1] if read else definitions
-        raise InputError(f"{where}: the generators of ROS 2 refuse it: {said[-1] if said else 'no reason given'}")
+        raise InputError(f"{where}: refused by the generators of ROS 2: {said[-1] if said else 'no reason given'}")
 
 
 def _wheel(package: str) -> str:
@@ -158,14 +158,14 @@ def _wheel(package: str) -> str:
 
 
 def _uses(definitions: Path) -> set[str]:
-    """Packages whose types the definitions name."""
+    """Return the packages whose types the definitions use."""
     texts = ((definitions / path).read_text(encoding="utf-8") for path in generate.definition_files(definitions))
     return {name for text in texts for name in _TYPE_OF_PACKAGE.findall(text)}
 
 
 @contextmanager
 def _locked(prefix: Prefix) -> Iterator[None]:
-    """One build at a time; what a killed one left behind is removed."""
+    """Serialize builds, and remove the remains of killed ones."""
     with (prefix.root / _LOCK).open("w") as lock:
         locking = posix_module("fcntl", "Building message packages")
         locking.flock(lock, locking.LOCK_EX)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From generated sources to one library: messages in C, their type support, and their conversion to Python."""
+"""Compilation of generated sources to one library: C messages, type support, and conversion to Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ada_robot.interfaces.generate import HASHES, SOURCES, TYPE_SUPPORTS
 from ada_robot.interfaces.prefix import Prefix
 from ada_robot.interfaces.toolchain import Toolchain
 
-# Libraries that other packages of messages have one by one; the library that is built here stands for all of them.
+# libraries that other message packages have separately; the library built here replaces all of them
 PARTS = ("rosidl_generator_c", "rosidl_generator_py", "rosidl_typesupport_c", *TYPE_SUPPORTS)
 _RUNTIME = (
     "rosidl_runtime_c",
@@ -33,26 +33,26 @@ _FLAGS = ("-O1", "-fPIC", "-w", "-c")
 
 
 def library_name(package: str) -> str:
-    """File name of the library, which is also the Python module with the conversions."""
+    """Return the file name of the library, which is also the Python module of the conversions."""
     return f"{package}_s__rosidl_typesupport_c.so"
 
 
 def shared_name(package: str, part: str) -> str:
-    """File name under which the loader looks for a part of a package."""
+    """Return the file name under which the loader searches for a part of a package."""
     return f"lib{package}__{part}.so"
 
 
 def compile_library(package: str, generated: Path, prefix: Prefix, tools: Toolchain) -> Path:
-    """Compile everything below `generated` and link it.
+    """Compile and link all sources below `generated`.
 
     Args:
-        package: its name.
-        generated: what `generate` wrote; the objects and the library are put beside it.
-        prefix: with the headers and libraries of ROS 2.
-        tools: the compilers.
+        package: package name.
+        generated: output of `generate`; objects and library are written there.
+        prefix: environment with headers and libraries of ROS 2.
+        tools: compilers.
 
     Raises:
-        CompileError: a compiler refused; its words are in the message.
+        CompileError: if a compiler fails; the message contains its output.
     """
     roots = [generated / generator for generator in SOURCES]
     folders = [*roots, prefix.include, *_header_folders(prefix), *tools.headers, Path(np.get_include())]
@@ -89,18 +89,18 @@ def compile_library(package: str, generated: Path, prefix: Prefix, tools: Toolch
 
 
 def used_packages(generated: Path) -> set[str]:
-    """All packages whose types the descriptions of these types name."""
+    """Return all packages referenced by the type descriptions."""
     found = set()
     for path in (generated / HASHES).rglob("*.json"):
         description = json.loads(path.read_text(encoding="utf-8"))["type_description_msg"]
         found |= {one["type_name"].split("/")[0] for one in description["referenced_type_descriptions"]}
-        if path.parent.name == "action":  # its status and its cancelling are not named there
+        if path.parent.name == "action":  # references to status and cancellation are implicit
             found.add("action_msgs")
     return found
 
 
 def _header_folders(prefix: Prefix) -> list[Path]:
-    """The wheels' headers lie in include/PACKAGE/PACKAGE/."""
+    """Return the header folders of the wheels, include/PACKAGE/PACKAGE/."""
     return sorted(path for path in prefix.include.iterdir() if path.is_dir() and not path.name.startswith("python"))
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From definitions (.msg, .srv, .action) to C, C++ and Python sources, with the generators of ROS 2.
+"""Generation of C, C++ and Python sources from definitions (.msg, .srv, .action), with the generators of ROS 2.
 
-A program of its own, which `build` starts in a process of its own: the generators print, raise whatever they like and
-look one another up through AMENT_PREFIX_PATH. Of this package it needs nothing.
+`build` runs this file as a separate process, because the generators print, raise arbitrary exceptions and use
+AMENT_PREFIX_PATH. It imports nothing of this package.
 
     python generate.py PACKAGE DEFINITIONS PREFIX OUT
 """
@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 KINDS = ("msg", "srv", "action")
-# How values are serialised, and how they are described to the middleware; a publisher needs both.
+# serialization, and description for the middleware; publishers need both
 TYPE_SUPPORTS = ("rosidl_typesupport_fastrtps_c", "rosidl_typesupport_introspection_c")
 HASHES = "rosidl_generator_type_description"
 PYTHON = "rosidl_generator_py"
-# Each writes into a folder of its own: two of them use the same file names.
+# separate folders, because two generators use equal file names
 SOURCES = ("rosidl_generator_c", *TYPE_SUPPORTS, "rosidl_typesupport_c", PYTHON)
 
 
 def definition_files(folder: Path) -> list[Path]:
-    """The definitions of a package, relative to its folder."""
+    """Return the definitions of a package, relative to its folder."""
     return sorted(path.relative_to(folder) for kind in KINDS for path in (folder / kind).glob(f"*.{kind}"))
 
 
@@ -34,9 +34,9 @@ def generate(package: str, definitions: Path, prefix: Path, out: Path) -> None:
     """Write OUT/idl/PACKAGE, OUT/rosidl_generator_type_description/PACKAGE and OUT/GENERATOR/PACKAGE.
 
     Args:
-        package: its name.
+        package: package name.
         definitions: folder with msg/, srv/, action/.
-        prefix: environment with the generators and the packages that this one uses.
+        prefix: environment with the generators and the used packages.
         out: empty folder.
     """
     files = definition_files(definitions)
@@ -80,7 +80,7 @@ def generate(package: str, definitions: Path, prefix: Path, out: Path) -> None:
 
 
 def _write_visibility_header(generator: str, package: str, templates: Path, target: Path) -> None:
-    """The header that CMake configures elsewhere."""
+    """Write the header that CMake configures in regular builds."""
     name = f"{generator}__visibility_control.h"
     template = templates / f"{name}.in"
     if template.is_file():

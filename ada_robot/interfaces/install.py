@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Putting a built package where Python, the loader and the tools of ROS 2 look for it.
+"""Installation of a built package for Python, the dynamic loader and the tools of ROS 2.
 
-Everything is laid out in a folder of the same file system first. The Python package is moved into place last and in one
-step: a build that is killed leaves nothing that can be imported.
+Files are prepared on the same file system. The Python package is moved into place last, by one rename, so that an
+interrupted build leaves nothing importable.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ada_robot.interfaces.compile import PARTS, library_name, shared_name
 from ada_robot.interfaces.generate import HASHES, PYTHON, SOURCES, definition_files
 from ada_robot.interfaces.prefix import Prefix
 
-# In the Python package: what it was built from and with. Packages without it are not ours to touch.
+# file in the Python package with the sources and tools of the build; packages without it are not modified
 MARK = "built_by_ada_dynamics"
 
 _PACKAGE_XML = """\
@@ -33,14 +33,14 @@ _PACKAGE_XML = """\
 
 
 def install(package: str, definitions: Path, generated: Path, library: Path, prefix: Prefix, mark: str) -> None:
-    """Install a package, in place of an older one that was built here.
+    """Install a package, replacing an older one that was built here.
 
     Args:
-        package: its name.
-        definitions: its folder of .msg, .srv and .action files.
-        generated: what `generate` wrote, on the file system of the prefix.
-        library: what `compile_library` made of it, on that file system.
-        prefix: where to.
+        package: package name.
+        definitions: folder of its .msg, .srv and .action files.
+        generated: output of `generate`, on the file system of the prefix.
+        library: output of `compile_library`, on that file system.
+        prefix: target environment.
         mark: content of the file MARK.
     """
     stage = generated / "install"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compilers for message packages, and what a machine lacks for them.
+"""Detection of the compilers for message packages, and of missing parts.
 
-Only the standard library is used: `tools/precheck.py` runs this file before anything is installed.
+Only the standard library is used, because `tools/precheck.py` runs this file before the installation.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 
 class Lack(NamedTuple):
-    """One thing that is not there, and what brings it.
+    """Missing part.
 
     Attributes:
-        what: in words.
-        package: of Debian and Ubuntu that has it; "" where the user's own choice is what fails.
+        what: description.
+        package: Debian and Ubuntu package that contains it; "" if a setting of the user is wrong.
     """
 
     what: str
@@ -29,11 +29,11 @@ class Lack(NamedTuple):
 
 
 class Toolchain(NamedTuple):
-    """Commands that compile, and the folder of Python.h.
+    """Compiler commands, and the folders of Python.h.
 
     Attributes:
-        c: command that compiles C.
-        cxx: command that compiles and links C++.
+        c: command of the C compiler.
+        cxx: command of the C++ compiler and linker.
         headers: folders of Python's headers.
     """
 
@@ -43,10 +43,10 @@ class Toolchain(NamedTuple):
 
 
 def find(environment: Mapping[str, str] = os.environ) -> tuple[Toolchain | None, list[Lack]]:
-    """The toolchain, or None and what it lacks.
+    """Return the toolchain, or None and the missing parts.
 
     Args:
-        environment: whose CC, CXX and PATH count.
+        environment: environment with CC, CXX and PATH.
     """
     lacks: list[Lack] = []
     c = _compiler("CC", ("gcc", "cc", "clang"), "C compiler", environment, lacks)
@@ -58,23 +58,23 @@ def find(environment: Mapping[str, str] = os.environ) -> tuple[Toolchain | None,
 
 
 def apt_line(lacks: list[Lack]) -> str:
-    """The one command that brings all of them; "" where no package does."""
+    """Return the command that installs all missing parts; "" if no package contains them."""
     packages = dict.fromkeys(lack.package for lack in lacks if lack.package)
     return f"sudo apt install {' '.join(packages)}" if packages else ""
 
 
 def in_words(lacks: list[Lack]) -> str:
-    """The missing parts, in one line."""
+    """Format the missing parts as one line."""
     return " and ".join(dict.fromkeys(lack.what for lack in lacks))
 
 
 def headers_package() -> str:
-    """The package of Debian and Ubuntu with Python.h of this very Python."""
+    """Return the Debian and Ubuntu package with Python.h of this Python version."""
     return "python3-dev" if is_systems_python() else f"python3.{sys.version_info.minor}-dev"
 
 
 def is_systems_python() -> bool:
-    """True if this Python, or the one that its virtual environment was made from, is the one that the system brings."""
+    """Return True if this Python, or the base of its virtual environment, is the system's Python."""
     ours = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
     return ours.resolve() == Path("/usr/bin/python3").resolve()
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated robot behind dynamics_node: its plant, the thread that moves it, topics and services."""
+"""Simulated robot of dynamics_node: physics thread, topics and services."""

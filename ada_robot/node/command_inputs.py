@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subscriptions of the dynamics node: commands for joints, wrenches on links, states to be put into; imports rclpy.
+"""Subscriptions of the dynamics node: joint commands, trajectories, wrenches and states; imports rclpy.
 
-joint_commands are fetched by the physics thread itself, at each wake-up: no other thread delays them. The other topics
-come through the executor. Each message is checked as a whole; one that fails moves nothing, is counted, logged at
-intervals, and listed in /diagnostics.
+The physics thread itself fetches joint_commands at each wake-up, so that no other thread delays them. The other topics
+are received by the executor. Each message is checked as a whole; a refused one has no effect, is counted, logged at
+intervals, and reported in /diagnostics.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from ada_robot.simulated.plant import Plant
 from ada_robot.simulated.source import state_with
 
 _COMMANDS = "joint_commands"
-_QUEUE = QoSProfile(depth=20, reliability=qos.COMMANDS.reliability)  # parts of the joints may come one after the other
-_EARLY = f"{_COMMANDS} before the physics ran"  # what is counted apart of the guard, which knows no robot yet
+_QUEUE = QoSProfile(depth=20, reliability=qos.COMMANDS.reliability)  # joints may be commanded by several messages
+_EARLY = f"{_COMMANDS} before the physics ran"  # counted separately, because the guard needs the robot's state
 
 
 class CommandInputs:
-    """All incoming topics of the dynamics node.
+    """Incoming topics of the dynamics node.
 
     Attributes:
-        guard: what was taken and refused of joint_commands.
-        others: messages refused on the other topics, by topic.
+        guard: check of joint_commands, with its counters.
+        others: number of messages refused on the other topics, by topic.
     """
 
     def __init__(
@@ -59,12 +59,12 @@ class CommandInputs:
         """Subscribe.
 
         Args:
-            node: whose subscriptions they are.
-            model: of the robot that is commanded.
-            bounds: of what it takes.
-            loop: of its plant.
-            settings: of the node.
-            now: time on the clock of the stamps [s].
+            node: node of the subscriptions.
+            model: robot model.
+            bounds: input bounds of the robot.
+            loop: physics thread.
+            settings: settings of the node.
+            now: present time on the clock of the stamps [s].
         """
         self._node, self._loop, self._now = node, loop, now
         self._model, self._bounds = model, bounds
@@ -75,29 +75,29 @@ class CommandInputs:
             max_jump=settings.max_position_jump,
             age_parameter="max_command_age",
         )
-        self._said: Counter[str] = Counter()  # refusals that were logged
-        self._age: float | None = None  # of the newest command by its stamp, when it was fetched [s]
+        self._said: Counter[str] = Counter()  # logged refusals
+        self._age: float | None = None  # age of the latest command by its stamp [s]
         self.others: Counter[str] = Counter()
-        self._last: dict[str, str] = {}  # refusals of the other topics
+        self._last: dict[str, str] = {}  # latest refusals on the other topics
         self._commands = Inbox(node, JointState, _COMMANDS, _QUEUE)
         node.create_subscription(JointTrajectory, "joint_trajectory", self._trajectory, qos.COMMANDS)
         node.create_subscription(WrenchStamped, "~/external_wrench", self._wrench, qos.STATES)
         node.create_subscription(JointState, "~/set_state", self._set_state, qos.COMMANDS)
 
     def change(self, settings: DynamicsSettings) -> None:
-        """Take over parameters that changed."""
+        """Apply changed parameters."""
         self._settings = settings
         self.guard.age_rule.max_age, self.guard.max_jump = settings.max_command_age, settings.max_position_jump
         if self._loop.is_ready:
             self.began(self._loop.plant)
 
     def began(self, plant: Plant) -> None:
-        """Pass parameters to a plant that has just been made, or after a change."""
+        """Pass parameters to a new plant, or after a change."""
         plant.trajectory.max_jump = self._settings.max_position_jump
 
     # --- in the physics thread ----------------------------------------------------------------------------------
     def listen(self) -> None:
-        """Pass the commands that arrived to the plant."""
+        """Pass received commands to the plant."""
         for message in self._commands.fetch():
             self._command(message)
 
@@ -159,7 +159,7 @@ class CommandInputs:
 
     # --- refusals -----------------------------------------------------------------------------------------------
     def _report(self, topic: str, done: Future[Refusal | None] | Future[None]) -> None:
-        """Count what the physics thread refused; called there."""
+        """Count refusals by the physics thread; called there."""
         if done.cancelled():
             return
         problem = done.exception()
@@ -175,7 +175,7 @@ class CommandInputs:
         self._last[topic] = text
 
     def _log_new(self) -> None:
-        """Log refusals since the last report: where they happen there is no time for logging."""
+        """Log refusals since the last report, because the physics thread has no time for logging."""
         guard = self.guard
         counts = self.others + Counter({_COMMANDS: sum(guard.refused.values())})
         last = {**self._last, _COMMANDS: guard.last_refusal}
@@ -185,7 +185,7 @@ class CommandInputs:
 
     # --- diagnostics --------------------------------------------------------------------------------------------
     def status(self) -> Status:
-        """The report on what came in, and who sends it."""
+        """Return the status of received messages and their publishers."""
         guard = self.guard
         self._log_new()
         senders = sorted(self._commands.senders().values())
@@ -208,7 +208,7 @@ class CommandInputs:
         if guard.last_refusal:
             values["last refusal"] = guard.last_refusal
         if len(senders) > 1:
-            return Status(Level.WARN, f"{len(senders)} publishers of joint_commands: only one should send them", values)
+            return Status(Level.WARN, f"{len(senders)} publishers of joint_commands: use only one", values)
         if guard.refused or self.others:
             return Status(Level.WARN, "messages were refused", values)
         return Status(Level.OK, "no message was refused", values)

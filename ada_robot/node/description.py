@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topic robot_description of a robot's model; imports rclpy."""
+"""Publisher of robot_description; imports rclpy."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ada_robot.ros import qos
 
 
 def publish_description(node: Node, model: Model, topic: str) -> Any:
-    """Publish a robot's description, for late subscribers, too; the publisher, or None where no URDF can express it."""
+    """Publish a robot description (transient local); return the publisher, or None if URDF cannot express the model."""
     text = description(model)
     if text is None:
         node.get_logger().warning(
-            f"no URDF can say what {model.name!r} is: no robot_description, viewers show frames only."
+            f"URDF cannot express {model.name!r}: no robot_description, viewers show frames only."
         )
         return None
     publisher = node.create_publisher(String, topic, qos.LATCHED)

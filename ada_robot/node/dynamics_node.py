@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics node: a simulated robot as a ROS 2 robot; imports rclpy."""
+"""Dynamics node: a simulated robot as a ROS 2 robot; imports rclpy."""
 
 from __future__ import annotations
 
@@ -36,31 +36,31 @@ from ada_robot.simulated.source import bounds_of, initial_state, load_robot, sce
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
 
 NAME = "dynamics_node"
-_LOG_INTERVAL = 10.0  # [s] between warnings about time that was dropped
-SERVO = "servo"  # prefix of the gains of joints
-ACTING_GRAVITY = "model.gravity"  # read-only: the robot's own, where the parameter gravity is empty
+_LOG_INTERVAL = 10.0  # minimum time between warnings of dropped time [s]
+SERVO = "servo"  # prefix of the servo gains of joints
+ACTING_GRAVITY = "model.gravity"  # read-only; the model's gravity if the parameter gravity is empty
 
 
 class DynamicsNode(Node):
-    """Simulates a robot, publishes its state, and lets its motors follow commands.
+    """Simulates a robot, publishes its state, and drives its motors by commands.
 
     Attributes:
-        failure: what ended the node, for `run_node`; None while all is well.
-        loop: the physics; None until the robot is known.
-        outlives_callbacks: a message that makes rclpy itself fail, as /clock with a negative time, ends no motion.
+        failure: exception that ended the node, for `run_node`; None while it runs.
+        loop: physics thread; None until the robot is known.
+        outlives_callbacks: invalid messages on which rclpy itself raises, such as negative /clock times, are survived.
     """
 
     outlives_callbacks = True
 
     def __init__(self, *, simulate: Callable[..., Simulation] = simulation_of, **arguments: object) -> None:
-        """Load the robot, or begin to wait for its description.
+        """Load the robot, or wait for its description.
 
         Args:
-            simulate: makes the simulation, as `simulation_of` does.
-            arguments: of rclpy's Node, such as `context` and `parameter_overrides`.
+            simulate: creates the simulation, like `simulation_of`.
+            arguments: arguments of rclpy's Node, such as `context` and `parameter_overrides`.
 
         Raises:
-            AdaError: a parameter or the robot is unusable; the message names it.
+            AdaError: if a parameter or the robot is invalid.
         """
         super().__init__(NAME, **arguments)
         self.failure: Exception | None = None
@@ -71,8 +71,8 @@ class DynamicsNode(Node):
         settings = self._settings.value
         if settings.publish_clock and self.get_parameter("use_sim_time").value:
             raise InputError(
-                "publish_clock and use_sim_time are both true: a node cannot follow the clock that it is. Set "
-                "use_sim_time on the other nodes only."
+                "publish_clock and use_sim_time are both true: this node cannot follow the clock that it publishes. "
+                "Set use_sim_time on the other nodes only."
             )
         if settings.publish_rate > settings.physics_rate:
             raise InputError(
@@ -90,7 +90,7 @@ class DynamicsNode(Node):
         self._waiting.close()
         try:
             self._set_up(text)
-        except Exception as problem:  # expected or not: there is no robot to go on with
+        except Exception as problem:  # without a robot the node ends
             self.failure = problem
 
     def _set_up(self, described: str | None) -> None:
@@ -116,7 +116,7 @@ class DynamicsNode(Node):
             on_ready=self._begins,
             on_failure=self._end,
         )
-        # kinematics of its own: those of the plant are not there yet
+        # separate kinematics, because the plant is not compiled yet
         poses = Dynamics(frictionless(model), q0=scene.q if model.loops else None)
         self._out = StatePublishers(self, model, poses, settings, publishes_description=not described)
         world_frame = self._out.world_frame
@@ -133,16 +133,16 @@ class DynamicsNode(Node):
         self._physics = PhysicsStatus(loop)
         try:
             loop.start()
-            self.get_logger().info(f"{model.name}: compiling the physics; longest at a robot's first start")
-        except BaseException:  # a signal may come while the node is being made, after its threads have begun
+            self.get_logger().info(f"{model.name}: compiling the physics; takes longest at the first start of a robot")
+        except BaseException:  # a signal may interrupt after the threads have started
             self.close()
             raise
 
-    # --- in the thread that makes the plant ---------------------------------------------------------------------
+    # --- in the compiler thread ---------------------------------------------------------------------------------
     def _make(
         self, model: Model, scene: Scene, gains: dict[str, tuple[float, float]], leave_off: Callable[[], None]
     ) -> Plant:
-        """Compile all that will be needed: the physics must not wait for it once it runs."""
+        """Compile everything before the physics runs, so that it does not have to wait."""
         settings, bounds = self._settings.value, bounds_of(model, self._settings.value)
         simulation = self._simulate(model, settings, gains, scene)
         leave_off()
@@ -160,7 +160,7 @@ class DynamicsNode(Node):
     # --- in the physics thread, before the first step -----------------------------------------------------------
     def _begins(self, plant: Plant) -> None:
         settings, model = self._settings.value, plant.model
-        plant.set_rules(idle=settings.idle, timeout=settings.command_timeout)  # they may have changed meanwhile
+        plant.set_rules(idle=settings.idle, timeout=settings.command_timeout)  # may have changed during compilation
         self._in.began(plant)
         self._loads.start()
         assert self.loop is not None
@@ -173,13 +173,13 @@ class DynamicsNode(Node):
 
     # --- time ---------------------------------------------------------------------------------------------------
     def _now(self) -> float:
-        """Time on the clock of the stamps [s]."""
+        """Present time on the clock of the stamps [s]."""
         if self._settings.value.publish_clock and self.loop is not None:
             return self.loop.latest.t
         return float(self.get_clock().now().nanoseconds) / NANOSECONDS
 
     def _ros_time(self) -> float | None:
-        """Time of /clock [s]; None before its first message."""
+        """Present time of /clock [s]; None before its first message."""
         nanoseconds = self.get_clock().now().nanoseconds
         return float(nanoseconds) / NANOSECONDS if nanoseconds else None
 
@@ -209,7 +209,7 @@ class DynamicsNode(Node):
         if loop is None:
             return
         if (old.initial_positions, old.initial_velocities) != (new.initial_positions, new.initial_velocities):
-            initial_state(self._model, new)  # whether ~/reset could use them
+            initial_state(self._model, new)  # refuse a state that ~/reset could not use
         if new.wrenches != old.wrenches:
             self._loads.choose(new.wrenches)
         if new.real_time_factor != old.real_time_factor:
@@ -219,19 +219,19 @@ class DynamicsNode(Node):
             loop.post(lambda: loop.plant.set_rules(idle=new.idle, timeout=new.command_timeout))
 
     def close(self) -> None:
-        """End the physics and what is recorded of it."""
+        """End the physics and its recording."""
         if self.loop is not None:
             self.loop.stop()
             self._loads.stop()
         if self._recording is not None:
             self._recording.close()
             status = self._recording.status()
-            if status.level == Level.WARN:  # the last report on /diagnostics may have been before
+            if status.level == Level.WARN:  # after the last report on /diagnostics
                 self.get_logger().warning(f"{status.values['file']}: {status.message}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node until it is asked to end."""
+    """Run the node until it ends."""
     return run_node(DynamicsNode, arguments)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of the dynamics node."""
+"""Parameters of the dynamics node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FLOATING_WORLD, FIXED_WORLD = "odom", "world"  # frames of the ground
 
 @dataclass(frozen=True)
 class DynamicsSettings(PhysicsSettings, PlaceSettings):
-    """The settings of a simulation and its topics; see the descriptions."""
+    """Settings of the simulation and its topics."""
 
     # --- time ---------------------------------------------------------------------------------------------------
     real_time_factor: float = setting(
@@ -65,7 +65,7 @@ class DynamicsSettings(PhysicsSettings, PlaceSettings):
 
 @dataclass(frozen=True)
 class ServoGains:
-    """Gains of the servo of one joint."""
+    """Servo gains of one joint."""
 
     stiffness: float = setting(
         0.0,

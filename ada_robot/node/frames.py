@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/tf and /tf_static of a node; imports rclpy. All but `can_send_frames` needs the package tf2_msgs."""
+"""Publishers of /tf and /tf_static; imports rclpy, and tf2_msgs except in `can_send_frames`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ada_robot.ros.robot_settings import PlaceSettings
 
 
 def can_send_frames(node: Node) -> bool:
-    """True if the package of /tf is there; if not, the log says how to get it."""
+    """Return True if the package of /tf is installed; otherwise log how to install it."""
     if environment.can_send_tf():
         return True
     node.get_logger().warning(
@@ -31,9 +31,9 @@ def can_send_frames(node: Node) -> bool:
 
 
 def publish_fixed(node: Node, rows: Sequence[FixedTransform]) -> Any:
-    """Publish fixed frames on /tf_static, for late subscribers, too; returns the publisher.
+    """Publish constant transforms on /tf_static (transient local); return the publisher.
 
-    All of a node are in one message, so that a subscriber whose queue holds one message has them all.
+    All transforms are in one message, for subscribers with a queue of one message.
     """
     from tf2_msgs.msg import TFMessage
 
@@ -52,14 +52,14 @@ def _transform_message(row: FixedTransform, stamp: Time) -> TransformStamped:
 
 
 class Frames:
-    """The links of a robot that move, on /tf.
+    """Publisher of the transforms of movable links on /tf.
 
     Attributes:
-        fixed: the frames that stay, which `publish` does not send.
+        fixed: constant transforms, which `publish` does not send.
     """
 
     def __init__(self, node: Node, messages: StateMessages) -> None:
-        """Args: whose topic it is; messages of the robot's state, which belong to the thread that calls `publish`."""
+        """Args: node; encoder of the robot's state, used by the thread that calls `publish`."""
         from tf2_msgs.msg import TFMessage
 
         self._node, self._messages = node, messages
@@ -68,34 +68,34 @@ class Frames:
         self._moving = node.create_publisher(TFMessage, "/tf", qos.STATES)
 
     def publish(self, state: State, stamp: int) -> None:
-        """Publish the poses in a state; once for each time, for tf2 complains about a second one [ns]."""
+        """Publish the transforms of a state, once per stamp [ns], because tf2 warns about duplicates."""
         if stamp != self._stamp:
             self._moving.publish(self._messages.transforms(state, stamp))
         self._stamp = stamp
 
     def close(self) -> None:
-        """Take the publisher away; on the thread that spins the node."""
+        """Destroy the publisher; to be called by the thread that spins the node."""
         self._node.destroy_publisher(self._moving)
 
 
 class MeasuredFrames(Frames):
-    """Frames of a measured robot, from a thread of their own: poses of a robot with loops take milliseconds.
+    """Publisher of the transforms of a measured robot, for a separate thread: loop closure takes milliseconds.
 
     Attributes:
-        whole: the state of the robot with its passive joints; it belongs to that thread.
+        whole: estimator of the full state, used by that thread.
     """
 
     def __init__(self, node: Node, whole: StateOfRobot, world_frame: str, place: PlaceSettings) -> None:
-        """Prepare.
+        """Create the publisher.
 
         Args:
-            node: whose topic it is.
-            whole: see above.
-            world_frame: that the robot stands in.
-            place: where that is, and what stands before the names of frames.
+            node: node of the publisher.
+            whole: estimator of the full state.
+            world_frame: name of the world frame.
+            place: base pose and frame prefix.
 
         Raises:
-            InputError: a link has the name of the world's frame, and is not the root.
+            InputError: if a link other than the root has the name of the world frame.
         """
         model, prefix = whole.model, place.frame_prefix
         super().__init__(
@@ -104,10 +104,10 @@ class MeasuredFrames(Frames):
         self.whole, self._stamps = whole, Stamps.of(node.get_clock())
 
     def warm_up(self, feedback: Feedback) -> None:
-        """Compile what will be needed."""
+        """Compile the kinematics."""
         self.whole.close_loops()
         self._messages.transforms(self.whole.of(feedback), 0)
 
     def publish_measured(self, feedback: Feedback) -> None:
-        """Publish the poses that a device reports."""
+        """Publish the transforms of a feedback."""
         self.publish(self.whole.of(feedback), self._stamps.at(feedback.time))

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From messages on joint_commands to the demands of a robot that follows one mode at a time; no ROS.
+"""Conversion of joint_commands messages to demands of a robot that follows one mode at a time; no ROS.
 
-A message means what it means to dynamics_node: a position (what stands beside it only helps to get there) before a
-velocity before an effort. A device follows all its joints in one mode, so the first of these that it knows is taken:
+As in dynamics_node, positions take precedence over velocities (which are feedforward then), and velocities over
+efforts. All joints follow one mode, the first of these that the device supports:
 
-- position: joints that are not named stay where the robot took a command for them to be, or are;
-- velocity: those that are not named stand still;
-- effort: all joints must be named, for one without an effort would fall.
+- position: joints not named keep their last accepted position setpoint, or their measured position;
+- velocity: joints not named are commanded zero velocity;
+- effort: all joints must be named, since a joint without an effort would fall.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from ada_robot.command.guard import CommandGuard
 from ada_robot.contract import Command, Demand, JointLimit, Mode, Reason, Refusal
 from ada_robot.robot_status import Judged
 
-_MOST_SENT = 64  # demands that are not judged yet: more than a cycle takes
+_MOST_SENT = 64  # maximum number of unchecked demands, more than a cycle accepts
 
 
 class _Sent(NamedTuple):
-    """A demand on its way through the robot's own safety, with its positions, if it has any."""
+    """Demand sent to the safety cycle and not yet checked there; its positions, or None in other modes."""
 
     made_at: float
     positions: Array | None
 
 
 class JointCommands(CommandGuard):
-    """Commands for the joints of one robot.
+    """Commands to the joints of one robot.
 
     Attributes:
-        refused_at: when the newest refusal was that has words, on the steady clock [s].
-        age: of the newest message by its stamp, when it was read [s]; None without a stamp.
+        refused_at: time of the latest refusal on the steady clock [s].
+        age: age of the latest message by its stamp [s]; None without a stamp.
     """
 
     def __init__(
         self, limits: Sequence[JointLimit], modes: frozenset[Mode], clock: Callable[[], float] = SYSTEM_CLOCK
     ) -> None:
-        """Prepare.
+        """Set limits and modes.
 
         Args:
-            limits: of all joints, in the order of the robot.
-            modes: that the robot knows.
-            clock: steady [s].
+            limits: limits of all joints, in the order of the robot.
+            modes: supported modes.
+            clock: steady clock [s].
         """
         super().__init__(limits, age_parameter="max_command_age", clock=clock)
         self._clock = clock
@@ -57,42 +57,42 @@ class JointCommands(CommandGuard):
         self._modes = modes
         self.refused_at = 0.0
         self.age: float | None = None
-        self._commanded: Array | None = None  # positions of the last demand, if it was one
-        self._taken: Array | None = None  # those of the last one that the robot took
+        self._commanded: Array | None = None  # positions of the latest demand; None in other modes
+        self._taken: Array | None = None  # positions of the latest demand accepted by the safety cycle
         self._sent: deque[_Sent] = deque(maxlen=_MOST_SENT)
 
     @property
     def refused_active(self) -> int:
-        """Number of messages that were refused while the robot was to move."""
+        """Number of messages refused while the robot was active."""
         return sum(self.refused.values()) - self.refused[Reason.NOT_ACTIVE]
 
     def hold_to(self, max_age: float, max_jump: float, *, require_stamps: bool = False) -> None:
-        """Set the rules that messages are held to before a robot's own safety sees them.
+        """Set the rules checked in addition to those of the safety cycle.
 
         Args:
-            max_age: of a stamped command [s]; 0: any.
-            max_jump: from where a joint is measured to where it is commanded to be [rad, m]; 0: any.
-            require_stamps: whether a command must say when it was made.
+            max_age: maximum age of a stamped command [s]; 0 for any.
+            max_jump: maximum distance of a commanded position from the measured one [rad, m]; 0 for any.
+            require_stamps: whether commands without a stamp are refused.
         """
         self.age_rule.max_age, self.max_jump = max_age, max_jump
         self.age_rule.requires_stamps = require_stamps
 
     def forget(self) -> None:
-        """Forget all commands: the robot was restarted."""
+        """Drop all commands, after a restart of the robot."""
         self._commanded = self._taken = None
         self._sent.clear()
 
     # --- outcome of demands -----------------------------------------------------------------------------------------
     def sent(self, made_at: float) -> None:
-        """The newest demand is on its way to the robot's own safety, which names it by this time."""
+        """Record that the latest demand was sent, under its creation time."""
         self._sent.append(_Sent(made_at, self._commanded))
 
     def lost(self) -> None:
-        """The newest demand was refused at once: the demand before it holds."""
+        """Record that the latest demand was refused at once; the previous one remains in force."""
         self._commanded = self._sent[-1].positions if self._sent else self._taken
 
     def judged(self, robot: Judged) -> None:
-        """Record the verdicts of the robot's own safety: refused positions are not held."""
+        """Process the results of the safety cycle, so that refused positions are not held."""
         if not self._sent or self._sent[0].made_at > robot.judged_at:
             return
         while self._sent and self._sent[0].made_at <= robot.judged_at:
@@ -103,29 +103,29 @@ class JointCommands(CommandGuard):
             self._commanded = self._taken
 
     def ignored(self) -> None:
-        """Count a message that came while the robot was not to move."""
+        """Count a message received while the robot was not active."""
         self.refused[Reason.NOT_ACTIVE] += 1
 
     def refuse(self, reason: Reason, text: str) -> None:
-        """Count a message that another part refuses."""
+        """Count a message refused by the caller."""
         self.count(Refusal(reason, text), 0.0)
 
     def count(self, refusal: Refusal | None, now: float, times: int = 1) -> Refusal | None:
-        """See `Tally.count`."""
+        """Count a refusal and record its time; see `Tally.count`."""
         if refusal is not None:
             self.refused_at = self._clock()
         return super().count(refusal, now, times)
 
     def demand(self, command: Command, now: float, measured: Array) -> Demand | None:
-        """The demand of a message to all joints.
+        """Convert a message to a demand for all joints.
 
         Args:
-            command: the message.
-            now: on the clock of its stamp [s].
-            measured: positions; NaN where they are not known.
+            command: received command.
+            now: present time on the clock of its stamp [s].
+            measured: measured positions; NaN if unknown.
 
         Returns:
-            None where it is refused, and counted.
+            Demand; None if it is refused, and counted.
         """
         if command.stamp is not None:
             self.age = now - command.stamp
@@ -150,20 +150,18 @@ class JointCommands(CommandGuard):
                 return mode, values
         words = " and ".join(mode.value for mode in given)
         known = " or ".join(mode.value for mode in Mode if mode in self._modes)
-        self.refuse(Reason.NO_MODE, f"the command gives {words} only; this device takes {known}.")
+        self.refuse(Reason.NO_MODE, f"the command contains {words} only; this device supports {known}.")
         return None, ()
 
-    # --- joints that a message does not name ------------------------------------------------------------------------
+    # --- values of joints that a message does not name --------------------------------------------------------------
     def _positions(self, command: Command, measured: Array) -> Array | None:
-        """Their commanded positions, else measured ones."""
+        """Return the last commanded positions, or the measured ones."""
         if self._commanded is not None:
             return self._commanded.copy()
         rest = [i for name, i in self._index.items() if name not in command.names and not np.isfinite(measured[i])]
         if rest:
             names = ", ".join(tuple(self._joints)[i] for i in rest)
-            self.refuse(
-                Reason.UNKNOWN_POSITION, f"where {names} are is not known: name all joints in the first command."
-            )
+            self.refuse(Reason.UNKNOWN_POSITION, f"positions of {names} unknown: name all joints in the first command.")
             return None
         return measured.copy()
 
@@ -175,7 +173,8 @@ class JointCommands(CommandGuard):
         if missing:
             self.refuse(
                 Reason.EFFORT_MISSING,
-                f"efforts must name all joints, for one without would fall; {', '.join(missing)} are missing.",
+                f"effort commands must name all joints, since a joint without one would fall; missing: "
+                f"{', '.join(missing)}.",
             )
             return None
         return np.zeros(len(measured))

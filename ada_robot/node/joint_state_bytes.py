@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sensor_msgs/JointState of what a device measures, or is sent, as bytes; no ROS.
+"""Encoding of measured states and demands of a device as sensor_msgs/JointState; no ROS.
 
-What is not known is left out rather than sent as NaN: a message has all positions, or all velocities, or none.
+Unknown quantities are omitted instead of sent as NaN: a message has all positions or none, all velocities or none.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from ada_robot.node.whole_state import StateOfRobot
 
 
 class JointStateBytes:
-    """Messages of one robot.
+    """Encoder of one robot.
 
     Attributes:
-        names: joints that are measured, and those that follow from them.
-        needs_whole: whether `measured` needs the state of the whole robot.
+        names: joints of the device, and dependent joints.
+        needs_whole: whether `measured` needs the full state.
     """
 
     def __init__(self, joints: Sequence[str], whole: StateOfRobot | None) -> None:
-        """Lay the messages out as they are needed.
+        """Choose the joints.
 
         Args:
-            joints: of the device.
-            whole: the robot with its passive joints; None: there are none but those of the device.
+            joints: joints of the device.
+            whole: estimator of the full state with passive joints; None to encode the device's joints only.
         """
         self._device_joints = tuple(joints)
         self._joints = None if whole is None else JointStates(whole.model)
@@ -43,11 +43,11 @@ class JointStateBytes:
         self._layouts = JointStateLayouts()
 
     def measured(self, feedback: Feedback, state: StateNumbers | None, stamp_ns: int) -> bytes:
-        """The measured state; velocities and efforts only where the device reports them of all its joints.
+        """Encode the measured state; velocities and efforts only if the device reports them for all its joints.
 
         Args:
-            feedback: with all positions.
-            state: of the whole robot then, where `needs_whole` says so.
+            feedback: feedback with all positions.
+            state: full state at that time, if `needs_whole`.
             stamp_ns: time in the header [ns].
         """
         numbers = [feedback.position, feedback.velocity, feedback.effort]
@@ -60,6 +60,6 @@ class JointStateBytes:
         return self._layouts.filled(self.names, parts, stamp_ns)
 
     def commanded(self, demand: Demand, stamp_ns: int) -> bytes:
-        """The demand: positions, velocities or efforts."""
+        """Encode a demand: positions, velocities or efforts."""
         parts = [demand.values if mode is demand.mode else None for mode in (Mode.POSITION, Mode.VELOCITY, Mode.EFFORT)]
         return self._layouts.filled(self._device_joints, parts, stamp_ns)

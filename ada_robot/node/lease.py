@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One commander at a time: whose joint_commands a robot follows; no ROS.
+"""Exclusive command access to a robot, granted to one publisher of joint_commands at a time; no ROS.
 
-The first publisher whose command passes the checks holds the robot, until it is gone, was silent for host_timeout (then
-the robot is deactivated, too), or the robot is activated anew. What others send meanwhile is refused, by their names.
+The first publisher with a valid command holds the lease until it ends, sends nothing for host_timeout (which also
+deactivates the robot), or the robot is restarted. Commands of other publishers are refused, naming both nodes.
 """
 
 from __future__ import annotations
@@ -11,43 +11,43 @@ from collections.abc import Callable, Mapping
 
 from ada_dynamics.clock import SYSTEM_CLOCK
 
-_LOOK = 0.25  # [s] between checks of the publishers
+_LOOK = 0.25  # interval of publisher queries [s]
 
 
 class Lease:
-    """Whose commands count."""
+    """Lease of one robot."""
 
     def __init__(
         self, timeout: float, who: Callable[[], Mapping[bytes, str]], clock: Callable[[], float] = SYSTEM_CLOCK
     ) -> None:
-        """Begin without a holder.
+        """Start without a holder.
 
         Args:
-            timeout: silence after which a holder has lost it [s].
-            who: names of the nodes that publish commands at the moment, by their publishers' numbers.
-            clock: steady [s].
+            timeout: time without commands after which the lease expires [s].
+            who: returns the names of the publishing nodes by the ids of their publishers.
+            clock: steady clock [s].
         """
         self._timeout, self._who, self._clock = timeout, who, clock
         self._holder: bytes | None = None
-        self._heard_at = self._looked_at = -1e9  # [s]: last command of the holder, last check of the publishers
+        self._heard_at = self._looked_at = -1e9  # last command of the holder, last query of the publishers [s]
         self._names: Mapping[bytes, str] = {}
 
     def release(self) -> None:
-        """Drop the holder: the robot is restarted."""
+        """End the lease, after a restart of the robot."""
         self._holder = None
 
     def claim(self, sender: bytes | None) -> None:
-        """Record the sender of an accepted command; none, where the middleware does not report it."""
+        """Record the sender of an accepted command; None if the middleware does not report it."""
         if sender != self._holder and sender is not None and sender not in self._names:
-            self._names = dict(self._who())  # while it is there: otherwise its end could not be noticed
+            self._names = dict(self._who())  # now, while it exists, so that its end can be detected
         self._holder, self._heard_at = sender, self._clock()
 
     def refusal(self, sender: bytes | None, publishers: Callable[[], int]) -> str:
-        """Why a command does not count; "" where it may.
+        """Return why a command is refused, or "".
 
         Args:
-            sender: number of its publisher; None where the middleware does not report it.
-            publishers: how many there are.
+            sender: id of its publisher; None if the middleware does not report it.
+            publishers: returns the number of publishers.
         """
         if sender is None:
             return self._unknown_sender() if publishers() > 1 else ""
@@ -59,35 +59,35 @@ class Lease:
             self._holder = None
             return ""
         return (
-            f"{self._name(holder)} commands this robot, and {self._name(sender)} may not meanwhile: end one of them. "
-            f"Who commands keeps the robot until it was silent for {self._timeout:g} s (host_timeout), or the node is "
-            f"activated anew."
+            f"{self._name(holder)} commands this robot, so that commands of {self._name(sender)} are refused: stop one "
+            f"of them. The lease expires after {self._timeout:g} s without commands (host_timeout), or when the node "
+            f"is activated again."
         )
 
     @property
     def holder(self) -> bytes | None:
-        """Number of the publisher that holds the robot; None where none does."""
+        """Id of the publisher that holds the lease, or None."""
         is_silent = self._clock() - self._heard_at > self._timeout
         return None if is_silent else self._holder
 
     @property
     def holder_name(self) -> str:
-        """Name of the node that holds the robot; "" where none does."""
+        """Name of the node that holds the lease, or ""."""
         holder = self.holder
         return "" if holder is None else self._name(holder)
 
     def senders(self) -> list[str]:
-        """Names of the nodes that publish commands, one for each publisher."""
+        """Return the names of the publishing nodes, one per publisher."""
         return sorted(self._who().values())
 
     def _unknown_sender(self) -> str:
         return (
-            f"{' and '.join(self.senders())} publish commands for this robot, and this middleware does not tell which "
-            f"of them sent one: end all but one."
+            f"{' and '.join(self.senders())} publish commands for this robot, and the middleware does not report the "
+            f"sender of a message: stop all but one."
         )
 
     def _is_gone(self, holder: bytes) -> bool:
-        """True if a known publisher is gone."""
+        """Return True if a known publisher has ended."""
         was_there = holder in self._names
         self._look()
         return was_there and holder not in self._names

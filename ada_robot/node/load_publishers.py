@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrenches of joints and markers of the dynamics node, made of its newest state by a thread of their own.
+"""Publishers of joint wrenches and markers of the dynamics node, in separate threads; imports rclpy.
 
-They take a millisecond where joint states take a tenth, so the physics thread must not wait for them; a timer of the
-executor would cost more than they do. Imports rclpy.
+They take a millisecond, ten times as long as joint states, so that the physics thread must not wait for them. Executor
+timers would cost more than the computation.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from ada_robot.ros.status import Level, Status
 from ada_robot.simulated.plant import Snapshot
 from ada_robot.timing.deadlines import DeadlineLoop
 
-_MARKERS_LAST = 5.0  # periods
-_WARN_EVERY = 10.0  # [s]
+_MARKERS_LAST = 5.0  # lifetime of markers, in periods
+_WARN_EVERY = 10.0  # minimum time between warnings [s]
 
 
 class LoadPublishers:
-    """~/wrench/<joint> and ~/markers."""
+    """Publishers of ~/wrench/<joint> and ~/markers."""
 
     def __init__(
         self,
@@ -48,27 +48,27 @@ class LoadPublishers:
         world_frame: str,
         latest: Callable[[], Snapshot],
     ) -> None:
-        """Create the publishers; `start` begins.
+        """Create the publishers; `start` starts their threads.
 
         Args:
-            node: whose they are.
-            model: of the robot.
-            scene: that it is in.
-            settings: of the node.
+            node: node of the publishers.
+            model: robot model.
+            scene: scene of the robot.
+            settings: settings of the node.
             world_frame: frame of the ground.
-            latest: the newest state.
+            latest: returns the latest state.
 
         Raises:
-            InputError: a joint in the parameter wrenches is unknown.
+            InputError: if a joint in the parameter wrenches is unknown.
         """
         self._node, self._world_frame, self._latest = node, world_frame, latest
-        # Kernels of its own: those of the physics thread belong to that. Friction comes on top (`passive_efforts`).
+        # separate kernels, because kernels are not thread-safe; friction is added by `passive_efforts`
         self._dynamics = Dynamics(frictionless(model), q0=scene.q if model.loops else None)
         self._efforts = passive_efforts(model, scene.stops)
         self._frames = contact_frames(scene.contact)
         self._ground = None if scene.contact is None else 0.0
         self._prefix = settings.frame_prefix
-        self._lock = threading.Lock()  # between this thread and the executor, which changes the choice
+        self._lock = threading.Lock()  # the executor's thread changes the choice
         self._topics: dict[str, Any] = {}
         self._loads: JointLoads | None = None
         self._wrenches: WrenchMessages | None = None
@@ -83,7 +83,7 @@ class LoadPublishers:
         """Publish the wrenches of these joints from now on.
 
         Raises:
-            InputError: a joint is unknown.
+            InputError: if a joint is unknown.
         """
         model = self._dynamics.model
         loads = None
@@ -102,24 +102,24 @@ class LoadPublishers:
                     self._topics[joint] = self._node.create_publisher(WrenchStamped, name, qos.STATES)
 
     def warm_up(self) -> None:
-        """Compile all that will be needed, before the physics runs: it would have to wait."""
+        """Compile everything before the physics runs, so that it does not have to wait."""
         snapshot = self._latest()
-        with suppress(AdaError):  # not possible in this pose; reported when it is asked for
+        with suppress(AdaError):  # impossible in this state; reported when published
             if self._wrenches is not None:
                 self._wrenches.encode(snapshot, 0)
             self._marks.at(snapshot)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the threads."""
         for loop in self._loops:
             loop.start()
 
     def stop(self) -> None:
-        """End."""
+        """Stop the threads."""
         for loop in self._loops:
             loop.stop()
 
-    # --- in their threads ---------------------------------------------------------------------------------------
+    # --- in the threads -----------------------------------------------------------------------------------------
     def _publish_wrenches(self, _: int) -> None:
         if self._wrenches is None:
             return
@@ -138,19 +138,19 @@ class LoadPublishers:
 
     # --- for /diagnostics ---------------------------------------------------------------------------------------
     def status(self) -> Status:
-        """The report: whether they are published, and which wrenches do not follow from the motion alone."""
+        """Return the status, with the joints whose wrenches are indeterminate."""
         open_ones = () if self._loads is None else self._loads.not_unique
         values = {"wrenches of": ", ".join(self._topics), "not determined by the motion": ", ".join(open_ones)}
         for loop in self._loops:
             if loop.failure is not None:
                 return Status(Level.ERROR, f"a thread has ended: {loop.failure}", values)
         if open_ones:
-            return Status(Level.OK, "some wrenches depend on how stiff and exact the parts are", values)
+            return Status(Level.OK, "some wrenches are indeterminate because of redundant constraints", values)
         return Status(Level.OK, "published", values)
 
     @contextmanager
     def _said(self, what: str) -> Iterator[None]:
-        """Logs at intervals why something could not be computed, such as a wrench in a state that is not finite."""
+        """Log at intervals why a message could not be computed, such as for a non-finite state."""
         try:
             yield
         except AdaError as problem:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long messages may have waited before they are read; no ROS.
+"""Upper bound of the time that messages have waited in buffers; no ROS.
 
-While a process stands still (stopped by a signal, swapped out, starved; or the whole machine sleeps), what is sent to
-it waits in the system's buffers. When it goes on, its middleware takes them for new. The only sign of it is that
-the thread that looks for them every few milliseconds did not run.
+While a process is halted (stopped by a signal, swapped out, starved, or the machine suspended), received messages wait
+in buffers of the system, and the middleware later reports them as new. The only evidence is the gap between two polls
+of the receiving thread.
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-SETTLED = 0.1  # [s] after a standstill, in which waiting messages have come through
+SETTLED = 0.1  # time after a halt in which waiting messages are delivered [s]
 
 
 def since_boot() -> float:
-    """Steady time that goes on while the machine sleeps [s]."""
+    """Steady time including suspends of the machine [s]."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Lookout:
-    """Notices standstills of the thread that calls `look`."""
+    """Detects halts of the thread that calls `look`."""
 
     def __init__(self, longest: float, clock: Callable[[], float] = since_boot) -> None:
-        """Begin.
+        """Start now.
 
         Args:
-            longest: time between looks that is no standstill [s].
-            clock: steady [s].
+            longest: longest time between calls without a halt [s].
+            clock: steady clock [s].
         """
         self._longest, self._clock = longest, clock
         self._looked_at = clock()
-        self._awake_before = self._settled_at = -1e9  # [s] last look before a standstill, end of the backlog
+        self._awake_before = self._settled_at = -1e9  # last call before a halt, end of the delivery [s]
 
     def look(self) -> float:
-        """How long a message that came since the look before may have waited [s]; 0 where it came just now."""
+        """Return the possible waiting time of messages received since the last call [s]; 0 without a halt."""
         now, before = self._clock(), self._looked_at
         if now - before > self._longest:
-            if before > self._settled_at:  # else one of several standstills in a row: the wait counts from the first
+            if before > self._settled_at:  # consecutive halts count from the first one
                 self._awake_before = before
             self._settled_at = now + SETTLED
         self._looked_at = now

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The physics thread: a plant that moves in step with a clock, and publishes its state at a rate of its own; no ROS.
+"""Physics thread: advances a plant in step with a clock, and publishes its state at a given rate; no ROS.
 
-What the plant needs may have to be compiled. The thread runs meanwhile, and publishes the pose of the start.
+While the plant is being compiled, the thread publishes the initial configuration.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from ada_robot.simulated.plant import Plant, Snapshot
 from ada_robot.timing.deadlines import DeadlineLoop
 
 T = TypeVar("T")
-FollowedClock = Callable[[], float | None]  # present time [s]; None while it is not known
-MOST_BEHIND = 0.2  # [s] by which the physics may lag a followed clock before time is dropped
-PATIENCE = 5.0  # [s] limit of a request that another thread waits for
-REST = 0.04  # [s] between two states published while nothing moves: a sign of life
-_FACTOR_OVER = 1.0  # [s] of passed time that the real-time factor is measured over
+FollowedClock = Callable[[], float | None]  # present time [s]; None if unknown
+MOST_BEHIND = 0.2  # maximum lag behind a followed clock before time is dropped [s]
+PATIENCE = 5.0  # timeout of requests to the physics thread [s]
+REST = 0.04  # period of states published while paused [s]
+_FACTOR_OVER = 1.0  # averaging time of the real-time factor [s]
 
 
 @dataclass(frozen=True)
 class Blueprint:
-    """A plant that is still to be made.
+    """Plant to be created.
 
     Attributes:
-        start: the state that it will start in.
-        step: of its simulation [s].
-        make: makes it, in a thread of its own; gets a function that raises `NotReadyError` where it is to stop.
+        start: initial state.
+        step: time step [s].
+        make: creates the plant, in a separate thread; its argument raises `NotReadyError` to abort.
     """
 
     start: Snapshot
@@ -46,18 +46,18 @@ class Blueprint:
 
 
 class NotReadyError(AdaError):
-    """The plant is not made yet."""
+    """The plant is not created yet."""
 
 
 class PlantLoop:
-    """Runs a plant in a thread of its own.
+    """Runs a plant in a separate thread.
 
     Attributes:
-        loop: the thread.
-        latest: the newest state published, for any thread.
-        is_paused: whether steps are taken only when asked for.
-        factor: simulated time per passed time, measured over the last second or so; 0 while nothing moves.
-        jumps: how often the followed clock went backwards.
+        loop: periodic thread.
+        latest: latest published state, readable from any thread.
+        is_paused: whether steps are taken on request only.
+        factor: measured real-time factor, averaged over about a second; 0 while paused.
+        jumps: number of backward jumps of the followed clock.
     """
 
     def __init__(
@@ -76,27 +76,27 @@ class PlantLoop:
         on_failure: Callable[[BaseException], object] | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """Prepare; `start` begins.
+        """Configure the thread; `start` starts it.
 
         Args:
-            plant: what moves, or how it is made.
-            publish: gets the state after every so many steps, in the physics thread.
-            listen: called there before the steps of each wake-up; hands commands to the plant.
-            every: steps between two published states.
-            real_time_factor: simulated time per passed time; 0: as fast as it goes.
-            paused: whether to wait.
-            follows: a clock to keep up with, instead of the steady one.
-            stamps: makes deadlines into times on the clock of the stamps; None: simulated time is it.
+            plant: plant, or how to create it.
+            publish: called in the physics thread with each state to be published.
+            listen: called in the physics thread before the steps of each wake-up, to pass commands to the plant.
+            every: number of steps between published states.
+            real_time_factor: simulated time per real time; 0 for as fast as possible.
+            paused: whether to start paused.
+            follows: clock to follow instead of the steady one.
+            stamps: converts deadlines to times on the clock of the stamps; None if stamps are simulated time.
             priority: see `DeadlineLoop`.
-            on_ready: called in the thread with a plant that had to be made, before its first step.
-            on_failure: called in the thread with what ended it, or in that which made the plant.
-            clock: steady time.
+            on_ready: called in the physics thread with a plant that had to be created, before its first step.
+            on_failure: called with the exception that ended the physics thread or the creation, in that thread.
+            clock: steady clock.
         """
         self._publish, self._listen, self._every = publish, listen, every
         self._stamps, self._on_ready, self._on_failure = stamps, on_ready, on_failure
         self._step = plant.step if isinstance(plant, Blueprint) else plant.simulation.step_length
         self._follows, self._clock = follows, clock
-        self._offset: float | None = None  # of the followed clock from simulated time [s]
+        self._offset: float | None = None  # followed clock minus simulated time [s]
         self._wanted_factor = real_time_factor
         self.is_paused = paused
         self.jumps = 0
@@ -127,33 +127,33 @@ class PlantLoop:
     def _seconds(self) -> float:
         return self._clock.now()
 
-    # --- a plant that has to be made ----------------------------------------------------------------------------
+    # --- creation of the plant ----------------------------------------------------------------------------------
     @property
     def is_ready(self) -> bool:
-        """True if there is a plant to move."""
+        """True if the plant is created."""
         return self._plant is not None
 
     @property
     def compiled_for(self) -> float:
-        """Time since the start of the compilation, until its end [s]."""
+        """Duration of the compilation so far, or in total [s]."""
         return (self._seconds() if self._made is None else self._made) - self._began
 
     @property
     def plant(self) -> Plant:
-        """The plant; it belongs to the thread while this runs: reach it by `post`.
+        """The plant, which belongs to the physics thread: use `post` while it runs.
 
         Raises:
-            NotReadyError: it is not made yet.
+            NotReadyError: if it is not created yet.
         """
         if self._plant is None:
             raise NotReadyError(
-                f"the physics does not run yet: it is being compiled, {self.compiled_for:.1f} s so far (a "
-                "first start of a robot takes longest). Nothing was done; ask again in a moment."
+                f"the physics is being compiled, for {self.compiled_for:.1f} s so far (the first start of a robot "
+                "takes longest). The request was not executed; repeat it later."
             )
         return self._plant
 
     def _make(self, blueprint: Blueprint) -> None:
-        """Make the plant, in a thread of its own."""
+        """Create the plant, in a separate thread."""
         try:
             plant = blueprint.make(self._leave_off)
         except BaseException as problem:
@@ -164,7 +164,7 @@ class PlantLoop:
 
     def _leave_off(self) -> None:
         if self._is_ending.is_set():
-            raise NotReadyError("the physics ended before it began.")
+            raise NotReadyError("the physics ended before its first step.")
 
     def _adopt(self, plant: Plant) -> None:
         self._made = self._seconds()
@@ -184,32 +184,32 @@ class PlantLoop:
     # --- from any thread ----------------------------------------------------------------------------------------
     @property
     def every(self) -> int:
-        """Steps between two published states."""
+        """Steps between published states."""
         return self._every
 
     def start(self) -> None:
-        """Begin; a plant that has to be made is published in its start pose before anything else."""
+        """Start; a plant that has to be created is published in its initial configuration first."""
         if self._plant is None:
             self._publish_state()
         self.loop.start()
         if self._blueprint is not None and self._maker is None:
-            # no daemon: LLVM must not be at work in the end of an interpreter, which waits for this thread
+            # no daemon thread: the interpreter must not end while LLVM is compiling
             self._maker = threading.Thread(target=self._make, args=(self._blueprint,), name=COMPILER)
             self._maker.start()
 
     def run(self, duration: float = math.inf) -> None:
-        """Run a plant that need not be made in the calling thread; see `DeadlineLoop.run`."""
+        """Run an existing plant in the calling thread; see `DeadlineLoop.run`."""
         self.loop.run(duration)
 
     def stop(self) -> bool:
-        """End after the present step; whether the thread has ended. That which makes the plant is not waited for."""
+        """End after the present step; return whether the thread has ended. The creation is not waited for."""
         self._is_ending.set()
         return self.loop.stop()
 
     def post(self, action: Callable[[], T]) -> Future[T]:
-        """Run an action on the plant in the thread, between two steps.
+        """Execute an action on the plant in the physics thread, between two steps.
 
-        The future has a `NotReadyError` where the plant is not made yet.
+        The future raises `NotReadyError` if the plant is not created yet.
         """
         if self.is_ready:
             return self.loop.post(action)
@@ -219,43 +219,43 @@ class PlantLoop:
         except NotReadyError as problem:
             refused.set_exception(problem)
             return refused
-        return self.loop.post(action)  # the plant is ready
+        return self.loop.post(action)  # the plant was created in between
 
     def set_real_time_factor(self, factor: float) -> None:
-        """Change the pace."""
+        """Change the real-time factor."""
         self._wanted_factor = factor
         if self.is_ready:
             self.loop.period = self._period(factor)
 
     def present(self) -> Future[Snapshot]:
-        """The state at this step, without loads; the newest one that was published may be some steps older."""
+        """Return the present state without loads; the latest published one may be some steps older."""
         return self.post(lambda: self._stamped(self.plant.snapshot(loads=False), self.loop.deadline))
 
     @property
     def wanted_factor(self) -> float:
-        """Simulated time per passed time that is wanted; 0: as much as can be."""
+        """Requested real-time factor; 0 for as fast as possible."""
         return self._wanted_factor
 
     @property
     def dropped(self) -> float:
-        """Time dropped since the physics began, as it could not be made up for [s]."""
+        """Simulated time dropped since the start because of overload [s]."""
         return self._behind + self.loop.statistics.summary().slipped_s
 
     def pause(self, paused: bool) -> Future[None]:
-        """Stop or go on."""
+        """Pause or resume."""
 
         def act() -> None:
             self.is_paused = paused
-            self._offset = None  # the time of the pause is not made up for
+            self._offset = None  # the pause is not made up for
             self._publish_state()
 
         return self.post(act)
 
     def step(self, count: int) -> Future[Snapshot]:
-        """Take steps in a pause, and publish the state after the last one.
+        """Take steps while paused, and publish the last state.
 
         Raises (by the future):
-            InputError: it is not paused, or the motion cannot go on.
+            InputError: if it is not paused, or the simulation has failed.
         """
 
         def act() -> Snapshot:
@@ -271,7 +271,7 @@ class PlantLoop:
         return self.post(act)
 
     def change(self, action: Callable[[], T]) -> Future[T]:
-        """Run an action in the thread that puts the plant into another state, and publish that."""
+        """Execute an action that changes the state of the plant, and publish the new state."""
 
         def act() -> T:
             result = action()
@@ -281,7 +281,7 @@ class PlantLoop:
 
         return self.post(act)
 
-    # --- the thread ---------------------------------------------------------------------------------------------
+    # --- in the physics thread ----------------------------------------------------------------------------------
     def _tick(self, due: int) -> None:
         if self._listen is not None:
             self._listen()
@@ -292,18 +292,18 @@ class PlantLoop:
         self._measure()
 
     def _rest(self) -> None:
-        """Publish the robot's state at intervals."""
+        """Publish the unchanged state at intervals."""
         now = self._seconds()
         self.factor, self._measured, self._offset = 0.0, (now, self.latest.step), None
         if now - self._published_at >= max(REST, self._every * self._step):
             self._publish_state()
 
     def _advance(self, steps: int, until: int) -> None:
-        """Take steps, and publish the states that are due between them.
+        """Take steps, and publish the states due in between.
 
         Args:
-            steps: to take.
-            until: when the last one is due, on the steady clock [ns].
+            steps: number of steps.
+            until: deadline of the last step on the steady clock [ns].
         """
         plant, period = self.plant, self.loop.period * NANOSECONDS
         while steps > 0 and plant.failure is None:
@@ -316,7 +316,7 @@ class PlantLoop:
                 self._publish_state(until - round(steps * period))
 
     def _publish_state(self, due: int | None = None) -> None:
-        """Publish the present state. Args: when it was due, on the steady clock [ns]; None: at the last deadline."""
+        """Publish the present state. Args: its deadline on the steady clock [ns]; None for the last deadline."""
         self._left = self._every
         snapshot = self.latest if self._plant is None else self._plant.snapshot()
         self.latest = self._stamped(snapshot, self.loop.deadline if due is None else due)
@@ -324,17 +324,17 @@ class PlantLoop:
         self._publish(self.latest)
 
     def _stamped(self, snapshot: Snapshot, due: int) -> Snapshot:
-        """A state with the time at which it was due, on the clock of the stamps."""
+        """Add the stamp of a deadline to a state."""
         if self._follows is not None:
             now, t = (self._follows() or 0.0, 0.0) if self._offset is None else (self._offset, snapshot.t)
-            # rounded separately: an offset in seconds since 1970 leaves no digits for steps
+            # rounded separately, because seconds since 1970 as a float do not resolve steps
             return snapshot._replace(stamp=round(now * NANOSECONDS) + round(t * NANOSECONDS))
         if self._stamps is None:
-            return snapshot  # simulated time is the clock
+            return snapshot  # stamps are simulated time
         return snapshot._replace(stamp=self._stamps.due(due))
 
     def _owed(self) -> int:
-        """Steps that bring the plant up to the clock that it follows."""
+        """Return the number of steps to catch up with the followed clock."""
         assert self._follows is not None
         now = self._follows()
         if now is None:
@@ -343,7 +343,7 @@ class PlantLoop:
         if self._offset is None:
             self._offset = now - t
         behind = now - self._offset - t
-        if behind < -self._step:  # the clock went backwards: time goes on from here
+        if behind < -self._step:  # the clock jumped backwards: continue from here
             self.jumps += 1
             self._offset = now - t
             return 0
@@ -362,18 +362,18 @@ class PlantLoop:
 
 
 def done(future: Future[Any]) -> Any:
-    """The result of a request to the physics thread.
+    """Wait for the result of a request to the physics thread.
 
     Raises:
-        AdaError: it refused, has ended, or did not come to it in time.
+        AdaError: if it was refused, or the thread has ended or is too slow.
     """
     try:
         return future.result(PATIENCE)
     except CancelledError:
-        raise AdaError("the physics has ended; start the node anew.") from None
+        raise AdaError("the physics has ended; restart the node.") from None
     except FutureTimeoutError:
         future.cancel()
         raise AdaError(
-            f"the physics did not come to it within {PATIENCE:g} s; it is busy with too small a step or too large a "
-            "robot. Lower real_time_factor or physics_rate."
+            f"the physics did not execute the request within {PATIENCE:g} s: it is overloaded by a small step or a "
+            "large robot. Lower real_time_factor or physics_rate."
         ) from None

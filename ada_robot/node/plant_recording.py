@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion of a plant as an .mcap file, written while it goes on; no ROS."""
+"""Recording of the motion of a plant to an .mcap file during the simulation; no ROS."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ada_dynamics.simulation.record.recorder import McapRecorder
 from ada_robot.ros.status import Level, Status
 from ada_robot.simulated.plant import Plant, Snapshot
 
-MOST_WAITING = 5000  # states; further ones are lost, and reported
-LOST = "states are not in the recording: the disk or the processor was too slow"
-_LOOK = 0.05  # [s] between looks for the end
+MOST_WAITING = 5000  # capacity of the queue [states]; further states are lost, and reported
+LOST = "states are missing in the recording: the disk or the processor was too slow"
+_LOOK = 0.05  # interval of checks for the end [s]
 
 
 class PlantRecording:
-    """Writes states in a thread of its own: a slow disk or a busy processor must not hold up the physics.
+    """Writes states in a separate thread, so that a slow disk does not delay the physics.
 
     Attributes:
-        lost: states that it had no time for; their number is in the file, too.
-        failure: why nothing is written any more, or None.
+        lost: number of lost states, which the file contains as well.
+        failure: reason why the recording has ended, or None.
     """
 
     def __init__(
@@ -39,17 +39,17 @@ class PlantRecording:
         recorder: type[McapRecorder] = McapRecorder,
         on_failure: Callable[[str], object] = str,
     ) -> None:
-        """Begin the file.
+        """Create the file.
 
         Args:
-            path: of the file.
-            plant: whose motion it is.
-            most: states that may wait for the disk.
-            recorder: writes the file.
-            on_failure: called once, in the writing thread, with the reason why nothing is written any more.
+            path: file path.
+            plant: plant to record.
+            most: capacity of the queue [states].
+            recorder: class that writes the file.
+            on_failure: called once in the writing thread with the reason why the recording has ended.
 
         Raises:
-            RecordingError: it cannot be written.
+            RecordingError: if the file cannot be written.
         """
         self.lost = 0
         self.failure: str | None = None
@@ -57,7 +57,7 @@ class PlantRecording:
         sim, model = plant.simulation, plant.model
         self._path = Path(path).expanduser()
         frames = contact_frames(sim.contact)
-        # a Dynamics of its own: that of the plant belongs to the physics thread
+        # separate dynamics, because that of the plant belongs to the physics thread
         dynamics = Dynamics(model, q0=sim.q if model.loops else None)
         self._recorder = recorder(
             self._path,
@@ -67,7 +67,7 @@ class PlantRecording:
             info=sim.info(),
             dynamics=dynamics,
         )
-        self._unknown = np.full(model.nv, np.nan)  # accelerations: a row of a log may leave them out
+        self._unknown = np.full(model.nv, np.nan)  # accelerations are not recorded
         self._queue: queue.Queue[Snapshot] = queue.Queue(most)
         self._is_ending = False
         self._last = -np.inf
@@ -75,7 +75,7 @@ class PlantRecording:
         self._thread.start()
 
     def take(self, snapshot: Snapshot) -> None:
-        """Take a state, without waiting; one that was taken before, as in a pause, is left out."""
+        """Queue a state without waiting; a repeated one, as in a pause, is ignored."""
         if snapshot.t == self._last or self.failure is not None:
             return
         self._last = snapshot.t
@@ -102,13 +102,13 @@ class PlantRecording:
                     snapshot.external,
                     snapshot.contact,
                 )
-            except Exception as problem:  # of any kind: the end of the recording must be visible
+            except Exception as problem:  # report every end of the recording
                 self.failure = self._why(problem)
                 self._on_failure(self.failure)
                 return
 
     def status(self) -> Status:
-        """For /diagnostics."""
+        """Return the diagnostic status."""
         values = {"file": str(self._path), "states": len(self._recorder), "lost": self.lost}
         if self.failure is not None:
             return Status(Level.ERROR, self.failure, values)
@@ -117,7 +117,7 @@ class PlantRecording:
         return Status(Level.OK, "recording", values)
 
     def close(self) -> None:
-        """Write waiting states, and end the file, with the number of lost ones."""
+        """Write the queued states and close the file, with the number of lost states."""
         self._is_ending = True
         self._thread.join()
         if self.failure is None:

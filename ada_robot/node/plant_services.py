@@ -14,19 +14,19 @@ from ada_robot.node.plant_loop import PlantLoop, done
 from ada_robot.ros.answers import answered
 from ada_robot.simulated.source import initial_state
 
-BATCH = 200  # steps that are asked for at once
+BATCH = 200  # maximum number of steps per request to the physics thread
 
 
 class PlantServices:
-    """Services that the physics thread serves between two steps; the answer waits for it."""
+    """Services executed by the physics thread between two steps; the response is sent afterwards."""
 
     def __init__(self, node: Node, loop: PlantLoop, settings: Callable[[], DynamicsSettings]) -> None:
-        """Offer the services.
+        """Create the services.
 
         Args:
-            node: whose they are.
-            loop: of the plant.
-            settings: present parameters of the node.
+            node: node of the services.
+            loop: physics thread.
+            settings: returns the present settings of the node.
         """
         self._loop, self._settings = loop, settings
         node.create_service(Trigger, "~/reset", self._reset)
@@ -34,35 +34,35 @@ class PlantServices:
         node.create_service(Trigger, "~/step", self._step)
 
     def reset(self, *, restarts_time: bool = False) -> str:
-        """Put the robot where it started; what was done, in words.
+        """Reset the robot to its initial state; return a message.
 
         Raises:
-            AdaError: it cannot be done; the message says why.
+            AdaError: if it is not possible.
         """
-        plant = self._loop.plant  # raises where there is none yet
+        plant = self._loop.plant  # raises if it is not created yet
         q, v = initial_state(plant.model, self._settings())
         done(self._loop.change(lambda: plant.reset(q, v, restarts_time=restarts_time)))
-        return f"{plant.model.name} is where it started; all commands have ended."
+        return f"{plant.model.name} is reset to its initial state; all commands have ended."
 
     def pause(self, paused: bool) -> str:
-        """Stop or go on; what was done, in words."""
+        """Pause or resume; return a message."""
         done(self._loop.pause(paused))
         return f"{'paused' if paused else 'running'} at t = {self._loop.latest.t:.6g} s"
 
     def step(self, count: int) -> str:
-        """Take steps in a pause; what was done, in words.
+        """Take steps while paused; return a message.
 
         Raises:
-            AdaError: it is not paused, or the motion cannot go on.
+            AdaError: if it is not paused, or the simulation has failed.
         """
         left, batch = count, BATCH - BATCH % self._loop.every or BATCH  # whole periods of joint_states
-        while left > batch:  # the patience is for one batch; the end of the node may come between two
+        while left > batch:  # the timeout applies to one batch, and the node may end between two
             done(self._loop.step(batch))
             left -= batch
         snapshot = done(self._loop.step(left))
         return f"{count} step{'s' if count > 1 else ''} taken, t = {snapshot.t:.9g} s"
 
-    # --- answers ------------------------------------------------------------------------------------------------
+    # --- responses ----------------------------------------------------------------------------------------------
     def _reset(self, _: Any, answer: Any) -> Any:
         return answered(answer, self.reset)
 

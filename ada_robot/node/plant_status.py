@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics node's report on its plant in /diagnostics; no ROS."""
+"""Diagnostic status of the plant; no ROS."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ada_robot.node.plant_loop import NotReadyError, PlantLoop
 from ada_robot.ros.period_status import MOST_MISSED, period_values, since
 from ada_robot.ros.status import Level, Status
 
-WIDEST_GAP = 1e-6  # [m, rad] of a loop
+WIDEST_GAP = 1e-6  # tolerance of the closure error [m, rad]
 
 
 class PhysicsStatus:
-    """How well the physics keeps time, and whether it can go on."""
+    """Status of the physics thread: timing and failures."""
 
     def __init__(self, loop: PlantLoop) -> None:
-        """Args: the physics."""
+        """Args: physics thread."""
         self._loop = loop
         self._before = loop.loop.statistics.summary()
         self._dropped = 0.0
 
     def __call__(self) -> Status:
-        """The report."""
+        """Return the status."""
         loop = self._loop
         summary = loop.loop.statistics.summary()
         new, self._before = since(self._before, summary), summary
@@ -65,7 +65,7 @@ class PhysicsStatus:
 
 
 def loop_status(model: Model, loop: PlantLoop) -> Callable[[], Status]:
-    """How well a mechanism's loops are closed."""
+    """Return a function for the diagnostic status of loop closure."""
     names = model.loop_names
 
     def report() -> Status:
@@ -75,7 +75,7 @@ def loop_status(model: Model, loop: PlantLoop) -> Callable[[], Status]:
         gap = float(np.max(dynamics.constraints.closure_error(loop.latest.q)))
         values = {"largest gap [m, rad]": gap, "loops": ", ".join(names)}
         if gap > WIDEST_GAP:
-            return Status(Level.ERROR, f"a loop is open by {gap:.3g} [m, rad]", values)
+            return Status(Level.ERROR, f"a loop has a closure error of {gap:.3g} [m, rad]", values)
         return Status(Level.OK, "all loops are closed", values)
 
     return report

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics of one robot that a node drives: commands in, what is measured and what is sent out; imports rclpy.
+"""Topics of one robot: received commands, published feedback and demands; imports rclpy.
 
-`look` belongs to the node's thread: commands are fetched there, and messages leave as bytes, behind no executor.
+The node's thread calls `look`, which polls commands and publishes serialized messages without the executor.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from ada_robot.ros.inbox import Inbox
 from ada_robot.safety.measured import Measured
 from ada_robot.safety.settings import SafetySettings
 
-_QUEUE = qos.streams(20)  # parts of the joints may come one after the other
-_SOME_LOOKS = 4.0  # periods of a slow node that count as a standstill
+_QUEUE = qos.streams(20)  # joints may be commanded by several messages
+_SOME_LOOKS = 4.0  # time between calls that counts as a halt, in periods of a slow node
 _STOOD_STILL = (
-    "the command may have waited for {:.3g} s, for this node stood still; at most {:g} s are allowed "
-    "(command_timeout). The machine is overloaded, was asleep, or somebody stopped the node."
+    "the command may have waited for {:.3g} s, because this node was halted; the maximum is {:g} s "
+    "(command_timeout). The machine is overloaded or was suspended, or the node was stopped by a signal."
 )
-_EARLY = 0.75  # share of a period after which the next reading goes out: readings come at times that jitter
+_EARLY = 0.75  # minimum time between published feedbacks, in periods, because reception times jitter
 
 
 class RobotTopics:
-    """joint_commands, joint_states, ~/commanded and robot_description of a robot.
+    """Topics joint_commands, joint_states, ~/commanded and robot_description of a robot.
 
     Attributes:
-        robot: whose they are.
-        commands: what was taken and refused of joint_commands.
-        newest: the reading that was published last; None before the first.
-        unknown: readings without the positions of all joints, of which no message could be made.
-        topics: whole names of commands, states and what is commanded.
+        robot: robot client.
+        commands: check of joint_commands, with its counters.
+        newest: latest published feedback; None before the first.
+        unknown: number of feedbacks without all positions, which were not published.
+        topics: full topic names of commands, states and demands.
     """
 
     def __init__(
@@ -66,13 +66,13 @@ class RobotTopics:
         """Create publishers and subscription.
 
         Args:
-            node: whose they are.
-            robot: open.
-            safety: its rules, of which its timeouts count here.
-            whole: the robot's model with its state, for `look`; None: no model.
-            look_rate: of calls of `look` [Hz].
-            state_rate: most states per second [Hz].
-            prefix: stands before the names of its topics.
+            node: node of the topics.
+            robot: open robot.
+            safety: safety settings with the timeouts.
+            whole: estimator of the full state, used by `look`; None without a model.
+            look_rate: rate of calls of `look` [Hz].
+            state_rate: maximum rate of published states [Hz].
+            prefix: prefix of the topic names.
         """
         self.robot, self._whole = robot, whole
         self.commands = JointCommands(robot.limits, robot.modes)
@@ -102,16 +102,16 @@ class RobotTopics:
     # --- commander --------------------------------------------------------------------------------------------------
     @property
     def commander(self) -> str:
-        """The node whose commands are followed; "" where there is none."""
+        """Node whose commands are followed; "" for none."""
         return self.lease.holder_name
 
     def begin(self) -> None:
-        """Drop earlier commands: the robot is about to follow new ones."""
+        """Drop earlier commands, before an activation."""
         self.commands.forget()
         self.lease.release()
 
     def close(self) -> None:
-        """Take all of them away; on the thread that spins the node."""
+        """Destroy subscription and publishers; to be called by the thread that spins the node."""
         self._inbox.close()
         for publisher in (self._states, self._commanded, self._description):
             if publisher is not None:
@@ -119,24 +119,24 @@ class RobotTopics:
 
     # --- in the node's thread ---------------------------------------------------------------------------------------
     def look(self, *, is_active: bool, plays: str = "") -> Feedback | None:
-        """Pass on commands, and publish measurements.
+        """Pass commands to the robot, and publish its feedback.
 
         Args:
-            is_active: whether commands may move the robot; else they are counted, and nothing more.
-            plays: a motion that it plays; then commands are refused.
+            is_active: whether the robot is active; otherwise commands are only counted.
+            plays: name of the motion being played, during which commands are refused; "" for none.
 
         Returns:
-            A reading of all positions that was published just now.
+            Feedback published by this call, or None.
         """
         feedback = self.robot.feedback
         waited = self._lookout.look()
         for message, sender in self._inbox.fetch_sent():
             came_at = time.monotonic()
-            waited = max(waited, self._lookout.look())  # this thread may stand still while it fetches, or between two
+            waited = max(waited, self._lookout.look())  # this thread may be halted during the loop
             if not is_active:
                 self.commands.ignored()
             elif plays:
-                self.commands.refuse(Reason.MOTION_PLAYED, f"the motion {plays} is played; it takes no other command.")
+                self.commands.refuse(Reason.MOTION_PLAYED, f"the motion {plays} is being played; stop it first.")
             elif waited:
                 self.commands.refuse(Reason.OLD, _STOOD_STILL.format(waited, self._stale))
             else:
@@ -154,7 +154,7 @@ class RobotTopics:
         return feedback
 
     def _take(self, message: Any, sender: bytes | None, feedback: Feedback, came_at: float) -> None:
-        """A command that had come by this time; the first commander whose command passes the checks keeps the robot."""
+        """Check and send a command; the first sender of a valid command gets the lease."""
         refusal = self.lease.refusal(sender, lambda: self._inbox.publishers)
         if refusal:
             self.commands.refuse(Reason.OTHER_COMMANDER, refusal)
@@ -167,7 +167,7 @@ class RobotTopics:
         self.lease.claim(sender)
         try:
             self.commands.sent(self.robot.send(demand._replace(stamp=came_at)))
-        except HardwareError:  # the robot has counted it, and has the reason
+        except HardwareError:  # counted by the robot, with its reason
             self.commands.lost()
 
     def _publish(self, feedback: Feedback) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The root link of a robot as one body in the world: where it is, how it moves, and how to put it elsewhere; no ROS."""
+"""Pose and twist of the root link of a robot in the world, and their change; no ROS."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ada_dynamics.spatial.orientation import quaternions
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_robot.simulated.bounds import StateBounds
 
-_NOT_UNIT = 1e-2  # how far a quaternion's norm may be from 1: rounded numbers, not something else
+_NOT_UNIT = 1e-2  # tolerance of the norm of quaternions
 _WXYZ_TO_XYZW = [1, 2, 3, 0]
 _AT_ORIGIN = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 
 
 class BodyState(NamedTuple):
-    """State of the root link, in the world.
+    """State of the root link in the world frame.
 
     Attributes:
-        pose: x, y, z [m], and its unit quaternion x, y, z, w.
-        twist: velocity of its origin and its angular velocity, in the world's axes [m/s, rad/s].
+        pose: x, y, z [m] and unit quaternion x, y, z, w.
+        twist: velocity of its origin and angular velocity, in world axes [m/s, rad/s].
     """
 
     pose: Array
@@ -36,18 +36,18 @@ class BodyState(NamedTuple):
 
 
 class PoseError(InputError):
-    """A pose that cannot be."""
+    """Invalid pose."""
 
 
 class RootBody:
-    """The root link as a body; for one thread.
+    """Root link of a robot; for one thread.
 
     Attributes:
-        is_free: whether it can be anywhere, rather than fixed to the world.
+        is_free: whether the base is floating.
     """
 
     def __init__(self, model: Model, bounds: StateBounds) -> None:
-        """Args: the robot, and the bounds of its states."""
+        """Args: robot model; bounds of its states."""
         self._model, self._bounds = model, bounds
         self.is_free = floats(model)
         self._dynamics: Dynamics | None = None
@@ -57,7 +57,7 @@ class RootBody:
             self._body = next(body for body in model.tree.bodies if body.name == self._joint)
 
     def state(self, q: Array, v: Array) -> BodyState:
-        """Where it is and how it moves."""
+        """Return pose and twist."""
         if not self.is_free:
             return BodyState(_AT_ORIGIN.copy(), np.zeros(6))
         dynamics, root = self._own(q), self._link
@@ -68,22 +68,22 @@ class RootBody:
     def moved(
         self, q: Array, v: Array, pose: Sequence[float] | None, twist: Sequence[float] | None
     ) -> tuple[Array, Array]:
-        """A robot's state with its root elsewhere; its joints stay as they are.
+        """Return configuration and velocities with another pose or twist of the root; the joints do not change.
 
         Args:
-            q: positions.
+            q: configuration.
             v: velocities.
-            pose: as in `BodyState`; None: where it is.
-            twist: likewise.
+            pose: as in `BodyState`; None for no change.
+            twist: as in `BodyState`; None for no change.
 
         Raises:
-            PoseError: a pose that cannot be.
-            InputError: the root is fixed to the world, or a twist that cannot be.
+            PoseError: if the pose is invalid.
+            InputError: if the base is fixed, or the twist is invalid.
         """
         if not self.is_free:
             text = (
-                f"{self._model.root!r}, the root link of {self._model.name!r}, is fixed to the world. Start the node "
-                "with -p base:=floating to have it free."
+                f"the root link {self._model.root!r} of {self._model.name!r} is fixed to the world. Start the node "
+                "with -p base:=floating to make it floating."
             )
             raise InputError(text, link=self._model.root)
         wanted = self.state(q, v).twist if twist is None else self._checked_twist(twist)
@@ -95,7 +95,7 @@ class RootBody:
     def _positions(self, pose: Sequence[float]) -> Array:
         at = np.asarray(pose, dtype=np.float64)
         if not np.isfinite(at).all() or np.abs(at[:3]).max() > NO_LIMIT:
-            text = f"pose {at.tolist()}: finite numbers only, and positions up to {NO_LIMIT:g} m."
+            text = f"pose {at.tolist()}: all values must be finite, and positions at most {NO_LIMIT:g} m."
             raise PoseError(text, field="pose", value=at, allowed=(-NO_LIMIT, NO_LIMIT))
         norm = float(np.linalg.norm(at[3:]))
         if abs(norm - 1.0) > _NOT_UNIT:
@@ -109,7 +109,7 @@ class RootBody:
         return own
 
     def _with_twist(self, q: Array, v: Array, twist: Array) -> Array:
-        """Velocities at which the root moves so: the columns of its Jacobian are its twists at unit velocities."""
+        """Return velocities for a twist of the root; the columns are its twists at unit velocities."""
         rows = np.arange(self._model.nv)[self._model.v_index(self._joint)]
         units = np.eye(self._model.nv)[rows]
         columns = [self._own(q).velocity(self._link, q, unit) for unit in units]
@@ -120,12 +120,12 @@ class RootBody:
     def _checked_twist(self, twist: Sequence[float]) -> Array:
         given = np.asarray(twist, dtype=np.float64)
         fastest = np.repeat([self._bounds.fastest_sliding, self._bounds.fastest_turning], 3)
-        if not (np.abs(given) <= fastest).all():  # not so for NaN
-            text = f"twist {given.tolist()}: finite numbers up to {fastest[0]:.4g} m/s and {fastest[3]:.4g} rad/s only."
+        if not (np.abs(given) <= fastest).all():  # False for NaN
+            text = f"twist {given.tolist()}: at most {fastest[0]:.4g} m/s and {fastest[3]:.4g} rad/s are allowed."
             raise InputError(text, field="twist", value=given)
         return given
 
     def _own(self, q: Array) -> Dynamics:
-        if self._dynamics is None:  # most robots are never asked
+        if self._dynamics is None:  # created at first use
             self._dynamics = Dynamics(self._model, q0=q if self._model.loops else None)
         return self._dynamics

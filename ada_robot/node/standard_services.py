@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The standard services of simulators (package simulation_interfaces), where that package is; imports rclpy.
+"""Standard services of simulators (package simulation_interfaces), if that package is installed; imports rclpy.
 
-They do what the node's own services do (`plant_services`), in the words of the standard. The definitions that are used
-here are the same in Jazzy, Kilted and Lyrical, but for flags of SetEntityState.
+They correspond to the node's own services (`plant_services`). The definitions used here are equal in Jazzy, Kilted and
+Lyrical, except for flags of SetEntityState.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ NAMES = (
     "set_simulation_state",
     "step_simulation",
 )
-MOST_STEPS = 1_000_000  # of one request
-_LAST_WORDS = 0.2  # [s] from the request to quit until the node ends, so that the answer is sent
+MOST_STEPS = 1_000_000  # maximum number of steps per request
+_LAST_WORDS = 0.2  # delay between the request to quit and the end of the node, to send the response [s]
 _UNKNOWN = float("nan")
 
 Handler = Callable[[Any, Any], None]
 
 
 class _Refusal(AdaError):
-    """A request that is answered with a code of its own."""
+    """Refusal with a specific result code."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -73,33 +73,33 @@ class _Refusal(AdaError):
 
 
 class StandardServices:
-    """Features, reset, steps and the state of the simulation; and the robot as its one entity."""
+    """Services for features, reset, steps and state of the simulation, and for the robot as its only entity."""
 
     @classmethod
     def offered(
         cls, node: Node, model: Model, bounds: StateBounds, loop: PlantLoop, services: PlantServices, world_frame: str
     ) -> StandardServices | None:
-        """Offer them, if the package can be imported.
+        """Create the services if the package can be imported.
 
         Args:
-            node: whose services they are.
-            model: the robot.
-            bounds: of its states.
-            loop: of the plant.
-            services: what does the work.
+            node: node of the services.
+            model: robot model.
+            bounds: bounds of its states.
+            loop: physics thread.
+            services: node's own services.
             world_frame: frame of the ground.
         """
         if LACKING is not None:
-            node.get_logger().debug(f"no standard services of simulators: {LACKING}")
+            node.get_logger().debug(f"no standard simulator services: {LACKING}")
             return None
         return cls(node, model, bounds, loop, services, world_frame)
 
     def __init__(
         self, node: Node, model: Model, bounds: StateBounds, loop: PlantLoop, services: PlantServices, world_frame: str
     ) -> None:
-        """Offer them; arguments as in `offered`."""
+        """Create the services; arguments as in `offered`."""
         self._node, self._loop, self._services = node, loop, services
-        self._stopped_at: int | None = None  # the plant's steps when it was stopped
+        self._stopped_at: int | None = None  # step count of the plant when it was stopped
         self._is_quitting = False
         self._root = RootBody(model, bounds)
         entities = _Entities(model, loop, self._root, world_frame)
@@ -147,9 +147,9 @@ class StandardServices:
         )
         scope = request.scope
         if scope in (ResetSimulation.Request.SCOPE_DEFAULT, ResetSimulation.Request.SCOPE_ALL):
-            scope = time | state  # nothing is ever spawned
+            scope = time | state  # spawning is not supported
         if scope & ~(time | state):
-            reason = "nothing can be spawned here" if scope & spawned else "it is not in the standard"
+            reason = "spawning is not supported" if scope & spawned else "it is not in the standard"
             raise _Refusal(
                 Result.RESULT_FEATURE_UNSUPPORTED,
                 f"scope {request.scope}: {reason}. Known: time ({time}), state ({state}), both ({time | state}), all "
@@ -165,7 +165,7 @@ class StandardServices:
         if self._state() == SimulationState.STATE_STOPPED:
             raise AdaError("the simulation is stopped; pause it first (set_simulation_state).")
         if request.steps > MOST_STEPS:
-            raise AdaError(f"{request.steps} steps; a request may have up to {MOST_STEPS}.")
+            raise AdaError(f"{request.steps} steps exceed the maximum of {MOST_STEPS} per request.")
         self._services.step(request.steps)
 
     # --- the state of the simulation ----------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class StandardServices:
             return int(SimulationState.STATE_QUITTING)
         if not self._loop.is_paused:
             return int(SimulationState.STATE_PLAYING)
-        # a step by any service ends the stop
+        # a step taken by any service ends the stop
         is_stopped = self._stopped_at == self._loop.latest.step
         return int(SimulationState.STATE_STOPPED if is_stopped else SimulationState.STATE_PAUSED)
 
@@ -193,10 +193,10 @@ class StandardServices:
         if wanted not in acts:
             known = "stopped (0), playing (1), paused (2), quitting (3)"
             raise _Refusal(
-                Result.RESULT_FEATURE_UNSUPPORTED, f"state {wanted}: there are no worlds to load here. Known: {known}."
+                Result.RESULT_FEATURE_UNSUPPORTED, f"state {wanted} is not supported (no worlds). Known: {known}."
             )
         if wanted == present:
-            raise _Refusal(codes.ALREADY_IN_TARGET_STATE, "it is in that state already.")
+            raise _Refusal(codes.ALREADY_IN_TARGET_STATE, "already in that state.")
         if self._is_quitting:
             raise _Refusal(codes.INCORRECT_TRANSITION, "the simulator is quitting.")
         try:
@@ -228,12 +228,12 @@ class StandardServices:
 
     def _end(self) -> None:
         self._timer.cancel()
-        self._loop.stop()  # first: it publishes, and must not do so without a context
+        self._loop.stop()  # before the shutdown, because it publishes
         self._node.context.try_shutdown()
 
 
 class _Entities:
-    """Entities of the standard: there is one, the robot, placed by its root link."""
+    """Entities of the standard: only the robot, with the pose of its root link."""
 
     def __init__(self, model: Model, loop: PlantLoop, root: RootBody, world_frame: str) -> None:
         self._loop, self._root, self._world_frame = loop, root, world_frame
@@ -265,18 +265,18 @@ class _Entities:
         if frame not in ("", self._world_frame):
             raise _Refusal(
                 Result.RESULT_FEATURE_UNSUPPORTED,
-                f"frame {frame!r}: poses are taken in the world's frame alone, {self._world_frame!r} or empty.",
+                f"frame {frame!r} is not supported; use the world frame {self._world_frame!r} or an empty name.",
             )
         if not self._root.is_free:
             raise _Refusal(
                 Result.RESULT_FEATURE_UNSUPPORTED,
-                f"the root link of {self._name!r} is fixed to the world. Its joints: topic ~/set_state.",
+                f"the root link of {self._name!r} is fixed to the world. Move its joints by the topic ~/set_state.",
             )
-        # before 2.1 there are no flags, and all of it is meant
+        # versions before 2.1 have no flags, and set both
         pose = _pose(request.state.pose) if getattr(request, "set_pose", True) else None
         twist = _vectors(request.state.twist) if getattr(request, "set_twist", True) else None
         if pose is None and twist is None:
-            raise AdaError("neither set_pose nor set_twist is true; accelerations follow from the dynamics.")
+            raise AdaError("set_pose and set_twist are false; accelerations follow from the dynamics.")
         plant, present = self._loop.plant, self._now()
         try:
             q, v = self._root.moved(present.q, present.v, pose, twist)
@@ -289,11 +289,11 @@ class _Entities:
             raise _Refusal(Result.RESULT_NOT_FOUND, str(unknown_name("entity", name, [self._name])))
 
     def _chosen(self, filters: Any) -> list[str]:
-        """The robot's name, if it passes."""
+        """Return the robot's name if it passes the filters."""
         if filters.bounds.type != Bounds.TYPE_EMPTY or filters.tags.tags or "[:" in filters.filter:
             raise _Refusal(
                 Result.RESULT_FEATURE_UNSUPPORTED,
-                "entities can be chosen by name and category; not by bounds, tags, or classes such as [[:alpha:]].",
+                "entities are filtered by name and category, not by bounds, tags, or classes such as [[:alpha:]].",
             )
         try:
             fits = re.search(filters.filter, self._name) is not None
@@ -303,7 +303,7 @@ class _Entities:
         return [self._name] if fits and (not categories or EntityCategory.CATEGORY_ROBOT in categories) else []
 
     def _now(self) -> Snapshot:
-        """The state at this step; the newest one that was published may be some steps older."""
+        """Return the present state; the latest published one may be some steps older."""
         snapshot: Snapshot = done(self._loop.present())
         return snapshot
 
@@ -324,7 +324,7 @@ class _Entities:
 
 
 def _answering(handle: Handler) -> Callable[[Any, Any], Any]:
-    """A handler whose refusals become results."""
+    """Return a handler that converts errors to results."""
 
     def answer(request: Any, response: Any) -> Any:
         response.result.result = Result.RESULT_OK

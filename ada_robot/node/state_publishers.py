@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishers that the dynamics node's physics thread feeds; imports rclpy.
+"""Publishers of the physics thread; imports rclpy.
 
-joint_states, /tf, ~/state and /clock leave as bytes, right behind their step. What takes longer to work out is in
-load_publishers.py.
+joint_states, /tf, ~/state and /clock are published as serialized bytes directly after the step. Slower computations are
+in load_publishers.py.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from ada_robot.node.frames import Frames, can_send_frames, publish_fixed
 from ada_robot.ros import qos
 from ada_robot.simulated.plant import Snapshot
 
-_LOOK = 1.0  # [s] between looks for publishers of other nodes
+_LOOK = 1.0  # interval of queries for other publishers [s]
 
 
 class OtherPublishers:
-    """Logs once that a topic has publishers of other nodes: their messages alternate with those of this node."""
+    """Warns when other nodes publish the same topic, since their messages alternate with those of this node."""
 
     def __init__(self, node: Node, topic: str) -> None:
-        """Args: the node; the topic's whole name."""
+        """Args: node; full topic name."""
         self._node, self._topic, self._known = node, topic, 0
         node.create_timer(_LOOK, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
@@ -45,14 +45,14 @@ class OtherPublishers:
         if len(found) > self._known:
             names = ", ".join(sorted(f"{space.rstrip('/')}/{name}" for space, name in found))
             node.get_logger().warning(
-                f"{topic} is published by other nodes, too: {names}. Their states alternate with those of this one; "
-                "start one of them in a namespace (-r __ns:=/NAME). A node that was killed is listed for some 20 s."
+                f"{topic} is also published by other nodes: {names}. Their states alternate with those of this node; "
+                "start one of them in a namespace (-r __ns:=/NAME). Killed nodes remain listed for about 20 s."
             )
         self._known = max(self._known, len(found))
 
 
 class StatePublishers:
-    """joint_states, ~/state, /tf and /clock; and once, robot_description and /tf_static.
+    """Publishers of joint_states, ~/state, /tf and /clock, and once of robot_description and /tf_static.
 
     Attributes:
         world_frame: frame of the ground, with its prefix.
@@ -70,11 +70,11 @@ class StatePublishers:
         """Create the publishers.
 
         Args:
-            node: whose they are.
-            model: of the robot.
-            dynamics: of it, for its poses.
-            settings: of the node.
-            publishes_description: whether robot_description is ours to publish.
+            node: node of the publishers.
+            model: robot model.
+            dynamics: dynamics of the model, for its poses.
+            settings: settings of the node.
+            publishes_description: whether to publish robot_description.
         """
         world_frame = settings.world_frame or (FLOATING_WORLD if floats(model) else FIXED_WORLD)
         self.world_frame = settings.frame_prefix + world_frame
@@ -97,9 +97,9 @@ class StatePublishers:
         """Publish a state.
 
         Args:
-            snapshot: the state.
-            runs: whether it is one of a motion. A robot whose physics does not run yet cannot follow anybody, and
-                nobody shall begin to control it: it has positions alone, and no ~/state.
+            snapshot: state.
+            runs: whether the physics runs. Before that, positions are published only, without ~/state, so that no
+                controller starts to control the robot.
         """
         stamp = snapshot.stamp
         if self._clock is not None:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what a device measures at its motors to the state of the whole robot, with the joints that loops move; no ROS.
+"""Estimation of the full state, with passive joints of loops, from the motor state measured by a device; no ROS.
 
-Positions of passive joints come from closing the loops from the last configuration by
-`Dynamics.project_to_constraints`, which minimises kinetic energy: in its model the motors have a very large inertia, so
-that they keep the measured positions while the passive joints follow.
+The positions of passive joints follow from loop closure by `Dynamics.project_to_constraints`, which minimizes kinetic
+energy. The motors of its model have a very large inertia, so that they keep their measured positions.
 """
 
 from __future__ import annotations
@@ -28,38 +27,38 @@ from ada_dynamics.model.model import Model
 from ada_robot.driver import Feedback
 from ada_robot.messages.state_message import StateNumbers
 
-_MOTOR_INERTIA = 1e6  # [kg m^2]: motors move less than their loads by the ratio of the inertias
-_FARTHEST = 0.3  # [rad, m] of a motor since the last pose, beyond which the loops are assembled anew
-_STEPS = 30  # of that
-_PAUSE = 1.0  # [s] without poses before the next try, once none was found: looking for one takes long
-_WIDEST = 1e-6  # [m, rad] of a loop that counts as closed
+_MOTOR_INERTIA = 1e6  # [kg m^2]; motors move less than passive joints by the ratio of the inertias
+_FARTHEST = 0.3  # motion of a motor since the last configuration above which the loops are closed from scratch [rad, m]
+_STEPS = 30  # maximum number of Gauss-Newton steps of that
+_PAUSE = 1.0  # time between attempts after a failed loop closure, which is slow [s]
+_WIDEST = 1e-6  # tolerance of the closure error [m, rad]
 
 
 class StateOfRobot:
-    """Puts measured joints into states of a model.
+    """Estimator of the full state of a robot.
 
     Attributes:
-        model: the robot.
-        missing: its motors that the device does not have; they are taken to be at zero.
-        problem: why the last pose of the loops is not that of the motors; "" where it is.
+        model: robot model.
+        missing: motors that the device lacks; assumed to be at zero.
+        problem: reason why the passive joints do not match the motors; "" if they do.
     """
 
     def __init__(self, model: Model, joints: Sequence[str], start: Array | None = None) -> None:
-        """Prepare.
+        """Select the joints.
 
         Args:
-            model: the robot, with a fixed base.
-            joints: of the device, in the order of what is measured.
-            start: a pose near to which the loops close; the neutral one by default.
+            model: robot model with a fixed base.
+            joints: joints of the device, in the order of its feedback.
+            start: configuration near which the loops can be closed; the home configuration by default.
 
         Raises:
-            InputError: the model lacks a joint of the device.
+            InputError: if the model lacks a joint of the device.
         """
         unknown = [name for name in joints if name not in model.joint_names or model.joints[name].nq != 1]
         if unknown:
             raise InputError(
                 f"the model {model.name!r} has no joint {unknown[0]!r} with one position; the device has "
-                f"{', '.join(joints)}, the model {', '.join(model.joint_names)}. Give the robot's own model, or none."
+                f"{', '.join(joints)}, the model {', '.join(model.joint_names)}. Use the robot's model, or none."
             )
         self.model = model
         self.missing = tuple(name for name in model.actuated if name not in joints)
@@ -69,29 +68,29 @@ class StateOfRobot:
         self._speeds = np.array([model.v_index(name).start for name in joints], dtype=np.intp)
         self._start = model.home() if start is None else np.array(start)
         self._q = self._start.copy()
-        self._closed: Dynamics | None = None  # of the model with heavy motors, once the loops are closed
+        self._closed: Dynamics | None = None  # dynamics of the model with heavy motors, once the loops are closed
         self._tried_at = -math.inf
 
     def copy(self) -> StateOfRobot:
-        """A copy for another thread."""
+        """Return a copy for another thread."""
         other = copy(self)
         other._q = self._q.copy()
         return other
 
     def of(self, feedback: Feedback) -> StateNumbers:
-        """The state that a device reports; where it does not know a position, all are those of the first pose."""
+        """Return the state of a feedback; at the start configuration if a position is unknown."""
         is_known = bool(np.isfinite(feedback.position).all())
         position = feedback.position if is_known else np.array(self._start[self._rows])
         return self.at(feedback.time, position, feedback.velocity, feedback.effort)
 
     def at(self, time: float, position: Array, velocity: Array, effort: Array) -> StateNumbers:
-        """The state in which the device's joints are so; velocities and efforts that are not known are zero in it.
+        """Return the state for given joint states of the device; unknown velocities and efforts are set to zero.
 
         Args:
-            time: when, on the steady clock [s].
-            position: all finite.
-            velocity: NaN where it is not known.
-            effort: likewise.
+            time: time on the steady clock [s].
+            position: finite positions.
+            velocity: velocities; NaN if unknown.
+            effort: efforts; NaN if unknown.
         """
         v, tau = np.zeros(self.model.nv), np.zeros(self.model.nv)
         v[self._speeds], tau[self._speeds] = np.nan_to_num(velocity), np.nan_to_num(effort)
@@ -102,10 +101,10 @@ class StateOfRobot:
         return StateNumbers(time, q, v, tau)
 
     def close_loops(self) -> None:
-        """Find the pose to begin with, and compile what is needed from there on; takes seconds.
+        """Close the loops at the start, and compile the dynamics; takes seconds.
 
         Raises:
-            ModelError: no pose near the first one closes the loops.
+            ModelError: if the loops cannot be closed near the start configuration.
         """
         if self.model.loops and self._closed is None:
             self._q = np.array(close_loops(self.model, self._start, self._names))
@@ -122,24 +121,24 @@ class StateOfRobot:
             return self._with(position), v
         is_near = float(np.max(np.abs(position - self._q[self._rows]))) < _FARTHEST
         found = self._projected(self._with(position), v) if is_near and not self.problem else None
-        if found is None:  # from where it is, then from where it began
+        if found is None:  # from the last configuration, then from the start
             self._tried_at = time
             starts = (self._q, self._start) if not self.problem else (self._start,)
             found = next((one for start in starts if (one := self._assembled(start, position, v))), None)
         if found is None:
-            self.problem = "no pose of its passive joints near the last one, or the first, fits its motors"
+            self.problem = "loop closure failed at the motor positions, from the last and the first configuration"
             return self._with(position), v
         self._q, self.problem = found[0].copy(), ""
         return found
 
     def _with(self, position: Array) -> Array:
-        """The last pose with the motors elsewhere."""
+        """Return the last configuration with other motor positions."""
         q = self._q.copy()
         q[self._rows] = position
         return q
 
     def _projected(self, q: Array, v: Array) -> tuple[Array, Array] | None:
-        """The pose with closed loops beside one that is almost closed, and velocities that keep it so."""
+        """Project an almost closed configuration and its velocities onto the constraints; None on failure."""
         assert self._closed is not None
         measured = q[self._rows]
         try:
@@ -152,11 +151,11 @@ class StateOfRobot:
             return None
         if not is_closed:
             return None
-        q[self._rows] = measured  # to the last digit
+        q[self._rows] = measured  # restore the exact values
         return q, v
 
     def _assembled(self, start: Array, position: Array, v: Array) -> tuple[Array, Array] | None:
-        """As `_projected`, from a pose that is far from closed; takes as long as some dozen projections."""
+        """Close the loops from a distant configuration; takes about as long as a dozen projections."""
         q = start.copy()
         q[self._rows] = position
         closing = gauss_newton(self._numbers, q, free_velocities(self.model, self._names), steps=_STEPS, polish=0)

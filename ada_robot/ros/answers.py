@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of services; no ROS."""
+"""Responses of services; no ROS."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ada_dynamics.errors import AdaError
 
 
 def answered(answer: Any, act: Callable[[], str]) -> Any:
-    """An answer of std_srvs with what was done, or why not."""
+    """Fill a std_srvs response with the result of `act`, or with its error."""
     try:
         answer.message, answer.success = act(), True
     except AdaError as problem:

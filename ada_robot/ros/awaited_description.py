@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot's description from the topic robot_description, with a time-out; imports rclpy."""
+"""Robot description received on the topic robot_description, with a timeout; imports rclpy."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ TOPIC = "robot_description"
 
 
 class AwaitedDescription:
-    """Passes on each description that comes.
+    """Calls a function for each received description.
 
     Attributes:
-        topic: its whole name.
+        topic: full topic name.
     """
 
     def __init__(
         self, node: Node, timeout: float, take: Callable[[str], None], give_up: Callable[[InputError], None]
     ) -> None:
-        """Begin to listen.
+        """Subscribe.
 
         Args:
-            node: that waits.
-            timeout: for the first one [s]; 0: none.
-            take: given each text.
-            give_up: given the reason, once, where none came in time.
+            node: node of the subscription.
+            timeout: timeout of the first description [s]; 0 for none.
+            take: called with each description.
+            give_up: called once with the error if none is received in time.
         """
         self._node, self._timeout, self._take, self._give_up = node, timeout, take, give_up
         self._subscription = node.create_subscription(String, TOPIC, self._hear, qos.LATCHED)
@@ -40,10 +40,10 @@ class AwaitedDescription:
         self._timer = None
         if timeout:
             self._timer = node.create_timer(timeout, self._despair, clock=Clock(clock_type=ClockType.STEADY_TIME))
-        node.get_logger().info(f"waiting for a robot's description on {self.topic}")
+        node.get_logger().info(f"waiting for a robot description on {self.topic}")
 
     def close(self) -> None:
-        """Listen no more."""
+        """Unsubscribe."""
         self._stop_waiting()
         self._node.destroy_subscription(self._subscription)
 
@@ -60,7 +60,7 @@ class AwaitedDescription:
         named = "name a robot: -p robot:=pa10 (names: ada list), " if self._node.has_parameter("robot") else ""
         self._give_up(
             InputError(
-                f"no robot's description came on {self.topic} within {self._timeout:g} s. Start what publishes it in "
+                f"no robot description received on {self.topic} within {self._timeout:g} s. Start its publisher in "
                 f"the same namespace, {named}or wait longer: -p description_timeout:=60.0 (0.0: for ever)."
             )
         )

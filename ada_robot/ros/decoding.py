@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages out of bytes that came from anybody; imports rclpy."""
+"""Deserialization of messages from untrusted senders; imports rclpy."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ada_dynamics.errors import InputError
 
 
 def decoded(raw: bytes, kind: Any) -> Any:
-    """A message of a kind.
+    """Deserialize a message.
 
     Raises:
-        InputError: the bytes are none.
+        InputError: if the bytes are no message of this type.
     """
     try:
         return deserialize_message(raw, kind)
     except RuntimeError as problem:  # RMWError or RCLError, which move between distributions
         reason = " ".join(str(problem).split())[:200]
         wanted = f"{kind.__module__.partition('.')[0]}/{kind.__name__}"
-        raise InputError(f"{len(raw)} bytes are no {wanted}: {reason}.") from None
+        raise InputError(f"{len(raw)} bytes are no valid {wanted}: {reason}.") from None

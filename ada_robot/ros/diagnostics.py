@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes the health of a node's parts on /diagnostics; imports rclpy.
+"""Diagnostics of the parts of a node on /diagnostics; imports rclpy.
 
 diagnostics = Diagnostics(node, "pa10")
 diagnostics.add("physics", lambda: Status(Level.OK, "in time", {"missed periods": 0}))
@@ -21,23 +21,23 @@ from ada_robot.ros.status import Level, Status, value_text
 __all__ = ["Diagnostics", "Level", "Status"]
 
 TOPIC = "/diagnostics"
-PERIOD = 1.0  # [s] between reports
+PERIOD = 1.0  # time between reports [s]
 Source = Callable[[], Status]
 
 
 class Diagnostics:
-    """Asks all sources once a period of the steady clock, so that it goes on when simulated time stands still.
+    """Publishes the status of all sources once per period of the steady clock, also while simulated time is paused.
 
     Attributes:
-        level: the worst level of the last report; STALE before the first, OK without sources.
+        level: worst level of the last report; STALE before the first, OK without sources.
     """
 
     def __init__(self, node: Node, hardware_id: str) -> None:
-        """Start to report.
+        """Create the publisher and its timer.
 
         Args:
-            node: whose name stands before each report's.
-            hardware_id: what the reports are about, such as the robot's name.
+            node: node whose name starts the name of each report.
+            hardware_id: subject of the reports, such as the robot's name.
         """
         self.level = Level.STALE
         self._node = node
@@ -48,22 +48,22 @@ class Diagnostics:
         self._timer = node.create_timer(PERIOD, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def add(self, name: str, source: Source) -> None:
-        """Report what a source says, in the executor's thread, under "NODE: NAME", with the node's namespace.
+        """Add a source under "NODE: NAME", with the namespace of the node. It is called in the executor's thread.
 
         Args:
-            name: of the part, once per node.
-            source: returns at once. What it raises is reported as an error, and logged once.
+            name: name of the part, unique in the node.
+            source: non-blocking function; an exception is reported as an error, and logged once.
         """
         if name in self._sources:
-            raise InputError(f"diagnostics of {self._node.get_name()} have a source {name!r} already.")
+            raise InputError(f"diagnostics of {self._node.get_name()}: duplicate source {name!r}.")
         self._sources[name] = source
 
     def remove(self, name: str) -> None:
-        """Report no more on a part that has gone."""
+        """Remove a source."""
         self._sources.pop(name, None)
 
     def publish(self) -> None:
-        """Report now: the timer calls it, and others where something has just gone wrong."""
+        """Publish a report; called by the timer, and after events."""
         message = DiagnosticArray()
         message.header.stamp = self._node.get_clock().now().to_msg()
         worst = Level.OK
@@ -75,7 +75,7 @@ class Diagnostics:
         self._publisher.publish(message)
 
     def close(self) -> None:
-        """Report no more."""
+        """Destroy timer and publisher."""
         self._node.destroy_timer(self._timer)
         self._node.destroy_publisher(self._publisher)
 
@@ -83,7 +83,7 @@ class Diagnostics:
         try:
             level, text, values = source()
             status = Status(Level(level), text, {key: value_text(value) for key, value in values.items()})
-        except Exception as problem:  # the report of one part must not silence the others
+        except Exception as problem:  # one failed report must not suppress the others
             text = f"{type(problem).__name__}: {problem}"
             if self._failed.get(name) != text:
                 self._failed[name] = text
@@ -95,7 +95,7 @@ class Diagnostics:
     def _message(self, name: str, status: Status) -> DiagnosticStatus:
         return DiagnosticStatus(
             level=bytes([status.level]),
-            # with its namespace: in a graph of many robots all other words may be the same
+            # with the namespace, because several robots may use the same names
             name=f"{self._node.get_fully_qualified_name().lstrip('/')}: {name}",
             message=status.message,
             hardware_id=self._hardware_id,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ROS 2 at hand: wheels from PyPI, an installed ROS 2, or neither; no rclpy is imported at the top.
+"""Available ROS 2 installation: wheels from PyPI, an installed ROS 2, or none; rclpy is not imported at the top.
 
-The wheels (`ros-rclpy` and its like) need no set-up, with two exceptions. They start Python once more with their
-folders of libraries in LD_LIBRARY_PATH and leave a mark in the environment, which a Python of another virtual
-environment must not inherit. And package look-ups want AMENT_PREFIX_PATH.
+The wheels (`ros-rclpy` and others) need no setup, with two exceptions. They restart Python with their library folders
+in LD_LIBRARY_PATH and set a marker variable, which a Python of another virtual environment must not inherit. Package
+lookups need AMENT_PREFIX_PATH.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ MESSAGE_PACKAGES = (
     "trajectory_msgs",
     "visualization_msgs",
 )
-PYTHONS = ((3, 10), (3, 14))  # first and last that have wheels
+PYTHONS = ((3, 10), (3, 14))  # first and last version with wheels
 
 _WHEEL = "ros-rclpy"
 
 
 def prepare() -> None:
-    """Make package look-ups work with the wheels; existing settings stay."""
+    """Set AMENT_PREFIX_PATH for the wheels, unless it is set."""
     if wheels_version() is not None:
         os.environ["AMENT_PREFIX_PATH"] = os.environ.get("AMENT_PREFIX_PATH") or sys.prefix
 
 
 def wheels_version() -> str | None:
-    """Version of rclpy's wheel in this Python, or None."""
+    """Return the version of the rclpy wheel, or None."""
     try:
         return importlib.metadata.version(_WHEEL)
     except importlib.metadata.PackageNotFoundError:
@@ -50,10 +50,10 @@ def wheels_version() -> str | None:
 
 
 def child_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """A copy for child processes, whichever Python they run: without what the wheels did to this process.
+    """Return a copy of the environment for child processes, without the changes made by the wheels.
 
     Args:
-        environment: this process' own by default.
+        environment: environment to copy; by default that of this process.
     """
     copy = dict(os.environ if environment is None else environment)
     if copy.pop(MARK, None) is not None:
@@ -68,7 +68,7 @@ def child_environment(environment: Mapping[str, str] | None = None) -> dict[str,
 
 
 def _folders_of_wheels(folders: Iterable[str]) -> set[str]:
-    """Folders that the wheels added: <prefix>/lib/python3.x/site-packages/ros_*.libs, and <prefix>/lib with them."""
+    """Return the folders added by the wheels: <prefix>/lib/python3.x/site-packages/ros_*.libs and <prefix>/lib."""
     own = {str(Path(sys.prefix) / "lib")}
     for folder in folders:
         path = Path(folder)
@@ -78,9 +78,9 @@ def _folders_of_wheels(folders: Iterable[str]) -> set[str]:
 
 
 def mixed_installations() -> str | None:
-    """A warning if wheels from PyPI and an installed ROS 2 are in reach of one process, else None.
+    """Return a warning if a process can load both wheels from PyPI and an installed ROS 2, else None.
 
-    Their libraries have the same names and different contents: which of them is loaded is chance, and crashes follow.
+    Their libraries have equal names and different contents, so that a mixture crashes.
     """
     version = wheels_version()
     if version is None:
@@ -97,7 +97,7 @@ def mixed_installations() -> str | None:
 
 
 def _other_installations() -> dict[str, str]:
-    """Folders outside this Python's prefix from which a process would take parts of ROS 2; each with what names it."""
+    """Return the ROS 2 folders outside this Python's prefix, each with the variable that names it."""
     found: dict[str, str] = {}
     for prefix in _entries("AMENT_PREFIX_PATH"):
         if _is_foreign(prefix) and (prefix / "share/ament_index/resource_index/packages/rclpy").exists():
@@ -133,7 +133,7 @@ def _origin(module: str) -> Path | None:
 
 
 def ros_problem() -> str | None:
-    """Why ROS 2 nodes cannot run in this Python, with what to do about it, as one sentence; None if they can."""
+    """Return why ROS 2 nodes cannot run in this Python, with the remedy, as one sentence; None if they can."""
     if _origin("rclpy") is None:
         return f"ROS 2 nodes need rclpy, which {sys.executable} does not find: {_how_to_get_it()}."
     lacking = [name for name in MESSAGE_PACKAGES if _origin(name) is None]
@@ -164,7 +164,7 @@ def _import_problem() -> str | None:
         text = " ".join(str(problem).split())
         if wheels_version() is not None and MARK in os.environ:
             return (
-                f"rclpy does not load ({text}) because this process inherited the settings of a Python of another "
+                f"rclpy does not load ({text}) because this process inherited the settings of another Python "
                 f"environment: start it through `env -u {MARK} -u LD_LIBRARY_PATH`."
             )
         return f"rclpy does not load ({type(problem).__name__}: {text}): {_how_to_get_it()}."
@@ -172,7 +172,7 @@ def _import_problem() -> str | None:
 
 
 def _middleware_problem() -> str | None:
-    """The wheels bring one middleware; if another one is requested, rcl ends the process."""
+    """Check the middleware: the wheels contain one, and rcl ends the process if another one is requested."""
     if wheels_version() is None:
         return None
     wanted = os.environ.get("RMW_IMPLEMENTATION", "")
@@ -180,14 +180,14 @@ def _middleware_problem() -> str | None:
     have = sorted(path.stem.removeprefix("lib") for path in libraries.glob("librmw_*_cpp.so"))
     have = [name for name in have if "__" not in name and not name.endswith("_shared_cpp")]
     if not have:
-        return f"ROS 2 nodes need a middleware, and there is none in {libraries}: `{how_to_install('ros')}`."
+        return f"ROS 2 nodes need a middleware, and {libraries} contains none: `{how_to_install('ros')}`."
     if wanted and wanted not in have:
         return f"RMW_IMPLEMENTATION is {wanted!r}, which ROS 2 from PyPI lacks: unset it, or use {' or '.join(have)}."
     return None
 
 
 def can_send_tf() -> bool:
-    """True if the messages of /tf are there; PyPI lacks them."""
+    """Return True if the messages of /tf can be imported; PyPI lacks them."""
     try:
         importlib.import_module("tf2_msgs.msg")
     except ImportError:

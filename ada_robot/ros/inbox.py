@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that wait until they are fetched; imports rclpy.
+"""Subscriptions polled instead of called back; imports rclpy.
 
-A callback for each of 250 states a second takes rclpy a tenth of a core or more, even if it does nothing. A page that
-draws 30 frames a second fetches what has arrived since the last one instead.
+Callbacks for 250 messages per second take rclpy a tenth of a core, even if they are empty. A page that draws 30 frames
+per second polls instead.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from ada_robot.ros.senders import GID, Taken, Taker
 
 
 class NoCallbacks(CallbackGroup):
-    """A group whose members wake no executor."""
+    """Callback group whose members do not wake the executor."""
 
     def can_execute(self, entity: object) -> bool:
-        """Never."""
+        """Return False."""
         return False
 
     def beginning_execution(self, entity: object) -> bool:
-        """Not allowed."""
+        """Return False."""
         return False
 
     def ending_execution(self, entity: object) -> None:
-        """Nothing to do: no callback is ever executed."""
+        """Do nothing, because no callback is executed."""
 
 
 class Inbox:
-    """A subscription without a callback. `fetch` may be called from any one thread.
+    """Subscription without a callback. One thread at a time may call `fetch`.
 
     Attributes:
-        topic: its whole name.
+        topic: full topic name.
     """
 
     def __init__(
@@ -46,12 +46,12 @@ class Inbox:
         """Subscribe.
 
         Args:
-            node: that listens.
-            kind: of the messages.
-            topic: where they come from.
-            qos: its depth is how many messages are kept, at most, until they are fetched.
-            raw: give them as bytes.
-            senders: they are to be fetched by `fetch_sent`, with who sent them.
+            node: node of the subscription.
+            kind: message type.
+            topic: topic name.
+            qos: quality of service; its depth is the capacity of the queue.
+            raw: whether to return serialized messages.
+            senders: whether `fetch_sent` returns the senders of the messages.
         """
         self._taker = Taker(kind) if senders else None
         self._node, self._depth = node, qos.depth
@@ -61,19 +61,19 @@ class Inbox:
             kind, topic, _never, qos, raw=raw, callback_group=NoCallbacks()
         )
         self.topic: str = self._subscription.topic_name
-        # Messages wake nobody, but incompatible publishers are reported: rclpy logs them in the node's thread.
+        # rclpy reports incompatible publishers in the node's thread
         for handler in self._subscription.event_handlers:
             handler.callback_group = node.default_callback_group
             node.default_callback_group.add_entity(handler)
 
     def fetch(self) -> list[Any]:
-        """The messages since the last call, oldest first; the last ones, if there were more than are kept."""
+        """Return the messages since the last call, the oldest first; only the latest if the queue was full."""
         subscription = self._subscription
-        # as rclpy's executors and its `wait_for_message` do it
+        # like rclpy's executors and its `wait_for_message`
         return [taken[0] for taken in self._taken(lambda h: h.take_message(subscription.msg_type, subscription.raw))]
 
     def fetch_sent(self) -> list[Taken]:
-        """As `fetch`, with the sender of each; for an inbox made with `senders`."""
+        """Return messages with their senders, see `fetch`; for subscriptions with `senders`."""
         return [] if self._taker is None else self._taken(self._taker.take)
 
     def _taken(self, take: Callable[[Any], Any]) -> list[Any]:
@@ -83,13 +83,13 @@ class Inbox:
                 return found
             handle = self._subscription.handle
             with handle:
-                # No more than are kept: a sender that is faster than this loop must not block it.
+                # at most the depth of the queue, so that a fast sender cannot block the loop
                 while len(found) < self._depth and (taken := take(handle)) is not None:
                     found.append(taken)
         return found
 
     def senders(self) -> dict[bytes, str]:
-        """Nodes that send messages here, by the numbers of their publishers."""
+        """Return the names of the publishing nodes by the ids of their publishers."""
         return {
             bytes(one.endpoint_gid)[:GID]: f"{one.node_namespace.rstrip('/')}/{one.node_name}"
             for one in self._node.get_publishers_info_by_topic(self.topic)
@@ -102,7 +102,7 @@ class Inbox:
             return self._subscription.get_publisher_count() if self._is_open else 0
 
     def close(self) -> None:
-        """Unsubscribe; on the thread that spins the node."""
+        """Unsubscribe; to be called by the thread that spins the node."""
         with self._lock:
             if self._is_open:
                 self._is_open = False
@@ -112,4 +112,4 @@ class Inbox:
 
 
 def _never(message: object) -> None:
-    """Callback of a subscription whose messages wake no executor."""
+    """Callback that is never called."""

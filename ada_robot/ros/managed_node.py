@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lifecycle node: its transitions, failed ones, and those that its state does not allow.
+"""Lifecycle node that survives failed and invalid transitions.
 
-rclpy's own lets a request for the latter, which any client on the network can send, end the node (ros2/rclpy#1209).
+In rclpy, a request for an invalid transition, which any client can send, ends the node (ros2/rclpy#1209).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FA
 
 
 class ManagedNode(LifecycleNode):
-    """A lifecycle node; `run_node` keeps it running when one of its callbacks fails.
+    """Lifecycle node; `run_node` keeps it running when one of its callbacks fails.
 
     Attributes:
-        outlives_callbacks: a failed callback must not release what it holds, such as a robot.
-        failure: what ended the node, for `run_node`; None while all is well.
-        phase: of its life: "unconfigured", "inactive" or "active".
-        problem: why the last transition failed; None where it did not.
+        outlives_callbacks: whether the node survives failed callbacks, to keep control of its robots.
+        failure: exception that ended the node, for `run_node`; None while it runs.
+        phase: lifecycle state: "unconfigured", "inactive" or "active".
+        problem: exception of the last transition; None if it succeeded.
     """
 
     outlives_callbacks = True
@@ -33,36 +33,36 @@ class ManagedNode(LifecycleNode):
     problem: Exception | None = None
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Get ready; nothing moves."""
+        """Configure without motion."""
         return self._attempt("configure", self._configure, INACTIVE)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Let the robot move, from where it is."""
+        """Allow motion of the robots."""
         return self._attempt("activate", self._activate, ACTIVE)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Bring it to rest."""
+        """Bring the robots to rest."""
         return self._attempt("deactivate", self._deactivate, INACTIVE)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Let go of it."""
+        """Release the robots."""
         return self._attempt("clean up", self._clean_up, UNCONFIGURED)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Let go of it for good."""
+        """Release the robots before the node ends."""
         return self._attempt("shut down", self._clean_up, FINALIZED)
 
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """After an unexpected error."""
+        """Clean up after an unexpected error."""
         return self._attempt("recover", self._clean_up, UNCONFIGURED)
 
     def destroy_node(self) -> None:
-        """Destroy the state machine, too: rclpy leaves it, and it keeps the participant until the process has ended."""
+        """Destroy the state machine as well, which rclpy keeps until the process ends."""
         super().destroy_node()
         self._state_machine.destroy_when_not_in_use()
 
     def _attempt(self, what: str, action: Callable[[], None], phase: str) -> TransitionCallbackReturn:
-        """Run a transition, and log errors: rclpy swallows them."""
+        """Run a transition and log its errors, which rclpy discards."""
         self.problem = None
         try:
             action()
@@ -91,22 +91,22 @@ class ManagedNode(LifecycleNode):
         raise NotImplementedError
 
     def _has_changed(self) -> None:
-        """Called in each new phase."""
+        """Called after each transition."""
 
     def _log_refusal(self, text: str) -> None:
         self.get_logger().error(text)
 
     def _after_mistake(self, problem: Exception) -> TransitionCallbackReturn:
-        """Result of a transition with an unexpected error: no reason to let go of other robots."""
+        """Return the result of a transition with an unexpected error; other robots are kept."""
         return FAILURE
 
-    # rclpy's private method, under the name that Python gives it: services and `trigger_...` both end there.
+    # private method of rclpy under its mangled name; called by services and by `trigger_...`
     def _LifecycleNodeMixin__change_state(self, transition_id: int) -> TransitionCallbackReturn:
         allowed = {number: label for number, label, *_ in self._state_machine.available_transitions}
         if transition_id not in allowed:
             _, state = self._state_machine.current_state
-            ways = ", ".join(f"{label} ({number})" for number, label in sorted(allowed.items())) or "nothing"
-            text = f"transition {transition_id} is refused: the node is {state}, which can be left by {ways}."
+            ways = ", ".join(f"{label} ({number})" for number, label in sorted(allowed.items())) or "none"
+            text = f"transition {transition_id} refused: the node is {state}; allowed transitions: {ways}."
             self.get_logger().warning(text)
             return FAILURE
         return super()._LifecycleNodeMixin__change_state(transition_id)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of parameters: their blocks, and parameters for many nodes at once. No rclpy."""
+"""ROS 2 parameter files: blocks per node, and parameters in blocks with wildcards. No rclpy."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _FILE = "--params-file"
 
 
 def blocks(content: Node, above: str = "") -> Iterator[tuple[str, Node]]:
-    """Names of nodes, with namespace and wildcards, and what their blocks hold; namespaces may be nested.
+    """Yield the node names (with namespace and wildcards) and contents of all blocks; namespaces may be nested.
 
     Args:
-        content: of a file.
-        above: the namespace that it is in.
+        content: content of a file.
+        above: enclosing namespace.
     """
     if not isinstance(content, MappingNode):
         return
@@ -32,10 +32,10 @@ def blocks(content: Node, above: str = "") -> Iterator[tuple[str, Node]]:
 
 
 def wildcard_parameters(arguments: Sequence[str]) -> frozenset[str]:
-    """Names of parameters in blocks with wildcards, of all files that a process was started with.
+    """Return the names of parameters in blocks with wildcards, in all parameter files of a process.
 
     Args:
-        arguments: of the process; files that cannot be read are rcl's to refuse.
+        arguments: arguments of the process; unreadable files are skipped, because rcl refuses them.
     """
     found: set[str] = set()
     for flag, path in pairwise(arguments):
@@ -52,7 +52,7 @@ def wildcard_parameters(arguments: Sequence[str]) -> frozenset[str]:
 
 
 def _names(values: Node, above: str) -> Iterator[str]:
-    """Full names: nested mappings are joined by dots."""
+    """Yield full names, with nested mappings joined by dots."""
     if isinstance(values, MappingNode):
         for key, (_, inner) in values.entries.items():
             yield from _names(inner, f"{above}{key}.")

@@ -2,11 +2,11 @@
 """Settings (settings.py) as parameters of a ROS 2 node; imports rclpy.
 
     parameters = Parameters(node, Rates, on_change=lambda old, new: ...)
-    parameters.value.physics_rate              # at any time, from any thread
-    refuse_unknown_overrides(node)             # once all are declared
+    parameters.value.physics_rate              # readable at any time from any thread
+    refuse_unknown_overrides(node)             # after all declarations
 
-rclpy alone refuses a wrong value without its range, a whole number where a number is wanted, and an empty list; and it
-takes names that nobody declared without a word. Here each value is checked by `settings.checked` before rclpy sees it.
+rclpy refuses invalid values without naming the range, integers for floating-point parameters, and empty lists; and it
+silently ignores undeclared names. Here `settings.checked` checks each value before rclpy does.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _TYPES = {
     "floats": Parameter.Type.DOUBLE_ARRAY,
     "strs": Parameter.Type.STRING_ARRAY,
 }
-_ATTRIBUTE = "_ada_parameter_changes"  # of a node
+_ATTRIBUTE = "_ada_parameter_changes"  # attribute of a node
 _LARGEST_INTEGER = 2**63 - 1
 _IN_EVERY_NODE = "use_sim_time"
-_DECLARED_BY_OTHERS = ("qos_overrides.",)  # rclpy declares those of topics that allow it
+_DECLARED_BY_OTHERS = ("qos_overrides.",)  # declared by rclpy for topics that allow it
 
 
 class Parameters(Generic[S]):
-    """The settings of one class as parameters of a node.
+    """Settings of one class as parameters of a node.
 
     Attributes:
-        value: present settings. A change at run time replaces them after all checks have passed.
+        value: present settings, replaced by a change at run time after all checks.
     """
 
     value: S
@@ -60,20 +60,20 @@ class Parameters(Generic[S]):
         on_change: Callable[[S, S], None] | None = None,
         on_done: Callable[[S], None] | None = None,
     ) -> None:
-        """Declare the parameters, with the values that the node was started with.
+        """Declare the parameters with their initial values.
 
         Args:
-            node: whose parameters they are.
+            node: node of the parameters.
             cls: settings class.
-            prefix: of all names, such as "servo.s1" for servo.s1.stiffness.
-            beside: further prefixes behind it whose parameters are declared by others, as "gains" for servo.s1.gains.
-            on_change: called with the old and the new settings before these hold; what it raises as AdaError is the
-                refusal that the caller gets. Where a later check of the same request refuses, it is called again with
-                new and old exchanged.
-            on_done: called with the new settings once they hold; here other parameters may come and go.
+            prefix: prefix of all names, such as "servo.s1" for servo.s1.stiffness.
+            beside: further prefixes below `prefix` whose parameters are declared separately, such as "gains" for
+                servo.s1.gains.
+            on_change: called with the old and the new settings before a change; an AdaError refuses the request. If a
+                later check refuses the request, it is called again with both exchanged.
+            on_done: called with the new settings after a change; it may declare and undeclare other parameters.
 
         Raises:
-            InputError: a start value is not allowed.
+            InputError: if an initial value is invalid.
         """
         self.cls = cls
         self.prefix = prefix + "." if prefix else ""
@@ -86,41 +86,35 @@ class Parameters(Generic[S]):
         _Changes.of(node).groups.append(self)
 
     def close(self) -> None:
-        """Undeclare the parameters; `value` stays what it was."""
+        """Undeclare the parameters; `value` is kept."""
         node: Any = self._node()
         _Changes.of(node).groups.remove(self)
         for name, one in self.settings.items():
-            if one.read_only:  # to be declared anew later, such a one must be able to go
+            if one.read_only:  # read-only parameters cannot be undeclared
                 node._descriptors[name].read_only = False
             node.undeclare_parameter(name)
 
     def checked(self, values: dict[str, Any]) -> S:
-        """The present settings (the defaults, before there are any) with some values, by full names, replaced."""
+        """Return the present settings (or the defaults) with values replaced by full names, checked."""
         own = {name.removeprefix(self.prefix): value for name, value in values.items()}
         present = as_mapping(self.value) if hasattr(self, "value") else {}
         return checked(self.cls, {**present, **own}, prefix=self.prefix)
 
     def typed(self, settings: S) -> dict[str, Value]:
-        """The values of settings by full names."""
+        """Return the values of settings by full names."""
         return {self.prefix + name: value for name, value in as_mapping(settings).items()}
 
 
 def start_settings(node: Node, cls: type[S], *, prefix: str = "", beside: Sequence[str] = ()) -> S:
-    """Settings with the values that a node was started with, whether they are declared or not.
-
-    Args:
-        node: see `Parameters`.
-        cls: likewise.
-        prefix: likewise.
-        beside: likewise.
+    """Return settings with the initial values passed to a node, declared or not. Arguments as in `Parameters`.
 
     Raises:
-        InputError: a start value is not allowed.
+        InputError: if an initial value is invalid.
     """
     before = prefix + "." if prefix else ""
     overrides = _overrides(node)
     known = {before + one.name: one for one in fields_of(cls)}
-    # All names with this prefix: nothing else checks them for wrong ones.
+    # all names with this prefix, to detect unknown ones
     others = tuple(f"{before}{one}." for one in beside)
     names = [
         name
@@ -130,12 +124,12 @@ def start_settings(node: Node, cls: type[S], *, prefix: str = "", beside: Sequen
     given = {name.removeprefix(before): overrides[name].value for name in names}
     for one in known.values():
         if one.kind in ("floats", "strs") and given.get(one.name, ()) is None:
-            given[one.name] = []  # rcl reads an empty list as "not set"
+            given[one.name] = []  # rcl reads an empty list as unset
     return checked(cls, given, prefix=before)
 
 
 class _Request(NamedTuple):
-    """A request on its way: what rclpy got, and what it means for each group of settings."""
+    """Request in progress: parameters passed to rclpy, new settings per group, and the refusal."""
 
     parameters: list[Parameter]
     changes: list[tuple[Parameters[Any], Any]]
@@ -143,26 +137,26 @@ class _Request(NamedTuple):
 
 
 class _Changes:
-    """Checks requests that change parameters of a node, across all its `Parameters`.
+    """Checks requests to change parameters of a node, across all its `Parameters`.
 
-    rclpy calls, in this order: the function that may rewrite the request, its own checks (name, type, range,
-    read-only), the function that may refuse, and, once the values hold, the last function. Our refusal must be known at
-    the first, because rclpy's own texts do not say what is allowed. The request then goes on as one that changes
-    nothing, up to the function that refuses it.
+    rclpy calls in this order: the pre-set callback, which may rewrite the request, its own checks (name, type, range,
+    read-only), the on-set callback, which may refuse, and after the change the post-set callback. Requests are checked
+    in the first one, because rclpy's messages do not name the allowed values. A refused request is replaced by one
+    without effect, which the on-set callback refuses with the message.
     """
 
     def __init__(self, node: Node) -> None:
         self.groups: list[Parameters[Any]] = []
         self._node = weakref.ref(node)
-        self._pending = threading.local()  # requests may come from services and from the node itself at once
-        # rclpy joins the answers of several such functions, so that there can be one only
+        self._pending = threading.local()  # services and the node itself may change parameters at the same time
+        # rclpy concatenates the results of several callbacks, so that only one of each is registered
         node.add_pre_set_parameters_callback(self._rewrite)
         node.add_on_set_parameters_callback(self._judge)
         node.add_post_set_parameters_callback(self._commit)
 
     @classmethod
     def of(cls, node: Node) -> _Changes:
-        """The one of a node, kept in it: a table of all nodes would keep them alive, as callbacks know their node."""
+        """Return the object of a node, stored in the node: a global table would keep nodes alive."""
         found: _Changes | None = getattr(node, _ATTRIBUTE, None)
         if found is None:
             found = cls(node)
@@ -170,7 +164,7 @@ class _Changes:
         return found
 
     def _rewrite(self, requested: Sequence[Parameter]) -> list[Parameter]:
-        """The request in the declared types, or one that changes nothing in place of one that is refused."""
+        """Convert a request to the declared types, or replace a refused one by one without effect."""
         parameters = {parameter.name: parameter for parameter in requested}
         try:
             changes = self._changes(parameters)
@@ -182,10 +176,10 @@ class _Changes:
         return list(request.parameters)
 
     def _changes(self, parameters: dict[str, Parameter]) -> list[tuple[Parameters[Any], Any]]:
-        """New settings of each group; replaces its parameters by such of the declared types.
+        """Return the new settings of each group, and convert its parameters to the declared types.
 
         Raises:
-            InputError: an undeclared parameter, one that is fixed, or a value that is not allowed.
+            InputError: if a parameter is undeclared or read-only, or a value is invalid.
         """
         node: Any = self._node()
         for name in parameters:
@@ -235,7 +229,7 @@ class _Changes:
                 group.on_done(new)
 
     def _request(self, parameters: Sequence[Parameter]) -> _Request | None:
-        """The result of `_rewrite` for this request; None for a declaration, which rclpy does not show to it."""
+        """Return the result of `_rewrite` for this request; None for declarations, for which rclpy skips it."""
         request: _Request | None = getattr(self._pending, "request", None)
         if request is None or [id(one) for one in request.parameters] != [id(one) for one in parameters]:
             return None
@@ -243,7 +237,7 @@ class _Changes:
 
 
 def _overrides(node: Node) -> dict[str, Parameter]:
-    """Values from `-p` and parameter files. rclpy does not give access to them before they are declared."""
+    """Return the values from `-p` and parameter files, which rclpy does not expose before their declaration."""
     found: dict[str, Parameter] = node._parameter_overrides
     return found
 
@@ -253,7 +247,7 @@ def _declare(node: Node, name: str, value: Value, one: Setting) -> None:
     if value != ():
         node.declare_parameter(name, _plain(value), descriptor, ignore_override=True)
         return
-    # An empty list has no type that rclpy could see: declared by type first, then set, then described.
+    # rclpy cannot infer the type of an empty list: declare by type, then set and describe
     kind = _TYPES[one.kind]
     node.declare_parameter(name, kind, ParameterDescriptor(), ignore_override=True)
     node.set_parameters_atomically([Parameter(name, kind, [])])
@@ -276,7 +270,7 @@ def _descriptor(one: Setting) -> ParameterDescriptor:
     )
     if one.lower is None and one.upper is None:
         return descriptor
-    # ROS 2 has no one-sided ranges, and its tools do not show infinity well.
+    # ROS 2 has no one-sided ranges, and its tools do not display infinity properly
     if one.kind == "float":
         lowest, highest = -sys.float_info.max, sys.float_info.max
         lower = lowest if one.lower is None else float(one.lower)
@@ -290,18 +284,17 @@ def _descriptor(one: Setting) -> ParameterDescriptor:
 
 
 def refuse_unknown_overrides(node: Node, later: tuple[str, ...] = (), arguments: Sequence[str] | None = None) -> None:
-    """Refuse start values of undeclared parameters; to be called when all are declared.
+    """Refuse initial values of undeclared parameters; to be called after all declarations.
 
-    A file's block for many nodes at once, such as `/**`, is for those that have such a parameter: the others warn, as
-    everything in ROS at least ignores it.
+    Parameters in blocks for several nodes, such as `/**`, may belong to other nodes: they cause a warning only.
 
     Args:
-        node: whose parameters they are.
-        later: beginnings of names that are declared only later.
-        arguments: of the process, where files of parameters are named; None: sys.argv.
+        node: node of the parameters.
+        later: prefixes of names that are declared later.
+        arguments: arguments of the process, with the parameter files; None for sys.argv.
 
     Raises:
-        InputError: naming them, with near names.
+        InputError: if there are undeclared ones; the message suggests similar names.
     """
     unknown = [name for name in _overrides(node) if not node.has_parameter(name)]
     unknown = [name for name in unknown if not name.startswith((*_DECLARED_BY_OTHERS, *later))]
@@ -311,14 +304,14 @@ def refuse_unknown_overrides(node: Node, later: tuple[str, ...] = (), arguments:
     passed_over = [name for name in unknown if name in for_many]
     if passed_over:
         node.get_logger().warning(
-            f"no parameters of {node.get_name()}: {', '.join(passed_over)}; passed over, since a block for many nodes "
-            "(such as /**) of a parameter file has them."
+            f"unknown parameters of {node.get_name()}: {', '.join(passed_over)}; ignored, because they are in a block "
+            "for several nodes (such as /**) of a parameter file."
         )
     wrong = [name for name in unknown if name not in for_many]
     if not wrong:
         return
     problem = unknown_name(f"parameter of {node.get_name()}", wrong[0], _declared(node))
-    others = f" Nor are there {', '.join(wrong[1:])}." if len(wrong) > 1 else ""
+    others = f" Also unknown: {', '.join(wrong[1:])}." if len(wrong) > 1 else ""
     raise InputError(f"{problem}{others}", field="parameter", value=wrong[0], allowed=problem.allowed)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Periods of a thread as figures of diagnostics; no ROS."""
+"""Timing statistics as diagnostic values; no ROS."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from ada_robot.timing.periods import PeriodSummary
 
-MOST_MISSED = 1e-3  # share of the periods in one report that may be late without a warning
+MOST_MISSED = 1e-3  # share of missed periods in one report that causes a warning
 _MS = 1e3
 
 
 def period_values(summary: PeriodSummary) -> dict[str, object]:
-    """The figures, by name."""
+    """Return the statistics by name."""
     return {
         "wake-ups": summary.count,
         "missed periods": summary.missed,
@@ -30,7 +30,7 @@ def period_values(summary: PeriodSummary) -> dict[str, object]:
 
 
 def since(before: PeriodSummary, after: PeriodSummary) -> PeriodSummary:
-    """Counts of a summary since an earlier one."""
+    """Return a summary with counts since an earlier one."""
     return replace(
         after,
         count=after.count - before.count,

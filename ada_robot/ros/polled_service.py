@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service whose requests wait until a thread fetches them, behind no executor; imports rclpy.
+"""Service polled by a thread instead of an executor; imports rclpy.
 
-An executor answers one thing after another: while it brings devices up, which takes seconds, it would leave a stop
-unanswered.
+An executor serves callbacks sequentially: while it opens devices, which takes seconds, a stop would have to wait.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from ada_robot.ros.inbox import NoCallbacks
 
 
 class PolledService:
-    """A service that `serve` answers, from any one thread."""
+    """Service whose requests are served by `serve`, from one thread at a time."""
 
     def __init__(self, node: Node, kind: Any, name: str, answer: Callable[[Any, Any], Any]) -> None:
-        """Offer it.
+        """Create the service.
 
         Args:
-            node: whose it is.
-            kind: of its requests and answers.
-            name: of the service.
-            answer: fills an answer to a request, and returns it.
+            node: node of the service.
+            kind: service type.
+            name: service name.
+            answer: fills the response to a request, and returns it.
         """
         self._node, self._kind, self._answer = node, kind, answer
         self._lock = threading.Lock()
@@ -34,7 +33,7 @@ class PolledService:
         self._service: Any = node.create_service(kind, name, answer, callback_group=NoCallbacks())
 
     def serve(self) -> int:
-        """Answer the requests that came; how many there were."""
+        """Serve all waiting requests; return their number."""
         count = 0
         while (request := self._taken()) is not None:
             message, header = request
@@ -56,11 +55,11 @@ class PolledService:
             with self._lock:
                 if self._is_open:
                     self._service.send_response(answer, header)
-        except Exception as problem:  # RCLError, which moves between distributions: the client is gone
-            self._node.get_logger().warning(f"no answer of {self._service.srv_name} could be sent: {problem}")
+        except Exception as problem:  # RCLError, whose module varies: the client has ended
+            self._node.get_logger().warning(f"response of {self._service.srv_name} could not be sent: {problem}")
 
     def close(self) -> None:
-        """Remove it; on the thread that spins the node."""
+        """Destroy the service; to be called by the thread that spins the node."""
         with self._lock:
             if self._is_open:
                 self._is_open = False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of all nodes that have a model of the robot: which one, how it stands, names of frames."""
+"""Parameters of all nodes with a robot model: model, base, gravity and frame names."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ada_dynamics.robots.load import load
 from ada_robot.settings import setting
 
 AUTO = "auto"
-LARGEST_GRAVITY = 1000.0  # [m/s^2]; a hundred times the earth's
-COMMON_WORLD = "world"  # frame that robots share which say where they stand
-_PREFIX = re.compile(r"([A-Za-z0-9_]+/)*[A-Za-z0-9_]*")  # one way for each text: others take exponential time
+LARGEST_GRAVITY = 1000.0  # [m/s^2]
+COMMON_WORLD = "world"  # common world frame of several robots
+_PREFIX = re.compile(r"([A-Za-z0-9_]+/)*[A-Za-z0-9_]*")  # unambiguous, to avoid exponential backtracking
 
 
 @dataclass(frozen=True)
 class FrameSettings:
-    """Names of the robot's frames; see the description."""
+    """Names of the robot's frames."""
 
     frame_prefix: str = setting(
         "",
@@ -34,17 +34,17 @@ class FrameSettings:
     )
 
     def __post_init__(self) -> None:
-        """Check the name.
+        """Check the prefix.
 
         Raises:
-            InputError: no frame can be called so.
+            InputError: if it makes no valid frame names.
         """
         check_frame_prefix(self.frame_prefix)
 
 
 @dataclass(frozen=True)
 class PlaceSettings(FrameSettings):
-    """Where the robot stands among others; see the description."""
+    """Pose of the robot in the common world frame."""
 
     base_pose: tuple[float, ...] = setting(
         (),
@@ -54,10 +54,10 @@ class PlaceSettings(FrameSettings):
     )
 
     def __post_init__(self) -> None:
-        """Check what concerns several values.
+        """Check prefix and pose.
 
         Raises:
-            InputError: the pose is none, or would place a frame in itself.
+            InputError: if the pose is invalid, or no prefix is given.
         """
         super().__post_init__()
         check_base_pose(self.base_pose, self.frame_prefix)
@@ -65,7 +65,7 @@ class PlaceSettings(FrameSettings):
 
 @dataclass(frozen=True)
 class RobotSettings(FrameSettings):
-    """The robot and its base; see the descriptions."""
+    """Robot model and its base."""
 
     robot: str = setting(
         "",
@@ -87,27 +87,27 @@ class RobotSettings(FrameSettings):
     )
 
     def __post_init__(self) -> None:
-        """Check what concerns several numbers."""
+        """Check gravity and prefix."""
         super().__post_init__()
         check_gravity(self.gravity)
 
     def load(self, description: str | None = None) -> Model:
-        """The robot that is named, or that of a description.
+        """Load the robot named by the settings, or from a description.
 
         Raises:
-            ModelError: its file, or the description, is unusable.
+            ModelError: if the robot file or the description is invalid.
         """
-        base = None if self.base == AUTO else cast("Base", self.base)  # one of them, as the setting has them
+        base = None if self.base == AUTO else cast("Base", self.base)  # checked by the setting
         return load(description or self.robot, base=base, gravity=self.gravity or None, loops=self.loops or None)
 
 
 def check_gravity(gravity: Sequence[float]) -> None:
-    """Check that a gravity vector is valid, or empty.
+    """Check that a gravity vector is valid or empty.
 
     Raises:
-        InputError: it is not.
+        InputError: if it is not.
     """
-    if gravity and not (len(gravity) == 3 and np.all(np.abs(gravity) <= LARGEST_GRAVITY)):  # NaN fails it, too
+    if gravity and not (len(gravity) == 3 and np.all(np.abs(gravity) <= LARGEST_GRAVITY)):  # False for NaN
         text = (
             f"gravity is {list(gravity)}; it must be three finite numbers [m/s^2] up to {LARGEST_GRAVITY:g}, or empty."
         )
@@ -115,36 +115,36 @@ def check_gravity(gravity: Sequence[float]) -> None:
 
 
 def check_frame_prefix(prefix: str) -> None:
-    """Check that a prefix makes valid names of frames.
+    """Check that a prefix makes valid frame names.
 
     Raises:
-        InputError: it does not.
+        InputError: if it does not.
     """
     if not _PREFIX.fullmatch(prefix):
         text = (
-            f"frame_prefix is {prefix!r}; it must hold letters, digits and underscores, with single slashes behind "
-            "them, such as left/."
+            f"frame_prefix is {prefix!r}; it must consist of letters, digits and underscores, with single slashes "
+            "after them, such as left/."
         )
         raise InputError(text, field="frame_prefix", value=prefix)
 
 
 def check_base_pose(pose: Sequence[float], prefix: str) -> None:
-    """Check that a pose is valid, or empty, and does not place the frame world in itself.
+    """Check that a pose is valid or empty, and that it has a prefix.
 
     Raises:
-        InputError: it is not, or it does.
+        InputError: if it is not.
     """
     if not pose:
         return
     if len(pose) != 4 or not np.isfinite(pose).all():
         text = (
-            f"base_pose is {list(pose)}; it must be four finite numbers, x, y, z [m] and yaw [rad], or empty. A robot "
-            "that leans has another gravity: give that as gravity, and its place by a static_transform_publisher."
+            f"base_pose is {list(pose)}; it must be four finite numbers, x, y, z [m] and yaw [rad], or empty. For an "
+            "inclined robot set gravity, and its pose by a static_transform_publisher."
         )
         raise InputError(text, field="base_pose", value=pose)
     if not prefix:
         text = (
-            f"base_pose is {list(pose)}, and there is no frame_prefix: it would place the frame {COMMON_WORLD!r} in "
-            "itself. Give one, such as frame_prefix:=left/."
+            f"base_pose is {list(pose)} without a frame_prefix: it would define the frame {COMMON_WORLD!r} relative to "
+            "itself. Set one, such as frame_prefix:=left/."
         )
         raise InputError(text, field="frame_prefix", value=prefix)

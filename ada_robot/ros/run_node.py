@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts a node, spins it and ends it, with an exit code that says how it went; imports rclpy.
+"""Execution of a node: start, spin, shutdown, exit code; imports rclpy.
 
     def main(arguments: Sequence[str] | None = None) -> int:
         return run_node(DynamicsNode, arguments)
 
-rclpy's own signal handlers shut the context down while the node's threads still publish. Here a signal only requests
-the end: callbacks end first, then the node closes (`close()`, if it has one), then the context goes.
+The signal handlers of rclpy shut the context down while threads of the node still publish. Here a signal only requests
+the end: callbacks end first, then the node is closed (`close()`, if it has one), then the context is shut down.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ CLEAN = 0
 FAILED = 1
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_PATIENCE = 3  # signals after which the process ends at once; a launch file and its terminal send two
-_LOOK = 0.05  # [s] between checks of signals, and of the node's attribute `failure`
-_LOG_INTERVAL = 1.0  # [s] between logs of failed callbacks
-_LAST_CALLBACK = 5.0  # [s] that a callback has to return at the end; launch kills 10 s after its first signal
+_PATIENCE = 3  # number of signals after which the process ends at once; a launch file and its terminal send two
+_LOOK = 0.05  # interval of checks of signals and of the attribute `failure` [s]
+_LOG_INTERVAL = 1.0  # minimum time between logs of failed callbacks [s]
+_LAST_CALLBACK = 5.0  # timeout of a callback at the end [s]; launch kills 10 s after its first signal
 _EXECUTOR = "executor"  # name of the thread that runs callbacks
 
 
 def run_node(make: Callable[[], Node], arguments: Sequence[str] | None = None) -> int:
-    """Make a node, spin it until something ends it, close it.
+    """Create a node, spin it until it ends, and close it.
 
-    A node may have `halt()`, called at once when the run ends, beside a callback that may take seconds to return: a
-    robot must not go on for that long; `close()`, called once after the last callback; and `failure`, an exception that
-    ends the run; with `outlives_callbacks` an exception in a callback is logged and does not.
+    A node may have the following attributes: `halt()`, called at once at the end of the run, concurrently with a slow
+    callback, to stop robots; `close()`, called once after the last callback; `failure`, an exception that ends the run;
+    `outlives_callbacks`, with which exceptions in callbacks are logged and do not end the run.
 
     Args:
-        make: the node's class, or a function that returns one; what it raises as AdaError is the user's to mend.
-        arguments: what stands after the program's name; by default the process' own.
+        make: class of the node, or a function that returns one; AdaErrors are reported as usage errors.
+        arguments: arguments of the process; None for sys.argv.
 
     Returns:
-        0 after a signal or a shutdown, 1 after a failure, 2 if the node could not be made as the user wants it.
+        0 after a signal or a shutdown, 1 after a failure, 2 after a usage error.
     """
     name = Path(sys.argv[0]).stem or "node"
     environment.prepare()
@@ -69,7 +69,7 @@ def run_node(make: Callable[[], Node], arguments: Sequence[str] | None = None) -
     with _Signals() as signals:
         code = _code(make, name, given, signals)
         if {_EXECUTOR, COMPILER} & {thread.name for thread in threading.enumerate()}:
-            # compiling may take longer than a launch system waits before it kills; LLVM's memory must outlive it
+            # end without waiting for the compiler, which may take longer than launch waits before it kills
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
@@ -90,7 +90,7 @@ def _code(make: Callable[[], Node], name: str, arguments: list[str], signals: _S
 
 
 def _start(make: Callable[[], Node], arguments: list[str], signals: _Signals) -> Node | None:
-    """The node; None if a signal came before there was one."""
+    """Create the node; None if a signal is received before."""
     node: Node | None = None
     try:
         _initialise(arguments)
@@ -98,29 +98,33 @@ def _start(make: Callable[[], Node], arguments: list[str], signals: _Signals) ->
         signals.begin()
     except _Stopped:
         pass
-    except Exception:  # a half-made node may fail again while it is destroyed
+    except Exception:  # destruction of an incomplete node may raise after a signal
         if not signals.count:
             raise
     return node
 
 
 def _initialise(arguments: list[str]) -> None:
-    """Start rclpy; its refusals of arguments become our errors."""
+    """Initialize rclpy; refused arguments become usage errors."""
     try:
         rclpy.init(args=["node", *arguments], signal_handler_options=SignalHandlerOptions.NO)
-    except Exception as problem:  # RCLError, UnknownROSArgsError and others: their classes differ between distributions
-        hint = "Numbers of one list must all have a point, or none: [1.0, 2.5]." if "same type" in str(problem) else ""
-        raise InputError(f"ROS 2 does not take these arguments: {problem}. {hint}") from problem
+    except Exception as problem:  # RCLError, UnknownROSArgsError and others: the classes differ between distributions
+        hint = (
+            "All numbers of a list must have a decimal point, or none: [1.0, 2.5]."
+            if "same type" in str(problem)
+            else ""
+        )
+        raise InputError(f"ROS 2 refuses these arguments: {problem}. {hint}") from problem
     unknown = remove_ros_args(["node", *arguments])[1:]
     if unknown:
         raise InputError(
-            f"argument {unknown[0]!r} is unknown. Parameters are given after --ros-args as -p name:=value, "
-            "or in a file as --params-file FILE."
+            f"unknown argument {unknown[0]!r}. Parameters follow --ros-args as -p name:=value, "
+            "or are given in a file by --params-file FILE."
         )
 
 
 def _run(node: Node, name: str, signals: _Signals) -> int:
-    """Spin in a thread, because the main thread must be free for signals."""
+    """Spin in a thread, because the main thread handles signals."""
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     problems: list[Exception] = []
@@ -145,7 +149,7 @@ def _run(node: Node, name: str, signals: _Signals) -> int:
     ending.set()
     try:
         _called(node, "halt")
-    except Exception as problem:  # the node is still closed
+    except Exception as problem:  # close the node nevertheless
         problems.append(problem)
     deadline = SYSTEM_CLOCK() + _LAST_CALLBACK
     executor.shutdown(_LAST_CALLBACK)
@@ -163,26 +167,26 @@ def _run(node: Node, name: str, signals: _Signals) -> int:
 
 
 def _spin(node: Any, executor: SingleThreadedExecutor, ending: threading.Event) -> bool:
-    """Spin until something ends it; true where a callback failed and the node is to live on."""
+    """Spin; return True if a callback has failed and the node shall continue."""
     try:
         executor.spin()
     except ExternalShutdownException:
         raise
     except Exception:
-        # at the end rclpy may fail on the shutdown of its own context, or of the executor that it runs in
+        # during shutdown, rclpy may raise because its context or executor is shut down
         if not rclpy.ok() or ending.is_set():
             return False
         if not getattr(node, "outlives_callbacks", False):
             raise
         node.get_logger().error(
-            f"a callback failed; the node goes on:\n{traceback.format_exc()}", throttle_duration_sec=_LOG_INTERVAL
+            f"a callback failed; the node continues:\n{traceback.format_exc()}", throttle_duration_sec=_LOG_INTERVAL
         )
         return True
     return False
 
 
 def _called(node: Any, name: str) -> None:
-    """Call a method of the node, if it has it."""
+    """Call a method of the node, if it exists."""
     method: Callable[[], object] | None = getattr(node, name, None)
     if method is not None:
         method()
@@ -194,23 +198,23 @@ def _reported(node: Any) -> Exception | None:
 
 
 class _Stopped(BaseException):
-    """A signal came while the node was being made."""
+    """Signal received while the node is created."""
 
 
 class _Signals:
-    """Meaning of SIGINT, SIGTERM and SIGHUP: abort the start of the node; then stop; then, if repeated, end at once."""
+    """Handler of SIGINT, SIGTERM and SIGHUP: abort the creation of the node; then stop; if repeated, end at once."""
 
     def __init__(self) -> None:
-        self.count = 0  # of signals; a handler must not touch a lock, which the thread it interrupts may hold
+        self.count = 0  # handlers must not use locks, which the interrupted thread may hold
         self._is_making = True
         self._before: dict[signal.Signals, Any] = {}
 
     def begin(self) -> None:
-        """From here on a signal only counts."""
+        """Only count signals from now on."""
         self._is_making = False
 
     def __enter__(self) -> _Signals:
-        if threading.current_thread() is threading.main_thread():  # elsewhere Python allows no handlers
+        if threading.current_thread() is threading.main_thread():  # other threads cannot set handlers
             for number in _SIGNALS:
                 if number is signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
                     self._before[number] = signal.signal(number, self._handle)
@@ -230,7 +234,7 @@ class _Signals:
 
 
 def _failure(name: str, problem: BaseException) -> int:
-    if not isinstance(problem, AdaError):  # unexpected: the traceback is needed
+    if not isinstance(problem, AdaError):  # unexpected: print the traceback
         traceback.print_exception(type(problem), problem, problem.__traceback__, file=sys.stderr)
     _say(name, "error", problem)
     return FAILED

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages taken from a subscription together with who sent them; imports rclpy.
+"""Received messages with the id of their publisher; imports rclpy.
 
-DDS delivers the publisher with each message. rclpy leaves that out of its MessageInfo (7.1 and 9.1 do), the C
-library beneath it does not, so it is asked for: `rcl_take_serialized_message` is part of its public interface. Where
-that cannot be done, messages are taken as rclpy does it, and have no sender.
+DDS delivers the id of the publisher with each message. MessageInfo of rclpy (7.1, 9.1) omits it, so that the public C
+function `rcl_take_serialized_message` is called instead. If that fails, messages are taken by rclpy without the id.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from typing import Any, NamedTuple
 from ada_dynamics.errors import InputError
 from ada_robot.ros.decoding import decoded
 
-_MOST_BAD = 100  # undecodable messages in a row, after which the rest waits for the next look
-GID = 16  # bytes that identify a publisher: where distributions have 24, the rest are zero
+_MOST_BAD = 100  # maximum number of consecutive undecodable messages per call
+GID = 16  # bytes that identify a publisher; distributions with 24 append zeros
 _OK, _NOTHING = 0, 401  # RCL_RET_OK, RCL_RET_SUBSCRIPTION_TAKE_FAILED
 
 
 class Taken(NamedTuple):
-    """A message.
+    """Received message.
 
     Attributes:
-        message: itself.
-        sender: its publisher's number, the first bytes of what `get_publishers_info_by_topic` calls endpoint_gid; None
-            where it is not known.
+        message: message.
+        sender: id of the publisher, the first bytes of endpoint_gid in `get_publishers_info_by_topic`; None if
+            unknown.
     """
 
     message: Any
@@ -41,7 +40,7 @@ class _Allocator(ctypes.Structure):
 
 
 class _Bytes(ctypes.Structure):
-    """rcutils_uint8_array_t, of which rcl_serialized_message_t is another name."""
+    """rcutils_uint8_array_t, alias rcl_serialized_message_t."""
 
     _fields_ = (
         ("buffer", ctypes.c_void_p),
@@ -52,7 +51,7 @@ class _Bytes(ctypes.Structure):
 
 
 class _Info(ctypes.Structure):
-    """rmw_message_info_t, with room for what a distribution may append."""
+    """rmw_message_info_t, with space for fields of other distributions."""
 
     _fields_ = (
         ("sent", ctypes.c_int64),
@@ -66,10 +65,10 @@ class _Info(ctypes.Structure):
 
 
 class Taker:
-    """Takes messages of one kind; for one thread."""
+    """Takes messages of one type; for one thread."""
 
     def __init__(self, kind: Any) -> None:
-        """Prepare. Args: kind of the messages."""
+        """Args: message type."""
         self._kind, self._library = kind, _library()
         self._info = _Info()
         self._bytes: _Bytes | None = None
@@ -77,10 +76,10 @@ class Taker:
             self._bytes = _new_bytes()
 
     def take(self, handle: Any) -> Taken | None:
-        """The oldest message that waits; None where there is none.
+        """Take the oldest waiting message; None if there is none.
 
         Args:
-            handle: of the subscription, entered.
+            handle: entered handle of the subscription.
         """
         pointer = getattr(handle, "pointer", None)
         if self._library is None or self._bytes is None or pointer is None:
@@ -95,13 +94,13 @@ class Taker:
                 self._library.rcutils_reset_error()
                 self.close()
                 return _as_rclpy_does(handle, self._kind)
-            with suppress(InputError):  # no message: rclpy would leave it out, too
+            with suppress(InputError):  # skip invalid messages, like rclpy
                 message = decoded(ctypes.string_at(self._bytes.buffer, self._bytes.length), self._kind)
                 return Taken(message, bytes(self._info.gid))
         return None
 
     def close(self) -> None:
-        """Give the memory back; what is taken afterwards has no sender."""
+        """Free the memory; messages taken afterwards have no sender."""
         if self._library is not None and self._bytes is not None:
             self._library.rcutils_uint8_array_fini(ctypes.byref(self._bytes))
         self._bytes = None
@@ -114,7 +113,7 @@ def _as_rclpy_does(handle: Any, kind: Any) -> Taken | None:
 
 @cache
 def _library() -> Any:
-    """The C libraries that rclpy has loaded; None where they are not as expected."""
+    """Load the C libraries used by rclpy; None if functions are missing."""
     with suppress(OSError, AttributeError):
         rcl, rcutils = ctypes.CDLL("librcl.so"), ctypes.CDLL("librcutils.so")
         return _Functions(rcl, rcutils)
@@ -122,10 +121,10 @@ def _library() -> Any:
 
 
 class _Functions:
-    """Callbacks for them.
+    """C functions.
 
     Raises:
-        AttributeError: one is not there.
+        AttributeError: if one is missing.
     """
 
     def __init__(self, rcl: Any, rcutils: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Health of one part of a node; no ROS in here (diagnostics.py publishes it)."""
+"""Status of one part of a node; no ROS (published by diagnostics.py)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 
 class Level(enum.IntEnum):
-    """Levels of diagnostic_msgs/DiagnosticStatus; the larger, the worse."""
+    """Levels of diagnostic_msgs/DiagnosticStatus, in order of severity."""
 
     OK = 0
     WARN = 1
@@ -22,12 +22,12 @@ class Level(enum.IntEnum):
 
 
 class Status(NamedTuple):
-    """A report.
+    """Diagnostic status.
 
     Attributes:
-        level: how well it is.
+        level: severity.
         message: one short sentence.
-        values: figures by name; units belong into the names: "period p99 [ms]".
+        values: values by name with unit, such as "period p99 [ms]".
     """
 
     level: Level
@@ -36,7 +36,7 @@ class Status(NamedTuple):
 
 
 def value_text(value: object) -> str:
-    """A figure as diagnostics show it: six digits, true and false as other ROS nodes write them."""
+    """Format a diagnostic value: six digits, "true" and "false"."""
     if value is None:
         return ""
     if isinstance(value, (bool, np.bool_)):

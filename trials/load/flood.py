@@ -82,7 +82,7 @@ def _flooded(
 def _names(kind: str, is_second: bool, words: str) -> bool:
     """True if a refusal names what is wrong; where nothing is, old commands alone are refused."""
     if is_second:
-        return "/flooder may not meanwhile" in words
+        return "commands of /flooder are refused" in words
     return kind == "plain" or any(
         text in words for text in ("finite", "values for", "is empty", "duplicate joint", "unknown")
     )

@@ -442,7 +442,7 @@ def test_a_full_disk_and_a_second_node_of_the_same_name_are_warned_of_at_once(ro
     second = ros.start(*NODE, *words)
     for process in (first, second):
         ros.wait(
-            lambda p=process: "published by other nodes, too: /dynamics_node" in p.output, what="word of the other"
+            lambda p=process: "also published by other nodes: /dynamics_node" in p.output, what="word of the other"
         )
     assert first.stop() == 0 and second.stop() == 0
     assert first.output.count("published by other nodes") == 1

@@ -49,7 +49,7 @@ def test_the_second_commander_is_refused_by_name_until_the_first_is_gone(ros, fl
 
     ros.wait(both, what="refusals")
     assert {tuple(one.values) for one in robot.told} == {(0.1,) * 7}
-    assert commands.last_refusal.startswith("/rival commands this robot, and /tester may not meanwhile")
+    assert commands.last_refusal.startswith("/rival commands this robot, so that commands of /tester are refused")
     told.newest(lambda state: state["devices"]["pa10"]["commander"] == "/rival")
     ros.remove(rival.tester)
     second.until(lambda: robot.told[-1].values.tolist() == STILL, velocity=STILL)

@@ -61,7 +61,7 @@ def slow(tmp_path):
 def test_states_that_found_no_room_are_counted_and_the_file_says_how_many(slow, tmp_path):
     recording, disk = slow
     status = recording.status()
-    assert (status.level, recording.lost) == (Level.WARN, 7) and status.message.startswith("7 states are not in")
+    assert (status.level, recording.lost) == (Level.WARN, 7) and status.message.startswith("7 states are missing in")
     disk.go.set()
     recording.close()
     log = Log.load(tmp_path / "run.mcap")
