@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controllers of robots made of chains, trees and closed loops: one file each, the same in simulation, node and device.
+"""Controllers for robots with open chains and closed loops, for simulations, ROS 2 nodes and devices.
 
     from ada_controllers import JointReference, State, make
 
@@ -7,7 +7,7 @@
     controller.reset(State(q, v), time=0.0)
     command = controller.update(State(q, v), JointReference(q_wanted), time=0.001)
 
-What there is, with settings and units: `ada_controllers.registry.CONTROLLERS`, docs/controllers.md.
+List of controllers: `ada_controllers.registry.CONTROLLERS`; settings and units: docs/controllers.md.
 """
 
 from ada_controllers.controller import Controller

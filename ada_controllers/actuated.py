@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of a mechanism with loops in the coordinates of its motors, and the efforts of the motors for them.
+"""Motion and forces of a mechanism with loops in its actuated coordinates.
 
-v = T(q) y are the velocities that the loops allow, v̇ = T ẏ + Ṫ y, and the motors move at E y, E = S T, with S the rows
-of their velocities. Generalized forces f do the same work as motor efforts τ with Eᵀ τ = Tᵀ f. With as many motors as
-motions y are the velocities of the motors and E = 1; with more, ẏ is the least-squares solution for the wanted
-accelerations of the motors, and τ has the least norm.
+v = T(q) y are the velocities allowed by the loops, v̇ = T ẏ + Ṫ y, and E y are the velocities of the motors, E = S T,
+with the selection matrix S. Motor efforts τ are equivalent to generalized forces f if Eᵀ τ = Tᵀ f. If the number of
+motors equals the mobility, y are the motor velocities and E = 1. With redundant actuation, ẏ is the least-squares
+solution for the desired motor accelerations, and τ has minimum norm.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import SingularConfigurationError
 from ada_dynamics.model.model import Model
 
-_SINGULAR = 1e-4  # smallest singular value of E, of its largest
+_SINGULAR = 1e-4  # smallest relative singular value of E
 
 
 @dataclass(frozen=True)
 class Motions:
-    """Motions that the loops allow in one state; of a robot without loops all of them, T = E = 1.
+    """Motions allowed by the loops in one state; T = E = 1 without loops.
 
     Attributes:
-        T: velocities of all joints per unit of y.
-        E: velocities of the motors per unit of y; None: those are y.
-        drift: Ṫ y, accelerations of all joints while ẏ = 0.
-        v_index: places of the motors in v.
+        T: tangent map, velocities of all joints per unit of y.
+        E: velocities of the motors per unit of y; None for the identity.
+        drift: Ṫ y, accelerations of all joints at ẏ = 0.
+        v_index: indices of the motors in v.
     """
 
     T: Array
@@ -43,32 +43,32 @@ class Motions:
     v_index: NDArray[np.intp]
 
     def acceleration(self, wanted: Array) -> Array:
-        """v̇ of all joints with the accelerations that are wanted of the motors, or those nearest to them."""
+        """Return v̇ for desired motor accelerations, in the least-squares sense."""
         if self.E is not None:
             wanted = np.asarray(np.linalg.lstsq(self.E, wanted - self.drift[self.v_index], rcond=None)[0])
         return np.asarray(self.T @ wanted + self.drift)
 
     def along(self, efforts: Array) -> Array:
-        """Generalized forces on y of motor efforts: Eᵀ τ."""
+        """Return the generalized forces Eᵀ τ of motor efforts."""
         return efforts if self.E is None else np.asarray(self.E.T @ efforts)
 
     def efforts(self, forces: Array) -> Array:
-        """Least motor efforts that act on y as generalized forces on y do."""
+        """Return the minimum-norm motor efforts for generalized forces."""
         return forces if self.E is None else np.asarray(np.linalg.lstsq(self.E.T, forces, rcond=None)[0])
 
 
 class ActuatedCoordinates:
-    """Prepares `Motions` of a mechanism.
+    """Computes `Motions` of a mechanism.
 
     Attributes:
-        dynamics: of the mechanism.
+        dynamics: dynamics of the mechanism.
     """
 
     def __init__(self, model: Model, joints: Sequence[str], v_index: NDArray[np.intp]) -> None:
-        """Args: the mechanism, its joints with motors, and their places in v.
+        """Args: model; names of the actuated joints; their indices in v.
 
         Raises:
-            InputError: with all motors at rest a joint can still move; it is named.
+            InputError: if the motors do not determine the motion; the message names a joint that can still move.
         """
         self.dynamics = Dynamics(model)
         self._joints, self._v_index = list(joints), v_index
@@ -78,10 +78,10 @@ class ActuatedCoordinates:
         self._y_index = list(self.dynamics.constraints.indices(self._by))
 
     def at(self, q: Array, v: Array) -> Motions:
-        """Motions in a state.
+        """Return the motions in a state.
 
         Raises:
-            SingularConfigurationError: the motors do not determine the motion; the error names the joints.
+            SingularConfigurationError: if the configuration is singular; the error names a joint that can still move.
         """
         T, rate = self.dynamics.constraints.tangent_map_rate(q, v, self._by)
         drift = rate @ v[self._y_index]
@@ -97,19 +97,19 @@ class ActuatedCoordinates:
         model = self.dynamics.model
         joint = model.joint_of_velocity(int(np.abs(motion).argmax()))
         raise SingularConfigurationError(
-            f"model {model.name!r} is in a singular configuration of its motors: with all of them "
-            f"({', '.join(self._joints)}) at rest joint {joint!r} can still move. Move the mechanism to another "
-            "configuration, by hand or by a path that keeps off this one.",
+            f"model {model.name!r} is in a singular configuration: with all motors "
+            f"({', '.join(self._joints)}) at rest, joint {joint!r} can still move. Move the mechanism to another "
+            "configuration, by hand or along a path that avoids this one.",
             joint=joint,
             field="q",
         )
 
 
 def actuated_coordinates(controller: Controller[Any]) -> ActuatedCoordinates | None:
-    """Coordinates of the motors that a controller commands; None where these are all joints, in the model's order.
+    """Return the actuated coordinates of a controller; None if they are all joints, in the order of the model.
 
     Raises:
-        InputError: the motors do not determine the motion of the robot.
+        InputError: if the motors do not determine the motion of the robot.
     """
     model = controller.model
     if not model.loop_names:

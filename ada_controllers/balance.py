@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Balance of a humanoid that is pushed at a shoulder or a hand: the strategies of Takahashi 2012, sec. 6.3.
+"""Balance of a humanoid pushed at a shoulder or a hand, by the strategies of Takahashi 2012, sec. 6.3.
 
-For HOAP-2 with hips and ankles whose feet are fixed to the ground. Joints 1 to 5 are the right leg's (hip about z, x
-and y, ankle about y and x), 6 to 10 the left one's. All joints turn about +x, +y or +z here, so both legs bend forward
-for the same sign. The document's pitch joints of the two legs point in opposite directions: its mean ankle angle
-(θ_9 - θ_4)/2 is (θ_4 + θ_9)/2 here. Eq. 6.7 is to move the right ankle against the left one, so that the legs scissor
-and the upper body turns about z, and so it is taken in these axes; in the document's own it would do the opposite.
+For HOAP-2 with hips and ankles and its feet fixed to the ground. Joints 1 to 5 belong to the right leg (hip about z, x
+and y, ankle about y and x), 6 to 10 to the left one. Here all joints turn about +x, +y or +z, so that both legs bend
+forward for the same sign. In the document, the pitch joints of both legs have opposite signs: its mean ankle angle
+(θ_9 - θ_4)/2 is (θ_4 + θ_9)/2 here. Eq. 6.7 shall move the right ankle against the left one, so that the upper body
+turns about z; this holds for the signs used here, not for those of the document.
 
-Sec. 6.3.1 has two phases: a reaction with soft joints, and a recovery with stiffer ones whose dampers at the ankles and
-the hips about z grow from 0 with the turn of the upper body. When one ends and the other begins it does not say; with
-`phases: two` it is when the upper body has begun to turn back. With `phases: merged`, which needs no memory, the joints
-have the constant gains of the recovery from the start, and the dampers grow from those of the reaction.
+Sec. 6.3.1 has two phases: a reaction with soft joints, and a recovery with stiffer joints, whose dampers at the ankles
+and at the hips about z grow from 0 with the rotation of the upper body. The document does not define the transition;
+with `phases: two` it is the time when the upper body begins to turn back. `phases: merged` needs no memory: the joints
+have the constant gains of the recovery, and the dampers grow from those of the reaction.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ from ada_robot.settings import setting
 
 JOINTS = tuple(f"joint_{i}" for i in range(1, 11))
 TRUNK = "body"
-TURNED = 0.02  # [rad] from which on the upper body counts as turned by a push
-BACK = 0.98  # share of its largest turn under which it counts as turning back
-AT_REST = 1.0  # [s] for which it must not be turned before a new reaction may begin
+TURNED = 0.02  # rotation of the upper body that counts as a reaction to a push [rad]
+BACK = 0.98  # share of the largest rotation below which the upper body turns back
+AT_REST = 1.0  # time without rotation before the next reaction [s]
 
 
 @dataclass(frozen=True)
 class Preset:
-    """Gains of a strategy by joint, and how they change with the turn of the upper body.
+    """Gains of a strategy by joint, as functions of the rotation of the upper body.
 
     Attributes:
         stiffness: k_p of joints 1 to 10 [N m/rad].
         damping: k_d [N m s/rad].
         turned_stiffness: k_p at the full angle.
-        turned_damping: k_d there.
-        reacting: k_p and k_d in a reaction phase of its own; none where the gains are all that the document has.
-        axis: about which the upper body turns: z is the document's angle α, y its β.
+        turned_damping: k_d at the full angle.
+        reacting: k_p and k_d of a separate reaction phase; None without one.
+        axis: rotation axis of the upper body: z for the document's angle α, y for β.
     """
 
     stiffness: tuple[float, ...]
@@ -65,11 +65,11 @@ class Preset:
     reacting: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
     def gains(self, part: Scalar, recovering: Scalar | None) -> tuple[list[Scalar], list[Scalar]]:
-        """k_p and k_d.
+        """Return k_p and k_d.
 
         Args:
-            part: of the way to the full angle.
-            recovering: 0 in the reaction, 1 in the recovery; None: both are merged.
+            part: interpolation parameter between zero and the full angle.
+            recovering: 0 in the reaction, 1 in the recovery; None for merged phases.
         """
         springs = _grown(self.stiffness, self.turned_stiffness, part)
         if recovering is None or self.reacting is None:
@@ -91,7 +91,7 @@ def _grown(near: Sequence[float], far: Sequence[float], part: Scalar) -> list[Sc
 
 
 def _by_joint(common: float, **own: float) -> tuple[float, ...]:
-    """Gains of all joints, and other ones for `j3` and the like."""
+    """Return one gain for all joints, except those given as `j3` and the like."""
     return tuple(own.get(f"j{i}", common) for i in range(1, 11))
 
 
@@ -128,7 +128,7 @@ PRESETS: Mapping[str, Preset] = {
 
 @dataclass(frozen=True)
 class BalanceSettings:
-    """The strategy, and what the document leaves open or found by trial."""
+    """Strategy and parameters."""
 
     strategy: str = setting(
         "combined",
@@ -155,7 +155,7 @@ class BalanceSettings:
 
 
 class Balance(Controller[BalanceSettings]):
-    """Springs and dampers that give way to a push and bring the robot back, and an ankle that keeps its feet flat."""
+    """Joint springs and dampers that yield to a push and return, with an ankle law that keeps the feet flat."""
 
     NAME = "balance"
     SUMMARY = "balance of HOAP-2 against pushes at shoulder or hand: two human strategies"
@@ -166,7 +166,7 @@ class Balance(Controller[BalanceSettings]):
     def _prepare(self) -> None:
         model = self.model
         self._refuse_other_robots()
-        self._order = [self.joints.index(name) for name in JOINTS]  # of joint_1, ... among the commanded ones
+        self._order = [self.joints.index(name) for name in JOINTS]  # indices of joint_1, ... in `joints`
         self.ankle_hip = ankle_hip_model(model)
         self._compiled = compiled(
             "balance",
@@ -182,7 +182,7 @@ class Balance(Controller[BalanceSettings]):
         if missing:
             raise InputError(
                 f"{self.NAME}: robot {self.model.name!r} has no joints {', '.join(missing)}; this law commands the ten "
-                "of two legs. Take 'hoap2_standing' or 'hoap2_reaching'.",
+                "joints of two legs. Use 'hoap2_standing' or 'hoap2_reaching'.",
                 joint=missing[0],
                 field="model",
                 value=missing,
@@ -195,8 +195,8 @@ class Balance(Controller[BalanceSettings]):
         is_fixed = all(body.parent != WORLD or body.joint.nv == 1 for body in model.tree.bodies)
         if set(self.joints) != set(JOINTS) or model.nv != len(JOINTS) or TRUNK not in model.links or not is_fixed:
             raise InputError(
-                f"{self.NAME}: robot {model.name!r} is none that stands on two legs of five joints, {JOINTS[0]} to "
-                f"{JOINTS[-1]}, with a link {TRUNK!r}; take 'hoap2_standing' or 'hoap2_reaching'. The simulated robot "
+                f"{self.NAME}: robot {model.name!r} does not stand on two legs of five joints, {JOINTS[0]} to "
+                f"{JOINTS[-1]}, with a link {TRUNK!r}; use 'hoap2_standing' or 'hoap2_reaching'. The simulated robot "
                 "may be another one with joints of these names, such as 'hoap2_10dof'.",
                 field="model",
                 value=model.name,
@@ -205,7 +205,7 @@ class Balance(Controller[BalanceSettings]):
         if len(model.loop_names) != 1:
             raise InputError(
                 f"{self.NAME}: robot {model.name!r} has {len(model.loop_names)} loops; it must stand on one foot by "
-                "its base and on the other one by a loop, as 'hoap2_standing' does.",
+                "its base and on the other by one loop, like 'hoap2_standing'.",
                 field="model",
                 value=model.name,
             )
@@ -216,7 +216,7 @@ class Balance(Controller[BalanceSettings]):
     def _equations(
         self, q: Vector, v: Vector, position: Vector, velocity: Vector, recovering: Vector
     ) -> dict[str, Any]:
-        """The law over generic scalars; vectors of the reference in the order of `joints`; recovering: 0 or 1."""
+        """Control law over generic scalars; references in the order of `joints`; `recovering` is 0 or 1."""
         own, tree = self.settings, self.model.tree
         preset = PRESETS[own.strategy]
         roles = self._order
@@ -252,19 +252,19 @@ class Balance(Controller[BalanceSettings]):
         return Command(effort=tau)
 
     def signals(self) -> dict[str, Array]:
-        """`upper_body`: its angles about z (α) and y (β) [rad]; `ankle`: θ̇_a^ref of eq. 6.12 and θ̇_a [rad/s]."""
+        """Return `upper_body`, its rotation about z (α) and y (β) [rad], and `ankle`, θ̇_a^ref of eq. 6.12 and θ̇_a."""
         return self._signals
 
     def continuous(self, reference: JointReference) -> CompiledController:
-        """The law for a fixed reference as part of the equations of motion, for sweeps; limits do not count.
+        """Return the law for a fixed reference as part of the equations of motion, without limits, for sweeps.
 
         Raises:
-            InputError: the law has two phases, which need memory.
+            InputError: if the law has two phases, which need memory.
         """
         if self.settings.phases == "two":
             raise InputError(
-                f"{self.NAME}: phases 'two' depend on how far the upper body was turned before, which equations of "
-                "motion do not know; take phases 'merged', or sample the controller.",
+                f"{self.NAME}: phases 'two' depend on earlier rotations of the upper body, which a continuous law does "
+                "not store; use phases 'merged', or sample the controller.",
                 field="phases",
                 value="two",
                 allowed=("merged",),
@@ -284,16 +284,16 @@ class Balance(Controller[BalanceSettings]):
 
 
 class Recovery:
-    """Tells reaction from recovery: the upper body turns away, then back; at rest the next push may come."""
+    """Detects the transition from reaction to recovery: the upper body turns away, then back."""
 
     def __init__(self) -> None:
-        """At rest."""
+        """Start at rest."""
         self.has_begun = False
         self._furthest = 0.0
         self._turned_until = -np.inf
 
     def see(self, turn: float, time: float) -> None:
-        """Take the present turn of the upper body [rad]."""
+        """Process the present rotation of the upper body [rad]."""
         size = abs(turn)
         if size > TURNED:
             self._turned_until = time
@@ -305,7 +305,7 @@ class Recovery:
 
 
 def ankle_hip_model(model: Model) -> AnkleHipModel:
-    """Fig. 6.7 for a robot of JOINTS: both legs are one, between the heights of the ankles and of the hips."""
+    """Create the model of fig. 6.7 for a robot with JOINTS, with both legs combined, from ankle and hip heights."""
     from ada_dynamics.model.edit.poses import link_poses
 
     poses = link_poses(model, model.neutral())

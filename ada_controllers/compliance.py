@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hand that gives way to forces like a spring (Yamada, sec. 4.2, force control), on top of the pose servo.
+"""Compliant end effector by force control (Yamada, sec. 4.2), based on the pose servo.
 
-The sensor measures w_fs = [f, n] of what touches the hand. In the hand's frame it is w_h = ʰH_fs w_fs, and the hand
-shall give way by x_h = C_h w_h with C_h = K_h⁻¹: from its target, which stays (mode `displaced`), or with its target,
-which goes along for as long as the force lasts (mode `moved`). The second one alone swings on anything hard; with both
-together the force of a contact dies out calmly (mode `relaxed`).
+The sensor measures the contact wrench w_fs = [f, n], in the frame of the hand w_h = ʰH_fs w_fs. The hand shall be
+displaced by x_h = C_h w_h, C_h = K_h⁻¹: from a fixed target (mode `displaced`), or by moving the target as long as the
+force acts (mode `moved`). Mode `moved` oscillates in stiff contacts; with both (mode `relaxed`) the contact force
+decays without oscillation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ada_robot.settings import setting
 
 @dataclass(frozen=True)
 class ComplianceSettings(PoseServoSettings):
-    """How soft the hand is, and where its sensor is; with all settings of the pose servo."""
+    """Compliance and force sensor, in addition to the settings of the pose servo."""
 
     stiffness: tuple[float, ...] = setting(
         (1000.0, 1000.0, 1000.0, 50.0, 50.0, 50.0),
@@ -66,20 +66,20 @@ class ComplianceSettings(PoseServoSettings):
         """Check lengths.
 
         Raises:
-            InputError: a list of another length.
+            InputError: if a list has the wrong length.
         """
         super().__post_init__()
         three_numbers(self, "sensor_xyz", "sensor_rpy", "tool_com")
         if len(self.dead_band) != 2:
             raise InputError(
-                f"dead_band is {list(self.dead_band)}; it must have two numbers [N, N m].",
+                f"dead_band is {list(self.dead_band)}; give two numbers [N, N m].",
                 field="dead_band",
                 value=self.dead_band,
                 allowed="two numbers",
             )
         if len(self.stiffness) not in (6, 36):
             raise InputError(
-                f"stiffness has {len(self.stiffness)} numbers; give 6, or 36, row by row.",
+                f"stiffness has {len(self.stiffness)} numbers; give 6, or 36 by rows.",
                 field="stiffness",
                 value=self.stiffness,
                 allowed="6 or 36 numbers",
@@ -87,10 +87,9 @@ class ComplianceSettings(PoseServoSettings):
 
 
 class Compliance(PoseServoBase[ComplianceSettings]):
-    """The pose servo with a target T_d exp(C_h w_h).
+    """Pose servo with the target T_d exp(C_h w_h).
 
-    Every state needs a wrench. At `reset` the target is chosen so that the hand stays where it is, with the force that
-    it has there.
+    Each state needs a wrench. `reset` chooses the target such that the hand keeps its pose under the present force.
     """
 
     NAME = "compliance"
@@ -120,8 +119,8 @@ class Compliance(PoseServoBase[ComplianceSettings]):
         if use.contact_stiffness > limit:
             raise InputError(
                 f"{self.NAME}: a contact of {use.contact_stiffness:g} N/m is too stiff: with gain {use.gain:g} 1/s, "
-                f"stiffness {softest:g} N/m and a period of {use.period:g} s the hand hammers from {limit:.4g} N/m on. "
-                "Make gain, period or filter_time smaller, or stiffness greater.",
+                f"stiffness {softest:g} N/m and period {use.period:g} s the contact is unstable above {limit:.4g} N/m. "
+                "Reduce gain, period or filter_time, or increase stiffness.",
                 field="contact_stiffness",
                 value=use.contact_stiffness,
                 allowed=f"below {limit:.4g} N/m",
@@ -129,20 +128,20 @@ class Compliance(PoseServoBase[ComplianceSettings]):
 
     # --- use --------------------------------------------------------------------------------------------------------
     def check_state(self, state: State) -> None:
-        """Refuse a state, also one without a wrench; see `Controller.check_state`."""
+        """Refuse an invalid state, or one without a wrench; see `Controller.check_state`."""
         super().check_state(state)
         self._sense_needed(state)
 
     def update(self, state: State, reference: Reference | None, time: float) -> Command:
-        """See `Controller.update`; every state needs a wrench."""
+        """Compute the command; each state needs a wrench. See `Controller.update`."""
         self._sense_needed(state)
         return super().update(state, reference, time)
 
     def _sense_needed(self, state: State) -> None:
         if state.wrench is None:
             raise StateRefused(
-                f"{self.NAME}: the state has no wrench; it must come from the force sensor at {self._sensor_link!r}. "
-                "Without a sensor take pose_servo.",
+                f"{self.NAME}: the state has no wrench of the force sensor at {self._sensor_link!r}. "
+                "Without a sensor, use pose_servo.",
                 link=self._sensor_link,
                 field="wrench",
             )
@@ -157,12 +156,12 @@ class Compliance(PoseServoBase[ComplianceSettings]):
         super()._begin(state, time)
 
     def _reference_at(self, state: State) -> Reference:
-        """The target that keeps the hand where it is."""
+        """Return the target at which the hand keeps its pose."""
         pose = self.arm.pose(state.q)
         self._moved = pose
         if self.settings.mode != "moved":
             self._shift = self._give_way(state, pose)
-            turn = moved(np.eye(4), self._shift)[:3, :3]  # from the target's axes to the hand's
+            turn = moved(np.eye(4), self._shift)[:3, :3]  # rotation from the target's axes to the hand's
             self._moved = moved(pose, -np.concatenate([turn @ self._shift[:3], self._shift[3:]]))
         return PoseReference(self._moved)
 
@@ -186,7 +185,7 @@ class Compliance(PoseServoBase[ComplianceSettings]):
         return self._moved if use.mode == "moved" else _shifted(self._moved, pose, shift), twist
 
     def _without_weight(self, state: State) -> Array:
-        """Measured wrench less the tool on the sensor."""
+        """Return the measured wrench without the weight of the tool."""
         wrench = cast(Array, state.wrench)
         if not self.settings.tool_mass:
             return wrench
@@ -195,7 +194,7 @@ class Compliance(PoseServoBase[ComplianceSettings]):
         return np.asarray(wrench - np.concatenate([weight, np.cross(self.settings.tool_com, weight)]))
 
     def _give_way(self, state: State, pose: Array) -> Array:
-        """x_h = C_h w_h, within its bounds, in the hand's axes."""
+        """Return x_h = C_h w_h in the hand's axes, limited to its bounds."""
         use = self.settings
         sensor = inverse(pose) @ self.arm.link_pose(self._sensor_link, state.q) @ self._sensor
         wrench = np.concatenate([_beyond(self._felt[:3], use.dead_band[0]), _beyond(self._felt[3:], use.dead_band[1])])
@@ -204,38 +203,38 @@ class Compliance(PoseServoBase[ComplianceSettings]):
         return np.concatenate([_within(x[:3], use.largest_shift), _within(x[3:], use.largest_turn)])
 
     def signals(self) -> dict[str, Array]:
-        """Signals of the pose servo, the wrench that acts on the hand [N, N m], and C_h times that [m, rad]."""
+        """Return the signals of the pose servo, the wrench on the hand [N, N m], and its displacement [m, rad]."""
         return {**super().signals(), "wrench": self._hand_wrench, "shift": self._shift}
 
 
 def _shifted(target: Array, hand: Array, shift: Array) -> Array:
-    """A target moved by a displacement that is in the axes of the hand."""
+    """Displace a target by a vector in the axes of the hand."""
     turn = target[:3, :3].T @ hand[:3, :3]
     return moved(target, (np.reshape(shift, (2, 3)) @ turn.T).ravel())
 
 
 def _beyond(part: Array, band: float) -> Array:
-    """The part of a vector beyond a dead band, in its direction."""
+    """Apply a dead band to the magnitude of a vector."""
     size = length(part)
     return part if band <= 0.0 else part * (max(size - band, 0.0) / max(size, 1e-300))
 
 
 def _within(part: Array, most: float) -> Array:
-    """A vector that is not longer than allowed."""
+    """Limit the magnitude of a vector."""
     size = length(part)
     return part if size <= most else part * (most / size)
 
 
 def _stiffness(name: str, values: tuple[float, ...]) -> Array:
-    """K_h as a matrix.
+    """Return K_h as a matrix.
 
     Raises:
-        InputError: it is not symmetric and positive.
+        InputError: if it is not symmetric and positive definite.
     """
     K = np.diag(values) if len(values) == 6 else np.reshape(values, (6, 6))
     if not np.allclose(K, K.T, rtol=1e-9, atol=0.0) or np.min(np.linalg.eigvalsh(K)) <= 0.0:
         raise InputError(
-            f"{name}: stiffness is {list(values)!r:.120}; its numbers must be positive, and as a matrix it must be "
+            f"{name}: stiffness is {list(values)!r:.120}; its values must be positive, and a matrix must be "
             "symmetric with positive eigenvalues.",
             field="stiffness",
             value=values,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computed torque: the efforts that the robot's own dynamics needs for a wanted acceleration.
+"""Computed torque: joint efforts by inverse dynamics for a desired acceleration.
 
-With loops references and gains are those of the motors; the other joints follow along the loops (`actuated`).
+With loops, references and gains refer to the actuated joints; the other joints follow from the loops (`actuated`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class ComputedTorqueSettings:
-    """How fast errors die out; both gains count per unit of inertia."""
+    """Gains of the error dynamics, per unit of inertia."""
 
     stiffness: tuple[float, ...] = setting(
         (100.0,), "acceleration per position error, of each joint; one number: of all", unit="1/s^2", lower=0.0
@@ -42,7 +42,7 @@ class ComputedTorqueSettings:
 
 
 class ComputedTorque(Controller[ComputedTorqueSettings]):
-    """τ = ID(q, v, a* + K_d (v* - v) + K_p (q* - q)): each motor's error obeys ë + K_d ė + K_p e = 0."""
+    """τ = ID(q, v, a* + K_d (v* - v) + K_p (q* - q)), such that the error of each motor obeys ë + K_d ė + K_p e = 0."""
 
     NAME = "computed_torque"
     SUMMARY = "joint positions by inverse dynamics: errors die out as of uncoupled springs and dampers"
@@ -72,7 +72,7 @@ class ComputedTorque(Controller[ComputedTorqueSettings]):
             self._stiffness,
             self._damping,
         )
-        return tuple.__new__(Command, ((), None, None, efforts, None))  # takes half as long as Command(effort=efforts)
+        return tuple.__new__(Command, ((), None, None, efforts, None))  # half the time of Command(effort=efforts)
 
 
 def _wanted_acceleration(
@@ -85,7 +85,7 @@ def _wanted_acceleration(
 
 
 def _efforts(model: Model) -> Callable[..., Array]:
-    """The whole law as one kernel; in two where the robot is too large for code of its own."""
+    """Compile the law as one kernel, or as two if the robot is too large for generated code."""
     names = ("q", "v", "q_ref", "v_ref", "a_ref", "kp", "kd")
     inputs = dict.fromkeys(names, model.nv)
     dynamics = Dynamics(model)
@@ -102,7 +102,7 @@ def _efforts(model: Model) -> Callable[..., Array]:
 
 
 def _efforts_of_motors(coordinates: ActuatedCoordinates, q_index: Places, v_index: Places) -> Callable[..., Array]:
-    """The law of a mechanism; v̇ is the acceleration along the loops with the wanted ones of the motors."""
+    """Compile the law of a mechanism with loops, with v̇ from the desired accelerations of the motors."""
     inputs = dict.fromkeys(("q", "v", "q_ref", "v_ref", "a_ref", "kp", "kd"), len(v_index))
     wanted = compiled("wanted_acceleration", inputs, lambda **given: {"a": _wanted_acceleration(**given)})
 

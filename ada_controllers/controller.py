@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of all controllers: settings, a law, checked states and references, commands within limits."""
+"""Base class of all controllers: settings, control law, checks of states and references, command limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ S = TypeVar("S")
 
 
 class Controller(ABC, Generic[S]):
-    """A control law for one robot; no ROS, no simulator.
+    """Control law for one robot, independent of ROS and simulators.
 
     Example::
 
@@ -34,20 +34,20 @@ class Controller(ABC, Generic[S]):
         controller.reset(State(q, v), time=0.0)
         command = controller.update(State(q, v), JointReference(q_wanted), time=0.001)
 
-    A controller keeps the last reference that it took; `update` with None goes on with it. What is refused raises an
-    InputError and changes nothing: the controller goes on with what it had.
+    A controller keeps its last reference; `update` with None continues with it. Invalid input raises an InputError and
+    does not change the controller.
 
     Attributes:
-        NAME: as users choose it.
-        SUMMARY: what it does, in a line.
-        KIND: which part of a `Command` it gives: "effort", "position" or "velocity".
-        REFERENCES: kinds of references that it takes.
-        SETTINGS: class of its settings: a frozen dataclass of `ada_robot.settings.setting` fields.
-        model: the robot.
-        joints: those that it commands.
-        settings: values in use.
-        shaping: what commands are held to beside the limits of the robot.
-        reference: what it follows.
+        NAME: name in the registry.
+        SUMMARY: description in one line.
+        KIND: quantity that it commands: "effort", "position" or "velocity".
+        REFERENCES: accepted types of references.
+        SETTINGS: class of its settings, a frozen dataclass of `ada_robot.settings.setting` fields.
+        model: robot model.
+        joints: commanded joints.
+        settings: settings in use.
+        shaping: command limits in addition to those of the robot.
+        reference: present reference.
     """
 
     NAME: ClassVar[str]
@@ -62,15 +62,15 @@ class Controller(ABC, Generic[S]):
         settings: S | Mapping[str, object] | None = None,
         shaping: ShapingSettings | Mapping[str, object] | None = None,
     ) -> None:
-        """Prepare for a robot; `reset` begins.
+        """Prepare the law for a robot; `reset` starts it.
 
         Args:
-            model: of the robot.
-            settings: of the law; a mapping is checked, as `ada_robot.settings.checked` does.
-            shaping: what commands are held to beside the limits of the robot description.
+            model: robot model.
+            settings: settings of the law; mappings are checked by `ada_robot.settings.checked`.
+            shaping: command limits in addition to those of the robot description.
 
         Raises:
-            InputError: settings that are not allowed, or a robot that the law is not for.
+            InputError: if a setting is invalid, or the law does not support the robot.
         """
         if not isinstance(model, Model):
             raise InputError(
@@ -84,7 +84,7 @@ class Controller(ABC, Generic[S]):
         self.joints = self._commanded_joints()
         if not self.joints:
             raise InputError(
-                f"{self.NAME}: robot {model.name!r} has no joint with a motor; there is nothing to command.",
+                f"{self.NAME}: robot {model.name!r} has no joint with a motor.",
                 field="model",
                 value=model.name,
                 allowed="a robot with a motor",
@@ -104,11 +104,11 @@ class Controller(ABC, Generic[S]):
         self._prepare()
 
     def _commanded_joints(self) -> tuple[str, ...]:
-        """Joints that the law commands; all motors by default."""
+        """Return the joints commanded by the law; by default all motors."""
         return tuple(motor_joints(self.model))
 
     def _refuse_powerless_joints(self) -> None:
-        """Refuse efforts for joints whose effort limit is 0: the law counts on efforts that would be cut to nothing."""
+        """Refuse joints with an effort limit of 0 for effort control, since their commands would be cut to zero."""
         powerless = [limit.name for limit in self.limits if self.KIND == "effort" and limit.effort == 0.0]
         if powerless:
             raise InputError(
@@ -121,12 +121,12 @@ class Controller(ABC, Generic[S]):
                 allowed="effort limits above 0 at all joints with motors",
             )
 
-    # --- helpers of laws ----------------------------------------------------------------------------------------------
+    # --- helpers of control laws --------------------------------------------------------------------------------------
     def per_joint(self, setting: str, values: Sequence[float]) -> Array:
-        """Gains as users give them, one number for all joints or one for each, as one for each commanded joint.
+        """Return one gain per commanded joint, from one value for all joints or one value each.
 
         Raises:
-            InputError: neither one number nor as many as joints.
+            InputError: if the number of values is neither one nor that of the joints.
         """
         count = len(self.joints)
         if len(values) not in (1, count):
@@ -140,17 +140,17 @@ class Controller(ABC, Generic[S]):
         return np.full(count, values[0]) if len(values) == 1 else np.array(values)
 
     def refuse_free_joints(self) -> None:
-        """Refuse a robot without loops that its motors do not determine.
+        """Refuse a robot without loops whose motors do not determine its motion.
 
         Raises:
-            InputError: a joint without a motor, or a base that is not fixed.
+            InputError: if a joint has no motor, or the base is not fixed.
         """
         model, motors = self.model, len(self.joints)
         if model.nv != motors:
             raise InputError(
-                f"{self.NAME}: robot {model.name!r} has {model.nv} velocities and {motors} motors; this law is for "
-                "robots with a fixed base whose motors determine the motion of all joints. Give each joint a motor, "
-                "or join the links by loops.",
+                f"{self.NAME}: robot {model.name!r} has {model.nv} velocities and {motors} motors; this law requires a "
+                "fixed base and motors that determine the motion of all joints. Give each joint a motor, "
+                "or close loops.",
                 field="model",
                 value=model.name,
                 allowed="a motor at every joint and a fixed base, or loops by which the other joints follow",
@@ -158,16 +158,16 @@ class Controller(ABC, Generic[S]):
 
     # --- use --------------------------------------------------------------------------------------------------------
     def reset(self, state: State, time: float, command: Command | None = None) -> None:
-        """Begin here: what is measured is the first reference, so that nothing jumps.
+        """Start in a measured state, which becomes the first reference, so that the command does not jump.
 
         Args:
-            state: measured.
-            time: [s].
-            command: last command of the joints, which the first command continues; None: none.
+            state: measured state.
+            time: present time [s].
+            command: last command to the joints, continued by the first command; None for none.
 
         Raises:
-            StateRefused: the state cannot be.
-            InputError: the command is none, or the law cannot begin here.
+            StateRefused: if the state is invalid.
+            InputError: if the command is invalid, or the law cannot start in this state.
         """
         self.check_state(state)
         if not -math.inf < time < math.inf:
@@ -183,18 +183,17 @@ class Controller(ABC, Generic[S]):
             raise
 
     def update(self, state: State, reference: Reference | None, time: float) -> Command:
-        """The command for the joints now.
+        """Compute the command.
 
         Args:
-            state: measured.
-            reference: what to follow; None, or the one of the last call again: as before. Its arrays are not to be
-                changed afterwards.
-            time: [s], not before that of the last call.
+            state: measured state.
+            reference: reference; None, or the same object, to continue. Do not modify its arrays afterwards.
+            time: present time [s], not before that of the last call.
 
         Raises:
-            StateRefused: the state or its time cannot be, or `reset` has not been called.
-            ReferenceRefused: the reference cannot be followed.
-            CommandRefused: the law returned an invalid command.
+            StateRefused: if the state or its time is invalid, or `reset` was not called.
+            ReferenceRefused: if the reference is invalid.
+            CommandRefused: if the law computed an invalid command.
         """
         q, v, wrench = state
         shaper = self._shaper
@@ -209,10 +208,10 @@ class Controller(ABC, Generic[S]):
         return shaper(self._law(state, time), state, time)
 
     def check_state(self, state: State) -> None:
-        """Refuse a state that is not finite or of another robot.
+        """Refuse an invalid state.
 
         Raises:
-            StateRefused: which value, and what was expected.
+            StateRefused: if it is not finite, or has the wrong size.
         """
         q, v, wrench = state
         self._states.numbers(q, v)
@@ -220,15 +219,15 @@ class Controller(ABC, Generic[S]):
             self._states.wrench(wrench)
 
     def check(self, reference: Reference) -> None:
-        """Refuse a reference that cannot be followed, before anything uses it.
+        """Refuse an invalid reference.
 
         Raises:
-            ReferenceRefused: what is wrong with it.
+            ReferenceRefused: if it is of the wrong type, not finite, outside limits or out of reach.
         """
         if not isinstance(reference, self.REFERENCES):
-            kinds = " or ".join(kind.__name__ for kind in self.REFERENCES) or "none at all"
+            kinds = " or ".join(kind.__name__ for kind in self.REFERENCES) or "no reference"
             raise ReferenceRefused(
-                f"{self.NAME} takes references of the kind {kinds}; this is a {type(reference).__name__}.",
+                f"{self.NAME} accepts {kinds}, not {type(reference).__name__}.",
                 field="reference",
                 value=reference,
                 allowed=self.REFERENCES,
@@ -237,95 +236,95 @@ class Controller(ABC, Generic[S]):
         self._check_reference(reference)
 
     def check_from(self, reference: Reference, time: float) -> None:
-        """Refuse a checked reference that cannot be followed from the commanded joint positions at a time.
+        """Refuse a valid reference that cannot be followed from the commanded joint positions at a time.
 
         Raises:
-            ReferenceRefused: what is wrong with it.
+            ReferenceRefused: if it cannot be followed.
         """
 
     def before_ends(self, command: Command, state: State) -> Command:
-        """A command whose velocities let the joints stop at their ends from where they are; positions do that alone."""
+        """Limit the velocities of a command so that the joints can stop at their position limits."""
         if command.velocity is None or command.position is not None:
             return command
         return command._replace(velocity=self._shaper.before_ends(command.velocity, state))
 
-    # --- own plans ----------------------------------------------------------------------------------------------------
+    # --- planning controllers -----------------------------------------------------------------------------------------
     def planned(self, time: float) -> JointReference | None:
-        """Joints at a time by its own plan; None for a law that plans nothing: it follows its reference."""
+        """Return the planned joint state at a time; None for controllers without a plan, which follow the reference."""
         return None
 
     @property
     def remaining(self) -> float:
-        """Time until its own plan is over [s]."""
+        """Remaining time of the plan [s]."""
         return 0.0
 
     def brake(self, time: float) -> None:
-        """Leave the plan: bring the joints to rest within their limits, and hold them there; without a plan, nothing.
+        """Discard the plan and bring the joints to rest within their limits; without effect for other controllers.
 
         Args:
-            time: of the last command [s].
+            time: time of the last command [s].
         """
 
     def resting(self, time: float) -> Array | None:
-        """Where `brake` would bring the joints; None without a plan."""
+        """Return the positions at which `brake` would stop; None without a plan."""
         return None
 
     @property
     def preferred(self) -> Array | None:
-        """Joint positions that it tends to beside what it follows; None without any."""
+        """Secondary joint position target, such as a null-space posture; None if there is none."""
         return None
 
     # --- status -------------------------------------------------------------------------------------------------------
     def signals(self) -> dict[str, Array]:
-        """Inner quantities of the last update by name, for plots; each always of the same length."""
+        """Return internal quantities of the last update by name, of constant lengths, for plots."""
         return {}
 
     @property
     def last_command(self) -> Command:
-        """The command of the last `update`, or the one given to `reset`; empty if there is neither."""
+        """Command of the last `update`, or the one passed to `reset`; empty if there is neither."""
         return self._shaper.before
 
     @property
     def saturated(self) -> tuple[str, ...]:
-        """Joints whose last command had to be cut to their limits."""
+        """Joints whose last command was cut to a limit."""
         return self._shaper.saturated
 
     @property
     def saturations(self) -> int:
-        """Commands that had to be cut since `reset`."""
+        """Number of commands cut to a limit since `reset`."""
         return self._shaper.count
 
     def target_positions(self, positions: Array) -> dict[str, float]:
-        """Positions of joints, by name, where the commanded ones are at a target. Args: those of the commanded ones."""
+        """Return joint positions by name when the commanded joints are at `positions`."""
         return dict(zip(self.joints, positions.tolist(), strict=True))
 
-    # --- implemented by laws -----------------------------------------------------------------------------------------
+    # --- implemented by control laws ----------------------------------------------------------------------------------
     def _prepare(self) -> None:
-        """Make what the law needs of robot and settings, once; raise InputError where it is not for this robot."""
+        """Prepare the law for robot and settings; raise InputError if it does not support the robot."""
 
     @abstractmethod
     def _law(self, state: State, time: float) -> Command:
-        """The command before its limits, for the present `reference`; its arrays are given away: new ones each time."""
+        """Compute the command before limits, for the present `reference`, in new arrays."""
 
     def _begin(self, state: State, time: float) -> None:
-        """Reset the state of the law."""
+        """Reset the internal state."""
 
     def _reference_at(self, state: State) -> Reference | None:
-        """The reference that holds a state."""
+        """Return the reference that holds a state."""
         return JointReference(state.q[self.q_index]) if JointReference in self.REFERENCES else None
 
     def _accept(self, reference: Reference, state: State, time: float) -> Reference | None:
-        """Prepare to follow a new, checked reference; what is returned, if anything, is followed in its place."""
+        """Prepare for a new, valid reference; return a reference to be followed instead, or None."""
 
     def _check_reference(self, reference: Reference) -> None:
-        """Raise ReferenceRefused for what this law cannot follow."""
+        """Raise ReferenceRefused for references that this law does not support."""
 
 
 def _checked(cls: type[Any], given: object, what: str) -> Any:
-    """Settings, whether they were given as such or by name.
+    """Return checked settings, given as an instance or by name.
 
     Raises:
-        InputError: they are neither, or a value is not allowed.
+        InputError: if they are neither, or a value is invalid.
     """
     if given is not None and not isinstance(given, (cls, Mapping)):
         raise InputError(

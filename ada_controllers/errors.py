@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of controllers; a controller that raises one is unchanged."""
+"""Errors of controllers; an error does not change the controller."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from ada_dynamics.errors import InputError
 
 
 class StateRefused(InputError):
-    """An invalid measured state: not finite, of another robot, or older than the last one."""
+    """Invalid measured state: not finite, wrong size, or older than the last one."""
 
 
 class ReferenceRefused(InputError):
-    """A reference that the controller does not take: of another kind, out of limits, out of reach."""
+    """Invalid reference: wrong type, outside limits, or out of reach."""
 
 
 class CommandRefused(InputError):
-    """A control law returned an invalid command: not finite, or not a number for each joint. It is not sent."""
+    """Invalid command computed by a control law: not finite, or wrong size. It is not sent."""
 
 
 class ActivationRefused(InputError):
-    """The robot's state does not allow a controller to start."""
+    """State of the robot in which a controller cannot start."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gravity compensation: the motors carry the weight, or part of it, so that the robot can be led by hand."""
+"""Gravity compensation: motors carry the weight, fully or in part, for hand guiding."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command
 from ada_robot.settings import setting
 
-_POSES = 5  # random ones, in which joints without a motor must carry nothing
-_NOTHING = 1e-9  # of the efforts of the motors
+_POSES = 5  # number of random configurations in which passive joints are checked
+_NOTHING = 1e-9  # tolerance relative to the motor efforts
 
 
 @dataclass(frozen=True)
 class GravityCompensationSettings:
-    """How much is carried, and what slows the joints down."""
+    """Share of the weight, and damping."""
 
     share: tuple[float, ...] = setting(
         (1.0,), "part of the weight that is carried, of each motor; one number: of all", lower=0.0, upper=1.0
@@ -41,8 +41,8 @@ class GravityCompensationSettings:
 class GravityCompensation(Controller[GravityCompensationSettings]):
     """τ = share · g(q) - D v.
 
-    With loops, g are the least efforts of the motors that hold the weight through the loops. Joints without a motor
-    must carry nothing: a floating base cannot be held by its joints; with loops that fix its feet it can.
+    With loops, g are the minimum-norm motor efforts that hold the weight. Passive joints must not carry weight: a
+    floating base cannot be held, except by loops that fix the feet.
     """
 
     NAME = "gravity_compensation"
@@ -67,7 +67,7 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
             self._law(state, time)
         except InputError as problem:
             raise ActivationRefused(
-                f"{self.NAME}: the motors cannot carry the weight here: {problem}",
+                f"{self.NAME}: the motors cannot carry the weight in this configuration: {problem}",
                 joint=problem.joint,
                 field=problem.field,
                 value=problem.value,
@@ -87,7 +87,7 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
         return Command(effort=self._share * self._weight - self._damping * state.v[self.v_index])
 
     def signals(self) -> dict[str, Array]:
-        """Efforts of the last update that carry the whole weight [N m, N]."""
+        """Return the efforts of the last update that carry the full weight [N m, N]."""
         return {"weight": self._weight}
 
     def _kernel(self) -> Callable[..., Any]:
@@ -111,7 +111,7 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
         self._refuse_what_motors_leave(np.abs([self._dynamics.gravity(q) for q in poses]).max(axis=0))
 
     def _refuse_what_motors_leave(self, held: Array) -> None:
-        """Raise where weight is left to joints without a motor, such as that of a floating base."""
+        """Raise if passive joints carry weight, such as that of a floating base."""
         model = self.model
         others = np.ones(model.nv, dtype=bool)
         others[self.v_index] = False
@@ -119,8 +119,8 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
         names = [name for name in model.joint_names if left[model.v_index(name)].any()]
         if names:
             raise InputError(
-                f"{self.NAME}: joints of robot {model.name!r} without a motor carry weight: {', '.join(names[:8])}. "
-                "Give them motors, or loops that pass the weight on to motors (of a robot that stands: its feet "
+                f"{self.NAME}: passive joints of robot {model.name!r} carry weight: {', '.join(names[:8])}. "
+                "Give them motors, or add loops that transmit the weight to motors (for a standing robot: feet "
                 "fixed to the world).",
                 joint=names[0],
                 field="model",

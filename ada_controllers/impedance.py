@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Impedance: the joints, or one link, behave as if springs and dampers held them to the reference.
+"""Impedance control: springs and dampers between the joints, or one link, and the reference.
 
-Without shaping of the inertia (Hogan 1985, and as hands are led safely: the law is passive),
+Without inertia shaping (Hogan 1985; the closed loop is passive),
 
-    τ = g(q) + K (q* - q) + D (q̇* - q̇)                               at the joints,
-    τ = g(q) + Jᵀ (K x̃ + D (ẋ* - ẋ)) + Nᵀ τ_0                        at a link,
+    τ = g(q) + K (q* - q) + D (q̇* - q̇)                               in joint space,
+    τ = g(q) + Jᵀ (K x̃ + D (ẋ* - ẋ)) + Nᵀ τ_0                        in Cartesian space,
 
-x̃ = [p* - p, axis times angle of R* Rᵀ]. With it, by the whole dynamics and the measured wrench F, as Khatib 1987,
+x̃ = [p* - p, axis times angle of R* Rᵀ]. With inertia shaping, by the full dynamics and the measured wrench F (Khatib
+1987),
 
-    a = a* + M_d⁻¹ (K e + D ė + Jᵀ F),  τ = M a + h - Jᵀ F           at the joints,
-    ẍ = Λ_d⁻¹ (K x̃ + D x̃' + F),         a = J̄ (ẍ - J̇ q̇) + N a_0      at a link,
+    a = a* + M_d⁻¹ (K e + D ė + Jᵀ F),  τ = M a + h - Jᵀ F           in joint space,
+    ẍ = Λ_d⁻¹ (K x̃ + D x̃' + F),         a = J̄ (ẍ - J̇ q̇) + N a_0      in Cartesian space,
 
-J̄ = M⁻¹ Jᵀ Λ, Λ = (J M⁻¹ Jᵀ + δ²)⁻¹, N = 1 - J̄ J: motions of N leave the link where it is, by dynamics too.
+J̄ = M⁻¹ Jᵀ Λ, Λ = (J M⁻¹ Jᵀ + δ²)⁻¹, N = 1 - J̄ J, the dynamically consistent null-space projector.
 
-With loops joints are those with motors, and M, J and forces are along the motions that the loops allow, v = T y
+With loops, joints are the actuated ones, and M, J and forces refer to the independent coordinates y, v = T y
 (`actuated`): Tᵀ M T, J T, Tᵀ f.
 """
 
@@ -43,7 +44,7 @@ Places = NDArray[np.intp] | slice
 
 @dataclass(frozen=True)
 class ImpedanceSettings:
-    """The springs and dampers."""
+    """Stiffness, damping and inertia."""
 
     space: str = setting(JOINTS, "where the springs are", choices=(JOINTS, LINK))
     link: str = setting(
@@ -95,7 +96,7 @@ class ImpedanceSettings:
 
 
 class Impedance(Controller[ImpedanceSettings]):
-    """Springs and dampers at the joints with motors, or at a link, of a robot whose motors determine its motion."""
+    """Springs and dampers at the actuated joints or at a link, for robots whose motors determine their motion."""
 
     NAME = "impedance"
     SUMMARY = "springs and dampers hold the joints, or a link, to the reference; the weight is carried"
@@ -106,7 +107,7 @@ class Impedance(Controller[ImpedanceSettings]):
     def _prepare(self) -> None:
         model = self.model
         self._coordinates = actuated_coordinates(self)
-        whole = slice(None)  # of arrays that have nothing but motors
+        whole = slice(None)  # for arrays of motors only
         self._q_of: Places = self.q_index if self._coordinates else whole
         self._v_of: Places = self.v_index if self._coordinates else whole
         own = self.settings
@@ -142,13 +143,13 @@ class Impedance(Controller[ImpedanceSettings]):
         return np.concatenate([np.full(3, values) if len(values) == 1 else values for values in (linear, angular)])
 
     def _compile(self) -> None:
-        """Compile kernels, so that the first update takes no longer than the others."""
+        """Compile the kernels before the first update."""
         q, v, dynamics = self.model.neutral(), self._at_rest, self._dynamics
         dynamics.gravity(q), dynamics.bias(q, v), dynamics.mass_matrix(q), dynamics.pose(self.link, q)
         dynamics.jacobian(self.link, q), dynamics.jacobian_rate(self.link, q, v)
 
     def _motions(self, state: State) -> Motions | None:
-        """Motions in the coordinates of the motors; None where these are all joints."""
+        """Return the motions in actuated coordinates; None if these are all joints."""
         return None if self._coordinates is None else self._coordinates.at(state.q, state.v)
 
     # --- references -----------------------------------------------------------------------------------------------
@@ -167,7 +168,7 @@ class Impedance(Controller[ImpedanceSettings]):
         self._error = self._zero if self._in_joints else self._no_twist
 
     def _joint_damping(self, M: Array, motions: Motions | None) -> Array:
-        """Damping of the motors, by the inertia along the motions that the springs move."""
+        """Return the damping matrix of the motors from the inertia in actuated coordinates."""
         own = self.settings
         if own.shape_inertia:
             return damping_of(np.diag(self._inertia), np.diag(self._stiffness), own.damping_ratio)
@@ -178,7 +179,7 @@ class Impedance(Controller[ImpedanceSettings]):
         return np.asarray(back.T @ along @ back)
 
     def _moved_by_link(self, q: Array, M: Array, motions: Motions | None) -> Array:
-        """Λ of the link: what its springs move; no more than the whole arm where the link cannot give way."""
+        """Return Λ of the link, bounded by the mass of the robot in singular directions."""
         J = self._dynamics.jacobian(self.link, q)
         if motions is not None:
             J = J @ motions.T
@@ -194,7 +195,7 @@ class Impedance(Controller[ImpedanceSettings]):
         if isinstance(reference, JointReference) is not self._in_joints:
             held, wanted = ("the joints", "JointReference") if self._in_joints else ("a link", "PoseReference")
             raise ReferenceRefused(
-                f"{self.NAME} holds {held} (setting space): it follows a {wanted}.",
+                f"{self.NAME} controls {held} (setting space) and needs a {wanted}.",
                 field="reference",
                 value=reference,
                 allowed=wanted,
@@ -207,7 +208,7 @@ class Impedance(Controller[ImpedanceSettings]):
         return Command(effort=self._at_link(state, cast(PoseReference, self.reference)))
 
     def signals(self) -> dict[str, Array]:
-        """Errors of the last update: of the joints [rad, m], or x̃ of the link [m, rad]."""
+        """Return the errors of the last update: joint errors [rad, m], or x̃ of the link [m, rad]."""
         return {"error": self._error}
 
     def _at_joints(self, state: State, wanted: JointReference) -> Array:
@@ -264,13 +265,13 @@ class Impedance(Controller[ImpedanceSettings]):
         return share * self._dynamics.inverse(q, self._at_rest, self._at_rest)[self._v_of]
 
     def _wrench_in_base(self, state: State) -> Array:
-        """Wrench measured at the link's origin in its axes, turned into those of the base."""
+        """Rotate a wrench measured at the link's origin from link axes to base axes."""
         R = self._dynamics.pose(self.link, state.q)[:3, :3]
         wrench = cast(Array, state.wrench)
         return np.concatenate([R @ wrench[:3], R @ wrench[3:]])
 
     def _outer_efforts(self, state: State, motions: Motions | None) -> Array:
-        """Efforts that the measured wrench puts on the motors."""
+        """Return the motor efforts equivalent to the measured wrench."""
         if state.wrench is None:
             return self._zero
         forces = self._dynamics.jacobian(self.link, state.q).T @ self._wrench_in_base(state)
@@ -278,14 +279,14 @@ class Impedance(Controller[ImpedanceSettings]):
 
 
 def pose_error(wanted: Array, present: Array) -> Array:
-    """x̃ = [p* - p, axis times angle of R* Rᵀ], in the axes of the frame that both 4x4 poses are given in."""
-    own = way_and_turn(present, wanted)  # in the axes of the present pose
+    """Return x̃ = [p* - p, axis times angle of R* Rᵀ], in the axes of the common frame of both 4x4 poses."""
+    own = way_and_turn(present, wanted)  # in axes of the present pose
     R = present[:3, :3]
     return np.concatenate([R @ own[:3], R @ own[3:]])
 
 
 def damping_of(inertia: Array, stiffness: Array, ratio: float) -> Array:
-    """Damping matrix with which each way of swinging has a ratio: 2 ζ (Λ # K), as Albu-Schäffer et al. 2003, sec. III.
+    """Return a damping matrix with a given ratio for all modes (Albu-Schäffer et al. 2003, sec. III): 2 ζ (Λ # K).
 
     With Λ = L Lᵀ and L⁻¹ K L⁻ᵀ = V diag(w²) Vᵀ it is 2 ζ L V diag(w) Vᵀ Lᵀ.
     """

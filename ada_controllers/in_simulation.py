@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controllers in `ada.Simulation`: the same object that a node runs, called at its period."""
+"""Controllers in `ada.Simulation`, called with a fixed period."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Sensor = Callable[[Simulation], Array]
 
 
 class InSimulation:
-    """Calls a controller from a simulation, and records its signals.
+    """Runs a controller in a simulation and records its signals.
 
     Example::
 
         loop = InSimulation(controller, reference=lambda t: wanted)
         sim = loop.simulation(model, q, step=1e-3)
         log = sim.run(3.0)
-        loop.times, loop.signals["error"]       # a row for each call
+        loop.times, loop.signals["error"]       # one row per call
 
-    Efforts act on the joints directly; positions and velocities go to the servos of the simulated motors.
+    Efforts act on the joints directly; positions and velocities are setpoints of the simulated servos.
 
     Attributes:
-        controller: the controller.
-        period: between two calls [s].
-        sim: the simulation, after `simulation`.
+        controller: controller.
+        period: control period [s].
+        sim: simulation, after the call of `simulation`.
     """
 
     def __init__(
@@ -46,14 +46,14 @@ class InSimulation:
         sensor: Sensor | None = None,
         state: Callable[[Array, Array], State] | None = None,
     ) -> None:
-        """Prepare.
+        """Store the configuration.
 
         Args:
-            controller: to be called.
-            reference: to follow, or a function of time that gives it; None: the start.
-            period: between two calls [s].
-            sensor: measures [f, n], given the simulation.
-            state: what the controller measures, of the simulated q and v, where its model is not the simulated one.
+            controller: controller.
+            reference: reference, or a function of time that returns it; None to hold the start.
+            period: control period [s].
+            sensor: returns [f, n] measured in the simulation.
+            state: converts the simulated q and v to a state, if the model of the controller differs.
         """
         self.controller, self.period = controller, period
         self._reference, self._sensor, self._state = reference, sensor, state
@@ -62,10 +62,10 @@ class InSimulation:
         self._rows: list[dict[str, Array]] = []
         self._v_index = controller.v_index
         self._nv = controller.model.nv
-        self._commanded: Array = np.zeros(0)  # last positions of the servos
+        self._commanded: Array = np.zeros(0)  # last position setpoints of the servos
 
     def simulation(self, model: Model, q: Array | None = None, v: Array | None = None, **options: Any) -> Simulation:
-        """A simulation in which the controller acts; the arguments are those of `Simulation`."""
+        """Create a simulation with the controller; arguments as in `Simulation`."""
         if self.controller.KIND != "effort":
             options.setdefault("servos", JointServos())
         self._nv = model.nv
@@ -75,15 +75,12 @@ class InSimulation:
 
     @property
     def times(self) -> Array:
-        """When the controller was called [s]."""
+        """Times of the calls [s]."""
         return np.array(self._times)
 
     @property
     def signals(self) -> Mapping[str, Array]:
-        """Signals of the controller at these times, by name: `Controller.signals` and the parts of its commands.
-
-        A signal that is missing at a time is NaN there.
-        """
+        """Signals and commands of the controller at these times, by name; missing values are NaN."""
         sizes = {name: np.shape(values) for row in self._rows for name, values in row.items()}
         missing = {name: np.full(shape, np.nan) for name, shape in sizes.items()}
         return {name: np.array([row.get(name, missing[name]) for row in self._rows]) for name in sizes}
@@ -91,7 +88,7 @@ class InSimulation:
     def _call(self, t: float, q: Array, v: Array) -> Array:
         state = State(q, v) if self._state is None else self._state(q, v)
         if self.sim is None:
-            raise InputError("InSimulation: make the simulation by its method `simulation`.")
+            raise InputError("InSimulation: create the simulation by the method `simulation`.")
         if self._sensor is not None:
             state = state._replace(wrench=self._sensor(self.sim))
         controller = self.controller
@@ -103,7 +100,7 @@ class InSimulation:
         command = controller.update(state, reference, t)
         self._times.append(t)
         commanded = {mode.value: values for mode, values in command.given().items()}
-        # copies: a law may use its arrays again
+        # copies, because the law may reuse its arrays
         self._rows.append({name: np.array(values) for name, values in {**controller.signals(), **commanded}.items()})
         efforts = np.zeros(self._nv)
         if command.position is None and command.velocity is None:
@@ -124,22 +121,22 @@ class InSimulation:
 
 
 def by_joint_names(model: Model, simulated: Model) -> Callable[[Array, Array], State]:
-    """State for a controller whose model differs from the simulated robot: joints of the same names.
+    """Return a conversion of simulated states for a controller with another model, by joint names.
 
     Args:
-        model: of the controller.
-        simulated: the robot that moves.
+        model: model of the controller.
+        simulated: simulated model.
 
     Raises:
-        InputError: the simulated robot lacks a joint, or has it in another form.
+        InputError: if the simulated robot lacks a joint, or has it with another type.
     """
     names = [name for name in model.joint_names if model.joints[name].nv]
     for name in names:
         other = simulated.joints.get(name)
         if other is None or (other.nq, other.nv) != (model.joints[name].nq, model.joints[name].nv):
             raise InputError(
-                f"the controller's robot {model.name!r} has a joint {name!r} that {simulated.name!r} lacks, or has in "
-                "another form; both must have the same joints.",
+                f"joint {name!r} of the controller's robot {model.name!r} is missing in {simulated.name!r}, or of "
+                "another type; both must have the same joints.",
                 joint=name,
                 field="model",
                 value=simulated.name,

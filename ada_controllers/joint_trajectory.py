@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints to a goal, or through points, along smooth curves that keep their limits (Yamada, sec. 4.1)."""
+"""Joint trajectories to a goal, or through points, within velocity and acceleration limits (Yamada, sec. 4.1)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ada_robot.contract import Command
 from ada_robot.limits import ROUNDING
 from ada_robot.settings import setting
 
-MAX_POINTS = 500  # of a path: its curve is solved for all points at once, while the robot waits
-_KEPT = 1.0 - 1e-6  # of the limits: what a motion at its limit loses to rounding must not be cut
+MAX_POINTS = 500  # maximum number of points of a path; its spline is solved while the robot waits
+_KEPT = 1.0 - 1e-6  # share of the limits used, so that rounding errors do not exceed them
 
 
 @dataclass(frozen=True)
 class JointTrajectorySettings:
-    """How joints move to a goal."""
+    """Profile, velocities and accelerations."""
 
     profile: str = setting(
         "quartic", "quartic: accelerate, constant speed, decelerate; quintic: one curve", choices=PROFILES
@@ -47,13 +47,12 @@ class JointTrajectorySettings:
 
 
 class JointTrajectory(Controller[JointTrajectorySettings]):
-    """Positions and velocities of the motion that is planned when a goal or a path comes.
+    """Positions and velocities of a trajectory planned when a goal or a path is received.
 
-    A new plan begins with the position, velocity and acceleration that are commanded at that moment, so nothing jumps.
-    A plan keeps the limits exactly. Where none of its kind does, because the robot is fast and its goal is near, the
-    motion so far is ended first. A path stops at points beside which its curve would leave the range of a joint; one
-    with velocities there that are not zero is refused. `brake` leaves a plan: each joint comes to rest at its greatest
-    deceleration.
+    A new plan starts from the commanded position, velocity and acceleration, without a jump, and satisfies the limits
+    exactly. If no plan of the profile does, because the robot moves fast towards a close goal, the present motion is
+    ended first. A path stops at points next to segments that would leave the position limits; it is refused if its
+    velocities there are not zero. `brake` discards the plan and decelerates each joint at its limit.
     """
 
     NAME = "joint_trajectory"
@@ -89,7 +88,7 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
 
     # --- plans ------------------------------------------------------------------------------------------------------
     def reset(self, state: State, time: float, command: Command | None = None) -> None:
-        """Begin at the measured positions, or at the last commanded ones, and come to rest; see `Controller.reset`."""
+        """Start at the measured or last commanded positions, and come to rest; see `Controller.reset`."""
         super().reset(state, time, command)
         if command is not None and command.position is not None:
             velocity = state.v[self.v_index] if command.velocity is None else command.velocity
@@ -104,12 +103,12 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
         return JointReference(self._motion.final)
 
     def _halt(self, position: Array, velocity: Array, time: float) -> None:
-        """From a motion to rest, within the range of the joints."""
+        """Plan a motion to rest within the position limits."""
         bounds = self.bounds.including(position)
         start = Point(position, np.clip(velocity, -bounds.speed, bounds.speed), np.zeros_like(velocity))
         moving = stop(start, bounds)
         final = np.clip(moving.final, bounds.lower, bounds.upper)
-        if not np.array_equal(final, moving.final):  # there is less room than braking needs
+        if not np.array_equal(final, moving.final):  # the distance is too short for the deceleration limit
             moving = quintic(start, final, moving.end)
         self._motion, self._began, self._time = moving, time, time
         self._now = moving(0.0)
@@ -122,18 +121,18 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
         else:
             goal = cast(JointReference, reference).position
             if isinstance(self.reference, JointReference) and np.array_equal(goal, self._motion.final):
-                return  # on the way there
+                return  # already the goal
             self._motion = self._to_goal(start, goal, elapsed)
         self._began, self._time = time, time
 
     def _to_goal(self, start: Point, goal: Array, elapsed: float) -> JointMotion:
-        """The shortest of several motions that keep the limits; from rest there is but one."""
+        """Return the shortest of several motions within the limits; from rest there is only one."""
         settings, bounds = self.settings, self.bounds.including(start.position)
         how = bounds, settings.profile, settings.acceleration_time
         motion, excess = plan(start, goal, *how)
         if start.is_at_rest:
             return motion
-        # from rest every goal can be reached, and the motion so far can always come to rest within the limits
+        # from rest each goal can be reached, and the present motion can always come to rest within the limits
         for halt in (stop(start, bounds), self._motion.after(elapsed)):
             other = halt.then(from_rest(halt.final, goal, *how))
             if excess > ALLOWED or other.end < motion.end:
@@ -143,7 +142,7 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
         return motion
 
     def planned(self, time: float) -> JointReference:
-        """Joints at a time by the plan."""
+        """Return the planned joint state at a time."""
         return JointReference(*self._motion(time - self._began))
 
     @property
@@ -152,27 +151,26 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
         return max(self._motion.end - (self._time - self._began), 0.0)
 
     def brake(self, time: float) -> None:
-        """Come to rest as soon as the accelerations of the joints allow; see `Controller.brake`."""
+        """Decelerate all joints at their acceleration limits; see `Controller.brake`."""
         self._motion = brake(self._motion(time - self._began), self.bounds)
         self._began = self._time = time
         self.reference = JointReference(self._motion.final)
 
     def resting(self, time: float) -> Array:
-        """Where `brake` would bring the joints."""
+        """Return the positions at which `brake` would stop."""
         return brake(self._motion(time - self._began), self.bounds).final
 
     # --- references -------------------------------------------------------------------------------------------------
     def _check_margin(self, positions: Array) -> None:
-        """Refuse points, (points, joints), within the margin; not where joints are, which began there."""
+        """Refuse points, (points, joints), within the position margin, except where the joints started there."""
         room = self.bounds.including(self._now.position)
         outside = (positions < room.lower - ROUNDING) | (positions > room.upper + ROUNDING)
         for i, j in np.argwhere(outside)[:1].tolist():
             where = f" at point {i + 1}" if len(positions) > 1 else ""
             raise ReferenceRefused(
                 f"{self.NAME}: joint {self.joints[j]!r}: position{where} is {positions[i, j]:.15g}, outside of "
-                f"[{room.lower[j]:.15g}, {room.upper[j]:.15g}], which position_margin "
-                f"{self.shaping.position_margin:g} leaves of its range; command a value inside, or make the margin "
-                "smaller.",
+                f"[{room.lower[j]:.15g}, {room.upper[j]:.15g}], its range reduced by position_margin "
+                f"{self.shaping.position_margin:g}; command a value inside, or reduce the margin.",
                 joint=self.joints[j],
                 field="position_margin",
                 value=float(positions[i, j]),
@@ -184,8 +182,8 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
             self._check_margin(reference.positions)
             if len(reference.positions) > MAX_POINTS:
                 raise ReferenceRefused(
-                    f"{self.NAME}: the path has {len(reference.positions)} points; at most {MAX_POINTS} are allowed. "
-                    "Give it in parts.",
+                    f"{self.NAME}: the path has {len(reference.positions)} points; the maximum is {MAX_POINTS}. "
+                    "Split it.",
                     field="positions",
                     value=len(reference.positions),
                     allowed=f"at most {MAX_POINTS} points",
@@ -202,15 +200,15 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
             for what, values in (("velocity", reference.velocity), ("acceleration", reference.acceleration)):
                 if values is not None and values.any():
                     raise ReferenceRefused(
-                        f"{self.NAME}: the goal has a {what} {values.tolist()!r:.80}; a goal is reached at rest. Leave "
-                        "it out, or give a JointPath through it.",
+                        f"{self.NAME}: the goal has a {what} {values.tolist()!r:.80}; goals are reached at rest. Omit "
+                        "it, or use a JointPath.",
                         field=what,
                         value=values,
                         allowed="zero",
                     )
 
     def check_from(self, reference: Reference, time: float) -> None:
-        """Refuse times and velocities of a path that ask for more than the joints can do from there."""
+        """Refuse times and velocities of a path that exceed the limits from the commanded state."""
         if isinstance(reference, JointPath) and (reference.times is not None or reference.velocities is not None):
             elapsed = time - self._began
             through(self._motion(elapsed), reference, self.bounds, self._motion.after(elapsed))
@@ -222,7 +220,7 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
         return Command(position=self._now.position, velocity=self._now.velocity)
 
     def signals(self) -> dict[str, Array]:
-        """Time left [s], the share that is done, the planned acceleration, and how far the robot is off."""
+        """Return remaining time [s], progress (0 to 1), planned acceleration, and position error."""
         end = self._motion.end
         return {
             "remaining": np.array([self.remaining]),

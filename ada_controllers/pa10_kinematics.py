@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinematics of the Mitsubishi PA-10 (Yamada): where its hand is, and every way to bring it there.
+"""Kinematics of the Mitsubishi PA-10 (Yamada): forward and inverse kinematics, redundancy resolution.
 
     from ada_controllers import pa10_kinematics as pa10
 
-    T = pa10.forward(q, lengths="CE")                          # pose of the hand in the frame of the foot, 4 x 4
+    T = pa10.forward(q, lengths="CE")                          # pose of the hand in the base frame, 4 x 4
     q = pa10.inverse(T, lengths="CE", redundant="s1", value=0.3)  # eight rows of seven angles
-    path = pa10.resolve_path(poses)                            # one of them for each pose of a path
+    path = pa10.resolve_path(poses)                            # one solution for each pose of a path
 
-Angles are those of S1 S2 S3 E1 E2 W1 W2 [rad]; at zero the arm is straight up. Lengths: "CE" is the PA10-7CE (robot
-`pa10`), "7C" the older PA-10-7C (`pa10_7c`).
+Angles are those of S1 S2 S3 E1 E2 W1 W2 [rad]; at zero the arm is vertical. Lengths: "CE" for the PA10-7CE (robot
+`pa10`), "7C" for the older PA-10-7C (`pa10_7c`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PID control of each joint by itself (Awa 2009, eq. 1), with a filtered derivative and a sum that does not wind up.
+"""Decentralized PID control (Awa 2009, eq. 1), with filtered derivative and anti-windup.
 
     u = K_p (e + (1/T_i) ∫ e dτ + T_d ė),   e = q* - q
 
-u may be an effort, with K_p in N m/rad; or, as in Awa 2009, sec. 2.4, a target speed, with K_p in 1/s, of which the
-motor's own loop makes an effort τ = k (u - q̇), with k the setting `speed_gain`.
+u is an effort, with K_p in N m/rad; or, as in Awa 2009, sec. 2.4, a velocity setpoint, with K_p in 1/s, for a motor
+velocity loop τ = k (u - q̇) with k the setting `speed_gain`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ from ada_dynamics.model.model import Model
 from ada_robot.contract import Command
 from ada_robot.settings import setting
 
-FREQUENCY = 10.0  # [rad/s] of each motor's error with gains from the inertia; with T_d of 0.2 s it is critically damped
-LONGEST = 0.1  # [s] between two updates that are summed up: what happened in a longer gap is not known
+FREQUENCY = 10.0  # frequency of errors with gains from the inertia [rad/s]; critically damped for T_d = 0.2 s
+LONGEST = 0.1  # maximum time between updates that is integrated [s]
 
 
 @dataclass(frozen=True)
 class PidSettings:
+    """Gains of eq. 1, derivative filter and anti-windup."""
+
     """Gains of eq. 1, and what a real loop needs beside them."""
 
     gain: tuple[float, ...] = setting(
@@ -59,7 +61,7 @@ class PidSettings:
 
 
 class Pid(Controller[PidSettings]):
-    """Eq. 1 for each joint; robots may have joints without motors, loops and a floating base."""
+    """Eq. 1 for each joint; also for robots with passive joints, loops and a floating base."""
 
     NAME = "pid"
     SUMMARY = "joint positions, each by its own error, the sum and the rate of it (Awa 2009, eq. 1)"
@@ -74,7 +76,7 @@ class Pid(Controller[PidSettings]):
         self._speed_gain = self.per_joint("speed_gain", own.speed_gain)
         self._take_gains(self.per_joint("gain", own.gain or (0.0,)))
         self._efforts = _motor(len(self.joints))
-        self._rules = np.array([0.0, own.derivative_filter, float(own.anti_windup)])  # the first one is dt
+        self._rules = np.array([0.0, own.derivative_filter, float(own.anti_windup)])  # first element: dt
         self._zero = np.zeros(len(self.joints))
         self._sum, self._slope, self._error, self._wanted = (self._zero,) * 4
 
@@ -82,7 +84,7 @@ class Pid(Controller[PidSettings]):
         self._kp, self._ki = kp, integral_gains(kp, self._ti)
 
     def _begin(self, state: State, time: float) -> None:
-        """Start with the sum that continues the last command: the error is zero here."""
+        """Start with an integral that continues the last command; the error is zero."""
         if not self.settings.gain:
             inertias = apparent_inertias(self.model, state.q, self.v_index)
             self._take_gains(np.where(self._speed_gain > 0.0, FREQUENCY, FREQUENCY**2 * inertias))
@@ -117,17 +119,17 @@ class Pid(Controller[PidSettings]):
         return Command(effort=efforts)
 
     def signals(self) -> dict[str, Array]:
-        """Error [rad, m] and the term of the sum, in units of u, of the last update."""
+        """Return error [rad, m] and integral term, in units of u, of the last update."""
         return {"error": self._error, "integral": self._sum}
 
 
 def apparent_inertias(model: Model, q: Array, places: NDArray[np.intp]) -> Array:
-    """Inertia of the whole mechanism at some joints, each with all other joints free, loops closed [kg m², kg].
+    """Inertia of the mechanism at joints, each with all other joints free and loops closed [kg m², kg].
 
     Args:
-        model: the mechanism.
-        q: its configuration.
-        places: of the joints' velocities.
+        model: robot model.
+        q: configuration.
+        places: indices of the joints in v.
     """
     M = np.array(mass_matrix(model.tree, q.tolist()).dense(), dtype=np.float64)
     motions = np.eye(model.nv)
@@ -141,13 +143,13 @@ def apparent_inertias(model: Model, q: Array, places: NDArray[np.intp]) -> Array
 
 
 def integral_gains(kp: Array, integral_time: Array) -> Array:
-    """K_p / T_i; zero where T_i is."""
+    """Return K_p / T_i; zero for T_i = 0."""
     return np.divide(kp, integral_time, out=np.zeros_like(kp), where=integral_time > 0.0)
 
 
 # --- eq. 1, over generic scalars --------------------------------------------------------------------------------------
 def _u(error: Vector, slope: Vector, sums: Vector, kp: Vector, ki: Vector, td: Vector, dt: Vector) -> Any:
-    """Eq. 1 with z = (K_p/T_i) ∫ e dτ summed up to now: u, and z."""
+    """Eq. 1 with z = (K_p/T_i) ∫ e dτ up to now: u and z."""
     z = [s + k * e * dt[0] for s, k, e in zip(sums, ki, error, strict=True)]
     terms = zip(error, z, slope, kp, td, strict=True)
     return {"u": [k * (e + d * rate) + s for e, s, rate, k, d in terms], "sums_": z}
@@ -155,14 +157,14 @@ def _u(error: Vector, slope: Vector, sums: Vector, kp: Vector, ki: Vector, td: V
 
 @lru_cache(maxsize=32)
 def equation(count: int) -> Callable[..., Any]:
-    """(error, its rate, sums before, K_p, K_p/T_i, T_d, [dt]) -> u of eq. 1, and the sums now."""
+    """Compile (error, its rate, previous integral, K_p, K_p/T_i, T_d, [dt]) -> u of eq. 1, and the integral."""
     vectors = ("error", "slope", "sums", "kp", "ki", "td")
     return compiled("awa_equation_1", {**dict.fromkeys(vectors, count), "dt": 1}, _u)
 
 
 @lru_cache(maxsize=32)
 def _motor(count: int) -> Callable[..., Any]:
-    """Eq. 1 with its derivative filtered, a sum that waits where limits cut, and the motor's speed loop."""
+    """Compile eq. 1 with filtered derivative, anti-windup and the motor velocity loop."""
 
     def body(
         q: Vector,
@@ -182,10 +184,10 @@ def _motor(count: int) -> Callable[..., Any]:
         dt, smooth, waits = rules
         error = [a - b for a, b in zip(q_ref, q, strict=True)]
         rate = [a - b for a, b in zip(v_ref, v, strict=True)]
-        # a filter of first order by an implicit step, which is stable for every dt
+        # first-order filter by an implicit step, stable for all dt
         share = expr.select(0.0, smooth, dt / (smooth + dt + _TINY), 1.0)
         slope = [old + share * (new - old) for old, new in zip(slopes, rate, strict=True)]
-        # where limits cut the last effort in the direction of the error, the sum would only wind up
+        # anti-windup: no integration while limits cut the effort in the direction of the error
         added = [
             expr.select(waits * (was - asked) * e, 0.0, 0.0, k)
             for was, asked, e, k in zip(commanded, wanted, error, ki, strict=True)
@@ -200,4 +202,4 @@ def _motor(count: int) -> Callable[..., Any]:
     return compiled("pid", {**dict.fromkeys(vectors, count), "rules": 3}, body)
 
 
-_TINY = 1e-300  # keeps the branch that `select` does not take finite
+_TINY = 1e-300  # keeps the unused branch of `select` finite

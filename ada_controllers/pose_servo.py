@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pose of a wrist or hand by joint velocities (Yamada, secs. 4.2.1-4.2.4): proportional to the pose's error.
+"""Pose control of an end effector by joint velocities (Yamada, secs. 4.2.1-4.2.4), proportional to the pose error.
 
-The error is T^∨ of T = {ᵃT_w2}⁻¹ {ᵃT_w2d} (sec. 4.2.1): the logarithm. Only for it is Yamada's rule exact that errors
-go from the wrist to the hand by ʰH_w2 (sec. 4.2.4), and the arm moves alike whichever frame it is controlled in.
+The error is T^∨ of T = {ᵃT_w2}⁻¹ {ᵃT_w2d} (sec. 4.2.1), the logarithm. Only for it the transformation of errors from
+wrist to hand by ʰH_w2 (sec. 4.2.4) is exact, and the motion does not depend on the controlled frame.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ from ada_dynamics.spatial.orientation import pose_of
 from ada_robot.contract import Command
 from ada_robot.settings import setting
 
-END_TIME = 0.1  # [s] in which a joint may come to the end of its range: twenty times slower than what would hit it
-_RANK = 1e-6  # of the largest singular value: directions under it are in the null space
-_SELF_MOTION = 1e-3  # share of a self-motion's effect under which it is given up (squared)
+END_TIME = 0.1  # time to reach a position limit [s]: approach velocity = distance / END_TIME
+_RANK = 1e-6  # relative singular value below which directions belong to the null space
+_SELF_MOTION = 1e-3  # regularization of the self-motion (squared)
 
 
 @dataclass(frozen=True)
 class PoseServoSettings:
+    """Controlled frame, velocities, damping and redundancy."""
+
     """The frame to move, its speed, and the use of the redundancy."""
 
     link: str = setting("", "link that carries the tool; empty: the last one of the longest arm")
@@ -69,21 +71,21 @@ class PoseServoSettings:
         """Check lengths.
 
         Raises:
-            InputError: a place or orientation has not three numbers.
+            InputError: if a position or orientation does not have three numbers.
         """
         three_numbers(self, "tool_xyz", "tool_rpy")
 
 
 def three_numbers(settings: object, *names: str) -> None:
-    """Refuse settings that are no triples.
+    """Refuse settings without three numbers.
 
     Raises:
-        InputError: names the setting.
+        InputError: if a setting has another number of values.
     """
     for name in names:
         if len(getattr(settings, name)) != 3:
             raise InputError(
-                f"{name} is {list(getattr(settings, name))}; it must have three numbers.",
+                f"{name} is {list(getattr(settings, name))}; give three numbers.",
                 field=name,
                 value=getattr(settings, name),
                 allowed="three numbers",
@@ -94,7 +96,7 @@ S = TypeVar("S", bound=PoseServoSettings)
 
 
 class PoseServoBase(Controller[S]):
-    """Settings that `PoseServo` and controllers built on it share."""
+    """Base class of `PoseServo` and of controllers derived from it."""
 
     KIND: ClassVar[Any] = "velocity"
     REFERENCES = (PoseReference, JointReference)
@@ -121,7 +123,7 @@ class PoseServoBase(Controller[S]):
         return arm_joints(self.model, self.settings.link or last_link(self.model))
 
     def _posture(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        """Where self-motion leads, and how much each joint counts."""
+        """Return the posture of the self-motion, and the weight of each joint."""
         use, n = self.settings, len(self.joints)
         for name in use.posture_joints:
             if name not in self.joints:
@@ -140,7 +142,7 @@ class PoseServoBase(Controller[S]):
         self.posture = self._first_posture
 
     def _accept(self, reference: Reference, state: State, time: float) -> Reference | None:
-        """A JointReference is where self-motion leads, and leaves the pose as it is."""
+        """Use a JointReference as posture of the self-motion; the pose reference does not change."""
         if not isinstance(reference, JointReference):
             return None
         self.posture = reference.position
@@ -148,7 +150,7 @@ class PoseServoBase(Controller[S]):
 
     @property
     def preferred(self) -> Array | None:
-        """The posture, as far as joints can take it; see `Controller.preferred`."""
+        """Posture within the joint limits; see `Controller.preferred`."""
         return np.clip(self.posture, self._lower, self._upper) if self.settings.null_space == "posture" else None
 
     def _reference_at(self, state: State) -> Reference:
@@ -157,8 +159,8 @@ class PoseServoBase(Controller[S]):
     def _check_reference(self, reference: Reference) -> None:
         if isinstance(reference, JointReference) and self.settings.null_space != "posture":
             raise ReferenceRefused(
-                f"{self.NAME}: a posture was given, and null_space is {self.settings.null_space!r}; set it to "
-                "'posture', or give a PoseReference.",
+                f"{self.NAME}: a posture requires null_space 'posture', not {self.settings.null_space!r}; set it, "
+                "or give a PoseReference.",
                 field="null_space",
                 value=self.settings.null_space,
                 allowed=("posture",),
@@ -167,9 +169,9 @@ class PoseServoBase(Controller[S]):
             beyond = self._reach.beyond(reference.pose)
             if beyond > 1e-9:
                 raise ReferenceRefused(
-                    f"{self.NAME}: the target is {beyond:.4g} m out of reach of {self.arm.link!r}: its wrist can be "
-                    f"from {self._reach.shortest:.4g} to {self._reach.longest:.4g} m from the shoulder at "
-                    f"{np.round(self._reach.shoulder, 4).tolist()}. Give a nearer one, or set unreachable to "
+                    f"{self.NAME}: the target is {beyond:.4g} m out of reach of {self.arm.link!r}: the distance of its "
+                    f"wrist must be {self._reach.shortest:.4g} to {self._reach.longest:.4g} m from the shoulder at "
+                    f"{np.round(self._reach.shoulder, 4).tolist()}. Give a closer target, or set unreachable to "
                     "'approach'.",
                     link=self.arm.link,
                     field="pose",
@@ -178,7 +180,7 @@ class PoseServoBase(Controller[S]):
 
     # --- law --------------------------------------------------------------------------------------------------------
     def _target(self, state: State, pose: Array, time: float) -> tuple[Array, Array | None]:
-        """Pose to go to, and its twist [linear, angular] in the base's axes."""
+        """Return target pose and twist [linear, angular] in base axes."""
         wanted = cast(PoseReference, self.reference)
         return wanted.pose, wanted.twist
 
@@ -192,7 +194,7 @@ class PoseServoBase(Controller[S]):
         return Command(velocity=self._velocities(state.q[self.q_index], self.arm.jacobian(state.q), wanted))
 
     def _limited(self, twist: Array) -> Array:
-        """A twist limited to the speeds of the settings, in the same direction."""
+        """Scale a twist to the speed limits, keeping its direction."""
         use, share = self.settings, 1.0
         for most, part in ((use.linear_speed, twist[:3]), (use.angular_speed, twist[3:])):
             if most > 0.0:
@@ -200,13 +202,13 @@ class PoseServoBase(Controller[S]):
         return share * twist
 
     def _velocities(self, q: Array, J: Array, twist: Array) -> Array:
-        """Joint velocities of a body twist: all slowed down alike, and without joints that are at an end."""
+        """Return joint velocities for a body twist: scaled to velocity limits, with joints held at position limits."""
         most = np.minimum(np.maximum(self._upper - q, 0.0) / END_TIME, self._speed)
         least = -np.minimum(np.maximum(q - self._lower, 0.0) / END_TIME, self._speed)
         held, velocity = np.zeros(len(q), dtype=bool), np.zeros(len(q))
         for _ in range(len(q) + 1):
             found = self._solve(q, J, twist, velocity, held)
-            # speed limits slow down all joints; the ends of a range only the joint that comes near
+            # velocity limits scale all joints; position limits affect the joint concerned only
             self._scale = 1.0 / max(1.0, float((np.abs(found) / self._speed).max()))
             velocity = np.where(held, velocity, self._scale * found)
             over = np.where(held, 0.0, np.maximum(velocity - most, least - velocity))
@@ -220,10 +222,10 @@ class PoseServoBase(Controller[S]):
         return velocity
 
     def _solve(self, q: Array, J: Array, twist: Array, velocity: Array, held: NDArray[np.bool_]) -> Array:
-        """Velocities of the joints that are not held for what the others leave of a twist, and self-motion."""
+        """Return velocities of the free joints for the remaining twist, with self-motion."""
         use = self.settings
         A = self._weight[:, None] * J
-        rest = self._weight * twist - A @ velocity  # of the held ones; the others are zero
+        rest = self._weight * twist - A @ velocity  # twist not produced by held joints
         A[:, held] = 0.0
         U, sizes, Vt = np.linalg.svd(A)
         k = len(sizes)
@@ -245,7 +247,7 @@ class PoseServoBase(Controller[S]):
         return found
 
     def signals(self) -> dict[str, Array]:
-        """Error [m, rad] in the tool's axes, smallest singular value, slowing down, joints held at their ends."""
+        """Return error [m, rad] in tool axes, distance, smallest singular value, scale, and held joints."""
         return {
             "error": self._error,
             "distance": np.array([length(self._error[:3]), length(self._error[3:])]),
@@ -258,9 +260,9 @@ class PoseServoBase(Controller[S]):
 class PoseServo(PoseServoBase[PoseServoSettings]):
     """q̇ = J* (P T^∨ + twist of the target) + self-motion.
 
-    J* is the inverse by singular values of which small ones are damped, direction by direction. Velocities over a
-    joint's limit slow all joints down alike, so that the hand keeps its direction; a joint at the end of its range is
-    held, and the others do what they can.
+    J* is the inverse by singular values, with small ones damped. If a velocity limit is exceeded, all joints are scaled
+    down equally, so that the direction of motion is kept. Joints at a position limit are held, and the remaining ones
+    follow as far as possible.
     """
 
     NAME = "pose_servo"

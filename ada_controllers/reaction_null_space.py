@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reaction Null-Space: joints follow a reference as far as the support feels nothing (Takahashi 2012, ch. 6)."""
+"""Reaction null-space control: joints follow a reference without reaction on the support (Takahashi 2012, ch. 6)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from ada_robot.settings import setting
 
 @dataclass(frozen=True)
 class ReactionNullSpaceSettings:
-    """The reaction to keep at zero, its link, and how the joints follow."""
+    """Reaction to be avoided, its link, and joint gains."""
 
     support: str = setting("", "link that carries the robot; empty: its root")
     held: str = setting(
@@ -62,7 +62,7 @@ class ReactionNullSpaceSettings:
 
 
 class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
-    """Joint accelerations nearest to the wanted ones with M_fl θ̈ + Ṁ_fl θ̇ = 0 (eqs. 6.3, 6.4), by inverse dynamics."""
+    """Accelerations nearest to the desired ones with M_fl θ̈ + Ṁ_fl θ̇ = 0 (eqs. 6.3, 6.4), by inverse dynamics."""
 
     NAME = "reaction_null_space"
     SUMMARY = "joint positions as far as they leave the momentum of the robot, and so its support, alone"
@@ -79,8 +79,8 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
                 n for n in model.joint_names if model.v_index(n).stop > model.nv - count and n not in self.joints
             ]
             raise InputError(
-                f"{self.NAME}: joints {', '.join(missing)} of robot {model.name!r} have no motors; this law needs one "
-                "at every joint.",
+                f"{self.NAME}: joints {', '.join(missing)} of robot {model.name!r} have no motors; this law needs a "
+                "motor at every joint.",
                 joint=missing[0] if missing else None,
                 field="model",
                 value=missing,
@@ -109,7 +109,7 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
         held = self.settings.held
         if held == "no" and not self.coupling.is_floating:
             raise InputError(
-                f"{self.NAME}: held is 'no', but the base of robot {self.model.name!r} is fixed. Set held to 'yes'.",
+                f"{self.NAME}: held is 'no', but the base of robot {self.model.name!r} is fixed; set it to 'yes'.",
                 field="held",
                 value="no",
                 allowed=("yes",),
@@ -137,7 +137,7 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
         weights: Vector,
         gain: Vector,
     ) -> dict[str, Any]:
-        """The law over generic scalars: efforts, M_fl θ̇, the reaction beyond weight, and the rank of the condition."""
+        """Control law over generic scalars: efforts, M_fl θ̇, reaction beyond weight, and rank of M_fl."""
         rates, places = [v[i] for i in self.v_index], [q[i] for i in self.q_index]
         wanted = [
             a + (d * (r - w) + k * (p - x))
@@ -168,10 +168,10 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
         gain: Scalar,
         loops: tuple[Sequence[Sequence[Scalar]], Sequence[Scalar]],
     ) -> tuple[list[Scalar], Scalar]:
-        """The accelerations nearest to the wanted ones that keep all conditions, by the weights of the joints.
+        """Return the accelerations nearest to the desired ones that satisfy all constraints, weighted by joint.
 
-        What is preserved obeys K θ̈ + b = -gain K θ̇ with K the rows of M_fl, or of M_f⁻¹ M_fl, by which a support
-        moves that nothing holds.
+        The preserved momentum obeys K θ̈ + b = -gain K θ̇, where K are rows of M_fl, or of M_f⁻¹ M_fl if the support is
+        free.
         """
         due: Force | Motion = found.bias + gain * momentum
         columns: Sequence[Force | Motion] = found.columns
@@ -180,7 +180,7 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
             columns = [free_motion(found, column) for column in found.columns]
         length, (closed, rates) = self.coupling.length, loops
         (right,) = zip(*scaled_rows([due], self.rows, length), strict=True)
-        eased = [1.0 / expr.sqrt(w) for w in weights]  # in these units all joints weigh the same
+        eased = [1.0 / expr.sqrt(w) for w in weights]  # in these units all joints have equal weights
         rows = [
             [x * s for x, s in zip(row, eased, strict=True)]
             for row in (*closed, *scaled_rows(columns, self.rows, length))
@@ -207,13 +207,13 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
         return Command(effort=tau)
 
     def signals(self) -> dict[str, Array]:
-        """`momentum` M_fl θ̇ and `reaction` beyond weight, [f, n] on the support in its axes; `rank` of M_fl."""
+        """Return `momentum` M_fl θ̇ and `reaction` beyond weight, [f, n] on the support in its axes; `rank` of M_fl."""
         return self._signals
 
     def continuous(self, reference: JointReference) -> CompiledController:
-        """The law for a fixed reference as part of the equations of motion: without the steps of a sampled one.
+        """Return the law for a fixed reference as part of the equations of motion, without sampling.
 
-        Limits of the joints do not count.
+        Joint limits are not applied.
         """
         self.check(reference)
         zero = (0.0,) * self.coupling.count

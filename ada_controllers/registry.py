@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controllers by name; each is imported when it is first asked for."""
+"""Controllers by name, imported at first use."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ CONTROLLERS: Mapping[str, str] = {
     "spring_damper": "SpringDamper",
     "virtual_closed_chain": "VirtualClosedChain",
 }
-"""Name, which is also the module's, and class."""
+"""Class names by controller name, which is also the module name."""
 
 
 def find(name: str) -> type[Controller[Any]]:
-    """The class of a controller.
+    """Return the class of a controller.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: if the name is unknown.
     """
     if name not in CONTROLLERS:
         raise unknown_name("controller", name, CONTROLLERS)
@@ -48,15 +48,15 @@ def make(
     settings: Mapping[str, object] | None = None,
     shaping: ShapingSettings | Mapping[str, object] | None = None,
 ) -> Controller[Any]:
-    """A controller for a robot.
+    """Create a controller for a robot.
 
     Args:
-        name: see `CONTROLLERS`.
-        model: the robot.
-        settings: by name; the others keep their defaults.
-        shaping: what its commands are held to beside the robot's limits.
+        name: key of `CONTROLLERS`.
+        model: robot model.
+        settings: settings by name; others keep their defaults.
+        shaping: command limits in addition to those of the robot.
 
     Raises:
-        InputError: an unknown controller or setting, a value that is not allowed, a robot that it is not for.
+        InputError: if the controller or a setting is unknown, a value is invalid, or the robot is not supported.
     """
     return find(name)(model, settings, shaping)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual springs and dampers at the joints, whose gains may change with how far a link is turned (eq. 6.6)."""
+"""Joint springs and dampers whose gains may depend on the rotation of a link (eq. 6.6)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ada_robot.settings import setting
 
 @dataclass(frozen=True)
 class SpringDamperSettings:
-    """Springs and dampers, and the angle that changes them."""
+    """Stiffness, damping, and the angle that changes them."""
 
     stiffness: tuple[float, ...] = setting(
         (1.0,), "effort per position error, of each joint; one number: of all", unit="N m/rad, N/m", lower=0.0
@@ -48,7 +48,7 @@ class SpringDamperSettings:
 
 
 class SpringDamper(Controller[SpringDamperSettings]):
-    """τ = k_p(α) (θ_ini - θ) - k_d(α) θ̇ (eq. 6.6), with θ_ini the reference; about its velocity, where it has one."""
+    """τ = k_p(α) (θ_ini - θ) - k_d(α) θ̇ (eq. 6.6), with the reference θ_ini and, if given, its velocity."""
 
     NAME = "spring_damper"
     SUMMARY = "springs and dampers at the joints, constant or changing with how far a link is turned"
@@ -72,8 +72,8 @@ class SpringDamper(Controller[SpringDamperSettings]):
         }
         if not own.link and (own.turned_stiffness or own.turned_damping):
             raise InputError(
-                f"{self.NAME}: turned_stiffness and turned_damping need a link whose turn counts; set link to one of "
-                f"{', '.join(model.links)}.",
+                f"{self.NAME}: turned_stiffness and turned_damping depend on the rotation of a link; set link to one "
+                f"of {', '.join(model.links)}.",
                 field="link",
                 value="",
                 allowed=tuple(model.links),
@@ -103,7 +103,7 @@ class SpringDamper(Controller[SpringDamperSettings]):
         turned_damping: Vector,
         full_angle: Vector,
     ) -> dict[str, Any]:
-        """Efforts over generic scalars, and the angle."""
+        """Efforts and angle over generic scalars."""
         own, tree = self.settings, self.model.tree
         angle: Scalar = turned(tree, q, own.link, cast(Axis, own.axis)) if own.link else 0.0
         part = share(angle, full_angle[0]) if own.link else 0.0
@@ -123,7 +123,7 @@ class SpringDamper(Controller[SpringDamperSettings]):
         return Command(effort=tau)
 
     def signals(self) -> dict[str, Array]:
-        """`angle`: the turn that changes the gains [rad]."""
+        """Return `angle`, the rotation that changes the gains [rad]."""
         return {"angle": self._angle}
 
 
@@ -135,7 +135,7 @@ def spring_efforts(
     places: Sequence[Scalar],
     rates: Sequence[Scalar],
 ) -> list[Scalar]:
-    """Eq. 6.6, joint by joint."""
+    """Eq. 6.6 for each joint."""
     return [
         k * (wanted - x) + d * (moving - rate)
         for k, d, wanted, moving, x, rate in zip(stiffness, damping, position, velocity, places, rates, strict=True)
@@ -143,13 +143,13 @@ def spring_efforts(
 
 
 def refuse_what_joints_cannot_carry(controller: Controller[Any]) -> None:
-    """Raise InputError for robots whose weight the motors cannot carry by themselves."""
+    """Raise InputError for robots whose motors cannot carry their weight."""
     model = controller.model
     if model.nv != len(controller.joints):
         raise InputError(
-            f"{controller.NAME}: carry_weight needs a robot that stands by itself, with a motor at every joint; "
-            f"robot {model.name!r} has {model.nv} velocities and {len(controller.joints)} motors. A walking robot "
-            "stands in a model whose feet are fixed to the ground, such as 'hoap2_standing'.",
+            f"{controller.NAME}: carry_weight needs a fixed base and a motor at every joint; "
+            f"robot {model.name!r} has {model.nv} velocities and {len(controller.joints)} motors. For a walking robot, "
+            "use a model whose feet are fixed to the ground, such as 'hoap2_standing'.",
             field="carry_weight",
             value=True,
             allowed=(False,),

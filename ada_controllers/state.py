@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States that a controller measures, and references that it follows."""
+"""Measured states and references of controllers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class State(NamedTuple):
     """Measured state, as float64 vectors.
 
     Attributes:
-        q: positions, as in the model (nq).
-        v: velocities (nv).
-        wrench: [f, n] that the force sensor feels, at its origin in its axes [N, N m]; None without a sensor.
+        q: configuration, (nq,).
+        v: velocities, (nv,).
+        wrench: [f, n] measured by the force sensor, at its origin in its axes [N, N m]; None without a sensor.
     """
 
     q: Array
@@ -23,12 +23,12 @@ class State(NamedTuple):
 
 
 class JointReference(NamedTuple):
-    """Where the joints of a controller shall be, a number for each in its order.
+    """Joint setpoint, one value per joint of the controller in its order.
 
     Attributes:
-        position: [rad, m].
-        velocity: [rad/s, m/s]; None: zero.
-        acceleration: [rad/s², m/s²]; None: zero.
+        position: positions [rad, m].
+        velocity: velocities [rad/s, m/s]; None for zero.
+        acceleration: accelerations [rad/s², m/s²]; None for zero.
     """
 
     position: Array
@@ -37,12 +37,12 @@ class JointReference(NamedTuple):
 
 
 class JointPath(NamedTuple):
-    """Positions to pass one after another, a row each, from the present one on.
+    """Joint waypoints to be passed in order, starting from the present position.
 
     Attributes:
         positions: (points, joints) [rad, m].
-        times: of the points from now on [s], increasing; None: as fast as the limits allow.
-        velocities: at the points [rad/s, m/s]; None: chosen smoothly.
+        times: increasing times from now on [s]; None for as fast as the limits allow.
+        velocities: velocities at the points [rad/s, m/s]; None to be chosen.
     """
 
     positions: Array
@@ -51,16 +51,16 @@ class JointPath(NamedTuple):
 
 
 def end_of(reference: JointReference | JointPath) -> Array:
-    """Positions that joints are to come to."""
+    """Return the final positions."""
     return reference.positions[-1] if isinstance(reference, JointPath) else reference.position
 
 
 class PoseReference(NamedTuple):
-    """Where a link shall be.
+    """Pose setpoint of a link.
 
     Attributes:
-        pose: 4x4, in the frame of the robot's base (the world, for fixed bases).
-        twist: [linear, angular] of the link's origin, in the axes of that frame [m/s, rad/s]; None: zero.
+        pose: 4x4, in the base frame of the robot (the world frame for fixed bases).
+        twist: [linear, angular] of the link's origin, in base axes [m/s, rad/s]; None for zero.
     """
 
     pose: Array

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual closed chains: a robot moves as if loops closed it that are not there (Takahashi 2012, chapter 7)."""
+"""Virtual closed chains: a robot moves as if additional loops were closed (Takahashi 2012, chapter 7)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NONE = (0.0,) * 6
 
 @dataclass(frozen=True)
 class VirtualClosedChainSettings:
-    """The mechanism, what draws it to its reference, and what draws the robot to the mechanism."""
+    """Virtual loops, their gains, and gains towards the reference."""
 
     loops: str = setting("", "file of the virtual loops, as given or below config/; empty: only those of the robot")
     feedback: str = setting(
@@ -84,10 +84,10 @@ class VirtualClosedChainSettings:
 
 
 class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
-    """a* = FD of the mechanism with loops (eq. 7.5), τ = ID of the robot without them (eq. 7.4); see docs.
+    """a* = FD of the mechanism with loops (eq. 7.5), τ = ID of the robot without them (eq. 7.4).
 
     Attributes:
-        mechanism: the robot, and what it is controlled as.
+        mechanism: robot and virtual mechanism.
     """
 
     NAME = "virtual_closed_chain"
@@ -103,16 +103,16 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         shaping: ShapingSettings | Mapping[str, object] | None = None,
         virtual: Model | None = None,
     ) -> None:
-        """Prepare; see `Controller`.
+        """Prepare the law; see `Controller`.
 
         Args:
-            model: of the robot: fixed or floating, with loops of its own or without.
-            settings: of the law.
-            shaping: of commands.
-            virtual: the robot with virtual loops, in place of the setting `loops`.
+            model: robot model with a fixed or floating base, with or without loops.
+            settings: settings of the law.
+            shaping: command limits.
+            virtual: robot model with virtual loops, instead of the setting `loops`.
 
         Raises:
-            InputError: the loops cannot be read or closed, or the robot cannot move so.
+            InputError: if the loops cannot be read or closed, or the robot cannot move like the mechanism.
         """
         super().__init__(model, settings, shaping)
         chosen = self.settings
@@ -138,7 +138,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._targets = Targets(self.NAME, self._equations, self._branch.manifold, weights, chosen.reach)
         self._moves_all = model.nv == len(self.joints)
         self._is_open = self._moves_all and not model.loops
-        # joints that have no motor, but for that of a free base, have a way to go as well; so has a base that stands
+        # also passive joints, and a base that stands, have an error; a floating base has none
         self._is_plain = model.nv == len(self.joints) + self.mechanism.base
         self._rest, self._no_twist = np.zeros(model.nv), np.zeros(6)
         self._time = 0.0
@@ -147,13 +147,13 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._q = np.zeros(0)
         self._followed: tuple[Array, ...] = ()
         self._target = self._rest
-        self._shown = self._shown_at = np.zeros(0)  # all joints at a target, and those with motors
+        self._shown = self._shown_at = np.zeros(0)  # positions of all joints at a target, and of the actuated ones
 
     # --- preparation -------------------------------------------------------------------------------------------------
     def _six(self, name: str, values: Sequence[float]) -> Array:
         if len(values) != 6:
             raise InputError(
-                f"{self.NAME}: {name} has {len(values)} numbers; give six: [fx, fy, fz, nx, ny, nz] of the link.",
+                f"{self.NAME}: {name} has {len(values)} numbers; give six, [fx, fy, fz, nx, ny, nz] of the link.",
                 field=name,
                 value=values,
                 allowed="six numbers",
@@ -164,8 +164,8 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         carrier = self.mechanism.carrier
         if not has_free_root(carrier) or carrier.nv != len(self.joints) + carrier.v_index(ROOT_JOINT).stop:
             raise InputError(
-                f"{self.NAME}: contacts: pressed is for a robot that floats and has a motor at every joint; of "
-                f"{carrier.name!r} motors are at {', '.join(self.joints)}. Set contacts: held.",
+                f"{self.NAME}: contacts: pressed requires a floating base and a motor at every joint; the motors of "
+                f"{carrier.name!r} are {', '.join(self.joints)}. Set contacts: held.",
                 field="contacts",
                 value="pressed",
                 allowed=("held",),
@@ -177,7 +177,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
             return link_of(self.NAME, self.model, self.settings.link)
         if by_pose:
             raise InputError(
-                f"{self.NAME}: pose_stiffness and pose_damping are of a link, and none is named; set link to one of "
+                f"{self.NAME}: pose_stiffness and pose_damping need a link; set link to one of "
                 f"{', '.join(self.model.link_names)}.",
                 field="link",
                 value="",
@@ -194,9 +194,9 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
             loop, _, kind = conditions[self.mechanism.plans.nontrivial[int(np.argmax(np.abs(gap)))]]
             unit = "m" if kind.is_force else "rad"
             raise StateRefused(
-                f"{self.NAME}: loop {loop!r} is open by {largest:.3g} {unit}; it begins up to "
-                f"{self.settings.largest_gap:g} (largest_gap). Bring the robot to a pose that closes the loops first: "
-                "ada.close_loops(virtual, q) gives one.",
+                f"{self.NAME}: closure error {largest:.3g} {unit} of loop {loop!r} exceeds largest_gap "
+                f"{self.settings.largest_gap:g}. Move the robot to a configuration with closed loops first: "
+                "ada.close_loops(virtual, q) returns one.",
                 loop=loop,
                 field="largest_gap",
                 value=largest,
@@ -222,13 +222,13 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         if isinstance(reference, PoseReference):
             if self._link is None or not self._pose_stiffness.any():
                 raise ReferenceRefused(
-                    f"{self.NAME}: nothing follows a pose: set link, and pose_stiffness above zero in the directions "
-                    "that shall.",
+                    f"{self.NAME}: a pose reference needs the setting link, and pose_stiffness above zero in the "
+                    "controlled directions.",
                     field="pose_stiffness",
                 )
         elif not self._stiffness.any():
             raise ReferenceRefused(
-                f"{self.NAME}: joint_stiffness is zero, so that nothing follows joint positions.",
+                f"{self.NAME}: joint position references need a joint_stiffness above zero.",
                 field="joint_stiffness",
                 value=0.0,
             )
@@ -250,7 +250,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
     def _follow(
         self, joints: JointReference, pose: tuple[Array, Array], target: Array, rate: Array, forward: Array
     ) -> None:
-        """Set the reference, after all checks."""
+        """Set the checked reference."""
         self._joint_reference, self._pose_reference, self._target = joints, pose, target
         if self._is_path:
             self._followed = (rate, forward, self._gains, self._loops, self._hold)
@@ -260,7 +260,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         by_joints = (joints.position, velocity, self._stiffness, self._damping)
         self._followed = (*by_joints, *by_pose, self._loops, self._hold)
 
-    # --- the law -----------------------------------------------------------------------------------------------------
+    # --- control law -------------------------------------------------------------------------------------------------
     def _law(self, state: State, time: float) -> Command:
         q = self._q = state.q
         self._time, self._singular = time, 0.0
@@ -279,7 +279,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         return Command(effort=effort[self.v_index])
 
     def _way_left(self, q: Array) -> Array:
-        """From a pose to the target; for a free base, which goes where the joints make it go, it is nothing."""
+        """Return the difference to the target; zero for a floating base, whose motion follows from the joints."""
         if self._is_open:
             return self._target - q
         if not self._is_plain:
@@ -289,7 +289,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         return left
 
     def _by_numbers(self, q: Array, v: Array, *given: Array) -> tuple[Array, ...]:
-        """The law near singular poses; the middle of the command's time by the acceleration of the command before."""
+        """Compute the law near singular configurations; the last acceleration predicts the middle of the cycle."""
         self._singular = 1.0
         h, before = 0.5 * self.settings.hold, self._result[1] if self._result else self._rest
         step = h * v + (0.5 * h * h) * before
@@ -314,12 +314,12 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
 
     # --- signals -----------------------------------------------------------------------------------------------------
     def signals(self) -> dict[str, Array]:
-        """Signals by name.
+        """Return signals by name.
 
-        `acceleration`: a*; `gap`: of the loops' conditions; `singular`: 1 where the pose was too near to a singular one
-        for the compiled law; `joint_error`, and with virtual forces `virtual_effort` of the joints; with a link
-        `virtual_force`, `pose_error` and `pose_rate` [linear, angular]; along loops `path_error`; of contacts that only
-        press `pressure`, the normal force assumed of each [N].
+        `acceleration`: a*; `gap`: closure errors; `singular`: 1 if the configuration was too close to a singular one
+        for the compiled law; `joint_error`; with virtual forces `virtual_effort` of the joints; with a link
+        `virtual_force`, `pose_error` and `pose_rate` [linear, angular]; with feedback: path `path_error`; with
+        contacts: pressed `pressure`, the assumed normal force of each contact [N].
         """
         if not self._result:
             return {}
@@ -336,7 +336,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         return found | {"virtual_effort": found["virtual_effort"][self.v_index]}
 
     def target_positions(self, positions: Array) -> dict[str, float]:
-        """Positions of all joints, by name: those without a motor as the loops have them."""
+        """Return positions of all joints by name; passive joints follow from loop closure."""
         model = self.model
         if not self._is_path and not np.array_equal(positions, self._shown_at):
             self._shown = self._targets.near(positions, self._shown if len(self._shown) else self._q)
@@ -346,18 +346,18 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         return {name: float(q[place]) for name, place in places.items()} | super().target_positions(positions)
 
     def continuous(self, reference: Reference | None = None) -> Callable[..., list[Scalar]]:
-        """The law, with a fixed reference, for `ada_dynamics.simulation.CompiledController`: a part of the equations.
+        """Return the law for a fixed reference for `ada_dynamics.simulation.CompiledController`.
 
-        It checks nothing: it is for motions that stay clear of singular poses and of limits, and for robots with
-        a motor at every joint. It is to be called after `reset`.
+        It performs no checks: use it for motions without singular configurations and active limits, and robots with a
+        motor at every joint. Call `reset` before.
 
         Args:
-            reference: to be followed; None: the present one.
+            reference: reference; None for the present one.
         """
         if self._is_path or not self._moves_all or self.model.loops:
             raise InputError(
-                f"{self.NAME}: a continuous law needs feedback: force, and a robot with a motor at every joint and no "
-                "loops of its own.",
+                f"{self.NAME}: a continuous law needs feedback: force, and a robot with a motor at every joint and "
+                "without loops.",
                 field="feedback",
                 value=self.settings.feedback,
                 allowed=("force",),

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of states and references, and commands within limits, for all controllers."""
+"""Checks of states and references, and command limits, for all controllers."""

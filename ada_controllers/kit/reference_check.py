@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of references before anything follows them: shapes, finite numbers, limits of the joints."""
+"""Checks of references: shapes, finite numbers, joint limits."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ada_robot.contract import JointLimit
 from ada_robot.limits import ROUNDING, refused_number
 
 _MOST = {"position": MOST_POSITION, "velocity": MOST_VELOCITY, "acceleration": MOST_ACCELERATION}
-RIGID = 1e-6  # by which the axes of a pose may miss unit length and right angles
+RIGID = 1e-6  # tolerance of norm and orthogonality of the axes of a pose
 
 
 class ReferenceCheck:
-    """Refuses references that no controller of these joints can follow."""
+    """Checks references for a controller with given joints."""
 
     def __init__(self, law: str, limits: Sequence[JointLimit]) -> None:
-        """Args: whose references they are, for messages, and the limits of its joints."""
+        """Args: name of the controller for messages; limits of its joints."""
         self._law, self._limits = law, limits
         self._names = tuple(limit.name for limit in limits)
         self._zero = np.zeros(len(limits))
@@ -42,7 +42,7 @@ class ReferenceCheck:
         self._fits = _fits(len(limits)).python_call(self._look)
 
     def __call__(self, reference: Reference) -> None:
-        """Raise ReferenceRefused, with what is wrong."""
+        """Raise ReferenceRefused for an invalid reference."""
         if isinstance(reference, JointReference):
             position, velocity, acceleration = reference
             zero = self._zero
@@ -59,7 +59,7 @@ class ReferenceCheck:
 
     # --- joints -------------------------------------------------------------------------------------------------------
     def _look(self, position: Any, velocity: Any, acceleration: Any, *_: Array) -> None:
-        """The same check value by value, for the message."""
+        """Repeat the check value by value, for the message."""
         for what, values in (("position", position), ("velocity", velocity), ("acceleration", acceleration)):
             self._row(what, values)
 
@@ -80,8 +80,8 @@ class ReferenceCheck:
                 )
             if abs(value) > _MOST[what]:
                 raise ReferenceRefused(
-                    f"{self._law}: reference: joint {limit.name!r}: {what}{where} is {value:.3g}, too large to be of a "
-                    f"robot; it is in SI units, at most {_MOST[what]:g}.",
+                    f"{self._law}: reference: joint {limit.name!r}: {what}{where} is {value:.3g}, too large for a "
+                    f"robot; it must be in SI units, at most {_MOST[what]:g}.",
                     joint=limit.name,
                     field=what,
                     value=value,
@@ -146,7 +146,7 @@ class ReferenceCheck:
         is_rigid = float(np.abs(R.T @ R - np.eye(3)).max()) <= RIGID and float(np.linalg.det(R)) > 0.0
         if not is_rigid or np.abs(pose[3] - (0.0, 0.0, 0.0, 1.0)).max() > RIGID:
             raise ReferenceRefused(
-                f"{self._law}: the reference's pose is no turning and moving of a rigid body: its axes must have unit "
+                f"{self._law}: the reference's pose is no rigid transformation: its axes must have unit "
                 f"length and right angles to {RIGID:g}, right-handed, and its last row must be 0 0 0 1.",
                 field="pose",
                 value=pose,
@@ -163,7 +163,7 @@ class ReferenceCheck:
 
 
 def _is_small(values: Array, most: float) -> bool:
-    """True if all numbers are finite and within a bound."""
+    """Return True if all numbers are finite and within a bound."""
     return bool((np.abs(values) <= most).all())
 
 
@@ -173,7 +173,7 @@ def _is_array(values: Any) -> bool:
 
 @lru_cache(maxsize=32)
 def _fits(count: int) -> Kernel:
-    """A kernel that succeeds if a reference is within its limits."""
+    """Compile a kernel that succeeds if a reference is within its limits."""
 
     def body(
         position: Vector, velocity: Vector, acceleration: Vector, lower: Vector, upper: Vector, speed: Vector

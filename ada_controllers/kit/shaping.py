@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands within the limits of the joints, whatever a control law asks for; cuts are reported."""
+"""Command limits: cuts commands of any control law to the limits of the joints, and reports cuts."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command, JointLimit
 from ada_robot.settings import setting
 
-UNLIMITED = 1e30  # stands for infinity: differences of two of them stay numbers
-STOPPING = 0.02  # [s] in which a joint may be commanded to reach its end
-SHORTEST = 1e-9  # [s] keeps unlimited rates unlimited between two commands of the same time
+UNLIMITED = 1e30  # replaces infinity, so that differences are finite
+STOPPING = 0.02  # minimum time to reach a position limit [s]
+SHORTEST = 1e-9  # keeps unlimited rates unlimited between commands of the same time [s]
 
 
 @dataclass(frozen=True)
 class ShapingSettings:
-    """Limits of commands beside those of the robot description."""
+    """Command limits in addition to those of the robot description."""
 
     effort_scale: float = setting(1.0, "part of each joint's effort limit that may be used", lower=0.0, upper=1.0)
     velocity_scale: float = setting(1.0, "part of each joint's velocity limit that may be used", lower=0.0, upper=1.0)
@@ -44,17 +44,17 @@ class ShapingSettings:
 
 
 class Shaper:
-    """Holds commands to limits: values, and their change from one command to the next.
+    """Limits the values of commands, and their change from one command to the next.
 
-    Limits come before rates: what is outside of a limit is cut to it at once. Positions change by the joint's velocity
-    limit at most, and begin at the measured ones; velocities begin at the measured ones, too. A velocity without a
-    position gets smaller towards the ends of the joint, so that it can stop there. A joint that begins
-    within the margin leaves it at its speed.
+    Limits take precedence over rates: a value outside a limit is cut to it at once. Positions change at most by the
+    velocity limit, starting from the measured ones; velocities start from the measured ones as well. Velocities without
+    positions are reduced near position limits, so that the joints can stop there. A joint that starts within the margin
+    leaves it at its velocity.
 
     Attributes:
-        before: the last command, within its limits.
-        then: when that was [s]; not a number before `begin`.
-        count: commands that were cut since `begin`.
+        before: last limited command.
+        then: time of the last command [s]; NaN before `begin`.
+        count: number of commands that were cut since `begin`.
     """
 
     def __init__(
@@ -65,17 +65,17 @@ class Shaper:
         v_index: NDArray[np.intp] | None = None,
         law: str = "controller",
     ) -> None:
-        """Take the limits.
+        """Set the limits.
 
         Args:
-            limits: of the commanded joints.
-            settings: what else commands are held to.
-            q_index: where the joints' positions are in q.
-            v_index: where their velocities are in v; as in q where it is not given.
-            law: whose commands they are, for messages.
+            limits: limits of the commanded joints.
+            settings: additional limits.
+            q_index: indices of the joints in q.
+            v_index: indices of the joints in v; by default as in q.
+            law: name of the controller for messages.
 
         Raises:
-            InputError: margins that leave a joint no room.
+            InputError: if the margin leaves a joint no range.
         """
         self._law = law
         self._names = tuple(limit.name for limit in limits)
@@ -86,14 +86,14 @@ class Shaper:
         for limit, low, high in zip(limits, lower, upper, strict=True):
             if low > high:
                 raise InputError(
-                    f"position_margin is {settings.position_margin:g}; it leaves joint {limit.name!r} no room within "
-                    f"[{limit.lower:g}, {limit.upper:g}]. Make it smaller.",
+                    f"position_margin is {settings.position_margin:g}; it leaves joint {limit.name!r} no range within "
+                    f"[{limit.lower:g}, {limit.upper:g}]. Reduce it.",
                     joint=limit.name,
                     field="position_margin",
                     value=settings.position_margin,
                 )
         self._lower, self._upper = bounded(lower), bounded(upper)
-        # a scale of zero means no effort at all, also where there is no limit
+        # a scale of zero allows no effort, even without a limit
         self._effort = _scaled([limit.effort for limit in limits], settings.effort_scale)
         self._speed = _scaled([limit.velocity for limit in limits], settings.velocity_scale)
         self._effort_rate = np.full(len(limits), settings.effort_rate or UNLIMITED)
@@ -102,23 +102,23 @@ class Shaper:
         self._dt = np.zeros(1)
         self.before, self.then, self.count = Command(), math.nan, 0
         self._cut = np.zeros(len(limits) + 1)
-        # fast path: most commands need no cut
+        # fast path for commands that need no cut
         self._passes = _passes(len(limits)).python_call(lambda *_: None)
         self._uncut = self._cut
 
     def prepare(self, kind: str) -> None:
-        """Compile now what commands of a kind need: "effort", "position" or "velocity"."""
+        """Compile the kernels for commands of a kind: "effort", "position" or "velocity"."""
         for name in ("position", "position_velocity") if kind == "position" else (kind,):
             self._call(name)
 
     def begin(self, time: float, command: Command | None = None) -> None:
-        """Forget what was commanded; the next command changes from this one, or from nothing.
+        """Reset; the next command changes from the given one, or from none.
 
         Raises:
-            InputError: the command is none.
+            InputError: if the command is invalid.
         """
         given = {} if command is None else command.given()
-        # copies: they are kept, and belong to someone else
+        # copies, because the arrays belong to the caller
         before = {mode: self._checked(mode.value, values).copy() for mode, values in given.items()}
         self.before, self.then, self.count = Command.of(before), time, 0
         self._cut = np.zeros(len(self._names) + 1)
@@ -129,10 +129,10 @@ class Shaper:
         return tuple(name for name, cut in zip(self._names, self._cut[:-1], strict=True) if cut)
 
     def __call__(self, command: Command, state: State, time: float) -> Command:
-        """A command within all limits.
+        """Return the command within all limits.
 
         Raises:
-            CommandRefused: the control law returned an invalid command; the last one stays in force.
+            CommandRefused: if the command is invalid; the last one remains in force.
         """
         _, position, velocity, effort, _ = command
         passed = time - self.then
@@ -177,13 +177,13 @@ class Shaper:
         return Command(position=position, velocity=velocity, effort=effort), cut
 
     def _room(self, last: Array) -> tuple[Array, Array]:
-        """Range of positions: without the margin, but for the part of it that a joint has not left yet."""
+        """Return the position range without the margin, extended for joints that have not left the margin yet."""
         lowest, highest = self._ends
         lower = np.minimum(self._lower, np.maximum(last, lowest))
         return lower, np.maximum(self._upper, np.minimum(last, highest))
 
     def before_ends(self, velocity: Array, state: State) -> Array:
-        """Velocities without positions, as slow as the ends of the joints ask for where they are."""
+        """Limit velocities without positions near the position limits."""
         return self._velocity_cut(velocity, velocity, state)[0]
 
     def _velocity_cut(self, velocity: Array, last: Array, state: State) -> tuple[Array, Array]:
@@ -201,7 +201,7 @@ class Shaper:
         return call
 
     def _otherwise(self, name: str, kernel: Kernel) -> Callable[..., Any]:
-        """Fallback for arguments other than plain vectors; it names what is wrong with a command."""
+        """Return the fallback for arguments other than float64 vectors; it reports errors of commands."""
         parts = name.split("_")
 
         def careful(*arrays: Any) -> Any:
@@ -212,10 +212,10 @@ class Shaper:
         return careful
 
     def _checked(self, part: str, values: Any) -> Array:
-        """One part of a command as a plain vector.
+        """Return one part of a command as a vector.
 
         Raises:
-            CommandRefused: it is not a finite number for each joint.
+            CommandRefused: if it is not one finite number per joint.
         """
         try:
             checked = np.ascontiguousarray(values, dtype=np.float64)
@@ -232,8 +232,8 @@ class Shaper:
         for name, value in zip(self._names, checked.tolist(), strict=True):
             if not math.isfinite(value):
                 raise CommandRefused(
-                    f"{self._law}: the {part} that it wants of joint {name!r} is {value}; the last command stays "
-                    "in force. Gains, or a state that is far from what the law is for, are the usual reasons.",
+                    f"{self._law}: the commanded {part} of joint {name!r} is {value}; the last command remains in "
+                    "force. Check the gains, and whether the state is in the range of the law.",
                     joint=name,
                     field=part,
                     value=value,
@@ -242,29 +242,30 @@ class Shaper:
 
 
 def bounded(values: Array) -> Array:
-    """Values with a large number for infinity, as compiled code needs it."""
+    """Replace infinity by a large number, for compiled code."""
     return np.asarray(np.clip(values, -UNLIMITED, UNLIMITED), dtype=np.float64)
 
 
 def _scaled(limits: Sequence[float], scale: float) -> Array:
     return scale * bounded(np.array(limits, dtype=np.float64))
 
+    # --- rules, over generic scalars ----------------------------------------------------------------------------------
 
-# --- the rules, over generic scalars ----------------------------------------------------------------------------------
+
 def _within(value: Scalar, lowest: Scalar, highest: Scalar) -> Scalar:
     return expr.minimum(expr.maximum(value, lowest), highest)
 
 
 def _limited(value: Scalar, last: Scalar, change: Scalar, lowest: Scalar, highest: Scalar) -> Scalar:
-    """Near to the last one, and within limits."""
+    """Limit the change from the last value, and the value."""
     return _within(_within(value, last - change, last + change), lowest, highest)
 
 
 def _speed_to_end(way: Scalar, acceleration: Scalar) -> Scalar:
-    """Velocity from which a joint can stop within a way: by its acceleration, and not faster than STOPPING at the end.
+    """Return the velocity from which a joint can stop within a distance, by its acceleration and by STOPPING.
 
-    Near the end v = s/T, whose deceleration s/T² is a where s = a T²; before that v² = 2 a s - (a T)², which goes on
-    smoothly from there and decelerates by a.
+    Near the limit v = s/T, whose deceleration s/T² equals a at s = a T²; before that v² = 2 a s - (a T)², which
+    continues it smoothly with deceleration a.
     """
     slow = acceleration * STOPPING
     square = 2.0 * acceleration * way - slow * slow
@@ -273,7 +274,7 @@ def _speed_to_end(way: Scalar, acceleration: Scalar) -> Scalar:
 
 
 def _cuts(*parts: tuple[Vector, Sequence[Scalar]]) -> list[Scalar]:
-    """A flag for each joint of which a part of the command was cut, and their number."""
+    """Return a flag for each joint of which a part of the command was cut, and their number."""
     cut: list[Scalar] = []
     for pairs in zip(*(zip(wanted, allowed, strict=True) for wanted, allowed in parts), strict=True):
         first, *others = (expr.absolute(wanted - allowed) for wanted, allowed in pairs)
@@ -307,7 +308,7 @@ def _velocity(
     acceleration: Vector,
     dt: Vector,
 ) -> Any:
-    """Velocities alone: limited near the ends of the joint, as no position command stops it there."""
+    """Limit velocities without positions near the position limits, where no position command stops the joint."""
     allowed = []
     for i, value in enumerate(velocity):
         a = acceleration[i]
@@ -328,7 +329,7 @@ def _position_velocity(
     acceleration: Vector,
     dt: Vector,
 ) -> Any:
-    """The velocity is that of the position: it does not push on where the position has to stop."""
+    """Limit positions with their velocities; the velocity is zero towards a limit that the position has reached."""
     places = _position(position, position_before, lower, upper, speed, dt)["allowed"]
     speeds = []
     for i, value in enumerate(velocity):
@@ -340,7 +341,7 @@ def _position_velocity(
 
 @lru_cache(maxsize=32)
 def _passes(count: int) -> Kernel:
-    """A kernel that succeeds if efforts need no cut."""
+    """Compile a kernel that succeeds if efforts need no cut."""
 
     def body(effort: Vector, before: Vector, limit: Vector, rate: Vector, dt: Vector) -> Traced:
         guards: list[Scalar] = []
@@ -363,7 +364,7 @@ _RULES: dict[str, Callable[..., Any]] = {
 
 @lru_cache(maxsize=64)
 def _kernel(name: str, count: int) -> Kernel:
-    """The allowed part of a command of so many joints, a flag for each that was cut, and their number."""
+    """Compile a rule: the limited command, a flag for each joint that was cut, and their number."""
     body = _RULES[name]
     vectors = dict.fromkeys(signature(body).parameters, count)
     return compiled_kernel(f"within_limits_{name}", {**vectors, "dt": 1}, body)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of measured states before a control law sees them: shapes, finite numbers, time."""
+"""Checks of measured states: shapes, finite numbers, time."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ada_dynamics.expr import Traced
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.model import Model
 
-LATEST = math.inf  # [s]; a time is before it
-# Plausible magnitudes: norms of position, velocity and wrench vectors, and single numbers of references. More means
-# wrong units, a broken sensor or a diverging simulation.
+LATEST = math.inf  # upper bound of times [s]
+# Maximum plausible magnitudes: norms of position, velocity and wrench vectors, and single values of references. Larger
+# values mean wrong units, a faulty sensor or a diverging simulation.
 MOST_POSITION, MOST_VELOCITY, MOST_ACCELERATION = 1e6, 1e4, 1e6  # [rad, m], [rad/s, m/s], [rad/s^2, m/s^2]
 MOST_WRENCH = 1e5  # [N, N m]
 
@@ -31,7 +31,7 @@ class StateCheck:
     """
 
     def __init__(self, law: str, model: Model) -> None:
-        """Args: whose states they are, for messages, and the robot."""
+        """Args: name of the controller for messages; robot model."""
         self._law, self._model = law, model
         self.numbers: Callable[[Array, Array], Any] = compiled(
             "state", {"q": model.nq, "v": model.nv}, self._rules, self._look
@@ -44,7 +44,7 @@ class StateCheck:
         return Traced({"lengths": lengths}, [*guards, *position_guards(self._model.tree, q)])
 
     def _look(self, q: Any, v: Any) -> None:
-        """The same check value by value, for the message."""
+        """Repeat the check value by value, for the message."""
         model = self._model
         for what, values, count in (("positions", q, model.nq), ("velocities", v, model.nv)):
             if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != (count,):
@@ -64,7 +64,7 @@ class StateCheck:
                 if not np.isfinite(part).all():
                     raise StateRefused(
                         f"{self._law}: the {what} of joint {name!r} is {part.tolist()}; it must be finite. The last "
-                        "good command holds.",
+                        "command remains in force.",
                         joint=name,
                         field=what,
                         value=part,
@@ -73,7 +73,7 @@ class StateCheck:
             size = math.hypot(*values.tolist())
             if not size <= most:
                 raise StateRefused(
-                    f"{self._law}: the state is too large to be of a robot, a {what} is near to {size:.3g}; it is in "
+                    f"{self._law}: the norm {size:.3g} of the {what} vector is too large for a robot; it must be in "
                     f"SI units, below {most:g}.",
                     field=what,
                     value=size,
@@ -97,7 +97,7 @@ class StateCheck:
             )
 
     def wrong_time(self, time: float, last: float) -> StateRefused:
-        """The error for an invalid time; the caller raises it."""
+        """Return the error for an invalid time, to be raised by the caller."""
         if math.isfinite(time) and math.isnan(last):
             return StateRefused(
                 f"{self._law}: call reset(state, time) before the first update.",
@@ -107,8 +107,8 @@ class StateCheck:
             )
         if math.isfinite(time):
             return StateRefused(
-                f"{self._law}: the time is {time!r} s, before the last one, {last!r} s. Where a clock went back, call "
-                "reset(state, time).",
+                f"{self._law}: the time is {time!r} s, before the last one, {last!r} s. After a clock was set back, "
+                "call reset(state, time).",
                 field="time",
                 value=time,
                 allowed=f"at least {last!r}",

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of joints over time: profiles, splines through points, their exact extrema."""
+"""Joint motions over time: profiles, splines through points, exact extrema."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of joints as polynomials in time, piece after piece, with their exact largest speeds and accelerations."""
+"""Piecewise polynomial motions of joints, with exact maximum velocities and accelerations."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.jit.compiled import Vector, compiled
 
-ORDER = 5  # of the polynomials
-_SHORTEST = 1e-12  # [s] of a piece
-_HALVINGS, _NEWTON = 10, 3  # steps to where a derivative vanishes; a value there is flat, and exact to rounding then
+ORDER = 5  # order of the polynomials
+_SHORTEST = 1e-12  # shortest piece [s]
+_HALVINGS, _NEWTON = 10, 3  # bisection and Newton steps for the roots of a derivative
 
 
 class Point(NamedTuple):
-    """Positions, velocities and accelerations of joints at a time."""
+    """Positions, velocities and accelerations of joints at one time."""
 
     position: Array
     velocity: Array
@@ -27,12 +27,12 @@ class Point(NamedTuple):
 
     @property
     def is_at_rest(self) -> bool:
-        """True if nothing moves."""
+        """True if all velocities and accelerations are zero."""
         return not (self.velocity.any() or self.acceleration.any())
 
 
 class Bounds(NamedTuple):
-    """Limits of a motion, a number for each joint; infinite where there is no limit. Names of joints are for texts."""
+    """Limits of a motion, one value per joint, infinite for none; joint names are used in messages."""
 
     speed: Array
     acceleration: Array
@@ -41,12 +41,12 @@ class Bounds(NamedTuple):
     names: tuple[str, ...] = ()
 
     def including(self, position: Array) -> Bounds:
-        """The same with a range that reaches to where joints are: those outside can only come in."""
+        """Extend the position range to include given positions; joints outside may only move inwards."""
         return self._replace(lower=np.minimum(self.lower, position), upper=np.maximum(self.upper, position))
 
 
 class Peaks(NamedTuple):
-    """The largest speeds and accelerations of a motion, and the range of its positions, for each joint."""
+    """Maximum velocities and accelerations of a motion, and its position range, per joint."""
 
     speed: Array
     acceleration: Array
@@ -54,7 +54,7 @@ class Peaks(NamedTuple):
     highest: Array
 
     def excess(self, bounds: Bounds) -> float:
-        """Largest ratio of a quantity to its limit: up to 1 is allowed; over 1 past position limits."""
+        """Return the largest ratio of a quantity to its limit, above 1 if a limit is exceeded."""
         beyond = np.maximum(self.highest - bounds.upper, bounds.lower - self.lowest)
         return float(
             max(
@@ -65,16 +65,16 @@ class Peaks(NamedTuple):
         )
 
 
-POSITION_ROUNDING = 1e-9  # [rad, m] by which a motion may leave the range of a joint
-ALLOWED = 1.0 + 1e-9  # excess that is rounding
+POSITION_ROUNDING = 1e-9  # tolerance of position limits [rad, m]
+ALLOWED = 1.0 + 1e-9  # excess including rounding errors
 
 
 class JointMotion:
-    """Positions of joints over time: polynomials up to the fifth order, one after another, at rest after the last one.
+    """Joint positions over time: consecutive polynomials up to order five, at rest after the last one.
 
     Attributes:
-        times: where pieces begin, and the end of the last one [s]; (pieces + 1,), the first is 0.
-        coefficients: of powers of the time since a piece's begin, (pieces, 6, joints).
+        times: start times of the pieces, and the end of the last one [s], (pieces + 1,); the first is 0.
+        coefficients: by powers of the time since the start of a piece, (pieces, 6, joints).
         final: positions at the end.
     """
 
@@ -91,7 +91,7 @@ class JointMotion:
 
     @classmethod
     def of_pieces(cls, pieces: Sequence[tuple[float, Sequence[Array]]], final: Array) -> JointMotion:
-        """A motion of (duration, coefficients by power) each; those that take no time are left out."""
+        """Create a motion of pieces (duration, coefficients by power); pieces without duration are dropped."""
         kept = [(h, rows) for h, rows in pieces if h > _SHORTEST]
         table = np.zeros((len(kept), ORDER + 1, len(final)))
         for i, (_, rows) in enumerate(kept):
@@ -101,16 +101,16 @@ class JointMotion:
 
     @classmethod
     def rest(cls, position: Array) -> JointMotion:
-        """No motion at all."""
+        """Create a motion at rest."""
         return cls.of_pieces([], position)
 
     @property
     def end(self) -> float:
-        """How long it takes [s]."""
+        """Duration [s]."""
         return self._begins[-1]
 
     def __call__(self, t: float) -> Point:
-        """Where the joints are after some time [s]."""
+        """Return the joint state at a time [s]."""
         if t >= self.end:
             return Point(self.final, self._rest, self._rest)
         i = max(int(np.searchsorted(self.times, t, side="right")) - 1, 0)
@@ -118,30 +118,30 @@ class JointMotion:
         return Point(*self._at(self._flat[i], self._elapsed))
 
     def after(self, t: float) -> JointMotion:
-        """The rest of it after some time."""
+        """Return the remaining motion after a time."""
         if t >= self.end - _SHORTEST:
             return JointMotion.rest(self.final)
         i = max(int(np.searchsorted(self.times, t + _SHORTEST, side="right")) - 1, 0)
         gone = max(t - self._begins[i], 0.0)
         table = self.coefficients[i:].copy()
-        for k in range(ORDER + 1):  # Taylor series about the elapsed time
+        for k in range(ORDER + 1):  # Taylor series at the elapsed time
             table[0, k] = sum(comb(j, k) * gone ** (j - k) * self.coefficients[i, j] for j in range(ORDER, k - 1, -1))
         return JointMotion(np.concatenate([[0.0], self.times[i + 1 :] - t]), table, self.final)
 
     def then(self, other: JointMotion) -> JointMotion:
-        """This motion and another one after it, which begins where this one ends."""
+        """Append a motion that starts where this one ends."""
         times = np.concatenate([self.times, self.end + other.times[1:]])
         return JointMotion(times, np.concatenate([self.coefficients, other.coefficients]), other.final)
 
     def peaks(self) -> Peaks:
-        """Exact extrema over the whole motion."""
+        """Return the exact extrema of the whole motion."""
         if not len(self.coefficients):
             return Peaks(self._rest, self._rest, self.final, self.final)
         speed, acceleration, lowest, highest = self.peaks_of_pieces()
         return Peaks(speed.max(axis=0), acceleration.max(axis=0), lowest.min(axis=0), highest.max(axis=0))
 
     def peaks_of_pieces(self) -> Peaks:
-        """Exact extrema of each piece, (pieces, joints): at its ends, and where the next derivative vanishes."""
+        """Return the exact extrema of each piece, (pieces, joints), at its ends and at roots of the next derivative."""
         n = len(self.final)
         h = np.diff(self.times)[:, None, None]
         powers = np.arange(ORDER + 1)[:, None]
@@ -160,7 +160,7 @@ class JointMotion:
 
 @lru_cache(maxsize=32)
 def _point(joints: int) -> Callable[..., Any]:
-    """(coefficients by power, time) -> position, velocity, acceleration."""
+    """Compile (coefficients by power, time) -> position, velocity, acceleration."""
 
     def body(coefficients: Vector, time: Vector) -> Any:
         found: dict[str, list[Any]] = {}
@@ -177,7 +177,7 @@ def _point(joints: int) -> Callable[..., Any]:
     return compiled("joint_motion", {"coefficients": (ORDER + 1) * joints, "time": 1}, body)
 
 
-# --- extrema of many polynomials over [0, 1] at once: coefficients are (powers, N) -----------------------------------
+# --- extrema of N polynomials over [0, 1]; coefficients are (powers, N) ----------------------------------------------
 def _derivative(c: Array, order: int) -> Array:
     for _ in range(order):
         c = c[1:] * np.arange(1, len(c))[:, None]
@@ -193,7 +193,7 @@ def _horner(c: Array, x: Array) -> Array:
 
 
 def _quadratic_roots(c: Array) -> Array:
-    """Two points of [0, 1] for each polynomial, its roots there among them, in order."""
+    """Return two sorted points in [0, 1] per polynomial, which include its roots there."""
     c0, c1, c2 = c
     root = np.sqrt(np.maximum(c1 * c1 - 4.0 * c2 * c0, 0.0))
     large = -0.5 * (c1 + np.where(c1 < 0.0, -root, root))
@@ -203,11 +203,11 @@ def _quadratic_roots(c: Array) -> Array:
 
 
 def _roots_between(c: Array, turns: Array) -> Array:
-    """Points of [0, 1] for each polynomial, its roots there among them, in order, by halving between its extrema.
+    """Return sorted points in [0, 1] per polynomial, which include its roots there, by bisection between its extrema.
 
     Args:
-        c: the polynomials.
-        turns: (turns, N), in order: all extrema within [0, 1], and maybe other points.
+        c: polynomials.
+        turns: sorted points, (turns, N), which include all extrema within [0, 1].
     """
     edge = np.ones((1, c.shape[1]))
     low, high = np.concatenate([0.0 * edge, turns]), np.concatenate([turns, edge])
@@ -215,7 +215,7 @@ def _roots_between(c: Array, turns: Array) -> Array:
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         value = _horner(c, middle)
-        is_left = value * at_low > 0.0  # the root is on the right
+        is_left = value * at_low > 0.0  # the root is in the right half
         low = np.where(is_left, middle, low)
         high = np.where(is_left, high, middle)
     root, slope = 0.5 * (low + high), _derivative(c, 1)

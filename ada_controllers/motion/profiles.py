@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Point to point: accelerate, constant speed, decelerate (Yamada, sec. 4.1), or one curve; from any motion.
+"""Point-to-point motions: trapezoidal with quartic ramps (Yamada, sec. 4.1), or quintic; from rest or in motion.
 
-All joints start and end together. Yamada's three parts, of which the acceleration is a quartic in time, are
+All joints start and end together. Yamada's three parts, with accelerations quartic in time, are
 
     θ(t) = θ_0 + k t³ (2 t_1 - t)                        0 <= t <= t_1
     θ(t) = θ_f + k t_1³ {2 (t - t_f) + t_1}              t_1 <= t <= t_f - t_1
     θ(t) = θ_f + k (t - t_f)³ (2 t_1 + t - t_f)          t_f - t_1 <= t <= t_f
 
-with k = (θ_f - θ_0) / {2 t_1³ (t_f - t_1)}. The third one is printed with θ_0 in place of θ_f, which would jump by
+with k = (θ_f - θ_0) / {2 t_1³ (t_f - t_1)}. The third one is printed with θ_0 instead of θ_f, which would jump by
 θ_f - θ_0; with θ_f position, velocity and acceleration are continuous. The speed is ω = (θ_f - θ_0) / (t_f - t_1), the
-largest acceleration 3/2 ω / t_1. A constant part needs t_f >= 2 t_1, which the document leaves out.
+maximum acceleration 3/2 ω / t_1. A constant part requires t_f >= 2 t_1, which the document omits.
 
-For a joint that moves already (v_0, a_0) the first part is the cubic in velocity from (v_0, a_0) to (ω, 0), and
-ω = {θ_f - θ_0 - v_0 t_1 / 2 - a_0 t_1² / 12} / (t_f - t_1): the same motion for v_0 = a_0 = 0.
+For a joint in motion (v_0, a_0) the velocity of the first part is the cubic from (v_0, a_0) to (ω, 0), and
+ω = {θ_f - θ_0 - v_0 t_1 / 2 - a_0 t_1² / 12} / (t_f - t_1), which is the same motion for v_0 = a_0 = 0.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from ada_robot.trajectory.splines import segment_coefficients
 
 PROFILES = ("quartic", "quintic")
 
-# of a curve of fifth order from rest to rest, by its change over its time (squared)
+# constants of a quintic from rest to rest: maximum velocity by change/time, maximum acceleration by change/time²
 _QUINTIC_SPEED, _QUINTIC_ACCELERATION = 15.0 / 8.0, 10.0 / np.sqrt(3.0)
-_SHORTEST = 1e-6  # [s] to accelerate
-_NOTHING = 1e-12  # [rad, m] that needs no time
-_TRIES = 4  # plans whose extrema are computed exactly
-_SAMPLES = np.linspace(0.0, 1.0, 11)  # of the time of a piece, to rule out bad plans
+_SHORTEST = 1e-6  # shortest acceleration time [s]
+_NOTHING = 1e-12  # distance that needs no time [rad, m]
+_TRIES = 4  # number of plans whose extrema are computed exactly
+_SAMPLES = np.linspace(0.0, 1.0, 11)  # normalized sample times of a piece, to discard bad plans
 
 
 # --- from rest --------------------------------------------------------------------------------------------------------
 def quartic_times(change: Array, bounds: Bounds, acceleration_time: float = 0.0) -> tuple[float, float]:
-    """The shortest t_1 and t_f of sec. 4.1 within the limits, from rest.
+    """Return the shortest t_1 and t_f of sec. 4.1 within the limits, from rest.
 
-    The speed asks for t_f - t_1 >= |θ_f - θ_0| / ω, the acceleration for t_1 (t_f - t_1) >= 3/2 |θ_f - θ_0| / a, and a
-    part at constant speed for t_f - t_1 >= t_1, each of all joints.
+    For all joints, the velocity limit requires t_f - t_1 >= |θ_f - θ_0| / ω, the acceleration limit
+    t_1 (t_f - t_1) >= 3/2 |θ_f - θ_0| / a, and the part at constant velocity t_f - t_1 >= t_1.
 
     Args:
         change: θ_f - θ_0 [rad, m].
-        bounds: of the joints.
-        acceleration_time: t_1 [s]; 0: the one that makes t_f least.
+        bounds: limits of the joints.
+        acceleration_time: t_1 [s]; 0 for the one that minimizes t_f.
     """
     by_speed = float(np.max(np.abs(change) / bounds.speed, initial=0.0))
     by_acceleration = 1.5 * float(np.max(np.abs(change) / bounds.acceleration, initial=0.0))
@@ -61,25 +61,25 @@ def quartic_times(change: Array, bounds: Bounds, acceleration_time: float = 0.0)
 
 
 def quintic_time(change: Array, bounds: Bounds) -> float:
-    """The shortest time of a curve of fifth order within the limits, from rest [s]."""
+    """Return the shortest duration of a quintic within the limits, from rest [s]."""
     by_speed = _QUINTIC_SPEED * float(np.max(np.abs(change) / bounds.speed, initial=0.0))
     return max(by_speed, float(np.sqrt(np.max(_QUINTIC_ACCELERATION * np.abs(change) / bounds.acceleration))))
 
 
-# --- the curves -------------------------------------------------------------------------------------------------------
+# --- curves -----------------------------------------------------------------------------------------------------------
 def quartic(start: Point, goal: Array, t1: float, tf: float) -> JointMotion:
-    """Accelerate in t_1, keep the speed, decelerate in t_1, at rest after t_f."""
+    """Return a motion that accelerates in t_1, keeps the velocity, and decelerates in t_1, at rest after t_f."""
     if tf <= 0.0:
         return JointMotion.rest(goal)
     speed = _cruise(start, goal, t1, tf - t1)
     first = _to_speed(start, speed, t1)
-    middle = goal - speed * (tf - 1.5 * t1)  # where the constant part begins
+    middle = goal - speed * (tf - 1.5 * t1)  # start of the constant part
     last = [goal - 0.5 * t1 * speed, speed, 0.0 * speed, -speed / t1**2, 0.5 * speed / t1**3]
     return JointMotion.of_pieces([(t1, first), (tf - 2.0 * t1, [middle, speed]), (t1, last)], goal)
 
 
 def quintic(start: Point, goal: Array, time: float) -> JointMotion:
-    """One curve of fifth order, at rest at its end."""
+    """Return one quintic, at rest at its end."""
     if time <= 0.0:
         return JointMotion.rest(goal)
     rest = np.zeros_like(goal)
@@ -87,7 +87,7 @@ def quintic(start: Point, goal: Array, time: float) -> JointMotion:
 
 
 def stop(start: Point, bounds: Bounds) -> JointMotion:
-    """Motion to rest as soon as possible, within the limits if possible; all joints in the same time."""
+    """Return a motion to rest in minimum time within the limits, if possible; all joints stop together."""
     if start.is_at_rest:
         return JointMotion.rest(start.position)
     base = 1.5 * float(np.max(np.abs(start.velocity) / bounds.acceleration)) + 1e-3
@@ -101,13 +101,13 @@ def stop(start: Point, bounds: Bounds) -> JointMotion:
 
 
 def brake(start: Point, bounds: Bounds) -> JointMotion:
-    """Motion to rest at the greatest deceleration of each joint: at once, whatever the acceleration was.
+    """Return a motion to rest at the maximum deceleration of each joint, with a step of the acceleration.
 
-    No joint gets faster, and none goes farther than v²/2a. What comes from a motion within the limits therefore stays
-    within the range of its joints.
+    No joint accelerates, and none moves farther than v²/2a, so that motions within the limits stay within the position
+    range.
     """
     position, velocity, _ = start
-    needed = np.abs(velocity) / bounds.acceleration  # [s], of each joint
+    needed = np.abs(velocity) / bounds.acceleration  # braking time per joint [s]
     room = bounds.including(position)
     final = np.clip(position + 0.5 * needed * velocity, room.lower, room.upper)
     pieces = []
@@ -120,20 +120,20 @@ def brake(start: Point, bounds: Bounds) -> JointMotion:
 
 
 def _cruise(start: Point, goal: Array, t1: Array | float, rest: Array | float) -> Array:
-    """The constant speed of `quartic`, of which rest = t_f - t_1."""
+    """Return the constant velocity of `quartic`, with rest = t_f - t_1."""
     p0, v0, a0 = start
     return np.asarray((goal - p0 - 0.5 * t1 * v0 - t1 * t1 / 12.0 * a0) / rest)
 
 
 def _to_speed(start: Point, speed: Array, t1: float) -> list[Array]:
-    """Coefficients of positions whose velocity is the cubic from (v_0, a_0) to (speed, 0)."""
+    """Return the coefficients of positions whose velocity is the cubic from (v_0, a_0) to (speed, 0)."""
     p0, v0, a0 = start
     d, A = speed - v0, t1 * a0
     return [p0, v0, 0.5 * a0, (3.0 * d - 2.0 * A) / (3.0 * t1**2), (A - 2.0 * d) / (4.0 * t1**3)]
 
 
 def from_rest(begin: Array, goal: Array, bounds: Bounds, profile: str, acceleration_time: float = 0.0) -> JointMotion:
-    """The shortest motion of a profile from rest to rest within the limits; arguments as in `plan`."""
+    """Return the shortest motion of a profile from rest to rest within the limits; arguments as in `plan`."""
     rest = np.zeros_like(goal)
     start = Point(begin, rest, rest)
     if np.max(np.abs(goal - begin)) < _NOTHING:
@@ -147,18 +147,17 @@ def from_rest(begin: Array, goal: Array, bounds: Bounds, profile: str, accelerat
 def plan(
     start: Point, goal: Array, bounds: Bounds, profile: str, acceleration_time: float = 0.0
 ) -> tuple[JointMotion, float]:
-    """The shortest motion of a profile from a state to a goal, at rest there, that keeps the limits.
+    """Return the shortest motion of a profile from a state to rest at a goal within the limits.
 
     Args:
-        start: which may move.
-        goal: positions.
-        bounds: of the joints.
-        profile: "quartic" or "quintic". From a motion the other way may be the only one within the limits.
-        acceleration_time: t_1 of the quartic one [s]; 0: as short as the limits allow.
+        start: initial state, possibly in motion.
+        goal: final positions.
+        bounds: limits of the joints.
+        profile: "quartic" or "quintic"; in motion, the other profile is used if only that satisfies the limits.
+        acceleration_time: t_1 of the quartic profile [s]; 0 for as short as the limits allow.
 
     Returns:
-        The motion, and its largest ratio of a quantity to its limit: over 1 where no motion of these kinds keeps all
-        limits.
+        Motion, and its largest ratio of a quantity to its limit, above 1 if no motion satisfies all limits.
     """
     if start.is_at_rest:
         return from_rest(start.position, goal, bounds, profile, acceleration_time), 1.0
@@ -172,7 +171,7 @@ def plan(
 
 
 def least_excess(motions: Iterable[JointMotion], bounds: Bounds) -> tuple[JointMotion, float]:
-    """The first of some motions that keeps the limits, or the one that comes nearest to it."""
+    """Return the first motion within the limits, or the one with the least excess."""
     best: tuple[JointMotion, float] | None = None
     for motion in motions:
         excess = motion.peaks().excess(bounds)
@@ -186,7 +185,7 @@ def least_excess(motions: Iterable[JointMotion], bounds: Bounds) -> tuple[JointM
 
 
 def _moving_quartics(start: Point, goal: Array, bounds: Bounds, acceleration_time: float) -> Iterator[JointMotion]:
-    """From a motion: those of a grid of t_1 and t_f that promise to keep the limits, the shortest first."""
+    """Yield motions of a grid of t_1 and t_f that satisfy the limits at samples, the shortest first."""
     p0, v0, a0 = start
     slowest = 1.5 * float(np.max((np.abs(v0) + np.minimum(bounds.speed, 1e3)) / bounds.acceleration))
     grid = slowest * np.geomspace(0.02, 1.2, 36)
@@ -196,21 +195,21 @@ def _moving_quartics(start: Point, goal: Array, bounds: Bounds, acceleration_tim
     rest = np.maximum(least, t1)[:, None] * np.array([1.0, 1.15, 1.4, 2.0])
     t1s, rests = np.repeat(t1, rest.shape[1])[:, None], rest.reshape(-1, 1)
     speed = _cruise(start, goal, t1s, rests)
-    # the first part: velocity and position at some of its times
+    # the first part, sampled
     d, A = speed - v0, t1s * a0
     x = _SAMPLES[:, None, None]
     velocity = v0 + x * (A + x * (3.0 * d - 2.0 * A + x * (A - 2.0 * d)))
     acceleration = (A + x * (2.0 * (3.0 * d - 2.0 * A) + x * 3.0 * (A - 2.0 * d))) / t1s
     position = p0 + t1s * x * (v0 + x * (0.5 * A + x * ((3.0 * d - 2.0 * A) / 3.0 + x * (A - 2.0 * d) / 4.0)))
     excess = _sampled_excess(position, velocity, acceleration, bounds)
-    # other times than a given t_1 only where that one fails
+    # t_1 other than a given one only if that fails
     order = np.lexsort(((t1s + rests)[:, 0], (t1s[:, 0] != acceleration_time) & (acceleration_time > 0.0)))
     for i in _promising(excess, order):
         yield quartic(start, goal, float(t1s[i, 0]), float(t1s[i, 0] + rests[i, 0]))
 
 
 def _moving_quintics(start: Point, goal: Array, bounds: Bounds) -> Iterator[JointMotion]:
-    """From a motion: curves that promise to keep the limits, the shortest first."""
+    """Yield quintics that satisfy the limits at samples, the shortest first."""
     p0, v0, a0 = start
     slowest = quintic_time(goal - p0, bounds) + 4.0 * float(np.max(np.abs(v0) / bounds.acceleration)) + 1e-3
     T = slowest * np.geomspace(0.02, 3.0, 72)[:, None]
@@ -226,14 +225,14 @@ def _moving_quintics(start: Point, goal: Array, bounds: Bounds) -> Iterator[Join
 
 
 def _sampled_excess(position: Array, velocity: Array, acceleration: Array, bounds: Bounds) -> Array:
-    """(samples, plans, joints) each: about what `Peaks.excess` says of each plan."""
+    """Return the approximate `Peaks.excess` of each plan from samples, (samples, plans, joints) each."""
     rates = np.maximum(np.abs(velocity) / bounds.speed, np.abs(acceleration) / bounds.acceleration)
     beyond = np.max(np.maximum(position - bounds.upper, bounds.lower - position), axis=(0, 2))
     return np.asarray(np.maximum(np.max(rates, axis=(0, 2)), np.where(beyond > 1e-9, 1.0 + beyond, 0.0)))
 
 
 def _promising(excess: Array, order: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The first plans that keep the limits where they were sampled, then the one that comes nearest to them."""
+    """Return the first plans within the limits at the samples, then the one with the least excess."""
     kept = order[excess[order] <= ALLOWED]
-    # every other one: samples that miss the peak of a plan miss those of its neighbours, too
+    # every second one: if samples miss a peak, they miss those of neighbouring plans as well
     return np.concatenate([kept[: 2 * _TRIES : 2], kept[-1:], [np.argmin(excess)]])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Through several points: curves of fifth order with continuous acceleration, at rest at the last point.
+"""Motions through waypoints: quintic splines with continuous acceleration, at rest at the last point.
 
-Without times the motion is as fast as the limits allow: stretched in time by s, speeds fall by s, accelerations by s².
-Where a curve would swing past the range of a joint, the robot stops at the points beside, unless velocities are given
-there that are not zero: such a path is refused.
+Without times the motion is as fast as the limits allow: stretching time by s reduces velocities by s and accelerations
+by s². If a segment would leave the position range, the robot stops at its end points, unless non-zero velocities are
+given there: such a path is refused.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ from ada_controllers.state import JointPath
 from ada_dynamics.arrays import Array
 from ada_robot.trajectory.splines import QuinticSpline, segment_coefficients
 
-_STRETCHES = 40  # of a motion that does not begin at rest, until it keeps the limits
+_STRETCHES = 40  # maximum number of time stretches of a motion that does not start at rest
 
 
 def through(start: Point, path: JointPath, bounds: Bounds, so_far: JointMotion | None = None) -> JointMotion:
-    """A motion from a state through the points of a path.
+    """Return a motion from a state through the points of a path.
 
     Args:
-        start: which may move.
-        path: checked points, within the limits.
-        bounds: of the joints.
-        so_far: the motion that goes on from there without the path; it is ended first where a shorter stop leaves the
-            limits.
+        start: initial state, possibly in motion.
+        path: checked points within the limits.
+        bounds: limits of the joints.
+        so_far: continuation of the present motion without the path; it is ended first if a shorter stop would violate
+            the limits.
 
     Raises:
-        ReferenceRefused: the times, or the velocities at the points, ask for more than the joints can do.
+        ReferenceRefused: if the times, or the velocities at the points, exceed the limits of the joints.
     """
     bounds = bounds.including(start.position)
     knots = np.vstack([start.position, path.positions])
     inner = None if path.velocities is None else np.vstack([start.velocity, path.velocities])
     if path.times is not None:
         return _in_time(start, path, path.times, knots, inner, bounds)
-    if np.array_equal(knots[0], knots[1]):  # the robot is at the first point
+    if np.array_equal(knots[0], knots[1]):  # already at the first point
         knots, inner = knots[1:], None if inner is None else inner[1:]
         if len(knots) == 1:
             return JointMotion.rest(knots[0]) if start.is_at_rest else _after_stop(start, path, bounds, so_far)
     still = np.flatnonzero(~np.any(np.diff(knots, axis=0), axis=1))
     if len(still):
         raise ReferenceRefused(
-            f"the path has the point {knots[still[0]].tolist()!r:.80} twice in a row; leave one out, or give times.",
+            f"the path contains the point {knots[still[0]].tolist()!r:.80} twice in a row; remove one, or give times.",
             field="positions",
             value=knots[still[0]],
         )
@@ -61,7 +61,7 @@ def through(start: Point, path: JointPath, bounds: Bounds, so_far: JointMotion |
     where, joint = _way_out(motion, bounds, path)
     raise ReferenceRefused(
         "the velocities at the points of the path cannot be reached within the limits of the joints"
-        f"{where}; make them smaller or leave them out.",
+        f"{where}; reduce or omit them.",
         joint=joint,
         field="velocities",
         value=path.velocities,
@@ -69,7 +69,7 @@ def through(start: Point, path: JointPath, bounds: Bounds, so_far: JointMotion |
 
 
 def _after_stop(start: Point, path: JointPath, bounds: Bounds, so_far: JointMotion | None) -> JointMotion:
-    """First to rest, within the limits if the motion so far is, then through the points."""
+    """Return a stop, within the limits if the present motion is, followed by the path."""
     halt, _ = least_excess([stop(start, bounds), *([] if so_far is None else [so_far])], bounds)
     rest = np.zeros_like(start.velocity)
     return halt.then(through(Point(halt.final, rest, rest), path, bounds))
@@ -78,12 +78,12 @@ def _after_stop(start: Point, path: JointPath, bounds: Bounds, so_far: JointMoti
 def _in_time(
     start: Point, path: JointPath, times: Array, knots: Array, inner: Array | None, bounds: Bounds
 ) -> JointMotion:
-    """Through points at given times."""
+    """Return a motion through points at given times."""
     t = np.concatenate([[0.0], times])
     if t[1] <= 0.0:
         if np.max(np.abs(knots[1] - knots[0])) > POSITION_ROUNDING:
             raise ReferenceRefused(
-                "the path is due at its first point at once, and the robot is not there.",
+                "the first point of the path is due at once, but the robot is not at this point.",
                 field="times",
                 value=path.times,
                 allowed="later than now",
@@ -101,13 +101,13 @@ def _in_time(
         )
         where, joint = _way_out(motion, bounds, path)
         raise ReferenceRefused(
-            "the times of the path ask for more than its joints can do: "
+            "the times of the path exceed the limits of the joints: "
             + (
-                f"about {slower:.3g} times as long is needed. "
+                f"a duration of about {slower:.3g} times as long is needed. "
                 if slower > ALLOWED
-                else f"they cannot be reached within the range of the joints{where}. "
+                else f"the points cannot be reached within the position range{where}. "
             )
-            + "Give later times, or none, which takes the shortest.",
+            + "Give later times, or none for the shortest.",
             joint=joint,
             field="times",
             value=slower,
@@ -117,9 +117,9 @@ def _in_time(
 
 
 def _as_fast_as_allowed(start: Point, h: Array, knots: Array, inner: Array | None, bounds: Bounds) -> JointMotion:
-    """Stretched or compressed to the limits, or beyond them where no stretch keeps them."""
+    """Return the motion stretched or compressed to the limits, or beyond them if no stretch satisfies them."""
     motion = _within_range(start, h, knots, inner, bounds)
-    if start.is_at_rest and (inner is None or not inner.any()):  # exactly: the curve is the same, at another speed
+    if start.is_at_rest and (inner is None or not inner.any()):  # time scaling is exact
         peaks = motion.peaks()
         by_speed = float(np.max(peaks.speed / bounds.speed))
         h = h * max(by_speed, float(np.sqrt(np.max(peaks.acceleration / bounds.acceleration))))
@@ -134,9 +134,9 @@ def _as_fast_as_allowed(start: Point, h: Array, knots: Array, inner: Array | Non
 
 
 def _within_range(start: Point, h: Array, knots: Array, inner: Array | None, bounds: Bounds) -> JointMotion:
-    """The curve, with stops at the points between which it would leave the range of a joint.
+    """Return the spline, with stops at the ends of segments that would leave the position range.
 
-    Velocities that are given stay as they are: then it stops only where they are zero.
+    Given velocities are kept: stops are possible only where they are zero.
     """
     stops = np.zeros(len(knots), dtype=bool)
     can_stop = np.ones(len(knots), dtype=bool) if inner is None else ~np.any(inner, axis=1)
@@ -152,18 +152,18 @@ def _within_range(start: Point, h: Array, knots: Array, inner: Array | None, bou
 
 
 def _beyond(motion: JointMotion, bounds: Bounds) -> Array:
-    """How far each piece of a motion leaves the range of each joint, (pieces, joints); negative within it."""
+    """Return how far each piece leaves the position range of each joint, (pieces, joints); negative inside."""
     peaks = motion.peaks_of_pieces()
     return np.maximum(peaks.highest - bounds.upper, bounds.lower - peaks.lowest)
 
 
 def _way_out(motion: JointMotion, bounds: Bounds, path: JointPath) -> tuple[str, str | None]:
-    """Where and by how much a joint would leave its range most, in words, and that joint; nothing if none does."""
+    """Describe where and by how much a joint would leave its position range most, and return its name."""
     beyond = _beyond(motion, bounds)
     piece, joint = (int(i) for i in np.unravel_index(np.argmax(beyond), beyond.shape))
     if beyond[piece, joint] <= POSITION_ROUNDING:
         return "", None
-    first = len(path.positions) - len(beyond) + piece  # the piece begins there; 0 is where the robot is
+    first = len(path.positions) - len(beyond) + piece  # point at the start of the piece; 0 for the present position
     name = repr(bounds.names[joint]) if bounds.names else str(joint + 1)
     text = (
         f": between {f'point {first}' if first else 'the start'} and point {first + 1} joint {name} would leave its "
@@ -173,7 +173,7 @@ def _way_out(motion: JointMotion, bounds: Bounds, path: JointPath) -> tuple[str,
 
 
 def _curve(start: Point, h: Array, knots: Array, inner: Array | None, stops: Array) -> JointMotion:
-    """Curves of fifth order between the knots; with `stops` at rest at some of them."""
+    """Return quintic segments between the knots, at rest at some of them."""
     t = np.concatenate([[0.0], np.cumsum(h)])
     v, a = np.zeros_like(knots), np.zeros_like(knots)
     v[0], a[0] = start.velocity, start.acceleration
@@ -196,7 +196,7 @@ def _curve(start: Point, h: Array, knots: Array, inner: Array | None, stops: Arr
 
 
 def _accelerations(h: Array, p: Array, v: Array) -> Array:
-    """Accelerations at the inner knots: between those of the cubics on both sides, the shorter one counting more."""
+    """Return accelerations at the inner knots from the cubics on both sides, weighted towards the shorter one."""
     step, h = np.diff(p, axis=0), h[:, None]
     at_end = (-6.0 * step / h + 2.0 * v[:-1] + 4.0 * v[1:]) / h
     at_begin = (6.0 * step / h - 4.0 * v[:-1] - 2.0 * v[1:]) / h

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node that runs controllers: ROS 2 around the library, translation only."""
+"""ROS 2 node of the controllers: conversion of messages, no control."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thread that runs a controller while the node is configured: states in, commands out; imports rclpy."""
+"""Thread of the control loop in a configured node: receives states, publishes commands; imports rclpy."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from ada_robot.ros import qos
 from ada_robot.timing.deadlines import DeadlineLoop
 
 T = TypeVar("T")
-PATIENCE = 5.0  # [s] limit of a request that another thread waits for
-_ARRIVAL = Duration(seconds=1)  # of the last command, at most
+PATIENCE = 5.0  # timeout of requests to the control thread [s]
+_ARRIVAL = Duration(seconds=1)  # timeout for the acknowledgment of the last command
 
 
 class ControlThread:
-    """A control loop with its inputs and outputs.
+    """Control loop with its inputs and outputs.
 
     Attributes:
-        control: the loop; it belongs to the thread, reach it by `ask`.
-        following: turns requests into references; likewise.
-        inputs: topics of the state.
-        loop: the thread.
+        control: control loop, which belongs to the thread: use `ask`.
+        following: conversion of requests to references, which belongs to the thread.
+        inputs: subscriptions of measured states.
+        loop: periodic thread.
     """
 
     def __init__(
@@ -50,15 +50,15 @@ class ControlThread:
         on_failure: Callable[[BaseException], object],
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """Subscribe and prepare; `start` begins.
+        """Subscribe; `start` starts the thread.
 
         Args:
-            node: whose topics they are.
-            controller: that runs first.
-            settings: of the node.
-            loop_settings: of the loop.
-            on_failure: called in the thread with the error that ended it.
-            clock: by which states and the robot's phase are aged.
+            node: node of the topics.
+            controller: first controller.
+            settings: settings of the node.
+            loop_settings: settings of the control loop.
+            on_failure: called in the thread with the exception that ended it.
+            clock: clock of the ages of states and phases.
         """
         self._steady = clock
         self.control = ControlLoop(controller, loop_settings)
@@ -85,25 +85,25 @@ class ControlThread:
 
     # --- from other threads -----------------------------------------------------------------------------------------
     def start(self) -> None:
-        """Begin to listen."""
+        """Start the thread."""
         self.loop.start()
 
     def ask(self, action: Callable[[], T]) -> T:
-        """Run an action in the thread between two steps, and wait for it.
+        """Execute an action in the thread between two steps, and wait for its result.
 
         Raises:
-            AdaError: the thread has ended or is stuck; or what the action raises.
+            AdaError: if the thread has ended or is too slow; or the error of the action.
         """
         future = self.loop.post(action)
         try:
             return future.result(PATIENCE)
         except CancelledError:
-            raise AdaError(f"the control thread has ended: {self.loop.failure}. Configure the node anew.") from None
+            raise AdaError(f"the control thread has ended: {self.loop.failure}. Configure the node again.") from None
         except FutureTimeoutError:
             future.cancel()
             raise AdaError(
-                f"the control thread did not come to it within {PATIENCE:g} s: the controller takes too "
-                "long. Lower rate."
+                f"the control thread did not execute the request within {PATIENCE:g} s: the controller is too "
+                "slow. Lower rate."
             ) from None
 
     def activate(self) -> None:
@@ -111,7 +111,7 @@ class ControlThread:
         self.ask(lambda: self.control.activate(self._steady.now()))
 
     def deactivate(self) -> None:
-        """Deactivate it, with its last command."""
+        """Deactivate the controller and publish its last command."""
 
         def act() -> None:
             self._publish(self.control.deactivate())
@@ -119,7 +119,7 @@ class ControlThread:
         self.ask(act)
 
     def robot_is(self, phase: RobotPhase) -> None:
-        """Pass on the robot's reported phase; see `ControlLoop.robot_is`. Does not wait."""
+        """Pass on the reported phase of the robot without waiting; see `ControlLoop.robot_is`."""
         self.loop.post(lambda: self.control.robot_is(phase, self._steady.now()))
 
     def switch(self, controller: Controller[Any], *, keep: bool) -> None:
@@ -134,7 +134,7 @@ class ControlThread:
         self.ask(act)
 
     def change(self, loop_settings: LoopSettings, state_rate: float) -> None:
-        """Take over parameters that changed."""
+        """Apply changed parameters."""
 
         def act() -> None:
             self.control.settings = loop_settings
@@ -144,7 +144,7 @@ class ControlThread:
         self.ask(act)
 
     def close(self) -> None:
-        """End: the controller first, then the thread, then the topics; on the thread that spins the node."""
+        """End the controller, the thread and the topics; to be called by the thread that spins the node."""
         if self.loop.is_running:
             self.deactivate()
             self.loop.stop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller node: a controller of the library beside a robot on ROS 2 topics; a lifecycle node, imports rclpy."""
+"""Controller node: lifecycle node that runs a controller of the library for a ROS 2 robot; imports rclpy."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ from ada_robot.ros.run_node import run_node
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
 
 NAME = "controller_node"
-SHAPING = "shaping"  # prefix of the settings of command shaping
-_LOOK = 0.05  # [s] between checks of the control thread
-_LOOK_AT_GRAPH = 0.5  # [s] between looks for the nodes that publish the states
-_LOG_INTERVAL = 5.0  # [s] after which the same problem is logged again
+SHAPING = "shaping"  # prefix of the settings of command limits
+_LOOK = 0.05  # interval of checks of the control thread [s]
+_LOOK_AT_GRAPH = 0.5  # interval of queries for the publishers of states [s]
+_LOG_INTERVAL = 5.0  # minimum time between logs of the same problem [s]
 
 
 class ControllerNode(ManagedNode):
-    """Commands a robot by a controller of the library.
+    """Controls a robot by a controller of the library.
 
     Attributes:
-        thread: what runs the controller; None while the node is unconfigured.
+        thread: control thread; None while the node is unconfigured.
     """
 
     def __init__(self, **arguments: object) -> None:
         """Declare the parameters, and wait for a robot and for requests.
 
         Args:
-            arguments: of rclpy's Node, such as `context` and `parameter_overrides`.
+            arguments: arguments of rclpy's Node, such as `context` and `parameter_overrides`.
 
         Raises:
-            AdaError: a parameter is unusable; the message names it.
+            AdaError: if a parameter is invalid.
         """
         super().__init__(NAME, **arguments)
         self.thread: ControlThread | None = None
@@ -66,7 +66,7 @@ class ControllerNode(ManagedNode):
         self._description: str | None = None
         self._model: Model | None = None
         self._action: TrajectoryAction | None = None
-        self._parts: list[Any] = []  # to be closed at clean-up, last one first
+        self._parts: list[Any] = []  # closed at clean-up in reverse order
         self._was_activated = self._was_configured = False
         self._refusals = 0
         self._looked, self._simulations = -math.inf, set[str]()
@@ -81,7 +81,7 @@ class ControllerNode(ManagedNode):
         self._declared = controller
 
     def _check_settings_of_others(self) -> None:
-        """Refuse wrong start values of controllers that may run later."""
+        """Check the initial settings of controllers that may run later."""
         others = [name for name in CONTROLLERS if name != self._declared]
         refuse_unknown_overrides(self, later=tuple(f"{name}." for name in others))
         for name in others:
@@ -103,13 +103,15 @@ class ControllerNode(ManagedNode):
             self._action.settings = new
 
     def _changed(self, new: ControllerSettings) -> None:
-        """Parameters of another controller, once it runs."""
+        """Replace the parameters of the previous controller by those of the running one."""
         if new.controller != self._declared:
             self._own.close()
             self._declare(new.controller)
             if self._action is not None:
                 self._action.serve(new.controller)
-            self.get_logger().info(f"controller is {new.controller}: its settings are {new.controller}.*")
+            self.get_logger().info(
+                f"controller is {new.controller}; its settings are the parameters {new.controller}.*"
+            )
 
     def _change_loop(self, _: LoopSettings, new: LoopSettings) -> None:
         if self.thread is not None:
@@ -122,12 +124,12 @@ class ControllerNode(ManagedNode):
         self._use(self._declared, new, self._shaping.value, keep=True)
 
     def _use(self, name: str, settings: Any, shaping: ShapingSettings, *, keep: bool) -> None:
-        """Switch to a new controller. Raises AdaError where it cannot start; then nothing has changed."""
+        """Switch to a new controller; an AdaError leaves the node unchanged."""
         if self.thread is not None:
             self.thread.switch(self._make(name, settings, shaping), keep=keep)
 
     def _make(self, name: str, settings: Any, shaping: ShapingSettings) -> Controller[Any]:
-        """A controller whose first command takes no longer than the others."""
+        """Create a controller and compile its kernels."""
         assert self._model is not None
         controller = find(name)(self._model, settings, shaping)
         latest = None if self.thread is None else self.thread.control.latest
@@ -152,7 +154,7 @@ class ControllerNode(ManagedNode):
         source = settings.robot or self._description
         if source is None:
             raise InputError(
-                f"no robot's description came on {self._waiting.topic} so far. Start what publishes it, such as "
+                f"no robot description received on {self._waiting.topic} so far. Start its publisher, such as "
                 "dynamics_node, or name a robot: -p robot:=pa10 (names: ada list)."
             )
         return settings.load(source)
@@ -186,11 +188,11 @@ class ControllerNode(ManagedNode):
         )
 
     def _activate(self) -> None:
-        """Let the controller command the robot, from its present state."""
+        """Start the controller in the present state."""
         self._thread().activate()
 
     def _deactivate(self) -> None:
-        """Deactivate it, with its last command."""
+        """Stop the controller with its last command."""
         self._thread().deactivate()
 
     def _clean_up(self) -> None:
@@ -208,14 +210,14 @@ class ControllerNode(ManagedNode):
 
     # --- periodic checks ----------------------------------------------------------------------------------------------
     def _look(self) -> None:
-        """Autostart, and deactivate where the control loop has ended."""
+        """Configure and activate automatically, and deactivate when the control loop has ended."""
         thread = self.thread
         if thread is not None:
             self._log_refusals(thread)
             self._look_for_simulation(thread)
             if self.phase == ACTIVE and not thread.control.is_active:
                 self.get_logger().error(
-                    f"stopped: {thread.control.reason}. Once that is mended: "
+                    f"stopped: {thread.control.reason}. After the cause is removed: "
                     f"ros2 lifecycle set {self.get_fully_qualified_name()} activate"
                 )
                 self.trigger_deactivate()
@@ -227,7 +229,7 @@ class ControllerNode(ManagedNode):
             self._was_activated = self.trigger_activate() == SUCCESS
 
     def _look_for_simulation(self, thread: ControlThread) -> None:
-        """Whether all nodes that publish the states can be put into a state, as simulations alone can."""
+        """Detect whether the states come from simulations only, whose nodes subscribe to set_state."""
         now = SYSTEM_CLOCK()
         if now - self._looked < _LOOK_AT_GRAPH:
             return
@@ -236,7 +238,7 @@ class ControllerNode(ManagedNode):
             one.node_namespace.rstrip("/") + "/" + one.node_name
             for one in self.get_publishers_info_by_topic(thread.inputs.topic)
         }
-        if found and found != self._simulations:  # a simulation that ends vanishes bit by bit
+        if found and found != self._simulations:  # the endpoints of an ending simulation vanish one by one
             is_simulated = all(self.count_subscribers(f"{name}/set_state") for name in found)
             self._simulations = found if is_simulated else set()
             thread.control.is_simulated = is_simulated
@@ -244,10 +246,10 @@ class ControllerNode(ManagedNode):
     def _start(self) -> None:
         self._was_configured = True
         if self.trigger_configure() != SUCCESS and self.failure is None:
-            self.failure = self.problem  # nobody would retry
+            self.failure = self.problem  # end the node, because nothing retries
 
     def _log_refusals(self, thread: ControlThread) -> None:
-        """Log refused states and references, whichever part counted them."""
+        """Log refused states and references."""
         count = sum(dict(thread.control.refused).values())
         is_said = count > self._refusals and self.get_logger().warning(
             f"refused {count - self._refusals}, the last one: {thread.control.last_refusal}",
@@ -257,7 +259,7 @@ class ControllerNode(ManagedNode):
             self._refusals = count
 
     def close(self) -> None:
-        """End the controller, with its last command, and forget the robot."""
+        """End the controller with its last command, and release the robot."""
         self.thread = self._action = None
         self._simulations = set()
         parts, self._parts = self._parts, []
@@ -267,11 +269,11 @@ class ControllerNode(ManagedNode):
 
 
 def warm_up(controller: Controller[Any], state: State | None = None) -> None:
-    """Let a controller compile all that it needs; `reset` makes it forget.
+    """Compile the kernels of a controller.
 
     Args:
-        controller: not yet in use.
-        state: near to what it will see; None: the zero pose, at rest.
+        controller: controller not yet in use.
+        state: state near the expected ones; None for the neutral configuration at rest.
     """
     model = controller.model
     at = State(model.neutral(), np.zeros(model.nv)) if state is None else state
@@ -279,11 +281,11 @@ def warm_up(controller: Controller[Any], state: State | None = None) -> None:
         controller.reset(at, 0.0)
         controller.update(at, controller.reference, 1e-3)
     except AdaError:
-        pass  # not possible in this state; activation shows whether it is in the robot's
+        pass  # impossible in this state; checked again at activation
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node until it is asked to end."""
+    """Run the node until it ends."""
     return run_node(ControllerNode, arguments)
 
 

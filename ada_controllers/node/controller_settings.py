@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of the controller node, beside those of `LoopSettings`, of command shaping and of the controller."""
+"""Parameters of the controller node, in addition to those of `LoopSettings`, command limits and the controller."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ CONTACT, ARM = "contact", "arm"
 
 @dataclass(frozen=True)
 class ControllerSettings(RobotSettings):
+    """Settings of the controller node."""
+
     """Settings of the controller node; see the descriptions."""
 
     controller: str = setting(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of the controller node in /diagnostics; no ROS."""
+"""Diagnostic status of the controller node; no ROS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ada_robot.ros.status import Level, Status
 
 
 def control_status(thread: ControlThread) -> Status:
-    """Diagnostics of the running controller and of its missing inputs."""
+    """Return the status of the running controller and its inputs."""
     control, inputs = thread.control, thread.inputs
     controller, latest, now = control.controller, control.latest, time.monotonic()
     values: dict[str, object] = {
@@ -57,15 +57,15 @@ def control_status(thread: ControlThread) -> Status:
 
 
 class ControlPeriods:
-    """How well the control thread keeps time."""
+    """Timing status of the control thread."""
 
     def __init__(self, thread: ControlThread) -> None:
-        """Args: the thread."""
+        """Args: control thread."""
         self._loop = thread.loop
         self._before = self._loop.statistics.summary()
 
     def __call__(self) -> Status:
-        """The report."""
+        """Return the status."""
         summary = self._loop.statistics.summary()
         new, self._before = since(self._before, summary), summary
         values = period_values(summary)

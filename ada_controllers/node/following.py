@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what topics and actions ask for to the references that a controller takes; no ROS.
+"""Conversion of requests by topics and actions to references of a controller; no ROS.
 
-Joints that a request does not name stay where they are commanded to be. A controller that plans gets a trajectory as a
-path, and is measured against its own plan through the points; for the others a trajectory is lines and curves between
-the points, of which they get a reference for each state.
+Joints that a request does not name hold their commanded position. A planning controller gets a trajectory as a path,
+and its own plan is the reference for tolerances. For other controllers the trajectory is interpolated, and sampled for
+each state.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from ada_robot.trajectory.trajectory import Trajectory, TrajectoryError, Traject
 
 
 class Progress(NamedTuple):
-    """How a trajectory is followed at a moment, for each of the controller's joints.
+    """Progress of a trajectory, for each joint of the controller.
 
     Attributes:
-        time: the controller's [s].
-        lost: why it is no longer followed, in words; empty while it is.
+        time: time of the controller [s].
+        lost: reason why it is no longer followed; "" while it is.
         is_over: whether its last point is due.
-        left: how it left the path, in words; empty if it did not.
-        desired: positions of the joints, by the controller's own plan where it has one.
-        actual: measured ones.
+        left: description of a violated path tolerance; "" for none.
+        desired: desired joint state, of the controller's plan if it has one.
+        actual: measured joint state.
     """
 
     time: float
@@ -46,24 +46,24 @@ class Progress(NamedTuple):
 
 
 class Following:
-    """Turns requests into offers to a control loop; both belong to one thread."""
+    """Converts requests to references of a control loop, in the thread of the loop."""
 
     def __init__(self, control: ControlLoop) -> None:
-        """Args: the loop."""
+        """Args: control loop."""
         self._control = control
-        self._rest: Array = np.zeros(0)  # positions of the joints that no trajectory moves
+        self._rest: Array = np.zeros(0)  # positions of joints without a trajectory
         self._path: JointPath | None = None
-        self._begins = -1  # of the loop, when the trajectory was taken
-        self._refusals = 0  # of references, by then
+        self._begins = -1  # number of starts of the loop when the trajectory was accepted
+        self._refusals = 0  # number of refused references at that time
         self._way: Sequence[Tolerance] = ()
         self._left = ""
         self.renew()
 
     def renew(self, *, keep: bool = False) -> None:
-        """Restart with another controller.
+        """Restart for another controller.
 
         Args:
-            keep: go on with the trajectory that is followed.
+            keep: whether to keep the present trajectory.
         """
         if keep and self._path is None:
             self._begins = self._control.begins
@@ -73,10 +73,10 @@ class Following:
 
     # --- requests -------------------------------------------------------------------------------------------------
     def joints(self, names: Sequence[str], position: Sequence[float], velocity: Sequence[float] = ()) -> None:
-        """Joints to positions.
+        """Set joint positions, and optionally velocities.
 
         Raises:
-            ReferenceRefused: they cannot be followed; all goes on as before.
+            ReferenceRefused: if they are invalid; the present reference is kept.
         """
         controller = self._control.controller
         self._check_names(names)
@@ -100,33 +100,33 @@ class Following:
         self._begins = -1
 
     def pose(self, pose: Array) -> None:
-        """A link to a pose, in the frame of the base.
+        """Set the pose of a link, in the base frame.
 
         Raises:
-            ReferenceRefused: it cannot be followed; all goes on as before.
+            ReferenceRefused: if it is invalid; the present reference is kept.
         """
         self._control.offer(PoseReference(pose))
         self._begins = -1
 
     def trajectory(self, offered: OfferedTrajectory) -> None:
-        """Joints through points over time; one without points is a stop.
+        """Follow a trajectory; one without points is a stop.
 
         Raises:
-            ReferenceRefused: it cannot be followed; all goes on as before.
+            ReferenceRefused: if it is invalid; the present reference is kept.
         """
         control = self._control
         references = control.controller.REFERENCES
         if not control.is_active or control.latest is None:
             raise self._refused(f"{control.controller.NAME} is not active ({control.reason}).")
         if control.waits:
-            raise self._refused(f"{control.waits}; {control.controller.NAME} takes references once it is active.")
+            raise self._refused(f"{control.waits}; {control.controller.NAME} accepts references when it is active.")
         if JointReference not in references and JointPath not in references:
             raise self._refused(
                 f"{control.controller.NAME} follows no joint positions.", "controller", control.controller.NAME
             )
         if offered.names:
             self._check_names(offered.names)
-        offered = offered._replace(efforts=())  # the controller's own law says them
+        offered = offered._replace(efforts=())  # the control law computes efforts
         if JointPath in references:
             self._plan(offered, control.latest.stamp)
         else:
@@ -134,7 +134,7 @@ class Following:
         self._begins, self._refusals = control.begins, control.refused[REFERENCE]
 
     def _plan(self, offered: OfferedTrajectory, now: float) -> None:
-        """Let the controller plan its way through the points, or brake where there are none."""
+        """Pass the points to a planning controller, or brake if there are none."""
         control = self._control
         if offered.is_stop:
             control.brake()
@@ -145,7 +145,7 @@ class Following:
         self._path = path
 
     def _sampled(self, offered: OfferedTrajectory, now: float) -> None:
-        """Give the controller a reference for each state, from here on."""
+        """Pass a sampled reference to the controller for each state."""
         if not self.is_followed:
             self._follower.cancel()
         present = self._present()
@@ -159,24 +159,24 @@ class Following:
         self._control.offer(self._sample)
 
     def stop(self) -> None:
-        """Bring the joints of a trajectory to rest: as the controller brakes, or where they are commanded to be now."""
+        """Bring the joints of a trajectory to rest, by the controller's plan or at the present setpoint."""
         if self.is_followed:
             self.trajectory(OfferedTrajectory((), (), ()))
 
     def keep_to(self, way: Sequence[Tolerance]) -> None:
-        """From now on check the path of the last trajectory by these tolerances; none: any deviation is allowed."""
+        """Monitor path tolerances of the present trajectory; an empty sequence disables the monitoring."""
         self._way, self._left = way, ""
 
     # --- progress -------------------------------------------------------------------------------------------------
     @property
     def is_followed(self) -> bool:
-        """True if the controller still follows the last trajectory."""
+        """True if the controller follows the last trajectory."""
         control = self._control
         is_same = self._begins == control.begins and control.is_active and not control.waits
         return is_same and (self._path is None or control.target is self._path)
 
     def look(self) -> None:
-        """Check that the joints keep to the path; after each command, so that no stall of another thread hides it."""
+        """Check the path tolerances, after each command."""
         latest = self._control.latest
         if not self._way or self._left or latest is None or not self.is_followed or self._is_over(latest.stamp):
             return
@@ -184,7 +184,7 @@ class Following:
         self._left = first_beyond(self._way, joints, self._desired(latest.stamp), self._actual())
 
     def progress(self) -> Progress | None:
-        """How the last trajectory is followed; None while there is no state."""
+        """Return the progress of the last trajectory; None without a state."""
         latest = self._control.latest
         if latest is None:
             return None
@@ -192,7 +192,7 @@ class Following:
         return Progress(time, self._lost(), self._is_over(time), self._left, self._desired(time), self._actual())
 
     def _lost(self) -> str:
-        """Why the last trajectory is no longer followed; empty while it is."""
+        """Return why the last trajectory is no longer followed, or ""."""
         control = self._control
         if self.is_followed:
             return ""
@@ -202,10 +202,10 @@ class Following:
             return control.begun_because
         if control.refused[REFERENCE] > self._refusals:
             return control.last_refusal
-        return "something else is followed"
+        return "another reference is followed"
 
     def _is_over(self, time: float) -> bool:
-        """True if the last point is due. A path that the controller has not begun yet is not over."""
+        """Return True if the last point is due; False for a path that the controller has not started."""
         controller = self._control.controller
         if self._path is None:
             return not self._follower.is_active(time) and not controller.remaining
@@ -232,7 +232,7 @@ class Following:
         return JointReference(position, velocity, acceleration)
 
     def _path_of(self, offered: OfferedTrajectory, now: float) -> JointPath:
-        """The points that are not over, for all joints; those that it does not name come to rest."""
+        """Return the points that are not elapsed, for all joints; joints without a trajectory come to rest."""
         limits = {limit.name: limit for limit in self._control.controller.limits}
         try:
             points = Trajectory.checked(limits, offered)
@@ -241,12 +241,12 @@ class Following:
         times = points.times + (offered.start_in or 0.0)
         if times[-1] < 0.0:
             raise self._refused(
-                f"the trajectory was over {-times[-1]:.9g} s ago; leave its stamp zero to start it now.",
+                f"the trajectory ended {-times[-1]:.9g} s ago; set its stamp to zero to start it now.",
                 "trajectory",
                 Reason.OLD,
             )
         left = times > 0.0
-        left[-1] = True  # a single point may be due at once
+        left[-1] = True  # for a single point due at once
         where = self._places(points.names)
         positions = np.tile(self._present(), (int(left.sum()), 1))
         positions[:, where] = points.positions[left]
@@ -261,7 +261,7 @@ class Following:
         return [joints.index(name) for name in names]
 
     def _present(self) -> Array:
-        """Commanded positions of the joints; measured ones where there are none."""
+        """Return the commanded joint positions, or the measured ones."""
         control = self._control
         target, latest = control.target, control.latest
         resting = None if latest is None else control.controller.resting(latest.stamp)
@@ -275,13 +275,13 @@ class Following:
         if preferred is not None:
             return preferred.copy()
         if latest is None:
-            raise self._refused("no state of the robot came so far.")
+            raise self._refused("no state of the robot received so far.")
         return latest.state.q[control.controller.q_index]
 
     def _check_names(self, names: Sequence[str]) -> None:
         controller = self._control.controller
         if not len(names):
-            raise self._refused("it names no joint.", "name")
+            raise self._refused("the request has no joint names.", "name")
         known = {limit.name: limit for limit in controller.limits}
         for name in names:
             if name not in known:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics on which the control thread publishes the quantities behind its commands; imports rclpy."""
+"""Publishers of state, reference and internal quantities of the control thread; imports rclpy."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from ada_robot.ros import qos
 
 
 class Outputs:
-    """~/state, ~/target and ~/joint_target.
+    """Publishers of ~/state, ~/target and ~/joint_target.
 
     Attributes:
-        state_rate: most messages per second on each; 0: any.
+        state_rate: maximum rate of each topic [Hz]; 0 for unlimited.
     """
 
     def __init__(self, node: Node, controller: Controller[Any], state_rate: float, prefix: str = "") -> None:
         """Create the publishers.
 
         Args:
-            node: whose they are.
-            controller: that runs first.
-            state_rate: see above.
-            prefix: stands before the names of frames.
+            node: node of the publishers.
+            controller: first controller.
+            state_rate: maximum rate of each topic [Hz]; 0 for unlimited.
+            prefix: prefix of frame names.
         """
         self._node, self._clock = node, node.get_clock()
         self.state_rate = state_rate
@@ -48,25 +48,25 @@ class Outputs:
         self.follow()
 
     def follow(self) -> None:
-        """Begin anew, with another controller."""
+        """Reset the message layout, after a change of the controller."""
         self._state_sizes: dict[str, int] = {}
         self._state_layout: Message | None = None
         self._published_at = -np.inf
 
     def close(self) -> None:
-        """Take the publishers away; on the thread that spins the node."""
+        """Destroy the publishers; to be called by the thread that spins the node."""
         for publisher in (self._states, self._poses, self._joints):
             self._node.destroy_publisher(publisher)
 
     # --- in the control thread --------------------------------------------------------------------------------------
     def state(self, time: float, controller: Controller[Any], target: Reference | None, command: Command) -> None:
-        """Publish what is behind a command, unless it is too soon after the last one.
+        """Publish the quantities of a command, within the maximum rate.
 
         Args:
-            time: of the controller [s].
-            controller: that runs.
-            target: what it follows.
-            command: its output.
+            time: time of the controller [s].
+            controller: running controller.
+            target: its reference.
+            command: its command.
         """
         if self.state_rate and 0.0 <= time - self._published_at < (1.0 - 1e-6) / self.state_rate:
             return
@@ -91,7 +91,7 @@ class Outputs:
 def state_vectors(
     time: float, controller: Controller[Any], target: Reference | None, command: Command
 ) -> dict[str, Array]:
-    """Quantities behind a command, by name: t, reference, command, and the controller's own signals."""
+    """Return the quantities of a command by name: t, reference, command, and the signals of the controller."""
     commanded = [values for values in (command.effort, command.position, command.velocity) if values is not None]
     reference = np.zeros(0)
     if isinstance(target, PoseReference):

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phase of a real robot, as the hardware node that drives it reports it; imports rclpy.
+"""Subscription to the phase of a real robot, reported by its hardware node; imports rclpy.
 
-Of the robot whose states the controller takes. Until a hardware node reports it, the robot counts as active: a
-simulated one always follows commands.
+Without a report for the robot that publishes the states, it counts as active, like a simulated robot.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from ada_robot.ros import qos
 
 
 class PhaseInput:
-    """HARDWARE/state."""
+    """Subscription to HARDWARE/state."""
 
     def __init__(self, node: Node, hardware: str, states: str, take: Callable[[RobotPhase], None]) -> None:
         """Subscribe.
 
         Args:
-            node: whose subscription it is.
+            node: node of the subscription.
             hardware: name of the hardware node.
-            states: whole name of the topic that the robot's states come from.
-            take: called with the robot's phase whenever it has changed.
+            states: full name of the topic of the robot's states.
+            take: called with each new phase of the robot.
         """
         self._node, self._states, self._take = node, states, take
         self._reported: RobotPhase | None = None
@@ -53,5 +52,5 @@ class PhaseInput:
             if device.is_robot and device.topics.get("states") == self._states:
                 return RobotPhase(device.phase, said.stopped or device.reason)
         if self._reported is None:
-            return None  # the node drives other robots
+            return None  # the hardware node drives other robots
         return RobotPhase(CLOSED, said.problem)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics that say what the controller shall follow; imports rclpy.
+"""Subscriptions to references; imports rclpy.
 
-Each message is handed to the control thread, and refused there as a whole or taken; refusals are counted and logged.
+Each message is passed to the control thread and accepted or refused as a whole; refusals are counted and logged.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from ada_robot.messages.trajectory_message import offered_trajectory
 from ada_robot.ros import qos
 
 JOINT_TRAJECTORY = "joint_trajectory"
-_WORLDS = ("world", "map", "odom")  # names of the frame that a fixed base stands in
+_WORLDS = ("world", "map", "odom")  # frames equal to that of a fixed base
 
 
 class ReferenceInputs:
-    """~/joint_reference, ~/joint_trajectory and ~/pose_reference."""
+    """Subscriptions to ~/joint_reference, ~/joint_trajectory and ~/pose_reference."""
 
     def __init__(self, node: Node, thread: ControlThread, prefix: str = "") -> None:
         """Subscribe.
 
         Args:
-            node: whose subscriptions they are.
-            thread: that the references go to.
-            prefix: stands before the names of frames.
+            node: node of the subscriptions.
+            thread: control thread.
+            prefix: prefix of frame names.
         """
         self._node, self._thread, self._prefix = node, thread, prefix
         self._model = thread.control.controller.model
@@ -76,8 +76,7 @@ class ReferenceInputs:
         known = [self._prefix + name for name in (root, *(_WORLDS if is_fixed else ()))]
         if frame not in ("", *known):
             raise ReferenceRefused(
-                f"the pose is in the frame {frame!r}; give it in that of the robot's base, {known[0]!r}, or leave "
-                "frame_id empty."
+                f"the pose is in frame {frame!r}; give it in the base frame {known[0]!r}, or leave frame_id empty."
             )
 
     def _offer(self, topic: str, offer: Callable[[], None]) -> None:
@@ -87,5 +86,5 @@ class ReferenceInputs:
             self._thread.ask(offer)
         except AdaError as problem:
             if refused[REFERENCE] > before:
-                return  # the node logs what is counted
+                return  # counted, and logged by the node
             self._node.get_logger().warning(f"refused on ~/{topic}: {problem}", throttle_duration_sec=1.0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements of the controller node: joint_states by name, or the exact state of a simulated robot, and a wrench.
+"""Subscriptions of measured quantities: joint_states, or the exact state of a simulated robot, and a wrench.
 
-Messages are fetched by the control thread, only the newest of each topic; imports rclpy.
+The control thread polls the latest message of each topic; imports rclpy.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from ada_robot.ros.robot_settings import AUTO
 _NEWEST = qos.streams(1)
 _NS = 1e-9  # [s]
 
-Refuse = Callable[[str, str], None]  # reason in a word, and words
+Refuse = Callable[[str, str], None]  # reason, message
 
 
 class StateInputs:
-    """Subscriptions to what is measured; `fetch` belongs to one thread.
+    """Subscriptions of measured quantities; one thread calls `fetch`.
 
     Attributes:
-        source: topic that the state comes from, "joint_states" or "state".
-        topic: its whole name.
-        wrench_timeout: age at which a measured wrench is taken for none [s].
+        source: topic of the state, "joint_states" or "state".
+        topic: full topic name.
+        wrench_timeout: age above which a measured wrench is ignored [s].
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class StateInputs:
         """Subscribe.
 
         Args:
-            node: whose subscriptions they are.
-            model: the robot.
+            node: node of the subscriptions.
+            model: robot model.
             source: see `ControllerSettings.state_source`.
-            wrench_timeout: see above.
-            refuse: called with the reason why a message is refused.
+            wrench_timeout: age above which a measured wrench is ignored [s].
+            refuse: called with reason and message of a refusal.
             wrench_of: see `ControllerSettings.wrench_of`.
-            clock: by which wrenches are aged.
+            clock: clock of the age of wrenches.
         """
         self._steady = clock
         self._model, self._refuse, self._clock = model, refuse, node.get_clock()
@@ -79,15 +79,15 @@ class StateInputs:
         self._wrench: Array | None = None
         self._sign = -1.0 if wrench_of == ARM else 1.0
         self._wrench_at = 0.0
-        self._epoch: int | None = None  # [ns] of the first stamp: times relative to it keep full precision
+        self._epoch: int | None = None  # first stamp [ns]; times relative to it keep full precision
 
     def close(self) -> None:
-        """Unsubscribe; on the thread that spins the node."""
+        """Unsubscribe; to be called by the thread that spins the node."""
         self._inbox.close()
         self._wrenches.close()
 
     def fetch(self) -> Measured | None:
-        """The newest state that has come since the last call, if one has."""
+        """Return the latest state received since the last call, or None."""
         messages = self._inbox.fetch()
         if not messages:
             return None
@@ -115,7 +115,7 @@ class StateInputs:
         if (len(q), len(v)) != (model.nq, model.nv):
             raise InputError(
                 f"the state has {len(q)} positions and {len(v)} velocities; the controller's model {model.name!r} has "
-                f"{model.nq} and {model.nv}. Both nodes must have the same robot and base."
+                f"{model.nq} and {model.nv}. Use the same robot and base in both nodes."
             )
         return Measured(State(q, v, self._newest_wrench()), t, 0.0, tau)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tolerances of trajectories, as control_msgs/JointTolerance has them; no ROS."""
+"""Trajectory tolerances of the form control_msgs/JointTolerance; no ROS."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ada_dynamics.errors import unknown_name
 
 
 class Tolerance(NamedTuple):
-    """Greatest deviation of a joint; infinite where any is allowed.
+    """Maximum deviation of a joint; infinite for any.
 
     Attributes:
-        position: [rad, m].
-        velocity: [rad/s, m/s].
+        position: maximum position error [rad, m].
+        velocity: maximum velocity error [rad/s, m/s].
     """
 
     position: float = math.inf
@@ -25,15 +25,15 @@ class Tolerance(NamedTuple):
 
 
 def tolerances_of(wanted: Sequence[Any], joints: Sequence[str], default: float) -> list[Tolerance]:
-    """A tolerance for each joint.
+    """Return the tolerance of each joint.
 
     Args:
-        wanted: messages with name, position and velocity: 0 means the default, what is negative means any.
-        joints: of the controller.
-        default: of positions; 0: any.
+        wanted: messages with name, position and velocity: 0 for the default, negative for any.
+        joints: joints of the controller.
+        default: default of positions; 0 for any.
 
     Raises:
-        ReferenceRefused: a joint is unknown, or a number is not finite.
+        ReferenceRefused: if a joint is unknown, or a value is not finite.
     """
     found = dict.fromkeys(joints, Tolerance(default or math.inf))
     for one in wanted:
@@ -62,7 +62,7 @@ def _value(wanted: float, usual: float) -> float:
 def first_beyond(
     tolerances: Sequence[Tolerance], joints: Sequence[str], desired: JointReference, actual: JointReference
 ) -> str:
-    """The deviation of the first joint that exceeds its tolerance, in words; empty if none does."""
+    """Describe the first joint that exceeds its tolerance; "" if none does."""
     for i, (name, tolerance) in enumerate(zip(joints, tolerances, strict=True)):
         off = abs(float(desired.position[i] - actual.position[i]))
         if off > tolerance.position:

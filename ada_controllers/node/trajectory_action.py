@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The action follow_joint_trajectory, where the package control_msgs is; imports rclpy.
+"""Action server follow_joint_trajectory, if the package control_msgs is installed; imports rclpy.
 
-It means what it means to ros2_control's joint_trajectory_controller: tolerances of the way and of the end, a goal time;
-cancelling brings the joints to rest, a new goal ends the one before. It is there under the name of the node and, as
-planners of motions look for it, as CONTROLLER/follow_joint_trajectory, for each controller that the node has run.
+Semantics of ros2_control's joint_trajectory_controller: path and goal tolerances and goal time; a cancelled goal brings
+the joints to rest, a new goal aborts the previous one. The action is offered below the name of the node and, for motion
+planners, as CONTROLLER/follow_joint_trajectory for each controller that has run.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from ada_dynamics.errors import AdaError
 from ada_robot.messages.trajectory_message import offered_trajectory
 
 ACTION = "follow_joint_trajectory"
-WATCH_RATE = 50.0  # [Hz] of checks of the end, and of feedback; the path is checked at each command
+WATCH_RATE = 50.0  # rate of goal checks and feedback [Hz]; path tolerances are checked at each command
 
 
 def action_type() -> Any:
-    """control_msgs/action/FollowJointTrajectory; None where that package is not installed."""
+    """Return control_msgs/action/FollowJointTrajectory; None if that package is not installed."""
     try:
         return import_module("control_msgs.action").FollowJointTrajectory
     except ImportError:
@@ -46,7 +46,7 @@ def action_type() -> Any:
 
 
 class _Goal:
-    """A goal on its way."""
+    """Goal in execution."""
 
     def __init__(self, handle: Any, end: Sequence[Tolerance], patience: float) -> None:
         self.handle, self.end, self.patience = handle, end, patience
@@ -55,16 +55,16 @@ class _Goal:
 
 
 class TrajectoryAction:
-    """The action server."""
+    """Action server of the node."""
 
     def __init__(self, node: Node, thread: ControlThread, settings: ControllerSettings, kind: Any) -> None:
-        """Offer the action.
+        """Create the servers.
 
         Args:
-            node: whose it is.
-            thread: that follows.
-            settings: tolerances where goals say none.
-            kind: of the action.
+            node: node of the action.
+            thread: control thread.
+            settings: settings with the default tolerances.
+            kind: action type.
         """
         self._node, self._thread, self._kind = node, thread, kind
         self.settings = settings
@@ -75,14 +75,14 @@ class TrajectoryAction:
         self._timer = node.create_timer(1.0 / WATCH_RATE, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def close(self) -> None:
-        """Withdraw it."""
+        """Abort the goal and destroy the servers."""
         self._end(self._kind.Result.INVALID_GOAL, "the node is no longer configured", abort=True)
         self._node.destroy_timer(self._timer)
         for server in self._servers.values():
             server.destroy()
 
     def serve(self, controller: str) -> None:
-        """Offer the action under the name of a controller, too, from now on. Args: its name."""
+        """Offer the action below the name of a controller as well."""
         self._serve(f"{controller}/{ACTION}", controller)
 
     def _serve(self, name: str, controller: str) -> None:
@@ -100,30 +100,30 @@ class TrajectoryAction:
 
     # --- goals ------------------------------------------------------------------------------------------------------
     def _judge(self, goal: Any, name: str, controller: str) -> GoalResponse:
-        """Take a goal, and begin to follow it, or refuse it: the action has no room for the reason but the log."""
+        """Accept a goal and start to follow it, or reject it and log the reason, which the action cannot transmit."""
         refused = self._thread.control.refused
         before = refused[REFERENCE]
         try:
             running = self._thread.control.controller
             if controller not in ("", running.NAME):
-                raise ReferenceRefused(f"{controller} does not run; {running.NAME} does.")
+                raise ReferenceRefused(f"{controller} is not running; {running.NAME} is.")
             joints = running.joints
             for wanted in (goal.path_tolerance, goal.goal_tolerance):
                 tolerances_of(wanted, joints, 0.0)
             if getattr(goal.multi_dof_trajectory, "points", ()):
-                raise ReferenceRefused("multi_dof_trajectory is not supported; give joints alone.")
+                raise ReferenceRefused("multi_dof_trajectory is not supported; use joints only.")
             if not goal.trajectory.points:
                 raise ReferenceRefused("the trajectory has no points; cancel a goal to stop it.")
             offered = offered_trajectory(goal.trajectory, int(self._node.get_clock().now().nanoseconds))
             self._thread.ask(lambda: self._thread.following.trajectory(offered))
         except AdaError as problem:
-            if refused[REFERENCE] == before:  # the node logs what is counted
+            if refused[REFERENCE] == before:  # counted refusals are logged by the node
                 self._node.get_logger().warning(f"goal of {name} refused: {problem}")
             return GoalResponse.REJECT
         return GoalResponse.ACCEPT
 
     def _accept(self, handle: Any) -> None:
-        self._end(self._kind.Result.INVALID_GOAL, "a newer goal has taken over", abort=True)
+        self._end(self._kind.Result.INVALID_GOAL, "replaced by a newer goal", abort=True)
         goal, settings = handle.request, self.settings
         joints = self._thread.control.controller.joints
         asked = goal.goal_time_tolerance.sec + 1e-9 * goal.goal_time_tolerance.nanosec
@@ -132,7 +132,7 @@ class TrajectoryAction:
         taken = self._goal = _Goal(handle, end, patience)
 
         async def outcome(_: Any) -> Any:
-            """Wait for the end, which `_watch` knows; of this goal: it may be over before the executor comes here."""
+            """Wait for the end of this goal, detected by `_watch`; another goal may have replaced it already."""
             state, code, text = await taken.outcome
             getattr(handle, state)()
             return self._kind.Result(error_code=code, error_string=text)
@@ -149,7 +149,7 @@ class TrajectoryAction:
         if goal is not None and not goal.outcome.done():
             goal.outcome.set_result(("abort" if abort else state, code, text))
 
-    # --- while a goal is followed -----------------------------------------------------------------------------------
+    # --- during execution -------------------------------------------------------------------------------------------
     def _watch(self) -> None:
         goal = self._goal
         if goal is None:
@@ -200,7 +200,7 @@ class TrajectoryAction:
 
 
 def _never(_: Any) -> None:
-    """Never called: each goal has its own callback, see `TrajectoryAction._accept`."""
+    """Callback that is never called: each goal has its own, see `TrajectoryAction._accept`."""
 
 
 def _of(values: Array | None) -> Array:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control loop of a robot that may send anything, or nothing; without ROS.
+"""Control loop with checks of states and references, timeouts and restarts; no ROS.
 
     loop = ControlLoop(controller)
-    loop.step(measured, time)              # takes a state
+    loop.step(measured, time)              # processes a state
     loop.activate(time)
     loop.offer(JointReference(q_wanted))
-    command = loop.step(measured, time)    # None: no new command, the last one holds
+    command = loop.step(measured, time)    # None: no new command, the last one remains in force
 
-All of it belongs to one thread. Times are of the steady clock of this machine; controllers live on the stamps of the
-states that they see, so that neither late wake-ups nor a slower simulation change what they work out.
+One thread makes all calls. Times are those of the machine's steady clock, except that controllers use the stamps of the
+states, so that neither late wake-ups nor slow simulations change their results.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from ada_dynamics.errors import AdaError, InputError
 from ada_robot.contract import Command
 from ada_robot.settings import setting
 
-_OF_A_STALL = 0.25  # share of state_timeout: a stall of this thread counts as no more
+_OF_A_STALL = 0.25  # maximum share of state_timeout that one step without a state adds
 HOLD, RELEASE, SILENT = "hold", "release", "silent"
 AUTO, MACHINE, STATES = "auto", "machine", "states"
-REFERENCE = "reference"  # reason of refusals
+REFERENCE = "reference"  # counter of refused references
 
 Source: TypeAlias = "Callable[[float], Reference | None]"
-"""Gives the reference for a controller's time [s]; None: as before."""
+"""Returns the reference at the controller's time [s]; None for no change."""
 
 
 @dataclass(frozen=True)
 class LoopSettings:
-    """Input that a control loop accepts, and its end where it cannot go on."""
+    """Timeouts, limits at the start, and behaviour at the end."""
 
     state_timeout: float = setting(
         0.1,
@@ -85,30 +85,30 @@ class LoopSettings:
 
 
 class ControlLoop:
-    """Runs a controller, or reports why not.
+    """Runs a controller, or reports why it does not run.
 
-    Input is checked; invalid input is refused, counted, and changes nothing. The last good command holds while
-    good states are missing, up to `state_timeout`; then the joints get the safe command of `on_stop`, and the loop is
-    inactive. A robot that was put elsewhere, whose clock was set back, or whose states had a gap makes the controller
-    begin anew where it is. So does one that follows commands again after it did not (`robot_is`); until then there are
-    none, and no reference is taken.
+    Input is checked; invalid input is refused, counted, and has no effect. The last command remains in force while
+    valid states are missing, up to `state_timeout`; then the safe command of `on_stop` is sent, and the loop becomes
+    inactive. The controller is restarted in the present state when the robot was moved by others, the clock was set
+    back, or states had a gap, and when the robot becomes active again (`robot_is`). While the robot is not active, no
+    commands are sent and references are refused.
 
     Attributes:
-        controller: that runs.
-        settings: in use.
+        controller: running controller.
+        settings: settings in use.
         is_simulated: whether the states come from a simulation; see `LoopSettings.timeout_clock`.
-        is_active: whether the controller gives commands.
-        reason: why it is not active.
-        command: the last one.
-        refused: what was refused since the loop was made, by reason.
-        last_refusal: words on the newest.
-        begins: how often a controller began: by activation, by a switch, and anew by itself.
-        begun_because: why it did so last.
-        restarts: how often it began anew by itself: after a jump or a gap, or when its robot became active.
+        is_active: whether the controller sends commands.
+        reason: reason why it is not active.
+        command: last command.
+        refused: number of refused inputs, by reason.
+        last_refusal: message of the latest refusal.
+        begins: number of starts of a controller, by activation, switch or restart.
+        begun_because: reason of the last start.
+        restarts: number of automatic restarts, after a jump or a gap, or when the robot became active.
     """
 
     def __init__(self, controller: Controller[Any], settings: LoopSettings | None = None) -> None:
-        """Prepare; `activate` begins."""
+        """Create the loop; `activate` starts the controller."""
         self.controller = controller
         self.settings = settings or LoopSettings()
         self.is_simulated = self.is_active = False
@@ -122,50 +122,50 @@ class ControlLoop:
         self._hand_over = HandOver()
         self._source: Source | None = None
         self._offered: Reference | None = None
-        self._anew = ""  # why the controller has to begin anew with the next state
+        self._anew = ""  # reason to restart the controller with the next state
         self._robot: RobotPhase | None = None
         self._was_driven = False  # the robot has followed commands since the activation
-        self._silence = 0.0  # time since a good state led to a command or was repeated [s]
-        self._stepped_at = self._stamp = -math.inf  # on the machine's clock, and on that of the states
+        self._silence = 0.0  # time since the last valid state [s]
+        self._stepped_at = self._stamp = -math.inf  # on the machine's clock, and on the clock of the states
 
     # --- status -------------------------------------------------------------------------------------------------
     @property
     def latest(self) -> Measured | None:
-        """The newest good state."""
+        """Latest valid state."""
         return self._watch.latest
 
     @property
     def target(self) -> Reference | None:
-        """The reference that is followed, or will be from the next command on."""
+        """Present reference, or the one to be followed from the next command on."""
         return self.controller.reference if self._offered is None else self._offered
 
     def age(self, time: float) -> float:
-        """Age of the newest good state, since it came [s]."""
+        """Return the age of the latest valid state, since its reception [s]."""
         return time - self._watch.latest_at
 
     @property
     def waits(self) -> str:
-        """Why it takes no references though it is active, in words: the robot follows no commands; else empty."""
+        """Reason why references are refused although it is active: the robot follows no commands; otherwise ""."""
         if self._robot is not None and not self._robot.follows:
             return self._robot.words
-        return f"{self._anew}, and nothing has begun since" if self._anew else ""
+        return f"{self._anew}, and the controller has not been restarted yet" if self._anew else ""
 
     @property
     def is_silent(self) -> bool:
-        """True if there are no commands now, though it is active.
+        """True if no commands are sent although it is active.
 
-        A robot that was never active since the activation, and can become so, is commanded to stay: its driver may wait
-        for a first command (`autostart: commanded` of `hardware_node`).
+        A robot that was not active since the activation, and can become active, is commanded to hold its position,
+        because its driver may wait for a first command (`autostart: commanded` of `hardware_node`).
         """
         robot = self._robot
         return robot is not None and not robot.follows and (self._was_driven or not robot.can_begin)
 
     def robot_is(self, robot: RobotPhase, time: float) -> None:
-        """Take the robot's reported phase; without any report it counts as active.
+        """Process the reported phase of the robot; without reports it counts as active.
 
         Args:
-            robot: its phase.
-            time: present [s].
+            robot: phase.
+            time: present time [s].
         """
         is_begin = self._robot is not None and robot.follows and not self._robot.follows
         self._robot = robot
@@ -174,28 +174,28 @@ class ControlLoop:
             self._source = self._offered = self.command = None
         if is_begin and self.is_active:
             self._anew = "the robot became active"
-            try:  # at once: later references count from here
+            try:  # at once, so that references received later are relative to this state
                 self._begin_anew(self._recent(time))
             except AdaError as problem:
                 self.refuse("control law", str(problem))
 
-    # --- begin and end --------------------------------------------------------------------------------------------
+    # --- start and end --------------------------------------------------------------------------------------------
     def activate(self, time: float) -> None:
-        """Begin where the robot is.
+        """Start the controller in the present state.
 
         Raises:
-            ActivationRefused: there is no new state, or the robot moves too fast.
+            ActivationRefused: if there is no recent state, or the robot moves too fast.
         """
         if self.is_active:
             return
         measured = self._recent(time)
         self._refuse_motion(measured)
-        self._begin(self.controller, start_of(self.controller, None, measured), measured, "it was activated")
+        self._begin(self.controller, start_of(self.controller, None, measured), measured, "activated")
         self.is_active, self.reason, self._silence = True, "", 0.0
         self._was_driven = self._robot is not None and self._robot.follows
 
     def deactivate(self, reason: str = "asked for") -> Command | None:
-        """End; the last command for the joints, None where they get none."""
+        """Stop the controller; return the last command, or None for none."""
         if not self.is_active:
             return None
         self.command = None if self.is_silent else self._safe_command()
@@ -204,27 +204,26 @@ class ControlLoop:
         return self.command
 
     def switch(self, controller: Controller[Any], time: float, *, keep: bool = False) -> None:
-        """Switch to another controller, without a jump: it begins where the robot is.
+        """Switch to another controller, which starts in the present state without a jump of the command.
 
         Args:
-            controller: of the same robot.
-            time: present [s].
-            keep: go on to the same target, where the controller takes it. A path does not go on: it ends here.
+            controller: controller of the same robot model.
+            time: present time [s].
+            keep: whether to keep the reference, if the controller accepts it. Paths are not kept.
 
         Raises:
-            InputError: it cannot begin; all stays as it was.
+            InputError: if it cannot start; the present controller continues.
         """
         if controller.model is not self.controller.model:
             raise InputError(
-                f"{controller.NAME} was made for another model than {self.controller.NAME}; make both for the same "
-                "one.",
+                f"{controller.NAME} and {self.controller.NAME} have different models; create both for the same model.",
                 field="model",
                 value=controller.model,
                 allowed=self.controller.model,
             )
         if self.is_active:
             before, source = self.controller.reference, self._source
-            measured, why = self._recent(time), "a controller or settings took over"
+            measured, why = self._recent(time), "controller or settings changed"
             self._begin(controller, start_of(controller, self.command, measured), measured, why)
             if keep:
                 self._keep(controller, before, source)
@@ -242,7 +241,7 @@ class ControlLoop:
             self._offered = target
 
     def _begin(self, controller: Controller[Any], start: Command, measured: Measured, why: str) -> None:
-        """Raises InputError, and then nothing has changed."""
+        """Start a controller; an InputError leaves the loop unchanged."""
         controller.reset(measured.state, measured.stamp, start)
         self._hand_over.begin(controller, start, self.settings.blend)
         self._source = self._offered = None
@@ -250,10 +249,10 @@ class ControlLoop:
         self.begins += 1
 
     def _begin_anew(self, measured: Measured) -> None:
-        """Restart from the measured state; efforts that are not measured are those of the last command.
+        """Restart the controller in the measured state; unknown efforts are taken from the last command.
 
         Raises:
-            InputError: the law cannot begin here; nothing is followed until it can.
+            InputError: if the law cannot start in this state; no reference is followed until it can.
         """
         start = start_of(self.controller, None, measured)
         if self.controller.KIND == "effort" and start.effort is None:
@@ -265,13 +264,13 @@ class ControlLoop:
         measured, age = self.latest, self.age(time)
         if measured is None:
             raise ActivationRefused(
-                f"{self.controller.NAME}: no state of the robot came so far{self._last()}. Start what publishes it.",
+                f"{self.controller.NAME}: no state of the robot received so far{self._last()}. Start its publisher.",
                 field="state",
             )
         if age > self.settings.state_timeout:
             raise ActivationRefused(
-                f"{self.controller.NAME}: the last state of the robot came {age:.3g} s ago, state_timeout is "
-                f"{self.settings.state_timeout:g} s{self._last()}. Start what publishes it, or let it publish faster.",
+                f"{self.controller.NAME}: the last state of the robot is {age:.3g} s old, state_timeout is "
+                f"{self.settings.state_timeout:g} s{self._last()}. Start its publisher, or increase its rate.",
                 field="state_timeout",
                 value=age,
                 allowed=self.settings.state_timeout,
@@ -279,7 +278,7 @@ class ControlLoop:
         return measured
 
     def _last(self) -> str:
-        return f" (refused last: {self.last_refusal})" if self.last_refusal else ""
+        return f" (last refusal: {self.last_refusal})" if self.last_refusal else ""
 
     def _refuse_motion(self, measured: Measured) -> None:
         most = self.settings.max_start_speed
@@ -289,8 +288,8 @@ class ControlLoop:
         fastest = int(speeds.argmax())
         joint = self.controller.model.joint_of_velocity(fastest)
         raise ActivationRefused(
-            f"{self.controller.NAME}: joint {joint!r} moves at {speeds[fastest]:.3g}, faster than max_start_speed, "
-            f"{most:g} [rad/s, m/s]. Let the robot come to rest, or allow more.",
+            f"{self.controller.NAME}: joint {joint!r} moves at {speeds[fastest]:.3g}, faster than max_start_speed "
+            f"{most:g} [rad/s, m/s]. Bring the robot to rest, or increase the limit.",
             joint=joint,
             field="max_start_speed",
             value=float(speeds[fastest]),
@@ -299,31 +298,31 @@ class ControlLoop:
 
     # --- references -----------------------------------------------------------------------------------------------
     def offer(self, reference: Reference | Source) -> None:
-        """Follow another reference from the next command on.
+        """Follow a reference from the next command on.
 
         Args:
-            reference: a target or path; or a function that gives one for each command.
+            reference: reference, or a function that returns one for each command.
 
         Raises:
-            ReferenceRefused: it cannot be followed, or nothing is active; the old one stays.
+            ReferenceRefused: if it is invalid, or the loop is not active; the present reference is kept.
         """
         try:
             if not self.is_active:
                 raise ReferenceRefused(
-                    f"{self.controller.NAME} is not active ({self.reason}); it takes references once it is.",
+                    f"{self.controller.NAME} is not active ({self.reason}) and accepts no references.",
                     field="is_active",
                     value=False,
                     allowed=True,
                 )
             if self.waits:
                 raise ReferenceRefused(
-                    f"{self.waits}; {self.controller.NAME} takes references once it is active.",
+                    f"{self.waits}; {self.controller.NAME} accepts references when it is active.",
                     field="phase",
                     value=self._robot.phase if self._robot else None,
                 )
             if not callable(reference):
                 self.controller.check(reference)
-                assert self.latest is not None  # it could not have been activated
+                assert self.latest is not None  # required by the activation
                 self.controller.check_from(reference, self.latest.stamp)
         except ReferenceRefused as problem:
             self.refuse(REFERENCE, str(problem))
@@ -334,24 +333,24 @@ class ControlLoop:
             self._source, self._offered = None, reference
 
     def brake(self) -> None:
-        """Follow nothing any more: a controller with a plan comes to rest, others hold the reference that they have."""
+        """Drop the reference: a controller with a plan comes to rest, others hold their present reference."""
         self._source = self._offered = None
         if self.is_active and self.latest is not None:
             self.controller.brake(self.latest.stamp)
 
     # --- steps ----------------------------------------------------------------------------------------------------
     def step(self, measured: Measured | None, time: float) -> Command | None:
-        """Take a measured state, and return the command for the joints.
+        """Process a measured state, and return the command.
 
         Args:
-            measured: what came since the last call; None: nothing.
-            time: present, on the steady clock of this machine [s].
+            measured: state received since the last call; None for none.
+            time: present time on the machine's steady clock [s].
 
         Returns:
-            A new command; None: the last one holds.
+            New command; None if the last one remains in force.
         """
         timeout = self.settings.state_timeout
-        # while this thread did not run, other processes may have stalled, too: little of that time counts as silence
+        # a stall of this thread may have stalled the publisher, too: count only a part of it
         self._silence += min(self._passed(measured, time), _OF_A_STALL * timeout)
         verdict = self._judge(measured, time)
         if not self.is_active:
@@ -367,19 +366,19 @@ class ControlLoop:
                 self.command = self._run(measured)
             except AdaError as problem:
                 self.refuse("control law", str(problem))
-            except Exception as problem:  # after any error of a law the joints need a safe command
+            except Exception as problem:  # send a safe command after any error of a law
                 return self.deactivate(f"{self.controller.NAME} failed: {type(problem).__name__}: {problem}")
             else:
                 self._silence = 0.0
                 return self.command
         if self._silence > timeout:
             return self.deactivate(
-                f"no good state for {self._silence:.3g} s, state_timeout is {timeout:g} s{self._last()}"
+                f"no valid state for {self._silence:.3g} s, state_timeout is {timeout:g} s{self._last()}"
             )
         return None
 
     def _passed(self, measured: Measured | None, time: float) -> float:
-        """Time since the last step on the clock of the timeout [s]."""
+        """Return the time since the last step on the clock of the timeout [s]."""
         passed, self._stepped_at = time - self._stepped_at, time
         stamp = self._stamp if measured is None or not math.isfinite(measured.stamp) else measured.stamp
         by_states, self._stamp = stamp - self._stamp if stamp > self._stamp else 0.0, stamp
@@ -407,18 +406,18 @@ class ControlLoop:
         self._offered = None
         try:
             command = controller.update(state, reference, stamp)
-        except ReferenceRefused as problem:  # depends on the state, such as reach
+        except ReferenceRefused as problem:  # depends on the state, such as reachability
             self.refuse(REFERENCE, str(problem))
             self._source = None
             command = controller.update(state, None, stamp)
         return self._hand_over(command, state, stamp)
 
     def refuse(self, reason: str, text: str) -> None:
-        """Count something that was refused, here or before it came here.
+        """Count a refused input.
 
         Args:
-            reason: in a word or two.
-            text: for people.
+            reason: name of the counter.
+            text: message.
         """
         self.refused[reason] += 1
         self.last_refusal = text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From one controller's commands to those of the next one, without a jump."""
+"""Transition from the last command to the commands of a new controller, without a jump."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from ada_dynamics.arrays import Array
 from ada_robot.contract import Command, Mode
 from ada_robot.limits import Limits
 
-_GREATEST_STEP = 0.2  # of the way, with one command
+_GREATEST_STEP = 0.2  # maximum progress per command
 
 
 class HandOver:
-    """Leads from the last commands or the measured state of the joints to the commands of a controller.
+    """Blends from the last command, or the measured state, to the commands of a controller.
 
-    Its time begins with the first command: until then the last command holds. A gap between two commands
-    counts as no more than a part of the way, so that even after it nothing jumps.
+    Time starts with the first command. A gap between two commands counts as a limited progress, so that the command
+    does not jump after it.
 
-    Both ends are within the limits, so that all between them is. Only what velocities may be depends on where the
-    joints are: they are held to it there. Two commands that change, each as fast as it may, change faster together:
-    where there is a limit to that, the command gets there later.
+    Both ends satisfy the limits, and so do all commands between them, except that velocities near position limits are
+    limited for the present positions. The rate limits apply to the sum of both changes, so that the blend may take
+    longer.
     """
 
     def __init__(self) -> None:
-        """Begin without a hand-over."""
+        """Create a finished transition."""
         self._controller: Controller[Any] | None = None
         self._start = self._last = Command()
         self._then: float | None = None  # time of the last command; None before the first [s]
-        self._way = self._duration = 0.0  # [s]: how far it is, and how far it goes
+        self._way = self._duration = 0.0  # elapsed and total time [s]
         self._rates: dict[Mode, Array | None] = {}
         self._is_over = True
 
@@ -42,9 +42,9 @@ class HandOver:
         """Start from a command.
 
         Args:
-            controller: that goes on.
-            start: what to begin with; parts that are None are not led over.
-            duration: of the way from there to the controller's own commands [s].
+            controller: new controller.
+            start: initial command; its parts that are None are not blended.
+            duration: duration of the transition [s].
         """
         self._controller = controller
         self._start = self._last = start
@@ -59,13 +59,13 @@ class HandOver:
         }
 
     def __call__(self, command: Command, state: State, time: float) -> Command:
-        """The command to give in a measured state instead of one that the controller says."""
+        """Return the blended command for a measured state."""
         if self._is_over or self._controller is None:
             return command
         passed = 0.0 if self._then is None else min(max(time - self._then, 0.0), _GREATEST_STEP * self._duration)
         self._way += passed
         s = min(self._way / self._duration, 1.0)
-        weight = s * s * (3.0 - 2.0 * s)  # smooth at both ends
+        weight = s * s * (3.0 - 2.0 * s)  # zero slope at both ends
         wanted, start, last = command.given(), self._start.given(), self._last.given()
         led = Command.of(
             {
@@ -87,7 +87,7 @@ def _rate(greatest: float, like: Array) -> Array | None:
 def _between(
     old: Array | None, last: Array | None, new: Array, weight: float, rate: Array | None, passed: float
 ) -> Array:
-    """A part of the way from an old value to a new one, as near to the last one as its rate asks for."""
+    """Interpolate between an old and a new value, limiting the change from the last one by its rate."""
     if old is None:
         return new
     value = new if weight == 1.0 else old + weight * (new - old)
@@ -97,16 +97,16 @@ def _between(
 
 
 def start_of(controller: Controller[Any], commanded: Command | None, measured: Measured) -> Command:
-    """First command of a controller: the last one of the joints, in its own kind, or their measured state.
+    """Return the initial command of a controller: the last command of its kind, or the measured state.
 
     Args:
-        controller: the new one.
-        commanded: the last command; None where there was none.
-        measured: the present state.
+        controller: new controller.
+        commanded: last command; None for none.
+        measured: present state.
     """
     last = commanded or Command()
     if controller.KIND == "effort":
-        # an effort beside a position is feedforward, not all that the motor gives
+        # an effort sent with a position is feedforward only
         is_all = last.effort is not None and last.position is None and last.velocity is None
         return within_limits(
             controller, Command(effort=last.effort if is_all else _measured_effort(controller, measured))
@@ -123,7 +123,7 @@ def start_of(controller: Controller[Any], commanded: Command | None, measured: M
 
 
 def within_limits(controller: Controller[Any], command: Command) -> Command:
-    """A command that the robot's own limits allow: what is measured may be beyond them."""
+    """Clip a command to the limits of the robot, which measured values may exceed."""
     limits = Limits(controller.limits)
     return Command.of({mode: np.clip(values, *limits.span(mode)) for mode, values in command.given().items()})
 

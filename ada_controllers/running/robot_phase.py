@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phase of a driven robot, and with it whether it follows commands."""
+"""Phase of a robot driven by another node."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 ACTIVE = "active"
-_BEFORE = frozenset({"inactive", "starting"})  # nothing is wrong: it has not begun yet
+_BEFORE = frozenset({"inactive", "starting"})  # not yet active, without a fault
 
 
 class RobotPhase(NamedTuple):
-    """Phase of a robot that something else drives, such as `hardware_node`; see `ada_robot.safety.phases`.
+    """Phase of a robot driven by another node, such as `hardware_node`; see `ada_robot.safety.phases`.
 
     Attributes:
         phase: "closed", "inactive", "starting", "active", "stopping" or "stopped".
-        reason: why, in words; empty for nothing special.
+        reason: reason of the phase, or "".
     """
 
     phase: str
@@ -22,15 +22,15 @@ class RobotPhase(NamedTuple):
 
     @property
     def follows(self) -> bool:
-        """True if it moves by commands: in this phase alone."""
+        """True if the robot follows commands."""
         return self.phase == ACTIVE
 
     @property
     def can_begin(self) -> bool:
-        """True if it has not begun to move yet, and no stop or fault keeps it from that."""
+        """True if the robot can become active without a reset."""
         return self.phase in _BEFORE
 
     @property
     def words(self) -> str:
-        """The same for people."""
+        """Description of phase and reason."""
         return f"the robot is {self.phase}" + (f": {self.reason}" if self.reason else "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filter of measured states: drops those that are late, impossible, or older than the last one."""
+"""Filter of measured states: refuses late, invalid and outdated states, and detects discontinuities."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.model import Model
 from ada_robot.command.lateness import CLOCKS, Lateness
 
-_ROUNDED = 1.0 + 1e-9  # differences of stamps are rounded
+_ROUNDED = 1.0 + 1e-9  # tolerance for rounded differences of stamps
 
 
 class Measured(NamedTuple):
-    """A state as it came.
+    """Received state.
 
     Attributes:
-        state: what was measured.
-        stamp: when, on the clock of who measured [s]: the controller's time.
-        age: by that clock when it came [s]; negative where the sender's clock is ahead.
-        effort: of the motors, as the model has velocities (nv) [N m, N]; NaN where it is not known.
+        state: measured state.
+        stamp: time of the measurement on the publisher's clock [s], used by the controller.
+        age: age at reception on that clock [s]; negative if the publisher's clock is ahead.
+        effort: motor efforts, (nv,) [N m, N]; NaN if unknown.
     """
 
     state: State
@@ -36,31 +36,31 @@ class Measured(NamedTuple):
 
 
 class Verdict(Enum):
-    """Verdict on a state."""
+    """Result of the check of a state."""
 
     NEW = "new"
-    AGAIN = "again"  # the same state once more: the sender is alive
-    BEGINS = "begins"  # robot moved elsewhere, clock set back, gap in time: no continuity with earlier states
+    AGAIN = "again"  # repeated state: the publisher is alive
+    BEGINS = "begins"  # discontinuous: robot moved by others, clock set back, or gap in time
     REFUSED = "refused"
 
 
 class StateWatch:
-    """Judges states one after another.
+    """Checks consecutive states.
 
     Attributes:
-        latest: the newest one that was not refused.
-        latest_at: when that was, on the receiver's steady clock [s].
-        reason: of the last refusal, in a word or two.
-        text: of the last refusal.
-        break_text: why there is no continuity, where the last verdict was `BEGINS`.
+        latest: latest accepted state.
+        latest_at: time of its reception on the steady clock [s].
+        reason: category of the last refusal.
+        text: message of the last refusal.
+        break_text: description of the discontinuity, if the last result was `BEGINS`.
     """
 
     def __init__(self, model: Model) -> None:
-        """Args: the robot."""
+        """Args: robot model."""
         self.latest: Measured | None = None
         self.latest_at = -math.inf
         self.reason = self.text = self.break_text = ""
-        self._time = -math.inf  # present, on the receiver's steady clock [s]
+        self._time = -math.inf  # present time on the steady clock [s]
         self._lateness = Lateness(lambda: self._time)
         single = [name for name in model.joint_names if model.joints[name].nq == model.joints[name].nv == 1]
         self._single = single
@@ -70,15 +70,15 @@ class StateWatch:
     def judge(
         self, controller: Controller[Any], measured: Measured, time: float, timeout: float, jump: float, gap: float
     ) -> Verdict:
-        """The verdict on a state; it is the latest one afterwards, unless it is refused.
+        """Check a state, and store it unless it is refused.
 
         Args:
-            controller: that shall see it.
-            measured: as it came.
-            time: present, on the receiver's steady clock [s].
-            timeout: greatest age [s].
-            jump: greatest change of a position that its velocity does not explain [rad, m]; 0: any.
-            gap: longest time from one state to the next, by their stamps [s]; 0: any.
+            controller: controller of the robot.
+            measured: received state.
+            time: present time on the steady clock [s].
+            timeout: maximum age [s].
+            jump: maximum change of a position that is not explained by its velocity [rad, m]; 0 for any.
+            gap: maximum time between two states, by their stamps [s]; 0 for any.
         """
         state, stamp, age, _ = measured
         self._time = time
@@ -88,13 +88,13 @@ class StateWatch:
         if age < -timeout:
             return self._refuse(
                 "from the future",
-                f"the stamp of the state is {-age:.6g} s ahead of this clock; at most {timeout:.6g} s are allowed "
+                f"the stamp of the state is {-age:.6g} s ahead of this clock; the maximum is {timeout:.6g} s "
                 f"(state_timeout). {CLOCKS}",
             )
         if not age <= timeout:
             return self._refuse(
                 "late",
-                f"the state is {age:.6g} s old; at most {timeout:.6g} s are allowed (state_timeout). "
+                f"the state is {age:.6g} s old; the maximum age is {timeout:.6g} s (state_timeout). "
                 f"{self._lateness.advice(timeout, time)}",
             )
         try:
@@ -110,13 +110,13 @@ class StateWatch:
             if back <= timeout:
                 return self._refuse(
                     "backward in time",
-                    f"the state is {back:.6g} s older than the one before it; it came late, or two nodes send states.",
+                    f"the state is {back:.6g} s older than the previous one: it was late, or two nodes publish states.",
                 )
             verdict = self._broken(f"the clock of the states was set back by {back:.3g} s")
         elif before is not None and gap and stamp - before.stamp > gap * _ROUNDED:
-            verdict = self._broken(f"there was no state for {stamp - before.stamp:.3g} s, max_gap is {gap:g} s")
+            verdict = self._broken(f"no states for {stamp - before.stamp:.3g} s, max_gap is {gap:g} s")
         elif before is not None and jump and self._jumped(before, measured, jump):
-            verdict = self._broken(f"the robot was put elsewhere, farther than max_position_jump, {jump:g} [rad, m]")
+            verdict = self._broken(f"a position jumped by more than max_position_jump, {jump:g} [rad, m]")
         self.latest_at = time
         if verdict is not Verdict.AGAIN:
             self.latest = measured
@@ -131,7 +131,7 @@ class StateWatch:
         return Verdict.BEGINS
 
     def _jumped(self, before: Measured, now: Measured, jump: float) -> bool:
-        """True if a joint is where no motion can have brought it."""
+        """Return True if a joint has moved farther than its velocity explains."""
         way = np.abs(now.state.q[self._q] - before.state.q[self._q])
         speed = np.maximum(np.abs(before.state.v[self._v]), np.abs(now.state.v[self._v]))
         return bool(np.any(way > jump + 2.0 * speed * (now.stamp - before.stamp)))

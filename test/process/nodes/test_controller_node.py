@@ -143,8 +143,8 @@ def test_the_node_lives_as_a_lifecycle_node(ros):
     assert life(ros) == "unconfigured"
     assert not any(transition(ros, name) for name in ("activate", "deactivate", "cleanup"))
     assert transition(ros, "configure") and life(ros) == "inactive" and not transition(ros, "configure")
-    assert not transition(ros, "activate"), "no state of the robot came so far"
-    assert "no state of the robot came so far" in str(node.problem) and node.failure is None
+    assert not transition(ros, "activate"), "no state of the robot received so far"
+    assert "no state of the robot received so far" in str(node.problem) and node.failure is None
     sender.ready().until(lambda: node.thread.control.latest, what="a state")
     referenced(ros).publish(JointState(name=["s1"], position=[0.3]))
     ros.wait(lambda: "not active" in node.thread.control.last_refusal, what="the refusal")
@@ -202,8 +202,8 @@ def test_bad_states_and_references_are_refused_and_move_nothing_and_what_is_behi
     flat.pose.orientation.w = 0.0
     for publisher, message, words in (
         (joints, JointState(name=["elbow"], position=[0.1]), "elbow"),
-        (joints, JointState(), "names no joint"),
-        (poses, PoseStamped(), "takes references of the kind JointReference"),
+        (joints, JointState(), "has no joint names"),
+        (poses, PoseStamped(), "accepts JointReference"),
         (poses, flat, "quaternion"),
     ):
         count = sum(control.refused.values())
@@ -241,7 +241,7 @@ def test_when_the_robot_falls_silent_the_joints_are_told_to_stay_and_the_node_sa
     assert last(commands, "position") == pytest.approx(there, abs=0.02)
     ros.wait(lambda: node.phase == "inactive", what="the node to see it")
     assert life(ros) == "inactive"
-    ros.wait(lambda: "no good state" in diagnosed(reports, "control").get("message", ""), what="the report")
+    ros.wait(lambda: "no valid state" in diagnosed(reports, "control").get("message", ""), what="the report")
     assert diagnosed(reports, "control")["level"] == 2
     assert "ros2 lifecycle set /controller_node activate" in capfd.readouterr().err
     plant(ros)  # the robot comes back: the node waits until somebody asks

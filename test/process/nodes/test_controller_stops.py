@@ -74,7 +74,7 @@ def test_before_the_start_commands_are_counted_and_after_a_stop_the_old_target_i
     assert len(arm.commands) == count, "no commands while it is stopped"
     arm.until(lambda: "the robot is stopped" in diagnosed(arm.reports, "control").get("message", ""), "the report")
     arm.refers(1.5)
-    arm.until(lambda: "takes references once it is active" in arm.control.last_refusal, "the refusal")
+    arm.until(lambda: "accepts references when it is active" in arm.control.last_refusal, "the refusal")
     assert call(ros, "reset").success
     arm.some_states()
     assert len(arm.commands) == count, "nor while it is inactive again"

@@ -151,7 +151,7 @@ def test_after_a_silence_of_the_timeout_comes_one_safe_command_and_the_reason():
     (told,) = robot.silence(0.2)
     assert np.array_equal(told.position, BENT)
     assert not loop.is_active
-    assert "no good state for 0.05" in loop.reason and "state_timeout is 0.05 s" in loop.reason
+    assert "no valid state for 0.05" in loop.reason and "state_timeout is 0.05 s" in loop.reason
 
 
 def test_a_machine_that_stood_still_is_no_silence_of_the_robot():
@@ -276,7 +276,7 @@ def test_a_process_that_stood_still_hands_over_where_the_robot_is_then(name):
     stood = arm.q.copy()
     first = arm.cycle(2.5)
     assert arm.loop.restarts == 1
-    assert arm.loop.begun_because == "there was no state for 2.5 s, max_gap is 0.2 s"
+    assert arm.loop.begun_because == "no states for 2.5 s, max_gap is 0.2 s"
     if first.effort is not None:
         assert first.effort == pytest.approx(arm.dynamics.inverse(stood, REST, REST), abs=1e-9), "what the motors gave"
     told = [stood, arm.q.copy()]

@@ -232,11 +232,11 @@ def test_why_a_trajectory_is_followed_no_longer_is_known():
     arm.following.trajectory(moving((2.0, 8.0)))
     arm.run(0.1)
     arm.following.joints(["s2"], [0.6])
-    assert "something else" in arm.following.progress().lost
+    assert "another reference" in arm.following.progress().lost
     arm.following.trajectory(moving((2.0, 8.0)))
     arm.time += 2.5
     arm.send(DT)
-    assert "no state for 2.5 s" in arm.following.progress().lost
+    assert "no states for 2.5 s" in arm.following.progress().lost
     arm.following.trajectory(moving((2.0, 8.0)))
     arm.loop.robot_is(RobotPhase("stopped", "the emergency stop is pressed"), arm.time)
     assert "the emergency stop is pressed" in arm.following.progress().lost

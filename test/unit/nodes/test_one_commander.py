@@ -39,21 +39,21 @@ def test_the_second_commander_is_refused_by_name_until_the_first_was_silent(leas
     for _ in range(100):
         clock.advance(0.02)
         assert refusal(lease, A) == ""
-        assert "/arm/controller commands this robot, and /view may not" in refusal(lease, B)
+        assert "/arm/controller commands this robot, so that commands of /view are refused" in refusal(lease, B)
     assert lease.holder_name == "/arm/controller"
     clock.advance(0.49)
     assert "0.5 s (host_timeout)" in refusal(lease, B)
     clock.advance(0.02)
     assert refusal(lease, B) == "" and lease.holder_name == ""
     lease.claim(B)
-    assert "/view commands this robot, and /arm/controller may not" in refusal(lease, A)
+    assert "/view commands this robot, so that commands of /arm/controller are refused" in refusal(lease, A)
 
 
 def test_a_commander_that_is_gone_holds_nothing(clock):
     there = {A: "/arm/controller", B: "/view"}
     lease = Lease(20.0, lambda: there, clock)
     lease.claim(A)
-    assert "/view may not" in refusal(lease, B)
+    assert "commands of /view are refused" in refusal(lease, B)
     del there[A]
     clock.advance(0.3)
     assert refusal(lease, B) == ""
