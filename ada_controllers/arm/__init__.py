@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serial arms: their reach and Jacobian, poses and twists, stability in contact."""
+"""Serial arms: reach, pose and Jacobian, and stability in contact."""

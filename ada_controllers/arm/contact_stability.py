@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How stiff a contact may be for a compliant hand before it begins to hammer: a linear loop, sampled, with a servo.
+"""Stability of a compliant end effector in contact, as a sampled linear loop with a servo.
 
-Along one direction, from the wall on: the hand is at x, the wall pushes with f = k x, the controller sees both every
-T seconds, f maybe late and filtered (y), and commands the velocity v = P (d - y/K - x). Then
+In one direction, measured from the wall, the hand is at x and the wall exerts f = k x. The controller reads both every
+T seconds, f possibly delayed and filtered (y), and commands the velocity v = P (d - y/K - x). Then
 
     ideal robot, no delay              stable for P T (1 + k/K) < 2
     ideal robot, one period of delay   stable for P T k/K < 1 (and P T < 2)
-    a servo of bandwidth ω             as `spectral_radius` finds
+    servo with bandwidth ω             by `spectral_radius`
 
-so the stiffest contact grows with K and falls with P and T; a filter of time τ raises it by about 1 + P τ, and makes
-the approach to a steady force swing. A target that goes along (mode `moved`, time τ_m) makes the force swing from about
-k = K P τ_m / 4 on, however short T is; not so with both (mode `relaxed`).
+The stiffest stable contact grows with K and decreases with P and T. A filter with time constant τ raises it by about
+1 + P τ, and causes oscillation on the approach to a constant force. A moving target (mode `moved`, time τ_m) causes
+oscillation for k > K P τ_m / 4, for any T; both together (mode `relaxed`) do not.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 
-STIFFEST = 1e12  # [N/m] that is looked for: any
-_TERMS = 12  # of the series of an exponential
+STIFFEST = 1e12  # upper bound of the search [N/m]
+_TERMS = 12  # number of terms of the exponential series
 
 
 def spectral_radius(
@@ -37,21 +37,21 @@ def spectral_radius(
     bandwidth: float = 0.0,
     servo_stiffness: float = 0.0,
 ) -> float:
-    """Growth of the loop from one period to the next; under 1 it is stable.
+    """Return the growth factor of the loop per period; below 1 it is stable.
 
     Args:
         contact: stiffness k of wall and sensor [N/m].
-        gain: P of the pose servo [1/s].
-        stiffness: K that the hand shall have [N/m].
-        period: T between two calls [s].
-        delay: periods until a force is known.
-        filter_time: of the force [s].
-        bandwidth: ω of critically damped servos of position and velocity [rad/s]; 0: an ideal robot.
-        servo_stiffness: of these servos at the hand [N/m]; 0: the contact does not push them back.
+        gain: gain P of the pose servo [1/s].
+        stiffness: desired stiffness K of the hand [N/m].
+        period: control period T [s].
+        delay: delay of the force in periods.
+        filter_time: time constant of the force filter [s].
+        bandwidth: ω of critically damped position and velocity servos [rad/s]; 0 for an ideal robot.
+        servo_stiffness: stiffness of these servos at the hand [N/m]; 0 for rigid servos.
     """
     servo, commanded = _servo(contact, period, bandwidth, servo_stiffness)
     share = 1.0 - math.exp(-period / filter_time) if filter_time > 0.0 else 1.0
-    # of (x, x', u, y, force of the last calls, latest first): u is the commanded position
+    # state (x, x', u, y, delayed forces, latest first) with the commanded position u
     n = 4 + delay
     force = np.zeros(n)
     force[0 if not delay else 3 + delay] = contact if not delay else 1.0
@@ -73,14 +73,14 @@ def spectral_radius(
 
 
 def stiffest_contact(**loop: float) -> float:
-    """The stiffness of a contact at which the loop begins to be unstable [N/m]; arguments of `spectral_radius`.
+    """Return the contact stiffness at the stability limit [N/m]; arguments of `spectral_radius`.
 
     Raises:
-        InputError: the loop is unstable even without a contact.
+        InputError: if the loop is unstable without contact.
     """
     if _is_unstable(0.0, loop):
         raise InputError(
-            f"gain {loop['gain']:g} 1/s is too much for a period of {loop['period']:g} s; make it smaller.",
+            f"gain {loop['gain']:g} 1/s is too large for a period of {loop['period']:g} s; reduce it.",
             field="gain",
             value=loop["gain"],
         )
@@ -100,9 +100,9 @@ def _is_unstable(contact: float, loop: dict[str, float]) -> bool:
 
 
 def _servo(contact: float, period: float, bandwidth: float, servo_stiffness: float) -> tuple[Array, Array]:
-    """Transition of (x, x') over a period: free response, and response to the commanded position and velocity.
+    """Return the transition of (x, x') over a period, and the response to commanded position and velocity.
 
-    x'' = ω² (u - x) + 2 ω (v - x') - ω² k / k_s x. An ideal robot follows a command at once.
+    x'' = ω² (u - x) + 2 ω (v - x') - ω² k / k_s x. An ideal robot follows the command exactly.
     """
     if bandwidth <= 0.0:
         return np.zeros((2, 2)), np.array([[1.0, 0.0], [0.0, 1.0]])
@@ -116,7 +116,7 @@ def _servo(contact: float, period: float, bandwidth: float, servo_stiffness: flo
 
 
 def _exponential(A: Array) -> Array:
-    """Exponential of a small matrix: Taylor series with scaling and squaring."""
+    """Return the exponential of a small matrix by a Taylor series with scaling and squaring."""
     halvings = max(0, math.ceil(math.log2(max(float(np.abs(A).sum()), 1e-300))) + 3)
     part = A / 2.0**halvings
     total = term = np.eye(len(A))

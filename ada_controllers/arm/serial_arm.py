@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm of a robot: joints between its base and a link, pose and Jacobian of a tool, and how far it reaches."""
+"""Serial arm of a robot: joints between base and tool, pose and Jacobian of the tool, and reach."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from ada_dynamics.dynamics.poses import inverse, length, twist_matrix
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model, motor_joints
 
-_POSES = 12  # random ones in which distances are compared
-_SAME = 1e-9  # [m]
+_POSES = 12  # number of random configurations
+_SAME = 1e-9  # tolerance of equal distances [m]
 
 
 class SerialArm:
-    """The joints from the base of a robot to a tool on one of its links.
+    """Joints from the base of a robot to a tool on one of its links.
 
     Attributes:
-        link: that carries the tool.
-        joints: with a motor, from the base on.
-        tool: pose of the tool in the link.
+        link: link of the tool.
+        joints: actuated joints, starting at the base.
+        tool: pose of the tool in the link frame.
     """
 
     def __init__(self, model: Model, dynamics: Dynamics, link: str, tool: Array) -> None:
         """Find the joints.
 
         Args:
-            model: of the robot.
-            dynamics: of it.
-            link: see `last_link` for the one to take where users name none.
-            tool: pose of the tool in the link.
+            model: robot model.
+            dynamics: dynamics of the model.
+            link: link of the tool; see `last_link` for the default.
+            tool: pose of the tool in the link frame.
         """
         self.link, self.tool, self.joints = link, tool, arm_joints(model, link)
         self._model, self._dynamics = model, dynamics
@@ -41,39 +41,39 @@ class SerialArm:
         self._to_tool = twist_matrix(inverse(tool))
 
     def pose(self, q: Array) -> Array:
-        """Pose of the tool in the frame of the base."""
+        """Return the pose of the tool in the base frame."""
         return self.link_pose(self.link, q) @ self.tool
 
     def link_pose(self, link: str, q: Array) -> Array:
-        """Pose of a link in the frame of the base."""
+        """Return the pose of a link in the base frame."""
         pose = self._dynamics.pose(link, q)
         return pose if self._base is None else inverse(self._dynamics.pose(self._base, q)) @ pose
 
     def jacobian(self, q: Array) -> Array:
-        """Body Jacobian of the tool relative to the base, [linear; angular] in its own axes, by `joints`."""
+        """Return the body Jacobian of the tool relative to the base, [linear; angular] in tool axes, by `joints`."""
         return np.asarray(self._to_tool @ self._dynamics.jacobian(self.link, q, "local")[:, self._columns])
 
     def reach(self) -> Reach:
-        """Reach by its lengths, whatever its joints' limits are."""
+        """Return the reach by link lengths, without joint limits."""
         return Reach(self, self._model)
 
 
 class Reach:
-    """How far the centre of the wrist can be from that of the shoulder.
+    """Range of the distance between shoulder and wrist centre.
 
-    The shoulder is the last joint whose origin no joint moves; the wrist the first one whose origin is fixed in the
-    tool. Between them are lengths that no joint changes. Found by comparing distances in random poses, so it holds for
-    every chain of joints; where a joint slides, nothing is known.
+    The shoulder is the last joint whose origin does not move; the wrist is the first joint whose origin is fixed in the
+    tool frame. Rigid lengths between them are found from distances in random configurations, for any chain of joints.
+    With prismatic joints the range is unknown.
 
     Attributes:
-        longest: greatest distance [m]; infinite where it is not known.
-        shortest: least distance [m].
-        shoulder: place in the frame of the base.
-        wrist: place in the frame of the tool.
+        longest: maximum distance [m]; infinite if unknown.
+        shortest: minimum distance [m].
+        shoulder: position in the base frame.
+        wrist: position in the tool frame.
     """
 
     def __init__(self, arm: SerialArm, model: Model) -> None:
-        """Measure it in random poses."""
+        """Compute the range from random configurations."""
         rng = np.random.default_rng(0)
         poses = [model.random_state(rng)[0] for _ in range(_POSES)]
         tools = [arm.pose(q) for q in poses]
@@ -89,18 +89,18 @@ class Reach:
         self.longest, self.shortest = _range(distances[0], rigid, first, last)
 
     def beyond(self, pose: Array) -> float:
-        """How far a pose of the tool is out of reach [m]; 0 where its lengths do not forbid it."""
+        """Return how far a tool pose is out of reach [m]; 0 if it is not excluded by lengths."""
         away = length(pose[:3, 3] + pose[:3, :3] @ self.wrist - self.shoulder)
         return max(away - self.longest, self.shortest - away, 0.0)
 
 
 def _is_constant(places: Array) -> NDArray[np.bool_]:
-    """Mask of the places (poses, n, 3) that are the same in all poses."""
+    """Return a mask of the positions (configurations, n, 3) that are constant."""
     return np.asarray(np.max(np.ptp(places, axis=0), axis=-1) < _SAME)
 
 
 def _range(distances: Array, rigid: NDArray[np.bool_], first: int, last: int) -> tuple[float, float]:
-    """Greatest and least distance of two places by the shortest way over rigid lengths."""
+    """Return maximum and minimum distance of two points by the shortest chain of rigid lengths."""
     if last <= first:
         return np.inf, 0.0
     reach = {first: (0.0, [0.0])}
@@ -120,10 +120,10 @@ def _range(distances: Array, rigid: NDArray[np.bool_], first: int, last: int) ->
 
 # --- joint choice -----------------------------------------------------------------------------------------------------
 def arm_joints(model: Model, link: str) -> tuple[str, ...]:
-    """Joints with a motor between the base and a link, from the base on.
+    """Return the actuated joints between the base and a link.
 
     Raises:
-        InputError: there is no such link, or a joint on the way cannot be commanded by itself.
+        InputError: if the link is unknown, or a joint on the chain cannot be commanded individually.
     """
     if link not in model.links:
         raise unknown_name("link", link, model.link_names)
@@ -132,8 +132,8 @@ def arm_joints(model: Model, link: str) -> tuple[str, ...]:
     for name in way:
         if name not in motors:
             raise InputError(
-                f"joint {name!r} of robot {model.name!r} is on the way to link {link!r} and has no motor of its own; "
-                "name a link that motors alone move.",
+                f"joint {name!r} of robot {model.name!r} is on the chain to link {link!r} and has no motor; "
+                "name a link moved by motors only.",
                 joint=name,
                 field="link",
                 value=link,
@@ -142,8 +142,9 @@ def arm_joints(model: Model, link: str) -> tuple[str, ...]:
         around = set(joints_to(model, loop.parent)) ^ set(joints_to(model, loop.child))
         if around & set(way):
             raise InputError(
-                f"joints {', '.join(name for name in way if name in around)} on the way to link {link!r} of robot "
-                f"{model.name!r} are in loop {loop.name!r} and cannot move one by one; name a link of an open chain.",
+                f"joints {', '.join(name for name in way if name in around)} on the chain to link {link!r} of "
+                f"robot {model.name!r} are in loop {loop.name!r} and cannot move independently; name a link of an "
+                "open chain.",
                 loop=loop.name,
                 field="link",
                 value=link,
@@ -152,7 +153,7 @@ def arm_joints(model: Model, link: str) -> tuple[str, ...]:
 
 
 def joints_to(model: Model, link: str) -> list[str]:
-    """Joints of the tree from the base to a link, without the one that lets the base float."""
+    """Return the joints of the tree from the base to a link, without the joint of a floating base."""
     by_child = {joint.child: name for name, joint in model.joints.items()}
     found = []
     while link in by_child and by_child[link] != model.floating_joint:
@@ -162,7 +163,7 @@ def joints_to(model: Model, link: str) -> list[str]:
 
 
 def last_link(model: Model) -> str:
-    """The link at the end of the longest chain of motors."""
+    """Return the link at the end of the longest chain of motors."""
     motors = set(motor_joints(model))
     depth = {model.root: (0, 0)}
     for name, joint in model.joints.items():  # in depth-first order

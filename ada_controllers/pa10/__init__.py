@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinematics of the Mitsubishi PA-10, as Yamada derives them; users call `ada_controllers.pa10_kinematics`."""
+"""Kinematics of the Mitsubishi PA-10 (Yamada), used through `ada_controllers.pa10_kinematics`."""

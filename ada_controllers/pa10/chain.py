@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From joint angles to the hand of the PA-10: its pose (Yamada, eqs. 2-12) and its velocity (section 3).
+"""Forward kinematics of the PA-10: pose of the hand (Yamada, eqs. 2-12) and its velocity (section 3).
 
-The twist of a body or spatial velocity is [linear, angular], as Yamada prints it: of the hand in its own axes
-(body), or of what passes through the origin of the base, in the axes of the base (spatial).
+Twists are [linear, angular], as in Yamada: body twists of the hand in its own axes, spatial twists at the origin of the
+base in its axes.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from ada_dynamics.spatial.vector import UNIT3, Scalar, Vec3, cross
 
 X, Y, Z = 0, 1, 2
 AXES = (Z, Y, Z, Y, Z, Y, Z)
-"""About which each joint turns: S1 S2 S3 E1 E2 W1 W2, eqs. 4-10."""
+"""Rotation axes of S1 S2 S3 E1 E2 W1 W2, eqs. 4-10."""
 _UP = Vec3(0.0, 0.0, 1.0)
 _INPUTS = {"q": 7, "geometry": 15}
 
 
 # --- equations ------------------------------------------------------------------------------------------------------
 class Chain(NamedTuple):
-    """Where everything is, in the axes of the base."""
+    """Geometry of one configuration, in base axes."""
 
-    axes: tuple[Vec3, ...]  # of each joint
-    centres: tuple[Vec3, ...]  # a point on each axis: the shoulder, the elbow, or the wrist
-    columns: tuple[Vec3, ...]  # the axes of the hand
-    place: Vec3  # the origin of the hand
+    axes: tuple[Vec3, ...]  # joint axes
+    centres: tuple[Vec3, ...]  # a point on each axis: shoulder, elbow, or wrist
+    columns: tuple[Vec3, ...]  # axes of the hand
+    place: Vec3  # origin of the hand
 
 
 def chain(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> Chain:
-    """bTh = bTa aTs1 s1Ts2 ... w1Tw2 w2Th, eqs. 2 and 3, with what is on the way."""
+    """Compute bTh = bTa aTs1 s1Ts2 ... w1Tw2 w2Th, eqs. 2 and 3."""
     base, upper, fore = geometry[:3]
     turns = [AxisRotation(k, expr.cos(angle), expr.sin(angle)) for k, angle in zip(AXES, q, strict=True)]
 
     def outwards(vector: Vec3, count: int) -> Vec3:
-        """Coordinates behind the first `count` joints, in the axes of the base."""
+        """Rotate a vector from the frame after the first `count` joints to the base."""
         for turn in reversed(turns[:count]):
             vector = turn.to_parent(vector)
         return vector
@@ -62,14 +62,14 @@ def chain(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> Chain:
 
 
 def pose_law(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> dict[str, Any]:
-    """The pose of the hand, 4 x 4."""
+    """Pose of the hand, 4 x 4."""
     found = chain(q, geometry)
     rows = [[*(column[i] for column in found.columns), found.place[i]] for i in range(3)]
     return {"pose": [*rows, [0.0, 0.0, 0.0, 1.0]]}
 
 
 def body_law(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> dict[str, Any]:
-    """Body Jacobian: column i is hHi of the unit twist about axis i, seen from the hand."""
+    """Body Jacobian: column i is hHi times the unit twist about axis i."""
     found = chain(q, geometry)
     columns = []
     for axis, centre in zip(found.axes, found.centres, strict=True):
@@ -79,13 +79,13 @@ def body_law(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> dict[str, Any]:
 
 
 def spatial_law(q: Sequence[Scalar], geometry: Sequence[Scalar]) -> dict[str, Any]:
-    """Spatial Jacobian: column i is [r_i x a_i, a_i] for the axis a_i through r_i (appendix, bHh of the body's)."""
+    """Spatial Jacobian: column i is [r_i x a_i, a_i] for the axis a_i through r_i (appendix, bHh times the body's)."""
     found = chain(q, geometry)
     columns = [(*cross(r, a), *a) for a, r in zip(found.axes, found.centres, strict=True)]
     return {"jacobian": list(map(list, zip(*columns, strict=True)))}
 
 
-# --- on numbers -----------------------------------------------------------------------------------------------------
+# --- numerical values -----------------------------------------------------------------------------------------------
 @lru_cache(maxsize=8)
 def _kernel(law: Callable[..., Any]) -> tuple[Kernel, Callable[..., Any]]:
     kernel = compiled_kernel(f"pa10_{law.__name__}", _INPUTS, law)
@@ -93,7 +93,7 @@ def _kernel(law: Callable[..., Any]) -> tuple[Kernel, Callable[..., Any]]:
 
 
 def _run(law: Callable[..., Any], q: ArrayLike, numbers: Geometry) -> Array:
-    """One pose, or a batch of them, by the leading axis of q."""
+    """Evaluate a law for one configuration, or a batch of them along the first axis of q."""
     kernel, single = _kernel(law)
     angles = np.asarray(q, dtype=np.float64)
     found: Array
@@ -113,39 +113,39 @@ def _run(law: Callable[..., Any], q: ArrayLike, numbers: Geometry) -> Array:
 
 
 def forward(q: ArrayLike, lengths: str | Lengths = "CE", hand: ArrayLike | None = None) -> Array:
-    """Pose of the hand in the frame of the foot.
+    """Pose of the hand in the base frame.
 
     Args:
-        q: S1 S2 S3 E1 E2 W1 W2 [rad]; rows of them: many at once.
-        lengths: "CE", "7C", or others.
-        hand: (H_x, H_y, H_z) from the flange [m], or a pose (4 x 4) in its axes; None: the flange itself.
+        q: S1 S2 S3 E1 E2 W1 W2 [rad], (7,) or (N, 7).
+        lengths: "CE", "7C", or user-defined lengths.
+        hand: (H_x, H_y, H_z) from the flange [m], or a pose (4 x 4) in flange axes; None for the flange itself.
 
     Returns:
         4 x 4, or (N, 4, 4).
 
     Raises:
-        InputError: not finite, of another length, unknown lengths.
+        InputError: if a value is not finite, a shape is wrong, or the lengths are unknown.
     """
     return _run(pose_law, q, geometry(lengths, hand))
 
 
 def body_jacobian(q: ArrayLike, lengths: str | Lengths = "CE", hand: ArrayLike | None = None) -> Array:
-    """6 x 7: joint rates to the velocity of the hand, [linear, angular], at its origin in its axes; see `forward`."""
+    """6 x 7 matrix from joint velocities to the hand's twist [linear, angular], at its origin in its axes."""
     return _run(body_law, q, geometry(lengths, hand))
 
 
 def spatial_jacobian(q: ArrayLike, lengths: str | Lengths = "CE", hand: ArrayLike | None = None) -> Array:
-    """6 x 7: joint rates to the spatial velocity, [linear at the base's origin, angular]; see `forward`."""
+    """6 x 7 matrix from joint velocities to the spatial twist, [linear at the base's origin, angular]."""
     return _run(spatial_law, q, geometry(lengths, hand))
 
 
 def manipulability(q: ArrayLike, lengths: str | Lengths = "CE") -> Any:
-    """√det(J Jᵀ) of the 6 x 7 Jacobian: 0 where the hand cannot move in some direction; a number, or one for each row.
+    """√det(J Jᵀ) of the 6 x 7 Jacobian, 0 in singular configurations; a number, or one per row of q.
 
-    The same for every hand and for both Jacobians, for what is between them has determinant one.
+    It is equal for all hands and both Jacobians, which differ by transformations of determinant one.
     """
     jacobian = _run(spatial_law, q, geometry(lengths, None))
-    with np.errstate(divide="ignore"):  # at zero; the determinant itself is right
+    with np.errstate(divide="ignore"):  # for a zero determinant, whose value is correct
         determinant = np.linalg.det(jacobian @ np.swapaxes(jacobian, -1, -2))
     found = np.sqrt(np.maximum(determinant, 0.0))
     return float(found) if jacobian.ndim == 2 else found

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lengths of the PA-10, of which there are two sets, and where its hand is.
+"""Link lengths of both versions of the PA-10, and the pose of the hand.
 
 The foot Σ_b is the base frame. The shoulder Σ_a is L_b above it, the elbow L_s from there, the wrist L_e from the
-elbow, the flange L_w from the wrist; at zero angles all on one vertical line (Yamada, eqs. 2-12).
+elbow, and the flange L_w from the wrist, all on one vertical line at zero angles (Yamada, eqs. 2-12).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ JOINTS = ("s1", "s2", "s3", "e1", "e2", "w1", "w2")
 
 
 class Lengths(NamedTuple):
-    """Distances along the arm [m]."""
+    """Lengths along the arm [m]."""
 
     base: float  # L_b, foot to shoulder
     upper: float  # L_s, shoulder to elbow
@@ -29,12 +29,12 @@ class Lengths(NamedTuple):
 
 
 LENGTHS = {"CE": Lengths(0.317, 0.450, 0.480, 0.070), "7C": Lengths(0.315, 0.450, 0.500, 0.080)}
-"""By name: the PA10-7CE, and the older PA-10-7C."""
+"""Lengths by name: PA10-7CE, and the older PA-10-7C."""
 
 ROBOTS = {"CE": "pa10", "7C": "pa10_7c"}
-"""Their names in the catalogue of robots."""
+"""Names in the robot catalogue."""
 
-# How far a rotation matrix may be from one, as the root of the sum of squared errors; more shows in the solutions.
+# tolerance of rotation matrices, as the root of the sum of squared errors; larger errors affect the solutions
 ROTATION_TOLERANCE = 1e-9
 
 
@@ -42,9 +42,9 @@ class Geometry(NamedTuple):
     """Constants of the equations.
 
     Attributes:
-        outwards: L_b, L_s, L_e, then the rows of w2Th (3 x 4): the hand in the axes of the wrist.
+        outwards: L_b, L_s, L_e, then the rows of w2Th (3 x 4), the pose of the hand in the wrist frame.
         inwards: L_b, L_s, L_e, then the rows of w2Th^-1.
-        lengths: in words.
+        lengths: link lengths.
     """
 
     outwards: Array
@@ -53,15 +53,15 @@ class Geometry(NamedTuple):
 
 
 def lengths_of(lengths: str | Lengths) -> Lengths:
-    """A set of lengths, by name or as it is.
+    """Return link lengths by name, or check given ones.
 
     Raises:
-        InputError: an unknown name, or lengths that are none.
+        InputError: if the name is unknown, or a length is invalid.
     """
     if isinstance(lengths, Lengths):
         if not all(np.isfinite(lengths)) or min(lengths.upper, lengths.fore) <= 0.0:
             raise InputError(
-                f"PA-10: {lengths} must be finite, and both arms longer than nothing.", field="lengths", value=lengths
+                f"PA-10: {lengths} must be finite, with positive upper and fore.", field="lengths", value=lengths
             )
         return lengths
     if lengths not in LENGTHS:
@@ -70,14 +70,15 @@ def lengths_of(lengths: str | Lengths) -> Lengths:
 
 
 def geometry(lengths: str | Lengths, hand: ArrayLike | None) -> Geometry:
-    """The numbers of an arm with a hand.
+    """Return the constants of an arm with a hand.
 
     Args:
-        lengths: "CE", "7C", or others.
-        hand: (H_x, H_y, H_z) from the flange [m] as in eq. 12, or a pose (4 x 4) in its axes; None: the flange itself.
+        lengths: "CE", "7C", or user-defined lengths.
+        hand: (H_x, H_y, H_z) from the flange [m] as in eq. 12, or a pose (4 x 4) in flange axes; None for the flange
+            itself.
 
     Raises:
-        InputError: unknown lengths, or a hand that is neither.
+        InputError: if the lengths are unknown, or the hand is invalid.
     """
     if hand is None and isinstance(lengths, str):
         return _without_hand(lengths)
@@ -108,7 +109,7 @@ def _hand_pose(hand: ArrayLike) -> Array:
     if pose.shape != (4, 4) or not np.isfinite(pose).all():
         raise InputError(
             f"PA-10: hand is {np.array2string(pose, threshold=8)!r:.80}; give [H_x, H_y, H_z] from the flange [m], or "
-            "its pose in the axes of the flange, a 4 x 4 matrix.",
+            "its pose in flange axes, a 4 x 4 matrix.",
             field="hand",
             value=pose,
             allowed="three numbers, or a 4 x 4 matrix",
@@ -117,8 +118,8 @@ def _hand_pose(hand: ArrayLike) -> Array:
     error = np.linalg.norm(rotation.T @ rotation - np.eye(3))
     if error > ROTATION_TOLERANCE or np.linalg.det(rotation) < 0.0 or not np.array_equal(pose[3], [0.0, 0.0, 0.0, 1.0]):
         raise InputError(
-            "PA-10: hand is no pose: its upper left 3 x 3 numbers must be a rotation (they are not by "
-            f"{error:.1e}, determinant {np.linalg.det(rotation):.3g}), its last row 0 0 0 1.",
+            f"PA-10: hand is no pose: its upper left 3 x 3 block must be a rotation (orthogonality error "
+            f"{error:.1e}, determinant {np.linalg.det(rotation):.3g}), and its last row 0 0 0 1.",
             field="hand",
             value=pose,
             allowed="a rigid motion",
@@ -128,10 +129,10 @@ def _hand_pose(hand: ArrayLike) -> Array:
 
 @lru_cache(maxsize=8)
 def joint_limits(lengths: str = "CE") -> tuple[Array, Array]:
-    """Lower and upper end of each joint [rad], from the robot description.
+    """Return lower and upper joint limits [rad] from the robot description.
 
     Raises:
-        InputError: there is no robot of these lengths.
+        InputError: if the robot catalogue has no robot of these lengths.
     """
     import ada_dynamics as ada
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint angles of the PA-10 for a pose of its hand: every solution, for one pose or for many."""
+"""Inverse kinematics of the PA-10: all solutions, for one pose or a batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ada_dynamics.jit.compiled import compiled_kernel
 
 Redundant = Literal["s1", "s3"]
 
-# Up to here [m; for S3 m²] a pose out of reach is one at the end of reach that was rounded.
+# tolerance of reach [m; m² for S3], for rounded poses at the boundary of the workspace
 TOLERANCE = 1e-12
 _DEFECT = ROTATION_TOLERANCE**2
 _LAWS = {"s1": s1_law, "s3": s3_law}
@@ -29,18 +29,18 @@ _PLAIN = np.dtype(np.float64)
 
 
 class Unreachable(InputError):
-    """No joint angles have the hand there.
+    """Pose without a solution.
 
     Attributes:
-        distance: from the wrist to where it can be [m], eq. 24; 0 where only the redundant joint is in the way.
-        condition: "reach" (eq. 24), or "redundant" (eq. 46, or A_1' of eq. 57).
-        intervals: angles of the redundant joint with which there are solutions [rad]; none where the wrist is too far.
+        distance: distance of the wrist from the workspace [m], eq. 24; 0 if only the redundant joint excludes it.
+        condition: violated condition: "reach" (eq. 24), or "redundant" (eq. 46, or A_1' of eq. 57).
+        intervals: angles of the redundant joint with solutions [rad]; empty if the wrist is out of reach.
     """
 
     def __init__(
         self, text: str, distance: float, condition: str, intervals: tuple[tuple[float, float], ...] = ()
     ) -> None:
-        """Args: the message, then the attributes."""
+        """Args: message, then the attributes."""
         super().__init__(text, field=condition, value=distance)
         self.distance = distance
         self.condition = condition
@@ -48,12 +48,12 @@ class Unreachable(InputError):
 
 
 class Solutions(NamedTuple):
-    """Solutions of many poses.
+    """Solutions of a batch of poses.
 
     Attributes:
-        q: (N, 8, 7) [rad], in the order of `BRANCHES`; not numbers where a pose has none.
-        valid: (N,), or (N, 8) where limits were asked for: which are solutions.
-        distance: (N,) from the wrist to where it can be [m]; negative inside.
+        q: (N, 8, 7) [rad], in the order of `BRANCHES`; NaN for poses without solution.
+        valid: (N,), or (N, 8) within limits: mask of the solutions.
+        distance: (N,) distance of the wrist from the workspace [m]; negative inside.
     """
 
     q: Array
@@ -70,24 +70,24 @@ def inverse(
     within_limits: bool = False,
     e2: float = 0.0,
 ) -> Array:
-    """Every solution with one joint at a given angle, as rows of S1 S2 S3 E1 E2 W1 W2 [rad].
+    """Return all solutions for a given angle of one joint, as rows of S1 S2 S3 E1 E2 W1 W2 [rad].
 
-    There are eight, in the order of `BRANCHES`, each angle from -π to π; at the ends of reach some are equal. At a pose
-    that leaves angles undetermined (W1 = 0 or π: E2 and W2; arm straight: S3 and E2; wrist above the shoulder, with S3
-    given: S1) one solution of infinitely many is among them.
+    There are eight, in the order of `BRANCHES`, each angle from -π to π; at the boundary of the workspace some are
+    equal. In poses with undetermined angles (W1 = 0 or π: E2 and W2; straight arm: S3 and E2; wrist above the shoulder,
+    with S3 given: S1) one of infinitely many solutions is returned.
 
     Args:
-        T: pose of the hand in the frame of the foot, 4 x 4.
-        lengths: "CE", "7C", or others.
-        redundant: the joint that is given, "s1" or "s3".
+        T: pose of the hand in the base frame, 4 x 4.
+        lengths: "CE", "7C", or user-defined lengths.
+        redundant: joint with the given angle, "s1" or "s3".
         value: its angle [rad].
-        hand: (H_x, H_y, H_z) from the flange [m], or a pose (4 x 4) in its axes; None: the flange itself.
-        within_limits: keep only those within the limits of the robot description; there may be none.
-        e2: angle of E2 [rad] where W1 = 0 or π leaves it free; half a turn from it where the wrist is turned over.
+        hand: (H_x, H_y, H_z) from the flange [m], or a pose (4 x 4) in flange axes; None for the flange itself.
+        within_limits: whether to return only solutions within the joint limits of the robot description; possibly none.
+        e2: angle of E2 [rad] if W1 = 0 or π leaves it undetermined; half a turn more for the flipped wrist.
 
     Raises:
-        Unreachable: the wrist is too far or too near, or the given angle does not go with the pose.
-        InputError: T is no pose; an unknown joint or set of lengths; not finite.
+        Unreachable: if the wrist is out of reach, or the given angle has no solution.
+        InputError: if T is no pose, a value is not finite, or a joint or set of lengths is unknown.
     """
     numbers = geometry(lengths, hand)
     if not (T.__class__ is np.ndarray and T.dtype is _PLAIN and T.shape == (4, 4)):
@@ -114,19 +114,19 @@ def inverse_batch(
     within_limits: bool = False,
     e2: float = 0.0,
 ) -> Solutions:
-    """The solutions of many poses; a pose that cannot be reached is no error here, but not valid.
+    """Return the solutions of a batch of poses; poses without solution are marked as invalid.
 
     Args:
-        T: poses (N, 4, 4), or one (4, 4) for many angles.
+        T: poses (N, 4, 4), or one (4, 4) for several angles.
         value: angles of the redundant joint (N,) [rad], or one for all.
-        lengths: as for `inverse`.
-        redundant: as for `inverse`.
-        hand: as for `inverse`.
-        within_limits: whether what is beyond the limits of the robot description counts as not valid.
-        e2: as for `inverse`.
+        lengths: as in `inverse`.
+        redundant: as in `inverse`.
+        hand: as in `inverse`.
+        within_limits: whether solutions outside the joint limits are invalid.
+        e2: as in `inverse`.
 
     Raises:
-        InputError: shapes that do not go together, not finite, no poses, unknown names.
+        InputError: if shapes do not match, a value is not finite, a matrix is no pose, or a name is unknown.
     """
     if redundant not in _LAWS:
         _refuse_joint(redundant)
@@ -149,11 +149,11 @@ def inverse_batch(
 def feasible(
     T: ArrayLike, lengths: str | Lengths = "CE", redundant: Redundant = "s1", hand: ArrayLike | None = None
 ) -> tuple[tuple[float, float], ...]:
-    """Intervals of the redundant joint's angle, from -π to π [rad], with which there are solutions.
+    """Return the intervals of the redundant joint's angle, from -π to π [rad], that have solutions.
 
     Raises:
-        Unreachable: with no angle at all.
-        InputError: T is no pose; unknown names.
+        Unreachable: if no angle has a solution.
+        InputError: if T is no pose, or a name is unknown.
     """
     if redundant not in _LAWS:
         _refuse_joint(redundant)
@@ -211,7 +211,7 @@ def _batch(T: ArrayLike, value: ArrayLike, e2: float) -> tuple[Array, Array]:
 def _limits(lengths: str | Lengths) -> tuple[Array, Array]:
     if not isinstance(lengths, str):
         raise InputError(
-            "PA-10: limits are known for the lengths 'CE' and '7C' only; leave within_limits out.",
+            "PA-10: joint limits are known for the lengths 'CE' and '7C' only; omit within_limits.",
             field="within_limits",
             allowed=("CE", "7C"),
         )
@@ -220,7 +220,7 @@ def _limits(lengths: str | Lengths) -> tuple[Array, Array]:
 
 def _refuse_joint(redundant: object) -> NoReturn:
     raise InputError(
-        f"PA-10: redundant is {redundant!r}; the joint that is given is 's1' or 's3'.",
+        f"PA-10: redundant is {redundant!r}; it must be 's1' or 's3'.",
         field="redundant",
         value=redundant,
         allowed=("s1", "s3"),
@@ -231,16 +231,16 @@ def _refuse_pose(pose: Array, name: str) -> NoReturn:
     rotation = pose[:3, :3]
     error = np.linalg.norm(rotation.T @ rotation - np.eye(3))
     raise InputError(
-        f"PA-10: {name} is no pose: R^T R is {error:.2g} away from the unit matrix (allowed {ROTATION_TOLERANCE:g}), "
-        f"det R = {np.linalg.det(rotation):.6g}, last row {pose[3].tolist()}. Make R a rotation, for instance from a "
-        "unit quaternion, and the last row 0 0 0 1.",
+        f"PA-10: {name} is no pose: R^T R differs from the identity by {error:.2g} (allowed {ROTATION_TOLERANCE:g}), "
+        f"det R = {np.linalg.det(rotation):.6g}, last row {pose[3].tolist()}. R must be a rotation, for instance from "
+        "a unit quaternion, and the last row 0 0 0 1.",
         field=name,
         value=pose,
         allowed="a rigid motion",
     )
 
 
-# --- why there is no solution ---------------------------------------------------------------------------------------
+# --- poses without solution -----------------------------------------------------------------------------------------
 def _refuse(T: Any, value: float, redundant: Redundant, numbers: Geometry, check: Any) -> NoReturn:
     distance, _, defect = check
     if defect > _DEFECT:
@@ -252,14 +252,14 @@ def _refuse(T: Any, value: float, redundant: Redundant, numbers: Geometry, check
         least, most = abs(lengths.upper - lengths.fore), lengths.upper + lengths.fore
         raise Unreachable(
             f"PA-10: the wrist would be {reach:.6g} m from the shoulder, {distance:.3g} m too "
-            f"{'far' if reach > most else 'near'}; it can be {least:.6g} to {most:.6g} m from it (eq. 24).",
+            f"{'far' if reach > most else 'near'}; its distance must be {least:.6g} to {most:.6g} m (eq. 24).",
             distance,
             "reach",
         )
     intervals = _intervals(place, redundant, numbers)
     text = " or ".join(f"[{low:.6g}, {high:.6g}]" for low, high in intervals)
     raise Unreachable(
-        f"PA-10: the pose is within reach, but not with {redundant.upper()} = {value:.6g} rad; with it in {text} rad.",
+        f"PA-10: the pose has no solution with {redundant.upper()} = {value:.6g} rad, only in {text} rad.",
         0.0,
         "redundant",
         intervals,
@@ -267,25 +267,25 @@ def _refuse(T: Any, value: float, redundant: Redundant, numbers: Geometry, check
 
 
 def _wrist_place(T: Array, numbers: Geometry) -> Array:
-    """The wrist, seen from the shoulder, eq. 13."""
+    """Return the wrist position relative to the shoulder, eq. 13."""
     inwards = numbers.inwards[3:].reshape(3, 4)
     place: Array = T[:3, :3] @ inwards[:, 3] + T[:3, 3] - [0.0, 0.0, numbers.lengths.base]
     return place
 
 
 def _intervals(p: Array, redundant: Redundant, numbers: Geometry) -> tuple[tuple[float, float], ...]:
-    """Angles of the redundant joint that leave nothing negative under the root of eq. 46 or 57, but for rounding."""
+    """Return the angles of the redundant joint with a non-negative radicand in eq. 46 or 57, within rounding."""
     _, upper, fore, _ = numbers.lengths
     level, square = float(math.hypot(p[0], p[1])), float(p @ p)
     cos_4 = min(max((square - upper**2 - fore**2) / (2.0 * upper * fore), -1.0), 1.0)
     if redundant == "s3":
-        most = fore**2 * (1.0 - cos_4**2) - TOLERANCE  # S_3² times this is at most `level`²
+        most = fore**2 * (1.0 - cos_4**2) - TOLERANCE  # S_3² times this must not exceed `level`²
         if most <= level**2:
             return ((-math.pi, math.pi),)
         half, centres = math.asin(level / math.sqrt(most)), (0.0, math.pi)
     else:
         gamma = max(abs(upper + fore * cos_4) - TOLERANCE, 0.0)
-        least = gamma**2 - float(p[2]) ** 2  # `level`² times the square of the cosine is at least this
+        least = gamma**2 - float(p[2]) ** 2  # `level`² times the squared cosine must not be less
         if least <= 0.0 or level == 0.0:
             return ((-math.pi, math.pi),)
         half = math.acos(min(math.sqrt(least) / level, 1.0))
@@ -295,7 +295,7 @@ def _intervals(p: Array, redundant: Redundant, numbers: Geometry) -> tuple[tuple
 
 
 def _around(centres: tuple[float, float], half: float) -> tuple[tuple[float, float], ...]:
-    """Intervals around angles, cut where they pass ±π."""
+    """Return intervals around angles, split at ±π."""
     found = []
     for centre in centres:
         middle = math.remainder(centre, 2.0 * math.pi)

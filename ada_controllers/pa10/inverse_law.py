@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a pose of the hand to joint angles of the PA-10, in closed form (Yamada, eqs. 13-70).
+"""Closed-form inverse kinematics of the PA-10 (Yamada, eqs. 13-70).
 
-Over generic scalars, without branches: all eight solutions, with numbers beside that tell whether there are any.
+Over generic scalars and without branches: all eight solutions, and values that show whether they exist.
 
-Two things are done otherwise than printed, for accuracy near singular poses; both are the same in exact numbers:
+Two steps differ from the printed equations for accuracy near singular configurations; they are equal in exact
+arithmetic:
 
-- θ4 of eq. 26 comes from an arccosine, which keeps half of the digits where the arm is straight. With S1 given θ3 and
-  θ4 come from what eqs. 18 demand of them, S_4 from eq. 40; so the hand is where it should be to the last digits.
-- θ7 comes from what is left of the rotation after θ5, which also holds where W1 is 0 or π and only E2 + W2 (or their
+- θ4 of eq. 26 is an arccosine, which loses half of the digits for a straight arm. With S1 given, θ3 and θ4 follow from
+  eqs. 18, with S_4 from eq. 40, so that the pose is reached to full precision.
+- θ7 follows from the rotation that remains after θ5, which is also valid if W1 is 0 or π and only E2 + W2 (or their
   difference) is determined.
 
-Of the four or eight sign branches two have to be solved. With (θ1, ..., θ7) also
+Two of the four or eight sign branches are solved. With (θ1, ..., θ7) also
 
-    (θ1, θ2, θ3 ± π, -θ4, θ5 ± π, θ6, θ7)   the elbow turned over; S1 stays       (λ4, eq. 44: λ3 = -λ4)
-    (θ1 ± π, -θ2, θ3 ± π, θ4, θ5, θ6, θ7)   the shoulder turned over
-    (θ1, ..., θ4, θ5 ± π, -θ6, θ7 ± π)      the wrist turned over
+    (θ1, θ2, θ3 ± π, -θ4, θ5 ± π, θ6, θ7)   elbow flipped, S1 unchanged       (λ4, eq. 44: λ3 = -λ4)
+    (θ1 ± π, -θ2, θ3 ± π, θ4, θ5, θ6, θ7)   shoulder flipped
+    (θ1, ..., θ4, θ5 ± π, -θ6, θ7 ± π)      wrist flipped
 
-has the hand there; the first two one after the other leave S3 as it is.
+reach the pose; the first two in sequence leave S3 unchanged.
 
-Slips in the print: "式(17.c)" before eq. 27 is eq. 18.c; "式(30)" before eq. 34 is eq. 29; A_2² in eq. 39 is A_2, by
-eq. 37; the right sides of eq. 62 lack the primes of eq. 61.
+Misprints: "式(17.c)" before eq. 27 is eq. 18.c; "式(30)" before eq. 34 is eq. 29; A_2² in eq. 39 is A_2, by eq. 37; the
+right sides of eq. 62 lack the primes of eq. 61.
 """
 
 from __future__ import annotations
@@ -35,36 +36,36 @@ Y, Z = 1, 2
 PI = 3.141592653589793
 
 INPUTS = {"pose": 16, "given": 2, "geometry": 15}
-"""Of both laws: bTh in rows; the angle of the redundant joint and that of E2 where it is free; lengths and w2Th^-1."""
+"""Inputs: bTh by rows; angles of the redundant joint and of an undetermined E2; lengths and w2Th^-1."""
 
 BRANCHES = tuple((a, b, c) for a in (1, -1) for b in (1, -1) for c in (1, -1))
-"""Signs of each of the eight solutions, in their order: λ2 (S1 given) or λ1' (S3 given), λ4, sign of W1."""
+"""Signs of the eight solutions in order: λ2 (S1 given) or λ1' (S3 given), λ4, sign of W1."""
 
-# Below this sine of W1 the direction of E2 is nothing but rounding.
+# sine of W1 below which the direction of E2 is determined by rounding errors only
 _STRAIGHT_WRIST = 1e-12
 _TINY = 1e-200
 
 
 class Target(NamedTuple):
-    """aTw2d of eq. 14, and what is known of its distance."""
+    """aTw2d of eq. 14, and its distance from the workspace."""
 
     rotation: Mat3  # columns
     p: Vec3
     square: Scalar  # |p|²
-    cos_4: Scalar  # C_4 of eq. 22, cut to what a cosine can be
-    distance: Scalar  # from the wrist to where it can be, negative inside [m]
-    defect: Scalar  # sum of squares of what makes the pose none
+    cos_4: Scalar  # C_4 of eq. 22, clipped to [-1, 1]
+    distance: Scalar  # of the wrist from the workspace, negative inside [m]
+    defect: Scalar  # sum of squared errors of the pose matrix
 
 
 class Arm(NamedTuple):
-    """The first four joints of one solution."""
+    """First four joints of one solution."""
 
     angles: tuple[Scalar, Scalar, Scalar, Scalar]
     turns: tuple[AxisRotation, AxisRotation, AxisRotation, AxisRotation]
 
 
 def s1_law(pose: Sequence[Scalar], given: Sequence[Scalar], geometry: Sequence[Scalar]) -> dict[str, Any]:
-    """All solutions with S1 at a given angle (section 2.2.1), rows in the order of `BRANCHES`."""
+    """All solutions for a given S1 (section 2.2.1), rows in the order of `BRANCHES`."""
     target = _target(pose, geometry)
     upper, fore = geometry[1:3]
     p_x, p_y, p_z = target.p
@@ -77,7 +78,7 @@ def s1_law(pose: Sequence[Scalar], given: Sequence[Scalar], geometry: Sequence[S
     length = alpha_2 * alpha_2 + beta_2 * beta_2
     a_2 = length - gamma_2 * gamma_2  # eq. 33
     root = expr.sqrt(expr.maximum(a_2, 0.0))
-    # S_4 of eq. 40 in place of eq. 25; L_e S_4 and L_e C_4 go into the arctangent
+    # S_4 of eq. 40 replaces eq. 25; the arctangent has the arguments L_e S_4 and L_e C_4
     across, along = expr.sqrt(expr.maximum(a_2, 0.0) + beta_3 * beta_3), gamma_2 - upper
     theta_4, turn_4 = _angle(Y, across, along)
     rows = []
@@ -90,13 +91,13 @@ def s1_law(pose: Sequence[Scalar], given: Sequence[Scalar], geometry: Sequence[S
         rows += _both_wrists(arm.angles, wrist)
         turned = (theta_1, theta_2, _half_turn(theta_3), -theta_4)
         rows += _both_wrists(turned, (_half_turn(wrist[0]), *wrist[1:]))
-    # By how much the plane of S1 misses the elbows that the wrist allows [m], eq. 46
+    # distance of the plane of S1 from the possible elbow positions [m], eq. 46
     missed = expr.absolute(gamma_2) - expr.sqrt(length)
     return {"q": rows, "check": [target.distance, missed, target.defect]}
 
 
 def s3_law(pose: Sequence[Scalar], given: Sequence[Scalar], geometry: Sequence[Scalar]) -> dict[str, Any]:
-    """All solutions with S3 at a given angle (section 2.2.2), rows in the order of `BRANCHES`."""
+    """All solutions for a given S3 (section 2.2.2), rows in the order of `BRANCHES`."""
     target = _target(pose, geometry)
     upper, fore = geometry[1:3]
     p_x, p_y, p_z = target.p
@@ -106,8 +107,8 @@ def s3_law(pose: Sequence[Scalar], given: Sequence[Scalar], geometry: Sequence[S
 
     level = p_x * p_x + p_y * p_y
     square_4 = expr.maximum(1.0 - target.cos_4 * target.cos_4, 0.0)
-    a_1 = level - fore * fore * s_3 * s_3 * square_4  # eq. 57, which is A_2' as well, eq. 58
-    # Where A_1' is negative by rounding alone, S_4 is what makes it zero, so that all that follows fits together.
+    a_1 = level - fore * fore * s_3 * s_3 * square_4  # eq. 57, equal to A_2', eq. 58
+    # if A_1' is negative by rounding, S_4 is set such that it is zero, for consistency
     fitting = level / expr.maximum(fore * fore * s_3 * s_3, _TINY)
     sin_4 = expr.sqrt(expr.select(a_1, 0.0, expr.minimum(fitting, 1.0), square_4))  # eq. 25, λ4 = 1
     theta_4, turn_4 = _angle(Y, sin_4, target.cos_4)  # eq. 26
@@ -119,31 +120,31 @@ def s3_law(pose: Sequence[Scalar], given: Sequence[Scalar], geometry: Sequence[S
         signed = lambda_1 * root
         theta_1, turn_1 = _angle(Z, alpha * gamma - beta * signed, beta * gamma + alpha * signed)  # eqs. 59, 60
         ahead = -signed  # p_x C_1 + p_y S_1, see eq. 63
-        # eqs. 61, 62 with λ2' = λ1': (p_x C_1 + p_y S_1, p_z) turned by θ2 is (across, along)
+        # eqs. 61, 62 with λ2' = λ1': (p_x C_1 + p_y S_1, p_z) rotated by θ2 is (across, along)
         theta_2, turn_2 = _angle(Y, ahead * along - p_z * across, ahead * across + p_z * along)
         arm = Arm((theta_1, theta_2, theta_3, theta_4), (turn_1, turn_2, turn_3, turn_4))
         by_sign[lambda_1] = arm.angles, _wrist(target, arm, given[1])
     rows = []
     for lambda_1 in (1.0, -1.0):
         rows += _both_wrists(*by_sign[lambda_1])
-        # Elbow and shoulder turned over: λ4 = -1, and λ1' changes its sign with p_x C_1 + p_y S_1.
+        # elbow and shoulder flipped: λ4 = -1, and λ1' changes its sign with p_x C_1 + p_y S_1
         (theta_1, theta_2, _, theta_4), wrist = by_sign[-lambda_1]
         turned = (_half_turn(theta_1), -theta_2, theta_3, -theta_4)
         rows += _both_wrists(turned, (_half_turn(wrist[0]), *wrist[1:]))
-    # Less than nothing is under the root [m²]; by S_3² because so much of it is an error of S_4².
+    # negative radicand [m²], divided by S_3², because it originates from the error of S_4²
     missed = -(a_1 / expr.maximum(s_3 * s_3, _TINY))
     return {"q": rows, "check": [target.distance, missed, target.defect]}
 
 
 # --- parts ----------------------------------------------------------------------------------------------------------
 def _target(pose: Sequence[Scalar], geometry: Sequence[Scalar]) -> Target:
-    """aTw2d = bTa^-1 bThd w2Th^-1, eq. 13, and eqs. 22, 24."""
+    """Compute aTw2d = bTa^-1 bThd w2Th^-1, eq. 13, and eqs. 22, 24."""
     base, upper, fore = geometry[:3]
     columns = [Vec3(pose[j], pose[4 + j], pose[8 + j]) for j in range(4)]
     inwards = [geometry[3 + 4 * i : 7 + 4 * i] for i in range(3)]
 
     def hand(j: int) -> Vec3:
-        """Column j of the product of both poses, without the places of the first."""
+        """Return column j of the product of both poses, without the translation of the first."""
         result: Vec3 = inwards[0][j] * columns[0] + inwards[1][j] * columns[1] + inwards[2][j] * columns[2]
         return result
 
@@ -157,7 +158,7 @@ def _target(pose: Sequence[Scalar], geometry: Sequence[Scalar]) -> Target:
 
 
 def _defect(columns: Sequence[Vec3], last: Sequence[Scalar]) -> Scalar:
-    """Sum of squares that is zero for a pose: first two columns orthonormal, the third their product, the last row."""
+    """Return a sum of squares that is zero for a pose: orthonormal axes, right-handed, last row 0 0 0 1."""
     x, y, z, _ = columns
     rest = cross(x, y) - z
     errors = (x @ x - 1.0, y @ y - 1.0, x @ y, *rest, *last[:3], last[3] - 1.0)
@@ -165,7 +166,7 @@ def _defect(columns: Sequence[Vec3], last: Sequence[Scalar]) -> Scalar:
 
 
 def _angle(axis: int, sine: Scalar, cosine: Scalar) -> tuple[Scalar, AxisRotation]:
-    """atan2 of multiples of a sine and a cosine, and the rotation by it; both zero: no rotation."""
+    """Return atan2 of scaled sine and cosine, and the rotation; no rotation if both are zero."""
     square = sine * sine + cosine * cosine
     scale = 1.0 / expr.sqrt(expr.maximum(square, _TINY))
     c = expr.select(square, _TINY, 1.0, cosine * scale)
@@ -175,7 +176,7 @@ def _angle(axis: int, sine: Scalar, cosine: Scalar) -> tuple[Scalar, AxisRotatio
 
 
 def _wrist(target: Target, arm: Arm, e2: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-    """θ5, θ6 (not negative) and θ7 from what the first four joints leave of the rotation (section 2.3)."""
+    """Return θ5, θ6 >= 0 and θ7 from the rotation that remains after the first four joints (section 2.3)."""
 
     def rest(column: Vec3) -> Vec3:
         for turn in arm.turns:
@@ -190,7 +191,7 @@ def _wrist(target: Target, arm: Arm, e2: Scalar) -> tuple[Scalar, Scalar, Scalar
     theta_5 = expr.select(0.5, free, e2, found)
     c_5 = expr.select(0.5, free, expr.cos(e2), turn.c)
     s_5 = expr.select(0.5, free, expr.sin(e2), turn.s)
-    # Second row of Rz(θ5)^T M = Ry(θ6) Rz(θ7), which is (S_7, C_7, 0)
+    # second row of Rz(θ5)^T M = Ry(θ6) Rz(θ7), equal to (S_7, C_7, 0)
     s_7, c_7 = (c_5 * m[j][1] - s_5 * m[j][0] for j in (0, 1))
     return theta_5, theta_6, expr.atan2(s_7, c_7)
 
@@ -201,5 +202,5 @@ def _both_wrists(arm: Sequence[Scalar], wrist: tuple[Scalar, Scalar, Scalar]) ->
 
 
 def _half_turn(angle: Scalar) -> Scalar:
-    """The angle half a turn away, from -π to π."""
+    """Return the angle plus half a turn, from -π to π."""
     return expr.select(0.0, angle, angle - PI, angle + PI)

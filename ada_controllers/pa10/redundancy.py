@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice among the PA-10's inverse solutions along a path: continuous, within limits, away from singular poses.
+"""Redundancy resolution of the PA-10 along a path: continuous, within limits, away from singular configurations.
 
-The redundant angle is taken from a grid for each pose; every pose then has a set of solutions, and the best way through
-all sets is found by dynamic programming. Then the grid is made finer around what was found, again and again, until the
-angle hardly changes. First that is done for some poses of the path, so that cells of the grid are no larger than what
-joints move from one to the next, then for all. The sum that is made small stands for an integral along the path:
+The redundant angle is sampled on a grid for each pose, and the best sequence of solutions is found by dynamic
+programming. The grid is then refined around the result until the angle hardly changes; first for a subset of the poses,
+so that the grid cells are not smaller than the motion between poses, then for all. The cost approximates an integral
+along the path:
 
     ∫ |dq/ds|² + limits * Σ_j (1 / (1 - (q_j / end_j)²) - 1) + singular * (w_0 / w)²  ds,  s = 0 ... 1
 
-with the manipulability w. Whatever moves by more than `largest_step` between two poses is not allowed.
+with the manipulability w. Motions of more than `largest_step` between two poses are not allowed.
 """
 
 from __future__ import annotations
@@ -26,49 +26,51 @@ from ada_controllers.pa10.inverse import TOLERANCE, Redundant, inverse_batch
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 
-# Joints whose limits leave room for more than one turn, E2 and W2: they go on where their angle passes ±π.
+# E2 and W2, whose limits allow more than one turn: they are continued beyond ±π
 _TURNING = [4, 6]
 _COLUMNS = {"s1": 0, "s3": 2}
 _TURN = 2.0 * math.pi
-_CELLS = 72  # of the first grid, over a whole turn
-_FINER = 11  # angles of each of the next grids; an odd number, so that what was found is one of them
-_FINEST = math.radians(0.05)  # half width of a grid that would change nothing to speak of
-_FEW = 17  # poses that are looked at first
-_SPREAD = 1.5  # cells of the grid before that the next one covers to each side
-_LOW_MANIPULABILITY = 0.01  # w_0 [m³]; the largest of the arm is 0.23
-_AT_START = 1e-6  # how far the pose of the given start may be from the first one
+_CELLS = 72  # cells of the first grid, over a full turn
+_FINER = 11  # angles of each refined grid; odd, so that it contains the previous result
+_FINEST = math.radians(0.05)  # half width at which the refinement ends
+_FEW = 17  # number of poses of the first subset
+_SPREAD = 1.5  # half width of a refined grid, in cells of the previous one
+_LOW_MANIPULABILITY = 0.01  # w_0 [m³]; the maximum of the arm is 0.23
+_AT_START = 1e-6  # tolerance of the start pose
 
 
 class PathUnresolved(InputError):
-    """No continuous motion leads along a path.
+    """Path without a continuous motion.
 
     Attributes:
-        index: of the first pose that cannot be had, or that cannot be had from the one before.
+        index: index of the first pose without solution, or not reachable from the previous one.
     """
 
     def __init__(self, text: str, index: int, **facts: Any) -> None:
-        """Args: the message, the attribute, and facts of an `AdaError`."""
+        """Args: message, the attribute, and facts of an `AdaError`."""
         super().__init__(text, **facts)
         self.index = index
 
 
 @dataclass(frozen=True)
 class Preferences:
+    """Weights of the cost, and constraints."""
+
     """Weights of what is minimised besides the motion itself, and bounds of what is allowed."""
 
     limits: float = 0.1  # weight of the distance to limits
-    singular: float = 0.1  # weight of the distance to singular poses
-    largest_step: float = 0.5  # of any joint from one pose to the next [rad]
-    margin: float = 0.01  # kept from the limits [rad]
+    singular: float = 0.1  # weight of the distance to singular configurations
+    largest_step: float = 0.5  # maximum motion of a joint between two poses [rad]
+    margin: float = 0.01  # minimum distance to the limits [rad]
 
 
 class ResolvedPath(NamedTuple):
-    """A motion along a path.
+    """Joint motion along a path.
 
     Attributes:
-        q: (N, 7) [rad], continuous: E2 and W2 may pass ±π.
+        q: (N, 7) [rad], continuous: E2 and W2 may exceed ±π.
         value: angle of the redundant joint at each pose (N,) [rad].
-        manipulability: at each pose (N,).
+        manipulability: manipulability at each pose (N,).
     """
 
     q: Array
@@ -77,7 +79,7 @@ class ResolvedPath(NamedTuple):
 
 
 class _Sets(NamedTuple):
-    """The solutions to choose from: K for each of N poses."""
+    """Candidate solutions: K for each of N poses."""
 
     q: Array  # (N, K, 7)
     allowed: NDArray[np.bool_]  # (N, K)
@@ -86,7 +88,7 @@ class _Sets(NamedTuple):
 
 @dataclass(frozen=True)
 class _Task:
-    """Data that stay the same from grid to grid."""
+    """Data common to all grids."""
 
     poses: Array
     lengths: str | Lengths
@@ -98,7 +100,7 @@ class _Task:
     wanted: Preferences
 
     def of(self, some: NDArray[np.int64], stride: int) -> _Task:
-        """The same for some of the poses, `stride` apart."""
+        """Return the task for a subset of the poses, `stride` apart."""
         wanted = replace(self.wanted, largest_step=stride * self.wanted.largest_step)
         return replace(self, poses=self.poses[some], wanted=wanted)
 
@@ -112,20 +114,20 @@ def resolve_path(
     limits: tuple[ArrayLike, ArrayLike] | None = None,
     preferences: Preferences = Preferences(),
 ) -> ResolvedPath:
-    """A continuous motion of the joints along a path of poses.
+    """Return a continuous joint motion along a path of poses.
 
     Args:
-        poses: of the hand in the frame of the foot (N, 4, 4), near to each other.
-        lengths: "CE", "7C", or others.
-        redundant: joint whose angle is looked for, "s1" or "s3".
-        start: joint angles at the first pose; None: wherever is best.
-        hand: as for `inverse`.
-        limits: lower and upper end of each joint [rad]; None: of the robot description.
-        preferences: what is made small.
+        poses: closely spaced poses of the hand in the base frame (N, 4, 4).
+        lengths: "CE", "7C", or user-defined lengths.
+        redundant: redundant joint, "s1" or "s3".
+        start: joint angles at the first pose; None to optimize them.
+        hand: as in `inverse`.
+        limits: lower and upper joint limits [rad]; None for those of the robot description.
+        preferences: weights and constraints.
 
     Raises:
-        PathUnresolved: a pose cannot be had, or not from the one before; it says where.
-        InputError: no poses, a start elsewhere, unknown names.
+        PathUnresolved: if a pose has no solution, or cannot be reached from the previous one.
+        InputError: if poses are invalid, the start does not match, or a name is unknown.
     """
     task = _task(poses, lengths, redundant, start, hand, limits, preferences)
     count = len(task.poses)
@@ -146,7 +148,7 @@ def resolve_path(
 
 
 def _refined(task: _Task, centre: Array, half: float, cells: int) -> Array:
-    """The best solution of each pose with an angle around a centre, on finer and finer grids."""
+    """Return the best solutions with angles around a centre, on successively finer grids."""
     rows = np.arange(len(task.poses))
     q = np.empty((len(rows), 7))
     while half > _FINEST:
@@ -179,7 +181,7 @@ def _task(
     lower, upper = (np.asarray(end, dtype=np.float64) for end in (limits or joint_limits(str(lengths))))
     if lower.shape != (7,) or upper.shape != (7,) or not (upper - lower > 2.0 * preferences.margin).all():
         raise InputError(
-            "PA-10: limits are a lower and an upper end for each of the seven joints, margins apart.",
+            "PA-10: limits must be lower and upper limits of the seven joints, farther apart than twice the margin.",
             field="limits",
             value=(lower, upper),
         )
@@ -190,8 +192,8 @@ def _task(
         away = float(np.abs(there - frames[0]).max()) if there.ndim == 2 else math.inf
         if not away <= _AT_START:
             raise InputError(
-                f"PA-10: with the joints at the start the hand is not at the first pose: numbers differ by {away:.2g} "
-                f"(allowed {_AT_START:g}). Let the path begin where the hand is, `forward(start)`.",
+                f"PA-10: the start does not match the first pose: they differ by {away:.2g} "
+                f"(allowed {_AT_START:g}). Start the path at the present pose, `forward(start)`.",
                 field="start",
                 value=away,
                 allowed=_AT_START,
@@ -199,7 +201,7 @@ def _task(
         beyond = np.flatnonzero((begin < lower) | (begin > upper))
         if len(beyond):
             raise InputError(
-                f"PA-10: at the start joint {JOINTS[beyond[0]]} is beyond its limits.",
+                f"PA-10: joint {JOINTS[beyond[0]]} is outside its limits at the start.",
                 joint=JOINTS[beyond[0]],
                 field="start",
                 value=float(begin[beyond[0]]),
@@ -208,16 +210,16 @@ def _task(
 
 
 def _solutions(task: _Task, values: Array) -> _Sets:
-    """All solutions on a grid of angles (N, cells)."""
+    """Return all solutions on a grid of angles (N, cells)."""
     q, allowed, _ = _within_limits(task, values)
     if task.start is not None:
-        # It may be beyond the margin; it is where the arm is.
+        # the start may be within the margin
         q[0], allowed[0] = task.start, np.arange(q.shape[1]) == 0
     return _Sets(q, allowed, _posture_cost(task, q, allowed))
 
 
 def _within_limits(task: _Task, values: Array) -> tuple[Array, NDArray[np.bool_], Array]:
-    """Solutions (N, K, 7), which of them are allowed, and how far out of reach each pose is."""
+    """Return the solutions (N, K, 7), a mask of the allowed ones, and the distance of each pose from the workspace."""
     count, cells = values.shape
     every = np.repeat(task.poses, cells, axis=0)
     found = inverse_batch(every, values.ravel(), task.lengths, task.redundant, task.hand)
@@ -232,7 +234,7 @@ def _within_limits(task: _Task, values: Array) -> tuple[Array, NDArray[np.bool_]
 
 
 def _require_each_pose(task: _Task) -> None:
-    """Each pose has to have a solution."""
+    """Raise PathUnresolved for the first pose without a solution."""
     grid = np.tile(np.linspace(-math.pi, math.pi, _CELLS + 1), (len(task.poses), 1))
     q, allowed, distance = _within_limits(task, grid)
     first = 0 if task.start is None else 1
@@ -241,7 +243,7 @@ def _require_each_pose(task: _Task) -> None:
 
 
 def _posture_cost(task: _Task, q: Array, allowed: NDArray[np.bool_]) -> Array:
-    """The integrand besides the motion; zero where a solution is not allowed."""
+    """Return the posture terms of the cost; zero for solutions that are not allowed."""
     some = q[allowed]
     still = [i for i in range(7) if i not in _TURNING]
     middle, half = (task.lower + task.upper)[still] / 2.0, (task.upper - task.lower)[still] / 2.0
@@ -253,7 +255,7 @@ def _posture_cost(task: _Task, q: Array, allowed: NDArray[np.bool_]) -> Array:
 
 
 def _best_way(task: _Task, sets: _Sets) -> NDArray[np.intp]:
-    """Index of the solution to take at each pose (dynamic programming)."""
+    """Return the index of the solution to use at each pose, by dynamic programming."""
     count = len(sets.q)
     here = np.flatnonzero(sets.allowed[0])
     sums = sets.cost[0, here] / count
@@ -270,9 +272,9 @@ def _best_way(task: _Task, sets: _Sets) -> NDArray[np.intp]:
         alive = np.isfinite(reached)
         if not alive.any():
             raise PathUnresolved(
-                f"PA-10: from pose {i - 1} of the path to pose {i} some joint would have to move by "
-                f"{largest.min():.3g} rad at least; {task.wanted.largest_step:g} rad are allowed (`largest_step`). Put "
-                "poses in between, or lead the path around: solutions end or meet there.",
+                f"PA-10: from pose {i - 1} of the path to pose {i} a joint would have to move by at least "
+                f"{largest.min():.3g} rad; the maximum is {task.wanted.largest_step:g} rad (`largest_step`). Insert "
+                "poses, or change the path: solution branches end or meet at this pose.",
                 i,
                 field="largest_step",
                 value=float(largest.min()),
@@ -285,7 +287,7 @@ def _best_way(task: _Task, sets: _Sets) -> NDArray[np.intp]:
 
 
 def _way_back(sources: list[tuple[NDArray[np.intp], NDArray[np.intp]]], last: int) -> NDArray[np.intp]:
-    """From the end to the start; of each pose: solutions that were reached, and from which place in those before."""
+    """Trace the best sequence back from the end, by reached solutions and their predecessors at each pose."""
     way = np.empty(len(sources), dtype=np.intp)
     for i in range(len(sources) - 1, -1, -1):
         reached, source = sources[i]
@@ -294,7 +296,7 @@ def _way_back(sources: list[tuple[NDArray[np.intp], NDArray[np.intp]]], last: in
 
 
 def _unwound(task: _Task, q: Array) -> Array:
-    """E2 and W2 without jumps by whole turns, within their limits."""
+    """Remove full turns of E2 and W2, within their limits."""
     result = q.copy()
     for j in _TURNING:
         angles = np.unwrap(q[:, j])
@@ -307,9 +309,9 @@ def _unwound(task: _Task, q: Array) -> Array:
         else:
             index = int(np.argmin((angles >= task.lower[j]) & (angles <= task.upper[j])))
             raise PathUnresolved(
-                f"PA-10: joint {JOINTS[j]} winds up along the path: at pose {index} it is at {angles[index]:.4g} rad, "
-                f"beyond its limits {task.lower[j]:.4g} and {task.upper[j]:.4g} rad. Divide the path and turn back in "
-                "between.",
+                f"PA-10: joint {JOINTS[j]} accumulates turns along the path: at pose {index} it is at "
+                f"{angles[index]:.4g} rad, outside its limits {task.lower[j]:.4g} and {task.upper[j]:.4g} rad. Split "
+                "the path and turn back in between.",
                 index,
                 joint=JOINTS[j],
                 field="limits",
@@ -320,19 +322,17 @@ def _unwound(task: _Task, q: Array) -> Array:
 
 
 def _refuse_pose(task: _Task, index: int, q: Array, distance: float) -> NoReturn:
-    elbow = np.abs(q[:, 3]).max()  # of all solutions the same
+    elbow = np.abs(q[:, 3]).max()  # equal for all solutions
     facts: dict[str, Any] = {"field": "limits"}
     if distance > TOLERANCE:
         facts = {"field": "reach", "value": distance}
         why = f"the wrist would be {distance:.3g} m out of reach (eq. 24)"
     elif not task.lower[3] <= elbow <= task.upper[3] and not task.lower[3] <= -elbow <= task.upper[3]:
         facts |= {"joint": JOINTS[3], "value": float(elbow)}
-        why = (
-            f"E1 would be at {elbow:.4g} rad, either way, beyond its limits {task.lower[3]:.4g} and {task.upper[3]:.4g}"
-        )
+        why = f"E1 would be at ±{elbow:.4g} rad, outside its limits {task.lower[3]:.4g} and {task.upper[3]:.4g}"
     else:
         why = (
-            f"no angle of {task.redundant.upper()} on a grid of {math.degrees(_TURN / _CELLS):g} degrees has all "
+            f"no angle of {task.redundant.upper()} on a grid of {math.degrees(_TURN / _CELLS):g} degrees keeps all "
             f"joints {task.wanted.margin:g} rad within their limits"
         )
-    raise PathUnresolved(f"PA-10: pose {index} of the path cannot be had: {why}. Move the path.", index, **facts)
+    raise PathUnresolved(f"PA-10: pose {index} of the path has no solution: {why}. Move the path.", index, **facts)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots on a support: coupling inertia and its null space, the weight that motors carry, gains that vary."""
+"""Robots on a support: coupling inertia and its null space, weight carried by motors, variable gains."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constraint Jacobian and weight carried by loops, over generic scalars, for control laws."""
+"""Constraint Jacobian, and weight carried by loops, over generic scalars, for control laws."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ada_dynamics.algorithms.rnea import gravity_efforts
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.vector import Scalar
 
-_DEPENDENT = 1e-6  # share of the largest row; constraints of planar loops in space are redundant
+_DEPENDENT = 1e-6  # tolerance of dependent rows, relative to the largest; planar loops in space are redundant
 
 
 def constraint_jacobian(
     tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]
 ) -> tuple[list[list[Scalar]], list[Scalar]]:
-    """Constraint Jacobian J and bias γ of the loops: J v = 0 and J a + γ = 0."""
+    """Return the constraint Jacobian J and bias γ of the loops: J v = 0 and J a + γ = 0."""
     X = transforms(tree, q)
     moving = world_and_bodies(tree, X, q, v, gravity=False)
     rows, rates = [], []
@@ -30,9 +30,9 @@ def constraint_jacobian(
 
 
 def carried_weight(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
-    """The least efforts of all joints that hold the weight; loops take their share of it.
+    """Return the minimum-norm efforts of all joints that hold the weight; constraint forces carry the rest.
 
-    The loops' forces act along the rows of J; what of the tree's efforts lies there, they do.
+    Constraint forces act along the rows of J, so that the part of the tree's efforts in the row space is removed.
     """
     efforts = gravity_efforts(tree, q)
     if not tree.loops:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coupling inertia of a robot and its support link, compiled, and the joint motions without reaction on the support."""
+"""Coupling inertia between a robot and its support link, and joint motions without reaction on the support."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.vector import ZERO, Scalar, Vec3
 
 COMPONENTS = ("fx", "fy", "fz", "nx", "ny", "nz")
-"""Of wrenches and momenta; of motions: vx, vy, vz, wx, wy, wz."""
+"""Components of wrenches and momenta; for motions: vx, vy, vz, wx, wy, wz."""
 
-RANK_TOLERANCE = 1e-6  # share of the largest row of M_fl
+RANK_TOLERANCE = 1e-6  # relative to the largest row of M_fl
 
 
 class SupportCoupling:
@@ -34,27 +34,27 @@ class SupportCoupling:
         foot = SupportCoupling(model, "right_sole")
         foot.matrix(q)                           # M_fl, (6, joints): momentum of the robot about the foot at rest
         foot.projected(q, b)                     # N_fl b: joint velocities without reaction on the foot
-        foot.projected(q, b, ("fx", "ny"))       # without these parts of it
+        foot.projected(q, b, ("fx", "ny"))       # without these components
 
-    Everything is about the support link's origin in its axes, [f, n].
+    All quantities are about the origin of the support link in its axes, [f, n].
 
     Attributes:
-        model: the robot.
-        support: the link.
-        count: velocities of the joints, those of a floating base left out; they are the last ones of v.
-        length: divides moments, to compare them with forces [m].
+        model: robot model.
+        support: name of the support link.
+        count: number of joint velocities without those of a floating base; they are the last ones of v.
+        length: characteristic length that scales moments to forces [m].
     """
 
     def __init__(self, model: Model, support: str = "") -> None:
         """Choose the support.
 
         Args:
-            model: the robot.
-            support: the link; empty: the root.
+            model: robot model.
+            support: name of the link; empty for the root.
 
         Raises:
-            InputError: there is no such link, it moves although the base is fixed, the base has Euler angles, or it
-                floats and a loop joins the robot to the world.
+            InputError: if the link is unknown, it moves although the base is fixed, the base has Euler angles, or the
+                base floats and a loop joins the robot to the world.
         """
         self.model, self.support = model, support or model.root
         self.tree = model.tree
@@ -72,8 +72,8 @@ class SupportCoupling:
         self.is_floating = floating_base(self.tree)
         if not self.is_floating and self.tree.frames[self.support].body != WORLD:
             raise InputError(
-                f"the base of robot {model.name!r} is fixed and link {self.support!r} moves: it cannot be the support. "
-                f"Choose the root {model.root!r}, or load the robot with base='floating'.",
+                f"link {self.support!r} of robot {model.name!r} moves although the base is fixed, and cannot be the "
+                f"support. Choose the root {model.root!r}, or load the robot with base='floating'.",
                 link=self.support,
                 field="support",
                 value=self.support,
@@ -82,8 +82,8 @@ class SupportCoupling:
         grounded = self.tree.grounded_loops
         if self.is_floating and grounded:
             raise InputError(
-                f"loop {grounded[0]!r} joins robot {model.name!r}, whose base floats, to the world. Load it with "
-                "base='fixed', or leave the loop out (ada_dynamics.model.edit.open_loops) and take its link as "
+                f"loop {grounded[0]!r} joins robot {model.name!r} to the world although its base floats. Load it with "
+                "base='fixed', or remove the loop (ada_dynamics.model.edit.open_loops) and use its link as "
                 "support.",
                 loop=grounded[0],
                 field="base",
@@ -94,10 +94,10 @@ class SupportCoupling:
         self.length = _size(self.tree)
 
     def rows(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Numbers of components by name.
+        """Return the indices of components.
 
         Raises:
-            InputError: there is no such component.
+            InputError: if a component is unknown.
         """
         for name in names:
             if name not in COMPONENTS:
@@ -105,30 +105,30 @@ class SupportCoupling:
         return tuple(sorted(COMPONENTS.index(name) for name in names))
 
     def loops(self, q: Vector, v: Vector) -> tuple[list[list[Scalar]], list[Scalar]]:
-        """Conditions of the loops on the joints, in units that compare with those of M_fl: J θ̈ + γ = 0."""
+        """Return the loop constraints on the joints, J θ̈ + γ = 0, in units of the rows of M_fl."""
         rows, rates = constraint_jacobian(self.tree, q, v)
         mass = self.model.total_mass
         return [[mass * x for x in row[-self.count :]] for row in rows], [mass * x for x in rates]
 
-    # --- numbers ----------------------------------------------------------------------------------------------------
+    # --- numerical values -------------------------------------------------------------------------------------------
     def matrix(self, q: Array) -> Array:
-        """M_fl, (6, joints): momentum about the support at rest per joint velocity [kg m, kg m²]."""
+        """Return M_fl, (6, joints): momentum about the support at rest per joint velocity [kg m, kg m²]."""
         return np.asarray(self._inertias(q, np.zeros(self.tree.nv))[1], dtype=np.float64)
 
     def support_inertia(self, q: Array) -> Array:
-        """M_f, (6, 6), rows [f; n], columns [linear, angular]."""
+        """Return M_f, (6, 6), rows [f; n], columns [linear, angular]."""
         return np.asarray(self._inertias(q, np.zeros(self.tree.nv))[0], dtype=np.float64)
 
     def bias(self, q: Array, v: Array) -> Array:
-        """Ṁ_fl θ̇ with the support at rest, (6,) [N, N m]."""
+        """Return Ṁ_fl θ̇ with the support at rest, (6,) [N, N m]."""
         return np.asarray(self._inertias(q, v)[2], dtype=np.float64)
 
     def projected(self, q: Array, b: Array, preserved: Sequence[str] = COMPONENTS) -> Array:
-        """N_fl b of eq. 6.9: the joint velocities nearest to b that change no preserved component of the momentum."""
+        """Return N_fl b of eq. 6.9: the joint velocities nearest to b with zero preserved momentum components."""
         return np.asarray(self._projection(self.rows(preserved))(q, np.ascontiguousarray(b))[0], dtype=np.float64)
 
     def rank(self, q: Array, preserved: Sequence[str] = COMPONENTS) -> int:
-        """How many preserved components the joints can change independently, while loops stay closed."""
+        """Return the number of preserved components that the joints can change independently with closed loops."""
         return round(float(self._projection(self.rows(preserved))(q, np.zeros(self.count))[1][0]))
 
     @cached_property
@@ -163,12 +163,12 @@ class SupportCoupling:
 
 
 def scaled_rows(columns: Sequence[Force | Motion], rows: Sequence[int], length: float) -> list[list[Scalar]]:
-    """Rows of a matrix of forces or motions by its columns, in units of forces (or of velocities).
+    """Return rows of a matrix given by columns of forces or motions, in units of forces (or of velocities).
 
     Args:
-        columns: of the matrix.
-        rows: numbers of the rows wanted, [f, n] or [linear, angular].
-        length: that a moment is divided by and an angular velocity multiplied with [m].
+        columns: columns of the matrix.
+        rows: indices of the rows, [f, n] or [linear, angular].
+        length: length by which moments are divided and angular velocities multiplied [m].
     """
     found = []
     for i in rows:
@@ -178,13 +178,13 @@ def scaled_rows(columns: Sequence[Force | Motion], rows: Sequence[int], length: 
 
 
 def component(vector: Force | Motion, i: int) -> Scalar:
-    """Number i of [f, n] or [linear, angular]."""
+    """Return element i of [f, n] or [linear, angular]."""
     first, second = (vector.force, vector.moment) if isinstance(vector, Force) else (vector.linear, vector.angular)
     return first[i] if i < 3 else second[i - 3]
 
 
 def free_motion(found: Coupling, wrench: Force) -> Motion:
-    """M_f⁻¹ F: the acceleration of a support that nothing holds."""
+    """Return M_f⁻¹ F, the acceleration of a free support."""
     values = [*wrench.moment, *wrench.force]
     x = [sum((a * b for a, b in zip(row, values, strict=True)), ZERO) for row in found.inertia.inverse_matrix()]
     return Motion(Vec3(*x[:3]), Vec3(*x[3:]))
@@ -199,7 +199,7 @@ def _unit(i: int) -> Motion:
 
 
 def _size(tree: Tree) -> float:
-    """About how far the bodies are from each other: the mean length between joints [m], 1 where there is none."""
+    """Return the mean distance between joints [m]; 1 if all are zero."""
     lengths = [float(np.linalg.norm(body.placement.position)) for body in tree.bodies]
     known = [x for x in lengths if x > 0.0]
     return float(np.mean(known)) if known else 1.0

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row spaces and null spaces of small matrices without singular values, over generic scalars.
+"""Row spaces and null spaces of small matrices over generic scalars, without a singular value decomposition.
 
-Rows are made orthonormal one after another (Gram and Schmidt, each twice). A row that the rows before it leave less
-than a share `tolerance` of the largest one counts as dependent, and is dropped; so the rank is known, and no branch is
-needed. A row that is not zero in its structure may be so at run time.
+Rows are orthonormalized by Gram-Schmidt, applied twice. A row whose remainder is smaller than `tolerance` times the
+largest row counts as dependent and is set to zero, so that the rank is known and no branches are needed.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ class RowSpace(NamedTuple):
     """Row space of a matrix A = L Q with orthonormal rows Q.
 
     Attributes:
-        rows: Q; those that were dropped are zero.
-        lower: entries of each row of L before the diagonal.
-        inverse: of the diagonal of L; zero for dropped rows.
-        kept: 1 for rows in use, else 0.
+        rows: Q; dependent rows are zero.
+        lower: elements of each row of L before the diagonal.
+        inverse: reciprocal diagonal of L; zero for dependent rows.
+        kept: 1 for independent rows, else 0.
     """
 
     rows: tuple[tuple[Scalar, ...], ...]
@@ -34,18 +33,18 @@ class RowSpace(NamedTuple):
 
     @property
     def rank(self) -> Scalar:
-        """How many rows are independent."""
+        """Number of independent rows."""
         return sum(self.kept, ZERO)
 
     def inside(self, x: Row) -> list[Scalar]:
-        """The part of x in the null space: (U - A# A) x (Takahashi 2012, after eq. 6.4)."""
+        """Project x onto the null space: (U - A# A) x (Takahashi 2012, after eq. 6.4)."""
         rest = list(x)
-        for _ in range(2):  # the second time takes away what rounding left
+        for _ in range(2):  # the second pass removes rounding errors
             rest = _without(rest, self.rows)
         return rest
 
     def least(self, b: Row) -> list[Scalar]:
-        """A# b: the least x with A x = b in the rows that are kept."""
+        """Return A# b, the minimum-norm x with A x = b in the independent rows."""
         solved: list[Scalar] = []
         for value, factors, inverse in zip(b, self.lower, self.inverse, strict=True):
             for factor, before in zip(factors, solved, strict=True):
@@ -56,11 +55,11 @@ class RowSpace(NamedTuple):
 
 
 def row_space(A: Sequence[Row], tolerance: Scalar) -> RowSpace:
-    """Orthonormal rows of a matrix whose rows are of comparable size.
+    """Return the row space of a matrix whose rows are of comparable size.
 
     Args:
-        A: the rows.
-        tolerance: share of the longest row's length below which what is new in a row does not count.
+        A: rows.
+        tolerance: relative norm of a remainder below which a row is dependent.
     """
     smallest = tolerance * tolerance * _largest([dot(row, row) for row in A])
     rows: list[list[Scalar]] = []
@@ -84,7 +83,7 @@ def row_space(A: Sequence[Row], tolerance: Scalar) -> RowSpace:
 
 
 def dot(a: Row, b: Row) -> Scalar:
-    """a . b."""
+    """Return a . b."""
     return sum((x * y for x, y in zip(a, b, strict=True)), ZERO)
 
 
@@ -96,7 +95,7 @@ def _largest(values: Sequence[Scalar]) -> Scalar:
 
 
 def _without(x: Row, rows: Sequence[Row]) -> list[Scalar]:
-    """x without its parts along orthonormal rows, one after another."""
+    """Remove the components of x along orthonormal rows, one after another."""
     rest = list(x)
     for row in rows:
         rest = _less(rest, [row], [dot(row, rest)])

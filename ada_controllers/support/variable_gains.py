@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gains that change with a measured angle by a quintic spline (Takahashi 2012, sec. 6.3), over generic scalars."""
+"""Gains interpolated by a quintic spline of a measured angle (Takahashi 2012, sec. 6.3), over generic scalars."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Axis = Literal["x", "y", "z"]
 
 
 def share(angle: Scalar, full: Scalar) -> Scalar:
-    """0 at the angle zero, 1 from the angle `full` on to both sides, between them a spline at rest at both ends."""
+    """Return 0 at angle zero, 1 for magnitudes from `full` on, and a quintic in between."""
     way = expr.minimum(expr.absolute(angle) / full, 1.0)
     total: Scalar = 0.0
     for coefficient in reversed(segment_coefficients(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0))):  # type: ignore[arg-type]
@@ -26,10 +26,10 @@ def share(angle: Scalar, full: Scalar) -> Scalar:
 
 
 def between(near: Scalar, far: Scalar, part: Scalar) -> Scalar:
-    """The gain at a share of the way from its value at zero to that at the full angle."""
+    """Interpolate a gain between its values at zero and at the full angle."""
     return near + (far - near) * part
 
 
 def turned(tree: Tree, q: Sequence[Scalar], link: str, axis: Axis) -> Scalar:
-    """How far a link is turned about an axis of the world: roll about x, pitch about y, yaw about z [rad]."""
+    """Return the rotation of a link about a world axis: roll about x, pitch about y, yaw about z [rad]."""
     return rpy_of(link_pose(tree, q, link).rotation.matrix())["xyz".index(axis)]

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Virtual closed chains at and near singular poses, on numbers.
+"""Numerical control law of virtual closed chains at and near singular configurations.
 
-Where the loops lose rank, J a* = -γ - k_d J v - k_p gap has no bounded solution for a robot that is a little off them:
-what is off is divided by a vanishing singular value. So nothing is divided there: the nearest pose that closes the
-loops is looked for (q̄, and v̄ along them), the mechanism's accelerations are those of that state, which stay finite, and
-the robot is drawn there as by a spring and a damper between two poses:
+If the constraint Jacobian loses rank, J a* = -γ - k_d J v - k_p gap has no bounded solution for a robot with a closure
+error, which is divided by a vanishing singular value. Therefore the nearest configuration q̄ with closed loops and the
+velocity v̄ along them are computed, the accelerations of the mechanism are those of that state, which remain finite, and
+the robot is attracted to it by a spring and a damper:
 
     a* = FD(q̄, v̄, 0, F^ex) + k_p (q̄ - q) + k_d (v̄ - v).
 
-On the loops that is what the compiled law does. Branches of motion cross in a singular pose; the mechanism stays on the
-one that it came on, which is kept in mind from call to call. So is the acceleration that the lost condition would give,
-for the few calls in which it does not.
+With closed loops this is equal to the compiled law. Motion branches cross in a singular configuration. The mechanism
+stays on its branch, which is stored from call to call, as is the acceleration across the lost constraint for the few
+calls in which that is undetermined.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from ada_controllers.virtual.mechanism import VirtualMechanism
 from ada_controllers.virtual.motions import LOST, Manifold, Motions
 from ada_dynamics.arrays import Array
 
-FORGOTTEN = 0.02  # [s] after which the branch on which the mechanism came is no longer used
-RESTING = 1e-6  # largest velocity of a mechanism whose loops do not determine its motion in a singular pose
+FORGOTTEN = 0.02  # maximum age of a stored branch [s]
+RESTING = 1e-6  # velocity below which a mechanism in a singular configuration is at rest
 
 
 class Branch:
-    """Where on its loops a mechanism is, and how it moves there."""
+    """Configuration and motion branch of a mechanism on its constraint manifold."""
 
     def __init__(self, mechanism: VirtualMechanism) -> None:
-        """Args: the mechanism."""
+        """Args: mechanism."""
         self.mechanism = mechanism
         self.manifold = Manifold(mechanism)
         self.forget()
@@ -39,7 +39,7 @@ class Branch:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Reset the stored branch."""
         self._then = -np.inf
         self._q = self._v = self._a = np.zeros(0)
         self._before: Array | None = None
@@ -47,15 +47,15 @@ class Branch:
     def acceleration(
         self, q: Array, v: Array, wanted: Array, is_acceleration: bool, loops: Array, time: float
     ) -> Array:
-        """a*.
+        """Return a*.
 
         Args:
-            q: positions.
+            q: configuration.
             v: velocities.
-            wanted: virtual efforts on all joints of the tree, or accelerations that are wanted without loops.
-            is_acceleration: which of the two.
-            loops: k_p and k_d.
-            time: present [s].
+            wanted: virtual efforts on all joints of the tree, or desired accelerations without loops.
+            is_acceleration: whether `wanted` are accelerations.
+            loops: gains k_p and k_d.
+            time: present time [s].
         """
         model, dynamics = self.mechanism.virtual, self.mechanism.virtual_dynamics
         near = self._near(q, time)
@@ -71,7 +71,7 @@ class Branch:
         return np.asarray(a + loops[0] * model.difference(q, near) + loops[1] * (along - v), dtype=np.float64)
 
     def _near(self, q: Array, time: float) -> Array:
-        """The pose that closes the loops near a measured one, on the branch on which the mechanism came."""
+        """Return the configuration with closed loops near a measured one, on the stored branch."""
         model, dt = self.mechanism.virtual, time - self._then
         if self._before is None or not 0.0 <= dt < FORGOTTEN:
             self._before = None
@@ -81,7 +81,7 @@ class Branch:
         return self.manifold.closed(model.integrate(near, step))
 
     def _way_on(self, q: Array, v: Array, wanted: Array, is_acceleration: bool) -> Array | None:
-        """The branch, where the mechanism begins in a singular pose: the one that it moves on, or is to move on."""
+        """Return the branch at the start in a singular configuration: the present or the desired motion."""
         motions = self.manifold.motions(q)
         if motions.sigma >= LOST:
             return None
@@ -91,7 +91,7 @@ class Branch:
         return self.manifold.crossing(q, motions.M @ wanted if is_acceleration else wanted - bias)
 
     def _of_mechanism(self, q: Array, v: Array, effort: Array, motions: Motions, time: float) -> Array:
-        """a with J a = -γ, and M a = τ - h along the branch."""
+        """Return a with J a = -γ, and M a = τ - h along the branch."""
         here = self.manifold.at(q, v, effort)
         determined = motions.sizes > LOST * float(np.max(motions.sizes, initial=0.0))
         across = np.zeros(len(determined))

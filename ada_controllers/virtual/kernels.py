@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The law of virtual closed chains as functions of numbers: compiled, and of plain scalars for other compiled code."""
+"""Control law of virtual closed chains as compiled kernels, and as function of scalars for other kernels."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.spatial.vector import Scalar
 
 FORCE, PATH = "force", "path"
-POSE, TWIST = 12, 6  # numbers of a pose (three columns of its rotation, its position) and of a twist
+POSE, TWIST = 12, 6  # sizes of a pose (three columns of its rotation, position) and of a twist
 
 
 class Found(NamedTuple):
     """Results of the law, over generic scalars.
 
     Attributes:
-        effort: on all joints of the tree.
-        acceleration: a*, when the command begins.
-        signals: for plots, in one row; `Law.parts` says where.
-        guards: what must not be negative.
+        effort: efforts on all joints of the tree.
+        acceleration: a* at the start of the command.
+        signals: signals in one row, indexed by `Law.parts`.
+        guards: quantities that must not be negative.
     """
 
     effort: list[Scalar]
@@ -33,10 +33,10 @@ class Found(NamedTuple):
 
 
 class Law:
-    """How a mechanism is controlled: by virtual forces, or along its loops."""
+    """Control law of a mechanism, by virtual forces or by path feedback."""
 
     def __init__(self, equations: Equations, feedback: str, predicts: bool) -> None:
-        """Args: of the mechanism; FORCE or PATH; whether commands are made for the middle of their time."""
+        """Args: equations; FORCE or PATH; whether commands are computed for the middle of their duration."""
         self.equations, self.feedback, self.predicts = equations, feedback, predicts
         count, nv = len(equations.mechanism.joints), equations.mechanism.robot.nv
         self.sizes: dict[str, int] = {"q": equations.mechanism.robot.nq, "v": nv}
@@ -51,7 +51,7 @@ class Law:
         self.parts = self._parts(nv)
 
     def _parts(self, nv: int) -> dict[str, slice]:
-        """Where in the row of signals each part is."""
+        """Return the slices of the signals."""
         sizes = {"gap": len(self.equations.mechanism.plans.nontrivial)}
         if self.feedback == FORCE:
             sizes["virtual_effort"] = nv
@@ -61,12 +61,12 @@ class Law:
         return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
 
     def __call__(self, q: Vector, v: Vector, loops: Vector, hold: Vector, **given: Vector) -> Found:
-        """The law of generic scalars."""
+        """Evaluate the law over generic scalars."""
         equations = self.equations
         wanted, signals = self.wanted(q, v, given)
         a, guards = self._allowed(q, v, wanted, Loops(loops))
         at, rate, late = q, v, a
-        if self.predicts:  # half of the time later, where the command is right on the average
+        if self.predicts:  # half of the duration later, at which the command is correct on average
             at, rate, step = equations.later(q, v, a, 0.5 * hold[0])
             if self.feedback == PATH:
                 given = {**given, "error": [e - s for e, s in zip(given["error"], step, strict=True)]}
@@ -75,7 +75,7 @@ class Law:
         return Found(equations.efforts(at, rate, late), a, signals, guards)
 
     def wanted(self, q: Vector, v: Vector, given: Mapping[str, Vector]) -> tuple[list[Scalar], list[Scalar]]:
-        """Virtual efforts on all joints of the tree, or the accelerations that are wanted; and the signals."""
+        """Return virtual efforts on all joints of the tree, or desired accelerations; and the signals."""
         gap = self.equations.gap(q)
         if self.feedback == PATH:
             return self.equations.wanted(q, v, Path(**given)), gap
@@ -90,15 +90,15 @@ class Law:
         return by(q, v, wanted, loops)
 
     def follow(self, given: Mapping[str, Vector]) -> Follow:
-        """The reference; without a pose where there is no link to have one."""
+        """Return the reference; the pose is empty without a link."""
         nothing: tuple[Scalar, ...] = ()
         return Follow(**{name: given.get(name, nothing) for name in Follow._fields})
 
     def compile(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-        """(q, v, ...) -> efforts on all joints of the tree, a*, and the signals in a row.
+        """Compile (q, v, ...) -> efforts on all joints of the tree, a*, and the signals.
 
         Args:
-            otherwise: is called instead where a pose is near a singular one.
+            otherwise: fallback near singular configurations.
         """
 
         def body(**given: Vector) -> Traced:
@@ -109,7 +109,7 @@ class Law:
         return compiled(f"virtual_closed_chain_{self.feedback}", self.sizes, body, otherwise)
 
     def compile_wanted(self) -> Callable[..., Any]:
-        """(q, v, ...) -> virtual efforts on all joints of the tree, or accelerations that are wanted; the signals."""
+        """Compile (q, v, ...) -> virtual efforts on all joints of the tree, or desired accelerations; the signals."""
 
         def body(q: Vector, v: Vector, loops: Vector, hold: Vector, **given: Vector) -> dict[str, Any]:
             wanted, signals = self.wanted(q, v, given)
@@ -119,5 +119,5 @@ class Law:
 
 
 def constants(values: Iterable[float]) -> tuple[float, ...]:
-    """Constants to fold into code."""
+    """Convert to constants that are folded into code."""
     return tuple(float(x) for x in values)

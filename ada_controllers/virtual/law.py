@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The equations of virtual closed chains over generic scalars (Takahashi 2012, sec. 7.1 and 7.2).
+"""Equations of virtual closed chains over generic scalars (Takahashi 2012, sec. 7.1 and 7.2).
 
-FD of the mechanism with loops gives accelerations, ID of the robot without them the efforts for these:
+FD of the mechanism with loops yields accelerations, ID of the robot without them the corresponding efforts:
 
     a* = FD(q, v, 0, F^ex)      (7.5)
     τ* = ID(q, v, a*)           (7.4)
 
-A robot that is off the loops is led back by the smallest acceleration, by kinetic energy, that does it:
-J a* + γ = -k_d J v - k_p gap in place of J a* + γ = 0.
+A robot with a closure error is led back by the acceleration of least kinetic energy:
+J a* + γ = -k_d J v - k_p gap instead of J a* + γ = 0.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3, cross
 
 Vector = Sequence[Scalar]
 
-REGULAR = 1e-4  # pivot, of a typical one, from which on compiled code goes; the square of a relative singular value
+REGULAR = 1e-4  # minimum relative pivot of the compiled law; the square of a relative singular value
 
 
 class Follow(NamedTuple):
-    """The reference and its gains: numbers for each joint with a motor, and for the pose of the link."""
+    """Reference and gains, for each actuated joint, and for the pose of the link."""
 
     position: Vector  # q^des
     velocity: Vector
     joint_stiffness: Vector  # K_p of eq. 7.9
     joint_damping: Vector
-    pose: Vector  # X_e^des: three columns of its rotation, then its position, in the base's frame
-    twist: Vector  # V_e^des: [linear, angular], likewise
+    pose: Vector  # X_e^des: three columns of its rotation, then its position, in the base frame
+    twist: Vector  # V_e^des: [linear, angular], in the base frame
     pose_stiffness: Vector  # K_p of eq. 7.15, [f, n]
     pose_damping: Vector
 
 
 class Path(NamedTuple):
-    """A way along the loops: what is left of it, all velocities of the model, and how errors die out."""
+    """Path feedback: remaining difference, feedforward velocities and accelerations, and gains."""
 
     error: Vector
     velocity: Vector
@@ -57,19 +57,19 @@ class Path(NamedTuple):
 
 
 class Loops(NamedTuple):
-    """How a robot that is off the loops is led back."""
+    """Gains on the closure error."""
 
     gains: Vector  # k_p [1/s²], k_d [1/s]
 
 
 class Virtual(NamedTuple):
-    """Virtual forces and what they come from.
+    """Virtual forces and their errors.
 
     Attributes:
-        effort: on all joints of the tree.
-        force: on the link [f, n], in the base's axes.
-        pose_error: [linear, angular].
-        pose_rate: its rate.
+        effort: efforts on all joints of the tree.
+        force: force on the link [f, n], in base axes.
+        pose_error: pose error [linear, angular].
+        pose_rate: rate of the pose error.
     """
 
     effort: list[Scalar]
@@ -80,11 +80,11 @@ class Virtual(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """The equations for one robot and its mechanism.
+    """Equations of one robot and its mechanism.
 
     Attributes:
-        mechanism: both.
-        link: on which the force of eq. 7.15 acts; None: there is none.
+        mechanism: robot and virtual mechanism.
+        link: link of the force of eq. 7.15; None for none.
     """
 
     mechanism: VirtualMechanism
@@ -92,15 +92,15 @@ class Equations:
 
     @cached_property
     def solver(self) -> closed.Solver:
-        """Eliminates the loops in an order that only singular poses stop."""
+        """Solver for the loops with an elimination order that fails in singular configurations only."""
         return closed.elimination(self.mechanism.tree, self.mechanism.plans, "late", REGULAR)
 
     # --- F^ex --------------------------------------------------------------------------------------------------------
     def virtual(self, q: Vector, v: Vector, follow: Follow) -> Virtual:
-        """S τ^ex and Jᵀ F_e^ex of eqs. 7.8-7.10 and 7.13-7.17.
+        """Return S τ^ex and Jᵀ F_e^ex of eqs. 7.8-7.10 and 7.13-7.17.
 
-        The sign before K_d is + here. With the one printed in eqs. 7.9 and 7.15 the force would drive instead of damp:
-        its power at a fixed target would be +q̇ᵀK_d q̇, here it is -q̇ᵀK_d q̇.
+        The sign of K_d is + here. With the sign printed in eqs. 7.9 and 7.15 the force would have the power
+        +q̇ᵀK_d q̇ at a fixed target, instead of the dissipative -q̇ᵀK_d q̇.
         """
         mechanism = self.mechanism
         effort: list[Scalar] = [0.0] * mechanism.robot.nv
@@ -123,9 +123,9 @@ class Equations:
     def pose_error(
         self, q: Vector, v: Vector, pose: Vector, twist: Vector
     ) -> tuple[list[Scalar], list[Scalar], list[list[Scalar]]]:
-        """X_e^des - X_e, V_e^des - V_e and the columns of J, [linear, angular] in the axes of the base.
+        """Return X_e^des - X_e, V_e^des - V_e and the columns of J, [linear, angular] in base axes.
 
-        A free base is what the link moves against: its own velocities have no part in J. Otherwise that is the world.
+        They are relative to a floating base, whose velocities are not part of J, or to the world.
         """
         tree, link, base = self.mechanism.tree, self.link, self.mechanism.base
         assert link is not None
@@ -151,22 +151,22 @@ class Equations:
 
     # --- a* ----------------------------------------------------------------------------------------------------------
     def by_force(self, q: Vector, v: Vector, effort: Vector, loops: Loops) -> tuple[list[Scalar], list[Scalar]]:
-        """a* of eq. 7.5, and what must not be negative."""
+        """Return a* of eq. 7.5, and the guards, which must not be negative."""
         found = self.solver.run(q, v, effort)
         back = self._led_back(q, v, loops, None)
         return [a + b for a, b in zip(found.accelerations, back.accelerations, strict=True)], self._guards(found)
 
     def by_path(self, q: Vector, v: Vector, wanted: Vector, loops: Loops) -> tuple[list[Scalar], list[Scalar]]:
-        """Of all accelerations that the loops allow, the nearest one by kinetic energy to what is wanted.
+        """Return the accelerations nearest to desired ones, by kinetic energy, that satisfy the constraints.
 
-        So would a mechanism move under the forces that would give its parts the wanted accelerations without loops
-        (Gauss's principle). There is a way in every pose, also where no force on the link moves it.
+        These are the accelerations of a mechanism under the forces that would cause the desired ones without loops
+        (Gauss's principle). They are defined in each configuration, also where no force on the link moves it.
         """
         back = self._led_back(q, v, loops, wanted)
         return [a + b for a, b in zip(wanted, back.accelerations, strict=True)], self._guards(back)
 
     def wanted(self, q: Vector, v: Vector, path: Path) -> list[Scalar]:
-        """Accelerations that shorten a way; a free base does what follows from those of the joints."""
+        """Return the accelerations of the path feedback; those of a floating base follow from the joints."""
         kp, kd = path.gains
         given = zip(path.acceleration, path.velocity, v, path.error, strict=True)
         wanted = [ff + kd * (then - now) + kp * e for ff, then, now, e in given]
@@ -182,7 +182,7 @@ class Equations:
         return wanted
 
     def _led_back(self, q: Vector, v: Vector, loops: Loops, wanted: Vector | None) -> ConstrainedSolution:
-        """The smallest step of the acceleration that makes it close gaps, and that the loops allow it."""
+        """Return the least acceleration that reduces the closure error and satisfies the constraints."""
         mechanism = self.mechanism
         of_state = closed.conditions(mechanism.analysis.constraints, mechanism.plans).body
         assert of_state is not None and self.solver.correct is not None
@@ -198,7 +198,7 @@ class Equations:
         return self.solver.correct(q, [residuals[c] for c in mechanism.plans.independent])
 
     def gap(self, q: Vector) -> list[Scalar]:
-        """Gaps of the conditions in use [m, rad]."""
+        """Return the closure errors of the nontrivial constraints [m, rad]."""
         whole = self.mechanism.analysis.constraints.violation(q)
         return [whole[c] for c in self.mechanism.plans.nontrivial]
 
@@ -207,12 +207,12 @@ class Equations:
 
     # --- τ* ----------------------------------------------------------------------------------------------------------
     def efforts(self, q: Vector, v: Vector, a: Vector) -> list[Scalar]:
-        """τ* of eq. 7.4: of the robot, with its weight, on all joints of the tree."""
+        """Return τ* of eq. 7.4, with gravity, on all joints of the tree."""
         return inverse_dynamics(for_efforts(self.mechanism.robot.tree), q, v, a)
 
-    # --- the middle of a command's time ------------------------------------------------------------------------------
+    # --- middle of the command duration ------------------------------------------------------------------------------
     def later(self, q: Vector, v: Vector, a: Vector, h: Scalar) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-        """The state after a time h, and the step that led to its positions."""
+        """Return the state after a time h, and the displacement."""
         tree = self.mechanism.tree
         mean = [x + 0.5 * h * y for x, y in zip(v, a, strict=True)]
         q_later: list[Scalar] = [x + h * r for x, r in zip(q, position_rates(tree, q, mean), strict=True)]
@@ -222,5 +222,5 @@ class Equations:
         return q_later, [x + h * y for x, y in zip(v, a, strict=True)], [h * x for x in mean]
 
     def traced(self, outputs: dict[str, Any], q: Vector, guards: Sequence[Scalar]) -> Traced:
-        """Outputs with all that must not be negative."""
+        """Combine outputs and guards."""
         return Traced(outputs, [*position_guards(self.mechanism.tree, q), *guards])

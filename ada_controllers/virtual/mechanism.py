@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot and the mechanism that it is to be controlled as: the same links and joints, with virtual loops on top."""
+"""Robot and virtual mechanism: the same links and joints, with additional loops."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.robots.load import with_loops
 
-_DRIVEN = 1e-8  # singular values of what motors do to the motions, by the largest, that count
+_DRIVEN = 1e-8  # minimum relative singular value of the motors' effect on the motions
 
 
 @dataclass(frozen=True, eq=False)
 class VirtualMechanism:
-    """A robot, and itself with virtual loops.
+    """Robot, and the same robot with virtual loops.
 
     Attributes:
-        robot: as it is.
-        carrier: the robot with all loops that have forces: its own, and those of a floating one to ground and walls.
-        virtual: the robot with virtual loops, and without weight where the mechanism is to have none.
-        joints: of the robot, that have motors and take references.
-        base: velocities of a base that floats freely, which come first; 0 for one that is fixed or carried.
-        dynamics: of the carrier.
-        virtual_dynamics: of the mechanism.
+        robot: robot model.
+        carrier: robot with all loops that transmit forces: its own, and those between a floating robot and the world.
+        virtual: robot with virtual loops, possibly without gravity.
+        joints: actuated joints of the robot, with references.
+        base: number of velocities of a floating base, which are the first ones; 0 for a fixed or supported base.
+        dynamics: dynamics of the carrier.
+        virtual_dynamics: dynamics of the virtual mechanism.
     """
 
     robot: Model
@@ -49,12 +49,12 @@ class VirtualMechanism:
 
     @property
     def tree(self) -> Tree:
-        """The mechanism with its loops, as its plans have it."""
+        """Tree of the mechanism with its loops, as used by the plans."""
         return self._closed.tree
 
     @property
     def plans(self) -> EliminationPlans:
-        """How the loops are eliminated."""
+        """Elimination plans of the loops."""
         return self._closed.plans
 
     @property
@@ -64,11 +64,11 @@ class VirtualMechanism:
 
     @property
     def weights(self) -> Array:
-        """Factors that turn the conditions in use into lengths."""
+        """Scale factors that convert the nontrivial constraints to lengths."""
         return np.asarray(self.analysis.constraints.weights[list(self.plans.nontrivial)], dtype=np.float64)
 
     def gap(self, q: Array) -> Array:
-        """Gaps of the conditions in use [m, rad]."""
+        """Return the closure errors of the nontrivial constraints [m, rad]."""
         return np.asarray(self._closed.gaps(q)[list(self.plans.nontrivial)], dtype=np.float64)
 
     @property
@@ -81,32 +81,32 @@ class VirtualMechanism:
 def virtual_mechanism(
     law: str, robot: Model, joints: tuple[str, ...], loops: str, virtual: Model | None, weight: bool
 ) -> VirtualMechanism:
-    """The mechanism of a robot and its virtual loops.
+    """Create the mechanism of a robot and its virtual loops.
 
     Args:
-        law: for messages.
-        robot: fixed or floating, with loops of its own or without.
-        joints: that have motors.
-        loops: file with the virtual loops, as given or below config/; empty: none.
-        virtual: the robot with virtual loops, instead of a file.
-        weight: whether the mechanism falls.
+        law: name of the controller for messages.
+        robot: robot model with a fixed or floating base, with or without loops.
+        joints: actuated joints.
+        loops: file of the virtual loops, as given or below config/; empty for none.
+        virtual: robot model with virtual loops, instead of a file.
+        weight: whether gravity acts on the mechanism.
 
     Raises:
-        InputError: there are no loops, the two differ in more than loops, or the motors cannot move the robot as the
-            mechanism moves; the message says why.
+        InputError: if there are no loops, the models differ in more than loops, or the motors cannot move the robot
+            like the mechanism.
     """
     if virtual is None:
         virtual = with_loops(robot, _path(law, loops)) if loops else robot
     elif loops:
         raise InputError(
-            f"{law}: loops is {loops!r}, and a virtual model is given too; give one of them.",
+            f"{law}: loops {loops!r} and a virtual model are both given; give one of them.",
             field="loops",
             value=loops,
         )
     if not virtual.loops:
         raise InputError(
-            f"{law}: robot {robot.name!r} has no loops, and none are given: there is no closed chain to be controlled "
-            "as. Set loops to a file of virtual loops, such as loops/parallel_four_bar.yaml for planar_4r.",
+            f"{law}: robot {robot.name!r} has no loops, and none are given: there is no closed chain. "
+            "Set loops to a file of virtual loops, such as loops/parallel_four_bar.yaml for planar_4r.",
             field="loops",
             value="",
         )
@@ -115,9 +115,9 @@ def virtual_mechanism(
     base = robot.joints[robot.joint_names[0]].nv if has_free_root(robot) and not carrier.tree.grounded_loops else 0
     if base and any(robot.gravity) and not weight:
         raise InputError(
-            f"{law}: robot {robot.name!r} floats, and nothing carries it: a mechanism without weight would need a base "
-            "that does not fall. Set weight: true, so that the mechanism falls as the robot does, or say by loops to "
-            "the world where it stands.",
+            f"{law}: robot {robot.name!r} floats without support, so that a mechanism without weight would need a base "
+            "that does not fall. Set weight: true, so that the mechanism falls like the robot, or add loops to "
+            "the world as supports.",
             field="weight",
             value=False,
             allowed=(True,),
@@ -126,15 +126,15 @@ def virtual_mechanism(
     made = VirtualMechanism(robot, carrier, virtual, joints, base, Dynamics(carrier), Dynamics(virtual))
     if made.analysis.mobility == 0:
         raise InputError(
-            f"{law}: the loops ({', '.join(virtual.loop_names)}) leave robot {robot.name!r} no motion. Check their "
+            f"{law}: the loops ({', '.join(virtual.loop_names)}) leave robot {robot.name!r} no mobility. Check their "
             "types and axes with `ada info`.",
             field="loops",
             value=virtual.loop_names,
         )
     if made.plans.is_dense_only:
         raise InputError(
-            f"{law}: nothing but its loops gives some link of robot {robot.name!r} its inertia; the law needs links "
-            "with mass. Look at `ada check` of the robot.",
+            f"{law}: robot {robot.name!r} has a link whose inertia comes from its loops only; the law needs links "
+            "with mass. See `ada check` of the robot.",
             field="model",
             value=robot.name,
             allowed="links with mass",
@@ -144,10 +144,10 @@ def virtual_mechanism(
 
 
 def _carrier(robot: Model, virtual: Model) -> Model:
-    """The robot with the loops that have forces.
+    """Return the robot with the loops that transmit forces.
 
-    Virtual loops have none of their own: motors do what they would. Those that join a floating robot to the world are
-    where it stands, leans or holds on; there ground and walls have them, for no motor acts on its base.
+    Virtual loops transmit none: motors replace them. Loops that join a floating robot to the world are contacts, whose
+    forces the environment exerts, because no motor acts on the base.
     """
     parts = Parts.of(robot)
     if has_free_root(robot):
@@ -162,16 +162,16 @@ def _path(law: str, loops: str) -> str:
         return str(resources.find("config", loops))
     except InputError as problem:
         raise InputError(
-            f"{law}: loops is {loops!r}; there is no such file. {problem}", field="loops", value=loops, file=loops
+            f"{law}: loops file {loops!r} not found. {problem}", field="loops", value=loops, file=loops
         ) from None
 
 
 def _refuse_other_robot(law: str, robot: Model, virtual: Model) -> None:
-    """Loops are all that the two may differ in."""
+    """Refuse models that differ in more than loops."""
     if robot.joint_names != virtual.joint_names:
         raise InputError(
             f"{law}: the virtual model has the joints {', '.join(virtual.joint_names)} and robot {robot.name!r} has "
-            f"{', '.join(robot.joint_names)}; they must be the same ones: add loops with model.edit.with_loops.",
+            f"{', '.join(robot.joint_names)}; they must be equal: add loops with model.edit.with_loops.",
             field="virtual",
             value=tuple(virtual.joint_names),
             allowed=tuple(robot.joint_names),
@@ -180,7 +180,7 @@ def _refuse_other_robot(law: str, robot: Model, virtual: Model) -> None:
         other = virtual.joints.get(name)
         if other is None or (other.kind, other.parent, other.child) != (joint.kind, joint.parent, joint.child):
             raise InputError(
-                f"{law}: joint {name!r} is another one in the virtual model than in robot {robot.name!r}.",
+                f"{law}: joint {name!r} of the virtual model differs from that of robot {robot.name!r}.",
                 joint=name,
                 field="virtual",
             )
@@ -192,7 +192,7 @@ def _refuse_other_robot(law: str, robot: Model, virtual: Model) -> None:
 
 
 def _refuse_too_few_motors(law: str, made: VirtualMechanism) -> None:
-    """Refuse motors that do not drive all motions of the robot, except the fall and flight of a free base."""
+    """Refuse motors that do not drive all motions of the robot, except those of a floating base."""
     robot, numbers = made.robot, made.analysis.constraints
     q = made.analysis.configurations[0]
     own = [i for i, (loop, _, _) in enumerate(numbers.rows) if loop in made.carrier.loops]
@@ -207,9 +207,9 @@ def _refuse_too_few_motors(law: str, made: VirtualMechanism) -> None:
     moved = np.abs(motions @ undriven).max(axis=1)
     idle = [n for n in robot.joint_names if moved[robot.v_index(n)].max() > 0.1 * moved.max()]
     raise InputError(
-        f"{law}: robot {robot.name!r} can move in {motions.shape[1]} ways, and its motors ({', '.join(made.joints)}) "
-        f"drive {rank} of them. Nothing drives the motion of {', '.join(idle[:8])}: virtual loops have no forces of "
-        "their own, so the robot needs motors there.",
+        f"{law}: robot {robot.name!r} has mobility {motions.shape[1]}, and its motors ({', '.join(made.joints)}) "
+        f"drive {rank} of them. The motion of {', '.join(idle[:8])} is not actuated, and virtual loops transmit no "
+        "forces, so that the robot needs motors there.",
         joint=idle[0],
         field="motors",
         value=rank,
@@ -224,10 +224,10 @@ def _null_space(J: Array) -> Array:
 
 
 def link_of(law: str, model: Model, link: str) -> str:
-    """A link's name, checked.
+    """Check the name of a link.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: if it is unknown.
     """
     if link not in model.links:
         raise unknown_name("link", link, model.links)

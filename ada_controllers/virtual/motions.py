@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses that close the loops, and motions that the loops allow there, also where branches of motion cross.
+"""Configurations with closed loops, and motions allowed by the loops, also at crossings of motion branches.
 
-In such a pose the loops lose rank and more motions are allowed than elsewhere. Which of them is the way on cannot be
-seen there: it is the one that goes on from where the mechanism came.
+In such a singular configuration the constraints lose rank and allow more motions than elsewhere. The branch to be
+continued cannot be determined from this configuration: it is the continuation of the previous motion.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.quantities import closed
 from ada_dynamics.jit.compiled import Vector, compiled
 
-ZONE = 1e-2  # relative singular value below which a branch goes on instead of being found anew
-DAMPED = 1e-3  # relative singular value below which a gap closes no further
-LOST = 1e-4  # relative singular value below which a pose is singular
-_CLOSED = 1e-13  # gap, in lengths, at which there is nothing left to close
-_ROUNDING = 1e-12  # of the largest singular value
+ZONE = 1e-2  # relative singular value below which the previous branch is continued
+DAMPED = 1e-3  # relative singular value below which steps of the loop closure are damped
+LOST = 1e-4  # relative singular value below which a configuration is singular
+_CLOSED = 1e-13  # closure error at which the loops count as closed, in lengths
+_ROUNDING = 1e-12  # relative singular value of rounding errors
 _TINY = 1e-300
 
 
 class Motions(NamedTuple):
-    """Motions that the loops allow in a pose.
+    """Motions allowed by the loops in a configuration.
 
     Attributes:
         M: mass matrix.
         columns: motions along the branch, orthonormal by kinetic energy.
-        sigma: smallest singular value of the conditions by the largest; 0 in a singular pose.
-        forbidden: what the conditions forbid, as columns of M-orthonormal velocities, the clearest first.
-        sizes: singular values that belong to these, of W = L⁻¹ Jᵀ = U S Vᵀ.
-        rows: V, as rows of combinations of the conditions.
+        sigma: smallest relative singular value of the constraint Jacobian; 0 in a singular configuration.
+        forbidden: motions violating the constraints, as M-orthonormal columns by decreasing singular value.
+        sizes: their singular values, of W = L⁻¹ Jᵀ = U S Vᵀ.
+        rows: V, combinations of the constraints.
     """
 
     M: Array
@@ -45,12 +45,12 @@ class Motions(NamedTuple):
     rows: Array
 
     def part_of(self, v: Array) -> Array:
-        """The part of a velocity, or of a small step, that goes along the branch."""
+        """Project a velocity, or a small displacement, onto the branch."""
         return np.asarray(self.columns @ (self.columns.T @ (self.M @ v)), dtype=np.float64)
 
 
 class Loops(NamedTuple):
-    """A state of a mechanism: M a + Jᵀ x = r, J a = -γ; conditions in lengths."""
+    """Equations of a mechanism in a state: M a + Jᵀ x = r, J a = -γ, with constraints scaled to lengths."""
 
     M: Array
     r: Array  # τ - h
@@ -60,10 +60,10 @@ class Loops(NamedTuple):
 
 
 class Manifold:
-    """The poses of a mechanism that close its loops."""
+    """Constraint manifold of a mechanism."""
 
     def __init__(self, mechanism: VirtualMechanism) -> None:
-        """Args: the mechanism."""
+        """Args: mechanism."""
         self.mechanism = mechanism
         self._rest = np.zeros(mechanism.robot.nv)
         self._loops = self._compiled()
@@ -91,19 +91,19 @@ class Manifold:
         return compiled("virtual_loops", sizes, body)
 
     def at(self, q: Array, v: Array | None = None, effort: Array | None = None) -> Loops:
-        """A state; at rest, and without efforts, where none are given."""
+        """Evaluate the equations of a state; at rest and without efforts by default."""
         rest = self._rest
         return Loops(*self._loops(q, rest if v is None else v, rest if effort is None else effort))
 
     def closed(self, q: Array, steps: int = 4) -> Array:
-        """A pose near q that closes the loops, by the smallest steps by kinetic energy."""
+        """Close the loops near q, by steps of least kinetic energy."""
         for _ in range(steps):
             here = self.at(q)
             if float(np.abs(here.gap).max()) < _CLOSED:
                 break
             L = np.linalg.cholesky(here.M)
             U, s, Vt = np.linalg.svd(np.linalg.solve(L, here.J.T), full_matrices=False)
-            # damped near singular poses only: elsewhere a step is to be a whole one
+            # damped near singular configurations only
             damping = (DAMPED * s[0]) ** 2 if s[self._last(s)] < ZONE * s[0] else 0.0
             factors = np.where(s > _ROUNDING * s[0], s / (s * s + damping + _TINY), 0.0)
             q = self.mechanism.virtual.integrate(q, -np.linalg.solve(L.T, U @ (factors * (Vt @ here.gap))))
@@ -113,11 +113,11 @@ class Manifold:
         return max(min(self.mechanism.analysis.rank, len(s)) - 1, 0)
 
     def motions(self, q: Array, before: Array | None = None) -> Motions:
-        """Motions that the loops allow in a pose.
+        """Return the motions allowed by the loops in a configuration.
 
         Args:
-            q: that closes the loops.
-            before: motions, as columns, of a pose nearby, whose branch goes on here.
+            q: configuration with closed loops.
+            before: motions, as columns, of a nearby configuration on the branch to be continued.
         """
         here = self.at(q)
         L = np.linalg.cholesky(here.M)
@@ -136,9 +136,9 @@ class Manifold:
         return Motions(here.M, whole[:, :count], sigma, whole[:, count:], s[:rank], Vt[:rank])
 
     def crossing(self, q: Array, wish: Array) -> Array | None:
-        """Of the branches that cross in a singular pose, the motion along the one that a wish, as a force, is most for.
+        """Return the motion along the branch with the largest power of a force, among two that cross.
 
-        None where it is for none of them, or there are others than two that cross.
+        None if the power is zero on both, or the number of crossing branches is not two.
         """
         ways = self.mechanism.virtual_dynamics.constraints.branch_directions(q)
         M = self.at(q).M

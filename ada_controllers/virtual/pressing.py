@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ground and walls that can only press: which wrenches carry a robot, and the efforts of its motors beside them.
+"""Unilateral contacts of a floating robot: contact wrenches that support it, and the corresponding motor efforts.
 
-A floating base has no motor: of M a + h = S τ + Jᵀ λ its rows tell what all contacts do together, and leave open how
-they share it. Of all ways the one is taken that is least in
+A floating base has no motor: the rows of M a + h = S τ + Jᵀ λ for the base determine the resultant of all contacts, but
+not its distribution. The distribution minimizes
 
     Σ over contacts  (normal / N)² + (tangential / (μ P))² + (tilting moment / (s P))² + (turning moment / (μ s P))²
 
-with N an equal share of the weight and P what the contact presses with, found by iteration. Where
-nothing presses, nothing is rubbed or tilted; a contact that would have to pull carries nothing.
+with the mean share of the weight N and the normal force P of the contact, by iteration. Without a normal force there is
+no friction and no tilting moment; contacts that would have to pull are excluded.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ from ada_dynamics.model.joints.rows import RowKind
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Loop
 
-ROUNDS = 6  # of forces and the limits they set; the forces change by some percent in the last one
-LEAST = 1e-3  # share of the weight that a contact counts as pressing with at the least, so that the sum stays regular
-_RANK = 1e-9  # relative singular value of what contacts can do to the base, that counts
-_ROUNDING = 1e-14  # of the largest of what contacts can do to the base: keeps the rest regular
+ROUNDS = 6  # number of iterations of the normal forces, which change by a few percent in the last one
+LEAST = 1e-3  # minimum normal force of the weighting, as a share of the weight, for regularity
+_RANK = 1e-9  # minimum relative singular value of the contact wrenches on the base
+_ROUNDING = 1e-14  # relative regularization
 _Z = 2
 
 
 class Pressing:
-    """Contacts of one robot whose base floats.
+    """Contacts of one robot with a floating base.
 
-    The z axis of a loop's frame in the world points out of ground or wall; of a planar loop its own axis does.
+    The z axis of a loop's frame in the world is the outward normal of the surface; for planar loops it is their axis.
     """
 
     def __init__(self, law: str, model: Model, friction: float, sole: float) -> None:
-        """Prepare.
+        """Set the contacts.
 
         Args:
-            law: for messages.
-            model: with loops to the world; its first six velocities are those of its base.
-            friction: μ, tangential force by normal one.
-            sole: s, lever of a moment [m].
+            law: name of the controller for messages.
+            model: robot model with loops to the world, whose first six velocities are those of the base.
+            friction: μ, ratio of tangential to normal force.
+            sole: s, lever of moments [m].
 
         Raises:
-            InputError: a loop is none to the world, or together they cannot carry the robot.
+            InputError: if a loop does not join the robot to the world, or the contacts cannot support the robot.
         """
         tree = model.tree
         inner = sorted(set(model.loops) - set(tree.grounded_loops))
         if inner or not model.loops:
             raise InputError(
-                f"{law}: contacts: pressed is for loops from a floating robot to the world, and "
-                f"{'loop ' + repr(inner[0]) + ' is none' if inner else 'there are none'}; set contacts: held.",
+                f"{law}: contacts: pressed requires loops from a floating robot to the world, and "
+                f"{'loop ' + repr(inner[0]) + ' is not one' if inner else 'there are none'}; set contacts: held.",
                 loop=inner[0] if inner else None,
                 field="contacts",
                 value="pressed",
@@ -78,18 +78,19 @@ class Pressing:
         values = np.linalg.svd(self._on_base(model.neutral())[1], compute_uv=False)
         if not values[-1] > _RANK * values[0]:
             raise InputError(
-                f"{law}: the contacts {', '.join(model.loop_names)} cannot carry robot {model.name!r}: some force or "
-                "moment on its base is none of theirs. Join a link to the world by a fixed loop, such as a foot.",
+                f"{law}: the contacts {', '.join(model.loop_names)} cannot support robot {model.name!r}: they do not "
+                "transmit all forces and moments to its base. Join a link, such as a foot, to the world by a fixed "
+                "loop.",
                 field="loops",
                 value=tuple(model.loop_names),
             )
 
     def efforts(self, q: Array, wanted: Array) -> Array:
-        """Efforts of all joints, none on the base, that do with the contacts what those wanted would do alone.
+        """Return efforts without those on the base that have, with the contacts, the effect of the desired ones.
 
         Args:
-            q: positions.
-            wanted: on all joints of the tree, those of the base first.
+            q: configuration.
+            wanted: desired efforts on all joints of the tree, those of the base first.
         """
         J, B = self._on_base(q)
         forces = self._shared(B, wanted[:6])
@@ -103,7 +104,7 @@ class Pressing:
         return J, J[:, :6]
 
     def _shared(self, B: Array, needed: Array) -> Array:
-        """Forces λ with Bᵀ λ as needed; while some contact pulls, the one that pulls most is left out."""
+        """Return forces λ with Bᵀ λ as needed; contacts that pull are excluded, the largest first."""
         carries = np.ones(len(self.pressures), dtype=bool)
         while True:
             forces = self._of_all(B, needed, carries)
@@ -113,7 +114,7 @@ class Pressing:
             carries[int(np.argmax(pulls))] = False
 
     def _of_all(self, B: Array, needed: Array, carries: NDArray[np.bool_]) -> Array:
-        """The same of those that carry, whatever sign their forces have."""
+        """Return the forces of the remaining contacts, of any sign."""
         room, forces = np.full(len(carries), self._share), np.zeros(len(B))
         for _ in range(ROUNDS):
             sizes = np.where(self._is_normal, self._share, self._limits * room[self._of]) * carries[self._of]
@@ -123,7 +124,7 @@ class Pressing:
 
 
 def _least(B: Array, needed: Array, sizes: Array) -> Array:
-    """Forces λ with Bᵀ λ as needed, the least in Σ (λ / size)²; the nearest to it where they cannot do it all."""
+    """Return forces λ with Bᵀ λ as needed and least Σ (λ / size)², in the least-squares sense."""
     weighted = (sizes * sizes)[:, None] * B
     S = B.T @ weighted
     S[np.diag_indices(6)] += _ROUNDING * np.trace(S)
@@ -132,13 +133,13 @@ def _least(B: Array, needed: Array, sizes: Array) -> Array:
 
 
 def _normal_of(loop: Loop) -> int:
-    """The axis of frame A out of the surface: z, or the only one along which the loop holds."""
+    """Return the axis of frame A normal to the surface: z, or the only constrained axis."""
     axes = [kind.axis for kind in loop.rows if kind.is_force]
     return axes[0] if len(axes) == 1 else _Z
 
 
 def _limit(kind: RowKind, normal: int, friction: float, sole: float) -> float:
-    """How much of a force or moment is as much as pressing with 1 N."""
+    """Return the weight of a force or moment relative to a normal force."""
     lever = 1.0 if kind.is_force else sole
     is_rubbing = kind.axis != normal if kind.is_force else kind.axis == normal
     return lever * friction if is_rubbing else lever

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of a mechanism with loops: the pose nearest to a reference that closes its loops.
+"""Targets of a mechanism with loops: the configuration with closed loops nearest to a reference.
 
-Looked for once per reference, by damped least-squares steps along the loops. Also where the wanted place is the end of
-a way, as a slider's dead point: there the Jacobian along the loops vanishes, and the steps halve the distance.
+Computed once per reference, by damped least-squares steps along the loops; also at dead centres, where the Jacobian
+along the loops vanishes and the steps halve the distance.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from ada_controllers.virtual.motions import LOST, Manifold
 from ada_dynamics.arrays import Array
 
 STEPS = 200
-_LONGEST = 0.3  # [rad, m] of a step
-_FINE = 1e-11  # [rad, m] of the last one
-_DAMPINGS = (0.0, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 1e2)  # of the largest curvature
+_LONGEST = 0.3  # maximum step [rad, m]
+_FINE = 1e-11  # step at which the iteration ends [rad, m]
+_DAMPINGS = (0.0, 1e-8, 1e-6, 1e-4, 1e-2, 1.0, 1e2)  # relative to the largest curvature
 
-Residual = Callable[[Array], tuple[Array, Array]]  # q -> what is left, and its Jacobian by velocities
+Residual = Callable[[Array], tuple[Array, Array]]  # q -> residual, Jacobian with respect to velocities
 
 
 class Target(NamedTuple):
-    """A pose that closes the loops.
+    """Configuration with closed loops.
 
     Attributes:
-        q: positions.
-        left: residual there.
-        motions: that the loops allow there, as columns.
+        q: configuration.
+        left: residual.
+        motions: motions allowed by the loops, as columns.
     """
 
     q: Array
@@ -41,13 +41,13 @@ class Target(NamedTuple):
 
 
 def nearest(manifold: Manifold, start: Array, residual: Residual, before: Array | None = None) -> Target:
-    """The pose on the loops, near a start, that leaves least of a residual.
+    """Return the configuration on the constraint manifold near a start with the least residual.
 
     Args:
-        manifold: of the mechanism.
-        start: positions; off the loops, too.
-        residual: of the reference.
-        before: motions, as columns, that lead on from there if it is a singular pose.
+        manifold: constraint manifold of the mechanism.
+        start: initial configuration, possibly with a closure error.
+        residual: residual of the reference.
+        before: motions, as columns, that continue from there in a singular configuration.
     """
     q = manifold.closed(start, 20)
     motions = _begin(manifold, q, residual, before)
@@ -72,7 +72,7 @@ def _begin(manifold: Manifold, q: Array, residual: Residual, before: Array | Non
 
 
 def _better(manifold: Manifold, q: Array, motions: Array, residual: Residual) -> tuple[Array, float] | None:
-    """A pose that leaves less, and how far it is; None where there is none."""
+    """Return a configuration with a smaller residual, and the step length; None if there is none."""
     model = manifold.mechanism.virtual
     left, J = residual(q)
     A = J @ motions
@@ -95,19 +95,19 @@ def _better(manifold: Manifold, q: Array, motions: Array, residual: Residual) ->
 
 
 class Targets:
-    """References as targets of a mechanism."""
+    """Converts references to targets of a mechanism."""
 
     def __init__(
         self, law: str, equations: Equations, manifold: Manifold, weights: tuple[Array, Array], reach: float
     ) -> None:
-        """Prepare.
+        """Set weights and tolerance.
 
         Args:
-            law: for messages.
-            equations: of the mechanism.
-            manifold: of the mechanism.
-            weights: stiffnesses of the joints and of the pose; their proportions count.
-            reach: by how much a reference may be missed [m, rad].
+            law: name of the controller for messages.
+            equations: equations of the mechanism.
+            manifold: constraint manifold of the mechanism.
+            weights: stiffnesses of joints and pose, used as relative weights.
+            reach: tolerance of the residual [m, rad].
         """
         self._law, self._equations, self._manifold, self._reach = law, equations, manifold, reach
         self._of_joints, self._of_pose = (np.sqrt(w / max(float(w.max()), 1e-300)) for w in weights)
@@ -117,17 +117,17 @@ class Targets:
         self._rest = np.zeros(mechanism.robot.nv)
 
     def of(self, reference: Reference, start: Array, before: Array | None) -> Target:
-        """The pose on the loops, near a start, that a reference means.
+        """Return the target of a reference near a start.
 
         Raises:
-            ReferenceRefused: none comes near enough.
+            ReferenceRefused: if the residual exceeds the tolerance.
         """
         found = nearest(self._manifold, start, self._residual(reference), before)
         missing = float(np.linalg.norm(found.left))
         if missing > self._reach:
             raise ReferenceRefused(
-                f"{self._law}: the loops do not let the robot reach the reference: nearest to it, {missing:.4g} "
-                f"[m, rad] are left, and reach is {self._reach:g}. Nearest are the joint positions "
+                f"{self._law}: the loops do not allow the reference: the least residual is {missing:.4g} "
+                f"[m, rad], the tolerance `reach` {self._reach:g}. The nearest joint positions are "
                 f"{np.array2string(found.q[self._q_index], precision=4, separator=', ')}.",
                 field="reach",
                 value=missing,
@@ -136,7 +136,7 @@ class Targets:
         return found
 
     def near(self, positions: Array, start: Array) -> Array:
-        """The pose on the loops, near a start, whose commanded joints come nearest to given positions."""
+        """Return the configuration on the constraint manifold nearest to given positions of the actuated joints."""
         return nearest(self._manifold, start, self._residual(JointReference(positions))).q
 
     def _residual(self, reference: Reference) -> Residual:
@@ -159,7 +159,7 @@ class Targets:
         return np.array(error, dtype=np.float64), np.array(columns, dtype=np.float64).T
 
     def rate(self, reference: Reference, target: Target) -> Array:
-        """Velocities of all joints, along the loops, that come nearest to those of a reference."""
+        """Return the velocities of all joints, along the loops, nearest to those of a reference."""
         if isinstance(reference, PoseReference) and reference.twist is not None:
             weights, wanted = self._of_pose, reference.twist
             J = self._pose_error(target.q, [0.0] * 12)[1]
@@ -172,7 +172,7 @@ class Targets:
         return np.asarray(target.motions @ np.linalg.lstsq(A, weights * wanted, rcond=1e-9)[0], dtype=np.float64)
 
     def forward(self, reference: Reference) -> Array:
-        """Accelerations of all joints that a reference tells."""
+        """Return the feedforward accelerations of all joints."""
         if not isinstance(reference, JointReference) or reference.acceleration is None:
             return self._rest
         whole = np.zeros(len(self._rest))
@@ -181,5 +181,5 @@ class Targets:
 
 
 def flat_pose(pose: Array) -> Array:
-    """Three columns of the rotation, then the position."""
+    """Return three columns of the rotation, then the position."""
     return np.concatenate([pose[:3, 0], pose[:3, 1], pose[:3, 2], pose[:3, 3]])

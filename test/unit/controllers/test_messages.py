@@ -54,5 +54,5 @@ def test_refused_states_references_and_activations_say_what_is_wrong(pa10: ada.M
 
 
 def test_a_pose_out_of_reach_says_by_how_much() -> None:
-    with pytest.raises(AdaError, match=r"1.11 m too far; it can be 0\.03 to 0\.93 m from it"):
+    with pytest.raises(AdaError, match=r"1.11 m too far; its distance must be 0\.03 to 0\.93 m"):
         pa10.inverse(np.diag([1.0, 1.0, 1.0, 1.0]) + 2.0 * np.eye(4, k=3))
