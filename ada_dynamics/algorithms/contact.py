@@ -154,7 +154,13 @@ def contact_loads(
     loads: list[Load] = []
     for index, contact in enumerate(contacts):
         if isinstance(contact, GroundContact):
-            loads.append(_ground_load(index, contact, world[contact.body], moving[contact.body], step))
+            pose = world[contact.body]
+            x, arm, push = _touch(contact, pose, moving[contact.body], step)
+            added = None
+            if push.added is not None:
+                added = Transform(IDENTITY, x).to_parent(ArticulatedInertia(ZERO33, ZERO33, push.added))
+            force = Force(cross(x, push.applied), push.applied)
+            loads.append(Load(index, contact.body, force, _in_world(pose, push.law, arm), added))
         else:
             loads += _pair_loads(index, contact, world, moving)
     return loads
@@ -210,14 +216,6 @@ def _touch(contact: GroundContact, pose: Transform, moving: Motion, step: Scalar
     x = contact.point + arm
     depth = contact.height - (contact.normal @ pose.position + n @ x)
     return _Touch(x, arm, _push(contact.law, depth, n, moving.at(x).linear, step))
-
-
-def _ground_load(index: int, contact: GroundContact, pose: Transform, moving: Motion, step: Scalar | None) -> Load:
-    x, arm, push = _touch(contact, pose, moving, step)
-    added = None
-    if push.added is not None:
-        added = Transform(IDENTITY, x).to_parent(ArticulatedInertia(ZERO33, ZERO33, push.added))
-    return Load(index, contact.body, Force(cross(x, push.applied), push.applied), _in_world(pose, push.law, arm), added)
 
 
 def _in_world(pose: Transform, force: Vec3, arm: Vec3) -> tuple[Scalar, ...]:
