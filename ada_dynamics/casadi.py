@@ -119,8 +119,8 @@ def _of_loops(dynamics: Dynamics, quantity: str, coordinates: Coordinates) -> Qu
             raise InputError(text, field="tangent_map", value=dynamics.model.name)
         return found
     of_loops: dict[str, Callable[[], Quantity]] = {
-        "constraint_violation": lambda: closed_quantities.gap(closed.analysis.constraints),
-        "constraint_jacobian": lambda: closed_quantities.conditions(closed.analysis.constraints, closed.plans),
+        "constraint_violation": lambda: closed_quantities.violation(closed.analysis.constraints),
+        "constraint_jacobian": lambda: closed_quantities.constraint_terms(closed.analysis.constraints, closed.plans),
     }
     return of_loops[quantity]()
 

@@ -184,7 +184,7 @@ class Equations:
     def _led_back(self, q: Vector, v: Vector, loops: Loops, wanted: Vector | None) -> ConstrainedSolution:
         """Return the least acceleration that reduces the closure error and satisfies the constraints."""
         mechanism = self.mechanism
-        of_state = closed.conditions(mechanism.analysis.constraints, mechanism.plans).body
+        of_state = closed.constraint_terms(mechanism.analysis.constraints, mechanism.plans).body
         assert of_state is not None and self.solver.correct is not None
         outputs = of_state(q=q, v=v).outputs
         kp, kd = loops.gains

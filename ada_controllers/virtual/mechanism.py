@@ -69,7 +69,7 @@ class VirtualMechanism:
 
     def gap(self, q: Array) -> Array:
         """Return the closure errors of the nontrivial constraints [m, rad]."""
-        return np.asarray(self._closed.gaps(q)[list(self.plans.nontrivial)], dtype=np.float64)
+        return np.asarray(self._closed.violation(q)[list(self.plans.nontrivial)], dtype=np.float64)
 
     @property
     def _closed(self) -> ClosedDynamics:

@@ -51,7 +51,7 @@ LATE_UP_TO = 9
 UNASSEMBLED = ("guess", "axis")  # fields of errors of loops that do not close from the neutral configuration
 AT_ONCE = 1024  # states of a batch whose matrices are in memory at the same time
 _ROUNDING = 1e-16
-LATE, ALL = "late", "all conditions"  # the robust orders
+LATE, ALL = "late", "all constraints"  # the robust orders
 
 
 class ClosedDynamics:
@@ -164,7 +164,7 @@ class ClosedDynamics:
         """Forward dynamics by a candidate of the plans, by "late" or "lagrange", or by assembly ("ada" or "dca")."""
         tree = self.tree
         if name == ALL:
-            solver = closed.all_conditions(tree, self.plans, *self._softness)
+            solver = closed.all_constraints(tree, self.plans, *self._softness)
         elif name in closed.ASSEMBLIES:
             solver = closed.assembly(tree, self.plans, name, self.kernels.order, self._assembly_pivots(name))
         else:
@@ -179,12 +179,12 @@ class ClosedDynamics:
 
     @cached_property
     def _softness(self) -> tuple[list[float], list[float]]:
-        """Compliance of each constraint for `closed.all_conditions`, and the usual pivots."""
+        """Compliance of each constraint for `closed.all_constraints`, and the usual pivots."""
         constraints, rest = self.analysis.constraints, [0.0] * self.model.nv
         chosen = list(self.plans.nontrivial)
         squares = [np.sum(constraints.whitened(q)[:, chosen] ** 2, axis=0) for q in self.analysis.configurations]
         softness = (closed.SOFTNESS * np.mean(squares) * self.weights**2).tolist()
-        solver = closed.all_conditions(self.tree, self.plans, softness, ())
+        solver = closed.all_constraints(self.tree, self.plans, softness, ())
         samples = [[float(p) for p in solver.run(q.tolist(), rest, rest).pivots] for q in self.analysis.configurations]
         return softness, closed.usual_pivots(samples)
 
@@ -222,9 +222,11 @@ class ClosedDynamics:
         return np.asarray(self.analysis.constraints.weights[list(self.plans.nontrivial)], dtype=np.float64)
 
     @cached_property
-    def conditions(self) -> Kernel:
+    def constraint_terms(self) -> Kernel:
         """Kernel of J and γ of the non-trivial constraints, from q and v."""
-        return self.kernels.get("loop conditions", lambda: closed.conditions(self.analysis.constraints, self.plans))
+        return self.kernels.get(
+            "constraint terms", lambda: closed.constraint_terms(self.analysis.constraints, self.plans)
+        )
 
     def rates(self, q: Array, v: Array) -> singular.Rates:
         """Derivatives of the constraints along v.
@@ -232,17 +234,17 @@ class ClosedDynamics:
         γ is a quadratic form of v, so that ∂γ/∂v comes exactly from γ(v + e), γ(v) and γ(e).
         """
         w, constraints = self.weights, self.analysis.constraints
-        rates = self.kernels.get("loop condition rates", lambda: closed.condition_rates(constraints, self.plans))
+        rates = self.kernels.get("constraint rates", lambda: closed.constraint_rates(constraints, self.plans))
         (J, by_q), _ = rates.single_status(q, v)
         n = len(v)
         unit = np.eye(n)
         states = np.concatenate([v[None, :], unit, v + unit])
-        (_, gamma), _ = self.conditions.batch_status(np.tile(q, (len(states), 1)), states)
+        (_, gamma), _ = self.constraint_terms.batch_status(np.tile(q, (len(states), 1)), states)
         by_v = (gamma[n + 1 :] - gamma[1 : n + 1] - gamma[0]).T
         return singular.Rates(J / w[:, None], by_q / w, by_v / w[:, None])
 
     def _gamma(self, q: Array, v: Array) -> Array:
-        (_, gamma), _ = self.conditions.single_status(q, v)
+        (_, gamma), _ = self.constraint_terms.single_status(q, v)
         return np.asarray(gamma / self.weights, dtype=np.float64)
 
     # --- solvers ------------------------------------------------------------------------------------------------
@@ -353,7 +355,7 @@ class ClosedDynamics:
         if solution.is_singular:
             self._warn(solution, q, OF_INVERSE)
         # near a singular configuration the null space of J is exact to the violation / σ, the branch's tangent to σ
-        least = np.sqrt(max(_ROUNDING, float(np.max(np.abs(self.gap(q)), initial=0.0))))
+        least = np.sqrt(max(_ROUNDING, float(np.max(np.abs(self.weighted_violation(q)), initial=0.0))))
         if not solution.is_singular or (solution.sigma > least and not solution.is_at_rest):
             return motor_efforts(self.model, directions(system.J, rank), wanted)
 
@@ -388,7 +390,7 @@ class ClosedDynamics:
         q, off = np.array(q), np.arange(len(q))
         smallest = projection.CLOSED * self.analysis.constraints.length
         for _ in range(steps):
-            gap = self.gap(q[off])
+            gap = self.weighted_violation(q[off])
             is_open = ~(np.max(np.abs(gap), axis=1, initial=0.0) < smallest)
             off, gap = off[is_open], gap[is_open]
             if not len(off):
@@ -421,13 +423,13 @@ class ClosedDynamics:
                 if solution.is_singular:
                     self._warn(solution, poses[i], OF_STATE)
 
-    def gap(self, q: Array) -> Array:
+    def weighted_violation(self, q: Array) -> Array:
         """Weighted violation of the non-trivial constraints [m]."""
-        return np.asarray(self.gaps(q)[..., list(self.plans.nontrivial)] / self.weights, dtype=np.float64)
+        return np.asarray(self.violation(q)[..., list(self.plans.nontrivial)] / self.weights, dtype=np.float64)
 
-    def gaps(self, q: Array) -> Array:
+    def violation(self, q: Array) -> Array:
         """Violation of all constraints [m, rad], row by row for a batch."""
-        kernel = self.kernels.get("loop gap", lambda: closed.gap(self.analysis.constraints))
+        kernel = self.kernels.get("constraint violation", lambda: closed.violation(self.analysis.constraints))
         whole, _ = (kernel.batch_status if q.ndim == 2 else kernel.single_status)(q)
         return np.asarray(whole, dtype=np.float64)
 

@@ -144,7 +144,7 @@ class ConstraintQueries(QueryGroup):
         closed, positions = self._closed, np.ascontiguousarray(self._dynamics._arguments({"q": q})["q"])
         if closed is None or not positions.size:
             return np.zeros(positions.shape[:-1])
-        return np.asarray(np.max(np.abs(closed.gaps(positions)), axis=-1), dtype=np.float64)
+        return np.asarray(np.max(np.abs(closed.violation(positions)), axis=-1), dtype=np.float64)
 
     def branch_directions(self, q: ArrayLike) -> list[Array]:
         """Tangents of the branches that cross in a singular configuration."""
@@ -158,14 +158,14 @@ class ConstraintQueries(QueryGroup):
 
         Rows of angles are multiplied by the characteristic length; a model without loops has no rows.
         """
-        return self._conditions(self._dynamics._arguments({"q": q})["q"])
+        return self._jacobian(self._dynamics._arguments({"q": q})["q"])
 
     def violation(self, q: ArrayLike) -> Array:
         """Violation of the non-trivial constraints [m], (m,) or (N, m), in the units of `jacobian`."""
         closed, positions = self._closed, np.ascontiguousarray(self._dynamics._arguments({"q": q})["q"])
         if closed is None:
             return np.zeros((*positions.shape[:-1], 0))
-        return np.asarray(closed.gaps(positions)[..., list(closed.plans.nontrivial)] / closed.weights)
+        return np.asarray(closed.violation(positions)[..., list(closed.plans.nontrivial)] / closed.weights)
 
     def _map_quantity(self, chosen: tuple[int, ...]) -> quantities.Quantity | None:
         """T as a quantity; None for large and for unchecked models, whose kernels report no status."""
@@ -195,7 +195,7 @@ class ConstraintQueries(QueryGroup):
 
         def compute(first: int, q: Array, v: Array) -> tuple[Array, ...]:
             found = self._along(q, chosen, first)
-            rate = found.rate(self._condition_rates(q, v)) if self._dynamics.model.loops else np.zeros_like(found.T)
+            rate = found.rate(self._jacobian_rate(q, v)) if self._dynamics.model.loops else np.zeros_like(found.T)
             least = lost_digits.NEAR_BY_PIVOTS * (np.asarray(found.share)[..., None] / lost_digits.NEAR) ** 2
             return self._on_units(found.T, chosen), self._on_units(rate, chosen), least
 
@@ -211,7 +211,7 @@ class ConstraintQueries(QueryGroup):
     # --- by singular values -----------------------------------------------------------------------------------------
     def _along(self, q: Array, chosen: tuple[int, ...], first: int) -> TangentMap:
         """Tangent map in configurations that the kernel refuses; an error, or NaN, in singular ones."""
-        J = self._conditions(q)
+        J = self._jacobian(q)
         found = solve_tangent_map(J, chosen)
         for i in map(tuple, np.argwhere(found.is_suspicious)):
             here = null_space(J[i], self.coordinates.mobility)
@@ -221,18 +221,18 @@ class ConstraintQueries(QueryGroup):
                 found.T[i], found.inverse[i] = np.nan, np.nan
         return found
 
-    def _conditions(self, q: Array) -> Array:
+    def _jacobian(self, q: Array) -> Array:
         closed = self._closed
         if closed is None:
             return np.zeros((*q.shape[:-1], 0, self._dynamics.model.nv))
-        J, _ = self._dynamics._run(closed.conditions, {"q": q, "v": np.zeros(self._dynamics.model.nv)})
+        J, _ = self._dynamics._run(closed.constraint_terms, {"q": q, "v": np.zeros(self._dynamics.model.nv)})
         return np.asarray(J / closed.weights[:, None] * self.coordinates.units)
 
-    def _condition_rates(self, q: Array, v: Array) -> Array:
+    def _jacobian_rate(self, q: Array, v: Array) -> Array:
         closed = self._closed
         assert closed is not None
-        make = lambda: closed_quantities.condition_rates(closed.analysis.constraints, closed.plans)  # noqa: E731
-        J, _ = self._dynamics._run(self._dynamics._kernels.get("loop condition rates", make), {"q": q, "v": v})
+        make = lambda: closed_quantities.constraint_rates(closed.analysis.constraints, closed.plans)  # noqa: E731
+        J, _ = self._dynamics._run(self._dynamics._kernels.get("constraint rates", make), {"q": q, "v": v})
         return np.asarray(J / closed.weights[:, None] * self.coordinates.units)
 
     def _on_units(self, T: Array, chosen: tuple[int, ...]) -> Array:
@@ -290,7 +290,7 @@ def warn_if_digits_are_lost(
         constraints._dynamics.model,
         what,
         (rows, states.tolist() if q.ndim > 1 else None),
-        (constraints._conditions(rows), constraints.violation, constraints.coordinates.units),
+        (constraints._jacobian(rows), constraints.violation, constraints.coordinates.units),
         analysis.rank,
         lambda i, at: result(int(states[i]), at),
     )

@@ -199,7 +199,7 @@ def _unique_at(closed: ClosedDynamics, motion: ConstraintSolution, q: Array) -> 
 def _least_norm(closed: ClosedDynamics, inputs: Sequence[Array], multipliers: Array, is_batch: bool) -> Array:
     if not closed.analysis.is_redundant:
         return multipliers
-    kernel = closed.conditions
+    kernel = closed.constraint_terms
     (J, _), _ = (kernel.batch_status if is_batch else kernel.single_status)(*inputs[:2])
     return least_norm(J / closed.weights[:, None], multipliers, closed.weights, closed.analysis.rank)
 

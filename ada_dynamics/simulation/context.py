@@ -195,7 +195,7 @@ def closed_start(model: Model, dynamics: Dynamics, q: Array, v: Array) -> tuple[
     if closed is None:
         return q, v
     nearest, allowed = dynamics.project_to_constraints(q, v)
-    gap, left = (float(np.max(np.abs(closed.gap(at)), initial=0.0)) for at in (q, nearest))
+    gap, left = (float(np.max(np.abs(closed.weighted_violation(at)), initial=0.0)) for at in (q, nearest))
     if gap > max(OPEN, BEYOND_ROUNDING * left):
         state = dynamics.constraints.state(q)
         gaps = {name: float(np.max(np.abs(g))) for name, g in state.violation.items()}

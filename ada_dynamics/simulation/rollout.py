@@ -203,7 +203,7 @@ def _closed_at_rest(context: SimulationContext, q: Array, v: Array) -> Array | N
     closed = kernels_of(context.system.dynamics).closed
     if closed is None:
         return None
-    gaps = np.max(np.abs(closed.gaps(np.ascontiguousarray(q))), axis=-1, initial=0.0)
+    gaps = np.max(np.abs(closed.violation(np.ascontiguousarray(q))), axis=-1, initial=0.0)
     return np.asarray((gaps < CLOSED * closed.analysis.constraints.length) & ~v.any(axis=-1))
 
 

@@ -134,7 +134,7 @@ def following(tree: Tree, plans: EliminationPlans, name: str, chosen: Sequence[S
     return Solver(f"following_{name.replace(' ', '_')}", plan, run, guards, correct, weights)
 
 
-def all_conditions(tree: Tree, plans: EliminationPlans, softness: Sequence[float], usual: Sequence[float]) -> Solver:
+def all_constraints(tree: Tree, plans: EliminationPlans, softness: Sequence[float], usual: Sequence[float]) -> Solver:
     """Solver with all non-trivial constraints, dependent ones too.
 
     Args:
@@ -272,17 +272,17 @@ def _terms(constraints: ConstraintSet, plans: EliminationPlans, q: Sequence[Scal
     return {"J": dense_rows(rows, constraints.tree.nv), "rate": [row.rate for row in rows]}
 
 
-def conditions(constraints: ConstraintSet, plans: EliminationPlans) -> Quantity:
+def constraint_terms(constraints: ConstraintSet, plans: EliminationPlans) -> Quantity:
     """J and γ of the non-trivial constraints."""
     tree, count = constraints.tree, len(plans.nontrivial)
     shapes: dict[str, tuple[int, ...]] = {"J": (count, tree.nv), "rate": (count,)}
-    name = f"loop_conditions_{digest(tree, plans, plans.late)}"
+    name = f"constraint_terms_{digest(tree, plans, plans.late)}"
     return quantity(name, tree, ("q", "v"), shapes, lambda q, v: _terms(constraints, plans, q, v))
 
 
-def condition_rates(constraints: ConstraintSet, plans: EliminationPlans) -> Quantity:
+def constraint_rates(constraints: ConstraintSet, plans: EliminationPlans) -> Quantity:
     """Rates of J and of γ while q moves with v and v itself is constant: J̇ and (∂γ/∂q) v."""
-    tree, of_state = constraints.tree, conditions(constraints, plans)
+    tree, of_state = constraints.tree, constraint_terms(constraints, plans)
     name = f"{of_state.name}_rates"
     inputs = {"q": tree.nq, "v": tree.nv}
 
@@ -327,9 +327,9 @@ def _weighted_sum(weights: Sequence[Scalar], items: Sequence[Scalar]) -> Scalar:
     return sum((w * x for w, x in zip(weights, items, strict=True)), ZERO)
 
 
-def gap(constraints: ConstraintSet) -> Quantity:
+def violation(constraints: ConstraintSet) -> Quantity:
     """Violation of every constraint of every loop."""
-    name = "loop_gap" + ("_turned" if any(loop.is_turned for loop in constraints.tree.loops) else "")
+    name = "loop_violation" + ("_turned" if any(loop.is_turned for loop in constraints.tree.loops) else "")
     shapes: dict[str, tuple[int, ...]] = {"gap": (len(constraints.rows),)}
     return quantity(name, constraints.tree, ("q",), shapes, lambda q: {"gap": constraints.violation(q)})
 

@@ -136,7 +136,7 @@ def test_every_pose_that_counts_as_singular_is_for_numbers(name: str, seed: int)
     for _ in range(200):
         near = on_loops(path[-1], step * rng.normal(size=model.nv))
         step *= 0.92
-        if np.max(np.abs(closed.gap(near))) < 1e-12 and sigma(near) < sigma(path[-1]):
+        if np.max(np.abs(closed.weighted_violation(near))) < 1e-12 and sigma(near) < sigma(path[-1]):
             path, step = [*path, near], 1.5 * step
     found = []
     for before, after in pairwise(path[-24:]):
