@@ -16,9 +16,8 @@ from ada_dynamics.algorithms.kinematics import Moving, moving_outward, spin_matr
 from ada_dynamics.algorithms.passive import joint_passive_efforts
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.loop_programs.rows import (
+    Passes,
     Row,
-    Step,
-    Stores,
     constants_of,
     flat,
     joint_on_z,
@@ -26,10 +25,11 @@ from ada_dynamics.dynamics.loop_programs.rows import (
     mat,
     own_constants,
     placement_constants,
+    program_of,
     upper,
 )
-from ada_dynamics.expr import Function, select, trace
-from ada_dynamics.jit.generic import GenericKernel, GenericProgram, JointCode, JointPass, Place
+from ada_dynamics.expr import select
+from ada_dynamics.jit.generic import GenericKernel, GenericProgram
 from ada_dynamics.model.joints import JOINT_TYPES
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
@@ -204,8 +204,7 @@ def _inverse_2(at: At) -> dict[str, Any]:
     return {"efforts": tuple(total), "wrench": (*passed.moment, *passed.force)}
 
 
-# direction, step, and where each result goes: a region and an offset in it
-_FORWARD: tuple[tuple[bool, Step, Stores], ...] = (
+_FORWARD: Passes = (
     (True, _forward_1, {**_START, "inertia": ("own", INERTIA)}),
     (
         False,
@@ -214,39 +213,18 @@ _FORWARD: tuple[tuple[bool, Step, Stores], ...] = (
     ),
     (True, _forward_3, {"rates": ("out", 0), "acceleration": ("own", ACCELERATION)}),
 )
-_INVERSE: tuple[tuple[bool, Step, Stores], ...] = (
+_INVERSE: Passes = (
     (True, _inverse_1, _START),
     (False, _inverse_2, {"efforts": ("out", 0), "wrench": ("parent", WRENCH)}),
 )
 
 
-def _traced(kind: Kind, step: Step, third: str, external: bool, size: int, constants: int) -> Function:
-    joint = JOINT_TYPES[kind.name]
-    inputs = {"k": constants, "own": size, "parent": size, "q": joint.nq, "v": joint.nv, third: joint.nv}
-    if external:
-        inputs["wrenches"] = 6
-
-    def body(k: Row, own: Row, parent: Row, q: Row, v: Row, **rest: Row) -> dict[str, Any]:
-        return step(At(symbolic_body(kind, k), own, parent, q, v, rest[third], rest.get("wrenches")))
-
-    return trace(f"step_{kind.name}", inputs, body)
-
-
 @lru_cache(maxsize=64)
 def program(name: str, external: bool, kinds: tuple[Kind, ...]) -> GenericProgram:
     """The loop program "forward" or "inverse" for a set of joint types, with or without external wrenches."""
-    steps, third = (_FORWARD, "tau") if name == "forward" else (_INVERSE, "a")
-    size, constants = row_size(kinds), constants_size(kinds)
-
-    def traced(kind: Kind, step: Step) -> Function:
-        return _traced(kind, step, third, external, size, constants)
-
-    passes = tuple(
-        JointPass(outward, tuple(JointCode(traced(kind, step), stores) for kind in kinds))
-        for outward, step, stores in steps
-    )
-    places: dict[str, Place] = {"q": "q", "v": "v", third: "v"}
-    return GenericProgram(name, passes, constants, size, {**places, "wrenches": 6} if external else places)
+    passes, third = (_FORWARD, "tau") if name == "forward" else (_INVERSE, "a")
+    sizes = row_size(kinds), constants_size(kinds)
+    return program_of(name, third, external, kinds, passes, lambda kind, k, *x: At(symbolic_body(kind, k), *x), sizes)
 
 
 # --- a robot for a program ------------------------------------------------------------------------------------------

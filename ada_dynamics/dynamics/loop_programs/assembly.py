@@ -28,9 +28,8 @@ from ada_dynamics.algorithms.ldl import DenseFactors
 from ada_dynamics.algorithms.passive import joint_passive_efforts
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.loop_programs.rows import (
+    Passes,
     Row,
-    Step,
-    Stores,
     constants_of,
     flat,
     joint_on_z,
@@ -38,10 +37,10 @@ from ada_dynamics.dynamics.loop_programs.rows import (
     mat,
     own_constants,
     placement_constants,
+    program_of,
     upper,
 )
-from ada_dynamics.expr import Function, trace
-from ada_dynamics.jit.generic import GenericKernel, GenericProgram, JointCode, JointPass, Place
+from ada_dynamics.jit.generic import GenericKernel, GenericProgram
 from ada_dynamics.model.inertia_regularization import regularize_inertias
 from ada_dynamics.model.joints import JOINT_TYPES, JointType, Revolute
 from ada_dynamics.model.tree import WORLD, Body, Tree
@@ -282,8 +281,7 @@ def row_size(kinds: Sequence[Kind]) -> int:
     return BACK + max(map(back_size, kinds))
 
 
-# direction, step, and where each result goes: a region and an offset in it
-_PASSES: tuple[tuple[bool, Step, Stores], ...] = (
+_PASSES: Passes = (
     (True, _rigid, {"w": ("own", W), "bias": ("own", BIAS), "phi": ("own", PHI), "turn": ("own", TURN)}),
     (False, _close, {"back": ("own", BACK), "phi": ("parent", PHI), "bias": ("parent", BIAS)}),
     (True, _open, {"rates": ("out", 0), "force": ("own", FORCE), "rest": ("parent", FORCE)}),
@@ -295,31 +293,10 @@ def constants_size(kinds: Sequence[Kind]) -> int:
     return SPRING + 2 * any(kind.has_spring for kind in kinds) + constants_of(kind.name for kind in kinds)
 
 
-def _traced(kind: Kind, step: Step, external: bool, size: int, constants: int) -> Function:
-    joint = JOINT_TYPES[kind.name]
-    inputs = {"k": constants, "own": size, "parent": size, "q": joint.nq, "v": joint.nv, "tau": joint.nv}
-    if external:
-        inputs["wrenches"] = 6
-
-    def body(k: Row, own: Row, parent: Row, q: Row, v: Row, tau: Row, wrenches: Row | None = None) -> dict[str, Any]:
-        return step(At(kind, k, own, parent, q, v, tau, wrenches))
-
-    return trace(f"step_{kind.name}_{kind.parent}", inputs, body)
-
-
 @lru_cache(maxsize=64)
 def program(external: bool, kinds: tuple[Kind, ...]) -> GenericProgram:
     """The loop program for a set of kinds of joints, with or without external wrenches."""
-    size, constants = row_size(kinds), constants_size(kinds)
-    passes = []
-    for outward, step, stores in _PASSES:
-        bodies = []
-        for kind in kinds:
-            function = _traced(kind, step, external, size, constants)
-            bodies.append(JointCode(function, {name: stores[name] for name in function.outputs}))
-        passes.append(JointPass(outward, tuple(bodies)))
-    places: dict[str, Place] = {"q": "q", "v": "v", "tau": "v"}
-    return GenericProgram("ada", tuple(passes), constants, size, {**places, "wrenches": 6} if external else places)
+    return program_of("ada", "tau", external, kinds, _PASSES, At, (row_size(kinds), constants_size(kinds)))
 
 
 # --- tables of a robot ----------------------------------------------------------------------------------------------

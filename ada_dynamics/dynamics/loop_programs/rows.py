@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.expr import Expr
+from ada_dynamics.expr import Expr, trace
 from ada_dynamics.jit import Signature
-from ada_dynamics.jit.generic import GenericKernel, GenericProgram, RobotTables
+from ada_dynamics.jit.generic import GenericKernel, GenericProgram, JointCode, JointPass, Place, RobotTables
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.vector import Mat3, Scalar
@@ -62,6 +62,39 @@ def own_constants(joints: Sequence[JointType], count: int) -> Array:
 
 
 Kind = TypeVar("Kind")
+# direction, step, and where each result goes: a region and an offset in it
+Passes = Sequence[tuple[bool, Step, Stores]]
+
+
+def program_of(
+    name: str,
+    third: str,
+    external: bool,
+    kinds: Sequence[Any],
+    passes: Passes,
+    operands: Callable[..., Any],
+    sizes: tuple[int, int],
+) -> GenericProgram:
+    """The steps of all passes, traced for each kind of joint.
+
+    `operands` makes those of a step from a kind, its constants, the rows of workspace of body and parent, q, v, the
+    third input and the external wrench or None; `sizes` are doubles of workspace and of constants per body.
+    """
+    size, constants = sizes
+    places: dict[str, Place] = {"q": "q", "v": "v", third: "v", **({"wrenches": 6} if external else {})}
+
+    def code(kind: Any, step: Step, stores: Stores) -> JointCode:
+        joint = JOINT_TYPES[kind.name]
+        inputs = {"k": constants, "own": size, "parent": size, "q": joint.nq, "v": joint.nv, third: joint.nv}
+
+        def body(k: Row, own: Row, parent: Row, q: Row, v: Row, **rest: Row) -> dict[str, Any]:
+            return step(operands(kind, k, own, parent, q, v, rest[third], rest.get("wrenches")))
+
+        function = trace(f"step_{kind.name}", inputs | ({"wrenches": 6} if external else {}), body)
+        return JointCode(function, {result: stores[result] for result in function.outputs})
+
+    traced = (JointPass(outward, tuple(code(kind, step, stores) for kind in kinds)) for outward, step, stores in passes)
+    return GenericProgram(name, tuple(traced), constants, size, places)
 
 
 def kernel_of(
