@@ -22,7 +22,7 @@ from ada_controllers.support.constraint_jacobian import constraint_jacobian
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import Vector, compiled
-from ada_dynamics.model.joints.rows import RowKind
+from ada_dynamics.model.joints.base import RowKind
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import WORLD, Loop
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ada_dynamics import expr
 from ada_dynamics.algorithms.kinematics import Moving
-from ada_dynamics.model.joints.rows import NORMAL, RowKind
+from ada_dynamics.model.joints.base import NORMAL, RowKind
 from ada_dynamics.model.tree import WORLD, Loop, Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force
 from ada_dynamics.spatial.transform import Transform

@@ -25,7 +25,7 @@ from ada_dynamics.algorithms.joint_equations import (
 )
 from ada_dynamics.algorithms.kinematics import Moving
 from ada_dynamics.algorithms.ldl import DenseFactors, factorise_dense
-from ada_dynamics.model.joints.rows import SECOND
+from ada_dynamics.model.joints.base import SECOND
 from ada_dynamics.model.tree import WORLD
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
 from ada_dynamics.spatial.vector import UNIT3, ZERO, ZERO3, Scalar, Vec3, cross, is_zero

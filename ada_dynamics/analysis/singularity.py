@@ -29,7 +29,7 @@ from ada_dynamics.dynamics.computation import require_link
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.elements import LoopJoint
-from ada_dynamics.model.joints.rows import SECOND
+from ada_dynamics.model.joints.base import SECOND
 
 ROWS: dict[str, tuple[int, ...]] = {"linear": (0, 1, 2), "angular": (3, 4, 5), "all": (0, 1, 2, 3, 4, 5)}
 AXES = "xyz"

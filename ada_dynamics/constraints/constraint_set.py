@@ -19,7 +19,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Traced, trace
 from ada_dynamics.jit.fallback import PythonBackend
 from ada_dynamics.jit.signature import Signature
-from ada_dynamics.model.joints.rows import RowKind
+from ada_dynamics.model.joints.base import RowKind
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force

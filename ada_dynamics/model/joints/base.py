@@ -16,7 +16,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.joints.rows import RowKind
 from ada_dynamics.model.rotations import align, to_mat3
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
@@ -24,6 +23,34 @@ from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import UNIT3, ZERO3, ZERO33, Scalar, Vec3, cross
 
 NO_LIMIT = 1e6  # [rad, m]; descriptions use 1e16 and the like for unlimited joints
+
+
+NORMAL = 3  # instead of an axis: normal of both axes of a universal joint
+SECOND = 4  # y of frame B, its second axis
+
+
+class RowKind(NamedTuple):
+    """A force along, or a moment about, axis k of frame A; or the moment about a universal joint's normal."""
+
+    is_force: bool
+    axis: int  # of frame A, or NORMAL, or SECOND
+    pitch: float = 0.0  # of a helical joint [m/rad]
+
+    def __str__(self) -> str:
+        if self.axis == NORMAL:
+            return "moment about the normal of both axes"
+        if self.axis == SECOND:
+            return "moment about the second axis"
+        thread = f" on a thread of {self.pitch:g} m/rad" if self.pitch else ""
+        return f"{'force along' if self.is_force else 'moment about'} {'xyz'[self.axis]}{thread}"
+
+    @classmethod
+    def of(cls, column: Force) -> RowKind:
+        """Kind of a column of T or T_a: unit force, moment or screw on a coordinate axis."""
+        if not any(column.force):
+            return cls(False, UNIT3.index(column.moment))
+        axis = UNIT3.index(column.force)
+        return cls(True, axis, -float(column.moment[axis]) or 0.0)
 
 
 class Coordinate(NamedTuple):

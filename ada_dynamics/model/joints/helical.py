@@ -9,8 +9,7 @@ import numpy as np
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.model.joints.base import ALONE, AxisJoint, force, moment, round_about, unit
-from ada_dynamics.model.joints.rows import RowKind
+from ada_dynamics.model.joints.base import ALONE, AxisJoint, RowKind, force, moment, round_about, unit
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import AxisRotation

@@ -11,7 +11,10 @@ from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.joints.base import (
     MASS,
+    NORMAL,
+    SECOND,
     JointType,
+    RowKind,
     angles,
     force,
     moment,
@@ -19,7 +22,6 @@ from ada_dynamics.model.joints.base import (
     turning,
     unit,
 )
-from ada_dynamics.model.joints.rows import NORMAL, SECOND, RowKind
 from ada_dynamics.model.rotations import align, clean_rotation
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion

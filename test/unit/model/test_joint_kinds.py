@@ -8,7 +8,7 @@ import pytest
 from joint_constants import constants
 
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, JointType
-from ada_dynamics.model.joints.rows import NORMAL, SECOND
+from ada_dynamics.model.joints.base import NORMAL, SECOND
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.vector import Mat3, Vec3
 
