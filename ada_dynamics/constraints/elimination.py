@@ -65,11 +65,12 @@ class Samples:
 
     def best(self, unknowns: Sequence[int]) -> int:
         """The multiplier with the largest relative pivot."""
-        return max(unknowns, key=lambda u: self._share(u))
 
-    def _share(self, unknown: int) -> float:
-        c = unknown - self.nv
-        return min(float(-K[unknown, unknown] / whole[c]) for K, whole in zip(self.systems, self.whole, strict=True))
+        def share(u: int) -> float:
+            pairs = zip(self.systems, self.whole, strict=True)
+            return min(float(-K[u, u] / whole[u - self.nv]) for K, whole in pairs)
+
+        return max(unknowns, key=share)
 
     def eliminate(self, unknown: int) -> None:
         """Eliminate an unknown."""
@@ -124,7 +125,8 @@ def along_the_tree(tree: Tree, samples: Samples, touched: Sequence[set[int]], ea
     order: list[int] = []
     last = WORLD
     while waiting or multipliers:
-        ready = next((c for c in sorted(multipliers) if _may_go(c, touches, samples, early, bool(waiting))), None)
+        candidates = sorted(multipliers) if early or not waiting else []
+        ready = next((c for c in candidates if len(touches[c]) <= 1 and samples.can_eliminate(samples.nv + c)), None)
         if ready is not None:
             _spread(ready, touches, multipliers, samples)
             order.append(samples.nv + ready)
@@ -150,10 +152,6 @@ def along_the_tree(tree: Tree, samples: Samples, touched: Sequence[set[int]], ea
             waiting[body.parent] -= 1
         last = body.index
     return tuple(order)
-
-
-def _may_go(c: int, touches: Sequence[set[int]], samples: Samples, early: bool, joints_left: bool) -> bool:
-    return (early or not joints_left) and len(touches[c]) <= 1 and samples.can_eliminate(samples.nv + c)
 
 
 def _spread(c: int, touches: list[set[int]], multipliers: set[int], samples: Samples) -> None:

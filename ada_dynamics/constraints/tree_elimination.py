@@ -107,7 +107,8 @@ class _Search:
             for c in felt:
                 self.typical[:, c] = np.maximum(self.typical[:, c], self._pivots(c))
             for c in felt:
-                if len(self.general.touched[c]) <= 1 or self._is_crowded(c):
+                bodies = self.general.touched[c]
+                if len(bodies) <= 1 or any(len(self.general.columns[b]) > CROWDED for b in bodies):
                     self._try_to_solve(c)
         while self.waiting:
             c = max(sorted(self.waiting), key=self._share)
@@ -120,9 +121,6 @@ class _Search:
     def coupled(self, i: int) -> int:
         """Number of unknowns that the elimination of joint i couples."""
         return 6 * len(self.general.cross[i]) + len(self.general.columns[i])
-
-    def _is_crowded(self, c: int) -> bool:
-        return any(len(self.general.columns[b]) > CROWDED for b in self.general.touched[c])
 
     def _try_to_solve(self, c: int) -> bool:
         """Eliminate a constraint unless its pivot has cancelled in some sample."""

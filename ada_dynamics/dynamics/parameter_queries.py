@@ -228,7 +228,12 @@ class Adjusted:
             return np.asarray(-du @ by_q[np.ix_(own, self.added)])
         whole = closed.system(full, speed, self.velocities(tau))
         system = singular.System(whole.M[np.ix_(own, own)], whole.r[own], whole.J[:, own], whole.rate)
-        a, multipliers = closed_derivatives.regular(closed, system, v, lambda: self._rates(closed.rates(full, speed)))
+
+        def rates() -> singular.Rates:
+            found = closed.rates(full, speed)
+            return singular.Rates(found.J[:, own], found.rate_by_q, found.rate_by_v[:, own])
+
+        a, multipliers = closed_derivatives.regular(closed, system, v, rates)
         by_q, _ = closed_derivatives.residual(closed).single(full, speed, self.velocities(a), multipliers)
         rows = [*own, *range(n, n + len(system.J))]
         return closed_derivatives.accelerated(closed, system, by_q[np.ix_(rows, self.added)])
@@ -257,6 +262,3 @@ class Adjusted:
             return np.asarray(J[:, self.added])
         T = self.dynamics.constraints.tangent_map(self.at(q), self.by(coordinates))
         return np.asarray((J @ T)[:, -len(self.added) :])
-
-    def _rates(self, rates: singular.Rates) -> singular.Rates:
-        return singular.Rates(rates.J[:, self.own], rates.rate_by_q, rates.rate_by_v[:, self.own])

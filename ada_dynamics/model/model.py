@@ -188,11 +188,6 @@ class Model(NotebookDisplay):
         return self._per_velocity(lambda j: j.stiffness)
 
     # --- configuration space ------------------------------------------------------------------------------------
-    def _own_joints(self) -> list[tuple[JointType, slice, slice]]:
-        columns = self.tree.columns
-        kinds = {carrier.name: kind for carrier, kind in zip(columns.carriers, columns.kinds, strict=True)}
-        return [(kinds[name], self._q[name], self._v[name]) for name in self._q]
-
     @cached_property
     def _kinds_of_space(self) -> tuple[NDArray[np.intp], NDArray[np.intp], list[tuple[JointType, slice, slice]]]:
         """Indices into q and v of joints with additive positions, and the other joints."""
@@ -204,7 +199,9 @@ class Model(NotebookDisplay):
 
     @cached_property
     def _space(self) -> list[tuple[JointType, slice, slice]]:
-        return self._own_joints()
+        columns = self.tree.columns
+        kinds = {carrier.name: kind for carrier, kind in zip(columns.carriers, columns.kinds, strict=True)}
+        return [(kinds[name], self._q[name], self._v[name]) for name in self._q]
 
     def neutral(self) -> Array:
         """The zero configuration."""

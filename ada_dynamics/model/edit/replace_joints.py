@@ -213,7 +213,8 @@ def merge_turns(model: Model, joints: Sequence[str], name: str = "") -> Model:
     joint = Joint(merged, Spherical.kind, first.parent, last.child, centre, R, turns=turns)
     added = len(parts.joints)
     carry(parts, joint, last.child, (np.eye(3), R.T @ (p - centre)))
-    _in_place(parts, before.index(first.name), added)
+    names, index = list(parts.joints), before.index(first.name)  # to keep the order of coordinates
+    parts.joints = {one: parts.joints[one] for one in [*names[:index], *names[added:], *names[index:added]]}
     return parts.build()
 
 
@@ -263,10 +264,3 @@ def _meeting_point(chain: Sequence[Joint], frames: Sequence[Pose], axes: Sequenc
         names = ", ".join(repr(joint.name) for joint in chain)
         raise InputError(f"the axes of {names} do not meet in a point: they miss it by {off:.3g} m.")
     return np.asarray(found)
-
-
-def _in_place(parts: Parts, index: int, added: int) -> None:
-    """Move the joints that were added last to an index, to keep the order of coordinates."""
-    names = list(parts.joints)
-    order = [*names[:index], *names[added:], *names[index:added]]
-    parts.joints = {name: parts.joints[name] for name in order}
