@@ -18,21 +18,21 @@ from ada_tools.scenario.claims import FAILS, HOLDS, NOT_CONFIRMED, Statement, Ve
 from ada_tools.scenario.scenario import StatementPart
 
 FILE = "faithfulness.md"
-VERDICTS: tuple[Verdict, ...] = (HOLDS, NOT_CONFIRMED, FAILS)
+VERDICTS: dict[Verdict, str] = {HOLDS: "confirmed", NOT_CONFIRMED: NOT_CONFIRMED, FAILS: FAILS}
 DOCUMENTS = ("Takahashi 2012", "Yamada", "CRB note", "Awa 2009", "Tarao et al.")
 HEAD = ("place", "statement", "stated", "measured", "verdict", "experiment")
 
 _TITLE = """\
-# Faithful to the documents?
+# Statements of the documents and their verification
 
-Every statement of the documents that can be computed, with what this library finds. Written by `ada reproduce all`
-(see [](reproduce.md)); the statements stand in `ada_experiments/data`, beside the experiments that measure them.
+This page lists every statement of the documents that can be computed, with the measured value. `ada reproduce all`
+writes it (see [](reproduce.md)); the statements are defined in `ada_experiments/data`.
 
-- **holds**: the measured figure is as stated.
-- **not confirmed**: it is not, for the reason given; the statement is wrong, misprinted or about another machine.
-- **fails**: it is not, and nobody knows why. That would be a fault of ours, and `ada reproduce` ends with 1.
+- **confirmed**: the measured value is as stated.
+- **not confirmed**: it is not, for the given reason; the statement is wrong, misprinted or about another machine.
+- **fails**: it is not, for an unknown reason. This is an error of the software, and `ada reproduce` returns 1.
 
-"≈" is within a tenth. Figures about time are medians with the middle half of the rounds; they are never a fault.
+"≈" is within a tenth. Times are medians with their interquartile range and never fail.
 """
 
 
@@ -42,12 +42,14 @@ class Entry(NamedTuple):
     experiment: str
     statement: Statement | StatementPart
     measured: str
-    verdict: str
+    verdict: Verdict
 
     def cells(self) -> list[str]:
         """Table cells below `HEAD`."""
         stated = self.statement
-        verdict = f"{self.verdict}: {stated.why}" if self.verdict == NOT_CONFIRMED and stated.why else self.verdict
+        verdict = VERDICTS[self.verdict]
+        if self.verdict == NOT_CONFIRMED and stated.why:
+            verdict = f"{verdict}: {stated.why}"
         return [stated.where, stated.text, relation_text(stated), self.measured, verdict, self.experiment]
 
 
@@ -61,11 +63,11 @@ def entries(results: Sequence[Result]) -> list[Entry]:
 
 
 def counts(found: Iterable[Entry]) -> str:
-    """Numbers of statements that hold, are not confirmed, and fail, as text."""
+    """Numbers of statements that are confirmed, are not confirmed, and fail, as text."""
     by_verdict = Counter(entry.verdict for entry in found)
     return (
-        f"{by_verdict[HOLDS]} statements of the documents hold, {by_verdict[NOT_CONFIRMED]} are not confirmed, "
-        f"{by_verdict[FAILS]} fail"
+        f"{by_verdict[HOLDS]} statements of the documents are confirmed, "
+        f"{by_verdict[NOT_CONFIRMED]} are not confirmed, {by_verdict[FAILS]} fail"
     )
 
 

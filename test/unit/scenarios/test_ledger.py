@@ -31,7 +31,7 @@ def test_the_page_has_every_statement_as_it_stands_beside_the_experiments() -> N
     entries = []
     for name, part in declared():
         figure, verdict = found[name, ledger.plain(part.where), ledger.plain(part.text)]
-        word = next(word for word in ledger.VERDICTS if verdict.startswith(word))
+        word = next(word for word, shown in ledger.VERDICTS.items() if verdict.startswith(shown))
         entries.append(Entry(name, part, figure, word))
     assert PAGE.read_text(encoding="utf-8") == ledger.page(entries), "write it anew: ada reproduce all"
 
