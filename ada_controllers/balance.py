@@ -132,7 +132,7 @@ class BalanceSettings:
 
     strategy: str = setting(
         "combined",
-        "upper_body_rotation (smaller pushes), combined (rotation with extension and flexion), springs (eq. 6.6 alone)",
+        "upper_body_rotation (smaller pushes), combined (rotation with extension and flexion), springs (eq. 6.6 only)",
         choices=tuple(PRESETS),
     )
     phases: str = setting(
@@ -143,7 +143,7 @@ class BalanceSettings:
     )
     carry_weight: bool = setting(
         True,
-        "whether the motors carry the weight beside it, as eq. 6.3 takes for granted; without it the robot falls over",
+        "whether the motors also compensate gravity, as assumed by eq. 6.3; otherwise the robot falls",
     )
     full_angle: float = setting(
         0.785, "turn of the upper body at which the variable gains are at their end", unit="rad", lower=1e-3, upper=1.5
@@ -158,7 +158,7 @@ class Balance(Controller[BalanceSettings]):
     """Joint springs and dampers that yield to a push and return, with an ankle law that keeps the feet flat."""
 
     NAME = "balance"
-    SUMMARY = "balance of HOAP-2 against pushes at shoulder or hand: two human strategies"
+    SUMMARY = "balance of HOAP-2 after pushes at shoulder or hand, with two human strategies"
     KIND = "effort"
     REFERENCES = (JointReference,)
     SETTINGS = BalanceSettings

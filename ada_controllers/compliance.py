@@ -38,17 +38,20 @@ class ComplianceSettings(PoseServoSettings):
     )
     mode: str = setting(
         "displaced",
-        "displaced: from a target that stays; moved: the target goes along; relaxed: both",
+        "displaced: the hand is displaced from a fixed target; moved: the target moves; relaxed: both",
         choices=("displaced", "moved", "relaxed"),
     )
     moving_time: float = setting(
-        0.5, "in which a moved target goes the way of the spring (Yamada: one period)", unit="s", lower=1e-3
+        0.5,
+        "time in which a moved target covers the displacement of the spring (Yamada: one period)",
+        unit="s",
+        lower=1e-3,
     )
     sensor_link: str = setting("", "link that carries the force sensor; empty: that of the tool")
     sensor_xyz: tuple[float, ...] = setting((0.0, 0.0, 0.0), "place of the sensor in its link", unit="m")
-    sensor_rpy: tuple[float, ...] = setting((0.0, 0.0, 0.0), "its roll, pitch and yaw there", unit="rad")
-    bias_at_reset: bool = setting(False, "whether what is measured at the start counts as zero")
-    tool_mass: float = setting(0.0, "of what hangs on the sensor, whose weight is taken off", unit="kg", lower=0.0)
+    sensor_rpy: tuple[float, ...] = setting((0.0, 0.0, 0.0), "roll, pitch and yaw of the same frame", unit="rad")
+    bias_at_reset: bool = setting(False, "whether the first measurement is subtracted as zero")
+    tool_mass: float = setting(0.0, "mass of the tool on the sensor, whose weight is subtracted", unit="kg", lower=0.0)
     tool_com: tuple[float, ...] = setting((0.0, 0.0, 0.0), "its centre of mass from the sensor", unit="m")
     dead_band: tuple[float, ...] = setting(
         (0.0, 0.0), "force and moment that are not felt, and are taken off greater ones", unit="N, N m", lower=0.0
@@ -57,7 +60,7 @@ class ComplianceSettings(PoseServoSettings):
     largest_shift: float = setting(0.2, "greatest displacement from the target", unit="m", lower=0.0)
     largest_turn: float = setting(0.5, "greatest turn from the target", unit="rad", lower=0.0)
     contact_stiffness: float = setting(
-        0.0, "stiffest contact that is expected; settings that are unstable there are refused; 0: any", unit="N/m",
+        0.0, "largest expected contact stiffness; settings that are unstable for it are refused; 0: any", unit="N/m",
         lower=0.0,
     )  # fmt: skip
     period: float = setting(1e-3, "between two calls, for that", unit="s", lower=1e-6)
@@ -93,7 +96,7 @@ class Compliance(PoseServoBase[ComplianceSettings]):
     """
 
     NAME = "compliance"
-    SUMMARY = "a hand that gives way to measured forces like a spring, or is led by them"
+    SUMMARY = "hand that is displaced by measured forces like a spring, or guided by them"
     SETTINGS = ComplianceSettings
 
     def _prepare(self) -> None:

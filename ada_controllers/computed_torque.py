@@ -45,7 +45,7 @@ class ComputedTorque(Controller[ComputedTorqueSettings]):
     """τ = ID(q, v, a* + K_d (v* - v) + K_p (q* - q)), such that the error of each motor obeys ë + K_d ė + K_p e = 0."""
 
     NAME = "computed_torque"
-    SUMMARY = "joint positions by inverse dynamics: errors die out as of uncoupled springs and dampers"
+    SUMMARY = "joint positions with inverse dynamics: decoupled linear error dynamics"
     KIND = "effort"
     REFERENCES = (JointReference,)
     SETTINGS = ComputedTorqueSettings

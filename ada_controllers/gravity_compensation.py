@@ -46,7 +46,7 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
     """
 
     NAME = "gravity_compensation"
-    SUMMARY = "the motors carry the weight, or part of it, and damp: for leading by hand"
+    SUMMARY = "compensation of gravity, or a part of it, with damping, for guiding by hand"
     KIND = "effort"
     REFERENCES = ()
     SETTINGS = GravityCompensationSettings

@@ -60,38 +60,41 @@ class ImpedanceSettings:
         (20.0,), "of the link about x, y, z of the base; one number: of all", unit="N m/rad", lower=0.0
     )
     damping_ratio: float = setting(
-        0.7, "of each spring with what it moves at the start; 1: just no overshoot", lower=0.0, upper=10.0
+        0.7, "damping ratio of each spring with the inertia at the start; 1: critically damped", lower=0.0, upper=10.0
     )
     joint_damping: tuple[float, ...] = setting(
-        (0.0,), "beside that, of each joint; one number: of all", unit="N m s/rad, N s/m", lower=0.0
+        (0.0,), "additional damping of each joint; one number: of all", unit="N m s/rad, N s/m", lower=0.0
     )
     linear_damping: tuple[float, ...] = setting(
-        (0.0,), "beside that, of the link along x, y, z of the base; one number: of all", unit="N s/m", lower=0.0
+        (0.0,), "additional damping of the link along x, y, z of the base; one number: of all", unit="N s/m", lower=0.0
     )
     angular_damping: tuple[float, ...] = setting(
-        (0.0,), "beside that, of the link about x, y, z of the base; one number: of all", unit="N m s/rad", lower=0.0
+        (0.0,),
+        "additional damping of the link about x, y, z of the base; one number: of all",
+        unit="N m s/rad",
+        lower=0.0,
     )
     null_stiffness: tuple[float, ...] = setting(
         (0.0,),
-        "towards the pose of the start, of motions that leave the link where it is; one number, or of each joint",
+        "stiffness of null-space motions towards the initial configuration; one number, or of each joint",
         unit="N m/rad, N/m; 1/s^2 with shape_inertia",
         lower=0.0,
     )
     null_damping: tuple[float, ...] = setting(
         (1.0,),
-        "of motions that leave the link where it is; one number, or of each joint",
+        "damping of null-space motions; one number, or of each joint",
         unit="N m s/rad, N s/m; 1/s with shape_inertia",
         lower=0.0,
     )
     gravity: float = setting(1.0, "part of the weight that is carried, without shape_inertia", lower=0.0, upper=1.0)
-    shape_inertia: bool = setting(False, "give the joints or the link the inertia below in the place of their own")
+    shape_inertia: bool = setting(False, "replace the inertia of the joints or the link by the one below")
     joint_inertia: tuple[float, ...] = setting(
         (1.0,), "with shape_inertia, of each joint; one number: of all", unit="kg m^2, kg", lower=1e-3
     )
     linear_inertia: float = setting(10.0, "with shape_inertia, of the link", unit="kg", lower=1e-3)
     angular_inertia: float = setting(1.0, "with shape_inertia, of the link", unit="kg m^2", lower=1e-3)
     singular_damping: float = setting(
-        1e-3, "δ: keeps efforts finite where the link cannot move every way", unit="1/sqrt(kg)", lower=1e-6
+        1e-3, "δ: keeps efforts finite in singular configurations of the link", unit="1/sqrt(kg)", lower=1e-6
     )
 
 
@@ -99,7 +102,7 @@ class Impedance(Controller[ImpedanceSettings]):
     """Springs and dampers at the actuated joints or at a link, for robots whose motors determine their motion."""
 
     NAME = "impedance"
-    SUMMARY = "springs and dampers hold the joints, or a link, to the reference; the weight is carried"
+    SUMMARY = "springs and dampers at the joints or at a link, with gravity compensation"
     KIND = "effort"
     REFERENCES = (JointReference, PoseReference)
     SETTINGS = ImpedanceSettings

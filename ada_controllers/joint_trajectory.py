@@ -56,7 +56,7 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
     """
 
     NAME = "joint_trajectory"
-    SUMMARY = "joints to a goal or through points, smoothly and within limits of speed and acceleration"
+    SUMMARY = "joints to a goal or through points, with limited speed and acceleration"
     KIND = "position"
     REFERENCES = (JointReference, JointPath)
     SETTINGS = JointTrajectorySettings

@@ -51,7 +51,7 @@ class PidSettings:
     )
     derivative_time: tuple[float, ...] = setting((0.2,), "T_d of each joint; one number: of all", unit="s", lower=0.0)
     derivative_filter: float = setting(0.0, "time constant that smooths the derivative; 0: none", unit="s", lower=0.0)
-    anti_windup: bool = setting(True, "the sum waits while limits cut what it would add to")
+    anti_windup: bool = setting(True, "the integral does not grow while limits clamp the effort")
     speed_gain: tuple[float, ...] = setting(
         (0.0,),
         "k of the motor's speed loop, of each joint; one number: of all; 0: u is the effort",
@@ -64,7 +64,7 @@ class Pid(Controller[PidSettings]):
     """Eq. 1 for each joint; also for robots with passive joints, loops and a floating base."""
 
     NAME = "pid"
-    SUMMARY = "joint positions, each by its own error, the sum and the rate of it (Awa 2009, eq. 1)"
+    SUMMARY = "joint positions with proportional, integral and derivative action (Awa 2009, eq. 1)"
     KIND = "effort"
     REFERENCES = (JointReference,)
     SETTINGS = PidSettings

@@ -39,7 +39,7 @@ class PoseServoSettings:
 
     link: str = setting("", "link that carries the tool; empty: the last one of the longest arm")
     tool_xyz: tuple[float, ...] = setting((0.0, 0.0, 0.0), "place of the controlled frame in the link", unit="m")
-    tool_rpy: tuple[float, ...] = setting((0.0, 0.0, 0.0), "its roll, pitch and yaw there", unit="rad")
+    tool_rpy: tuple[float, ...] = setting((0.0, 0.0, 0.0), "roll, pitch and yaw of the same frame", unit="rad")
     gain: float = setting(5.0, "velocity per error of place", unit="1/s", lower=0.0)
     angular_gain: float = setting(0.0, "velocity per error of orientation; 0: as gain", unit="1/s", lower=0.0)
     path: str = setting(
@@ -53,13 +53,13 @@ class PoseServoSettings:
         0.05, "of the Jacobian, under which directions are damped; angles count as by arm_length", unit="m", lower=0.0
     )
     damping: float = setting(0.05, "damping in a singular pose", unit="m", lower=1e-6)
-    arm_length: float = setting(0.3, "how far an angle of one radian counts as", unit="m", lower=1e-6)
+    arm_length: float = setting(0.3, "length that is equivalent to an angle of one radian", unit="m", lower=1e-6)
     null_space: str = setting(
         "none",
-        "what self-motion is used for: nothing, the middle of the joints' ranges, or a posture",
+        "secondary task in the null space: none, the middle of the joint ranges, or a posture",
         choices=("none", "middle", "posture"),
     )
-    null_gain: float = setting(1.0, "joint velocity per distance from there", unit="1/s", lower=0.0)
+    null_gain: float = setting(1.0, "joint velocity per distance from the secondary target", unit="1/s", lower=0.0)
     posture: tuple[float, ...] = setting((0.0,), "position of each joint; one number: of all", unit="rad, m")
     posture_joints: tuple[str, ...] = setting((), "joints whose posture counts; none: all")
     unreachable: str = setting(
@@ -266,5 +266,5 @@ class PoseServo(PoseServoBase[PoseServoSettings]):
     """
 
     NAME = "pose_servo"
-    SUMMARY = "the pose of a link by joint velocities: wrist or hand to a target, also through singular poses"
+    SUMMARY = "pose of a link with joint velocities, also in singular configurations"
     SETTINGS = PoseServoSettings

@@ -39,12 +39,12 @@ class ReactionNullSpaceSettings:
     support: str = setting("", "link that carries the robot; empty: its root")
     held: str = setting(
         "auto",
-        "whether the world holds the support; auto: unless the base floats without gravity",
+        "whether the support is fixed to the world; auto: unless the base floats without gravity",
         choices=("auto", "yes", "no"),
     )
     preserved: tuple[str, ...] = setting(
         COMPONENTS,
-        "components of the momentum about the support (or of its velocity, where it is not held) that stay as they are",
+        "preserved components of the momentum about the support (or of its velocity, if it is not fixed)",
         choices=COMPONENTS,
     )
     stiffness: tuple[float, ...] = setting(
@@ -56,16 +56,14 @@ class ReactionNullSpaceSettings:
     weights: tuple[float, ...] = setting(
         (1.0,), "how much a joint resists being moved off its reference; one number: all the same", lower=1e-6
     )
-    momentum_gain: float = setting(
-        10.0, "rate at which the joints' own share of the preserved momentum dies out", unit="1/s", lower=0.0
-    )
+    momentum_gain: float = setting(10.0, "decay rate of deviations of the preserved momentum", unit="1/s", lower=0.0)
 
 
 class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
     """Accelerations nearest to the desired ones with M_fl θ̈ + Ṁ_fl θ̇ = 0 (eqs. 6.3, 6.4), by inverse dynamics."""
 
     NAME = "reaction_null_space"
-    SUMMARY = "joint positions as far as they leave the momentum of the robot, and so its support, alone"
+    SUMMARY = "joint positions with constant momentum of the robot about its support"
     KIND = "effort"
     REFERENCES = (JointReference,)
     SETTINGS = ReactionNullSpaceSettings

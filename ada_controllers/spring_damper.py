@@ -34,7 +34,10 @@ class SpringDamperSettings:
     link: str = setting("", "link whose turn changes the gains; empty: they are constant")
     axis: str = setting("z", "axis of the world about which its turn counts", choices=("x", "y", "z"))
     full_angle: float = setting(
-        0.25, "turn from which on the gains are the turned ones; up to there a quintic spline", unit="rad", lower=1e-3
+        0.25,
+        "rotation at which the gains reach the turned ones, with a quintic spline in between",
+        unit="rad",
+        lower=1e-3,
     )
     turned_stiffness: tuple[float, ...] = setting(
         (), "stiffness at the full angle; empty: no change", unit="N m/rad, N/m", lower=0.0
@@ -43,7 +46,7 @@ class SpringDamperSettings:
         (), "damping at the full angle; empty: no change", unit="N m s/rad, N s/m", lower=0.0
     )
     carry_weight: bool = setting(
-        False, "whether the motors carry the weight beside it, through loops, too, so that springs do not sag"
+        False, "whether the motors also compensate gravity, including loops, so that springs do not sag"
     )
 
 
@@ -51,7 +54,7 @@ class SpringDamper(Controller[SpringDamperSettings]):
     """τ = k_p(α) (θ_ini - θ) - k_d(α) θ̇ (eq. 6.6), with the reference θ_ini and, if given, its velocity."""
 
     NAME = "spring_damper"
-    SUMMARY = "springs and dampers at the joints, constant or changing with how far a link is turned"
+    SUMMARY = "springs and dampers at the joints, constant or dependent on the rotation of a link"
     KIND = "effort"
     REFERENCES = (JointReference,)
     SETTINGS = SpringDamperSettings

@@ -39,7 +39,7 @@ class VirtualClosedChainSettings:
     loops: str = setting("", "file of the virtual loops, as given or below config/; empty: only those of the robot")
     feedback: str = setting(
         FORCE,
-        "force: virtual forces move the mechanism, as in the thesis; path: the way along its loops is shortened",
+        "force: virtual forces move the mechanism, as in the thesis; path: the distance along its loops is reduced",
         choices=(FORCE, PATH),
     )
     weight: bool = setting(False, "whether the mechanism falls")
@@ -54,16 +54,21 @@ class VirtualClosedChainSettings:
         _NONE, "virtual force per pose error of the link [fx, fy, fz, nx, ny, nz]", unit="N/m, N m/rad", lower=0.0
     )
     pose_damping: tuple[float, ...] = setting(
-        _NONE, "virtual force per velocity error of the link, likewise", unit="N s/m, N m s/rad", lower=0.0
+        _NONE,
+        "virtual force per velocity error of the link [fx, fy, fz, nx, ny, nz]",
+        unit="N s/m, N m s/rad",
+        lower=0.0,
     )
     path_stiffness: float = setting(
-        25.0, "acceleration per way that is left, for feedback: path", unit="1/s^2", lower=0.0
+        25.0, "acceleration per remaining distance, for feedback: path", unit="1/s^2", lower=0.0
     )
     path_damping: float = setting(10.0, "acceleration per velocity, for feedback: path", unit="1/s", lower=0.0)
     loop_stiffness: float = setting(
         400.0, "acceleration per gap of the loops; 0: as in the thesis", unit="1/s^2", lower=0.0
     )
-    loop_damping: float = setting(40.0, "acceleration per velocity of the gap; 0: likewise", unit="1/s", lower=0.0)
+    loop_damping: float = setting(
+        40.0, "acceleration per rate of the constraint violation; 0: as in the thesis", unit="1/s", lower=0.0
+    )
     contacts: str = setting(
         HELD,
         "loops that join a floating robot to the world: held: they pull and push; pressed: they only press, along z of "
@@ -79,7 +84,9 @@ class VirtualClosedChainSettings:
     hold: float = setting(
         0.0, "time for which a command acts: it is made for the middle of it", unit="s", lower=0.0, upper=0.1
     )
-    largest_gap: float = setting(0.05, "gap of the loops at which it does not begin", unit="m, rad", lower=0.0)
+    largest_gap: float = setting(
+        0.05, "constraint violation above which the controller does not start", unit="m, rad", lower=0.0
+    )
     reach: float = setting(1e-3, "by which feedback: path may miss a reference", unit="m, rad", lower=0.0)
 
 
@@ -91,7 +98,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
     """
 
     NAME = "virtual_closed_chain"
-    SUMMARY = "a robot moves as if loops closed it: forward dynamics with them, inverse dynamics without"
+    SUMMARY = "closed-chain motion of a robot: forward dynamics with virtual loops, inverse dynamics without"
     KIND = "effort"
     REFERENCES = (JointReference, PoseReference)
     SETTINGS = VirtualClosedChainSettings

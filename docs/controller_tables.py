@@ -13,7 +13,7 @@ from ada_robot.settings import Setting, fields_of
 
 PAGE = Path(__file__).parent / "controllers.md"
 SHAPING = "shaping"
-_SUMMARY_HEAD = "| controller | what | commands | follows |\n|---|---|---|---|\n"
+_SUMMARY_HEAD = "| controller | function | commands | references |\n|---|---|---|---|\n"
 _SETTINGS_HEAD = "| setting | default | allowed | meaning |\n|---|---|---|---|\n"
 
 

@@ -39,7 +39,7 @@ class ShapingSettings:
     effort_rate: float = setting(0.0, "greatest change of efforts; 0: any", unit="N m/s, N/s", lower=0.0)
     acceleration: float = setting(0.0, "greatest change of velocities; 0: any", unit="rad/s^2, m/s^2", lower=0.0)
     position_margin: float = setting(
-        0.0, "kept from the position limits by positions and velocities", unit="rad, m", lower=0.0
+        0.0, "distance of positions and velocities from the position limits", unit="rad, m", lower=0.0
     )
 
 

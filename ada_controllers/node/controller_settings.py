@@ -20,25 +20,27 @@ class ControllerSettings(RobotSettings):
     """Settings of the controller node; see the descriptions."""
 
     controller: str = setting(
-        "computed_torque", "which one; its own settings are the parameters CONTROLLER.NAME", choices=tuple(CONTROLLERS)
+        "computed_torque",
+        "name of the controller; its settings are the parameters CONTROLLER.NAME",
+        choices=tuple(CONTROLLERS),
     )
     state_source: str = setting(
         AUTO,
-        "topic of the measured state: joint_states, or the exact state of a simulated robot; auto: the latter where "
-        "joint states do not say all, as of floating bases",
+        "topic of the measured state: joint_states, or the exact state of a simulated robot; auto: the "
+        "latter if joint states are incomplete, as for floating bases",
         choices=(AUTO, JOINT_STATES, STATE),
         read_only=True,
     )
     hardware: str = setting(
         "hardware_node",
-        "node that drives the robot, if it is a real one: while it does not say that the robot is active there are no "
-        "commands, and when it is again the controller begins anew where the robot is",
+        "node that drives a real robot: commands are sent only while it reports the robot as active, and "
+        "the controller restarts at the measured state when it becomes active",
         read_only=True,
     )
     wrench_of: str = setting(
         CONTACT,
-        "what the topic wrench tells; contact: what the touched body puts on the hand; arm: what the arm puts on the "
-        "hand, as ~/wrench/JOINT of dynamics_node does",
+        "meaning of the topic wrench; contact: wrench of the environment on the hand; arm: wrench of the "
+        "arm on the hand, as in ~/wrench/JOINT of dynamics_node",
         choices=(CONTACT, ARM),
         read_only=True,
     )
@@ -53,12 +55,16 @@ class ControllerSettings(RobotSettings):
     realtime_priority: int = setting(
         0, "priority of the control thread (SCHED_FIFO); 0: an ordinary thread", lower=0, upper=99, read_only=True
     )
-    autostart: bool = setting(True, "configure at once, and activate once the first state is there, without a request")
+    autostart: bool = setting(True, "configure immediately, and activate after the first state, without a request")
     state_rate: float = setting(
         50.0, "most messages on ~/state, ~/target and ~/joint_target; 0: one for each command", unit="Hz", lower=0.0
     )
     goal_tolerance: float = setting(
-        0.02, "of the end of an action's trajectory, where its goal says none; 0: any", unit="rad, m", lower=0.0
+        0.02, "of the end of a trajectory, if the goal of the action has none; 0: any", unit="rad, m", lower=0.0
     )
-    path_tolerance: float = setting(0.0, "of its way, where its goal says none; 0: any", unit="rad, m", lower=0.0)
-    goal_time: float = setting(2.0, "that it may take longer, where its goal says none; 0: any", unit="s", lower=0.0)
+    path_tolerance: float = setting(
+        0.0, "of the path of a trajectory, if the goal of the action has none; 0: any", unit="rad, m", lower=0.0
+    )
+    goal_time: float = setting(
+        2.0, "additional time of a trajectory, if the goal of the action has none; 0: any", unit="s", lower=0.0
+    )

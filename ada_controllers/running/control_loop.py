@@ -46,15 +46,15 @@ class LoopSettings:
 
     state_timeout: float = setting(
         0.1,
-        "age at which a state is too old; without a newer one for so long the loop stops, as on_stop says",
+        "maximum age of a state; without a newer one the loop stops according to on_stop",
         unit="s",
         lower=0.001,
         upper=60.0,
     )
     timeout_clock: str = setting(
         AUTO,
-        "time in which state_timeout passes; machine: of this computer; states: of the stamps of the states, so that a "
-        "simulation may stand still; auto: states where a simulation publishes them, else machine",
+        "clock of state_timeout; machine: of this computer; states: stamps of the states, so that a "
+        "simulation can be paused; auto: states if a simulation publishes them, otherwise machine",
         choices=(AUTO, MACHINE, STATES),
     )
     max_start_speed: float = setting(
@@ -62,15 +62,15 @@ class LoopSettings:
     )
     max_position_jump: float = setting(
         0.2,
-        "change of a measured position, beyond what its velocity explains, at which the controller begins anew where "
-        "the robot is; 0: any",
+        "change of a measured position, in addition to that of its velocity, above which the controller "
+        "restarts at the measured state; 0: any",
         unit="rad, m",
         lower=0.0,
     )
     max_gap: float = setting(
         0.2,
-        "time from one state to the next, by their stamps, after which the controller begins anew where the robot is: "
-        "robot, simulation or this process stood still; 0: any",
+        "time between the stamps of two states above which the controller restarts at the measured "
+        "state, after an interruption of robot, simulation or this process; 0: any",
         unit="s",
         lower=0.0,
     )

@@ -32,7 +32,7 @@ class FollowSettings:
         0.02, "time for which the plate continues without a new pose", unit="s", lower=0.0, upper=0.5
     )
     silence: float = setting(
-        0.1, "timeout without a new pose, after which the plate holds and the motion ends", unit="s", lower=0.01
+        0.1, "maximum time without a new pose; then the plate is held and the motion ends", unit="s", lower=0.01
     )
 
 

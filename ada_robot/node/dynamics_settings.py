@@ -19,7 +19,7 @@ class DynamicsSettings(PhysicsSettings, PlaceSettings):
 
     # --- time ---------------------------------------------------------------------------------------------------
     real_time_factor: float = setting(
-        1.0, "simulated time per passed time; 0: as fast as it goes", lower=0.0, upper=1000.0
+        1.0, "simulated time per real time; 0: as fast as possible", lower=0.0, upper=1000.0
     )
     start_paused: bool = setting(False, "wait for ~/pause (false) or ~/step", read_only=True)
     step_count: int = setting(1, "steps that ~/step takes", lower=1, upper=1_000_000)
@@ -28,7 +28,9 @@ class DynamicsSettings(PhysicsSettings, PlaceSettings):
     )
 
     # --- commands -----------------------------------------------------------------------------------------------
-    idle: str = setting("hold", "what joints without a command do: hold their position, or let go", choices=IDLE)
+    idle: str = setting(
+        "hold", "behaviour of joints without a command: hold their position, or release it", choices=IDLE
+    )
     command_timeout: float = setting(
         0.5,
         "age at which efforts and velocities end, as measured in simulated time; positions are held; 0: never",

@@ -28,8 +28,7 @@ class FrameSettings:
 
     frame_prefix: str = setting(
         "",
-        "stands before the names of all its frames, as in left/, in messages and transforms; robot_description has "
-        "the names without it",
+        "prefix of all frame names in messages and transforms, such as left/; not used in robot_description",
         read_only=True,
     )
 
@@ -80,7 +79,7 @@ class RobotSettings(FrameSettings):
         read_only=True,
     )
     gravity: tuple[float, ...] = setting(
-        (), "gravity vector in the world; empty: the robot's own", unit="m/s^2", read_only=True
+        (), "gravity vector in the world; empty: that of the robot", unit="m/s^2", read_only=True
     )
     description_timeout: float = setting(
         10.0, "wait for robot_description; 0: for ever", unit="s", lower=0.0, read_only=True

@@ -23,7 +23,7 @@ class SafetySettings:
 
     command_timeout: float = setting(
         0.1,
-        "without an accepted command for so long the robot comes to rest and holds; an older command is refused",
+        "time without an accepted command after which the robot stops and is held; older commands are refused",
         unit="s",
         lower=1e-3,
         upper=10.0,
@@ -36,7 +36,7 @@ class SafetySettings:
         upper=60.0,
     )
     hold_without_commands: bool = setting(
-        False, "stay active, and hold, as long as the commanding program lives, also where it sends no commands"
+        False, "remain active and hold the position while the commanding program runs, also without commands"
     )
     arm_within: float = setting(
         0.0,
@@ -49,8 +49,9 @@ class SafetySettings:
     )
     operating_mode: str = setting(
         MANUAL,
-        "whose limits hold; manual: somebody is near, tool_speed and velocity_scale; automatic: nobody can be, "
-        "automatic_tool_speed and automatic_velocity_scale. Planes and all else hold in both",
+        "limits in use; manual: a person may be near, tool_speed and velocity_scale; automatic: no "
+        "person can be near, automatic_tool_speed and automatic_velocity_scale. Planes and other limits "
+        "apply to both",
         choices=(MANUAL, AUTOMATIC),
     )
     velocity_scale: float = setting(
@@ -76,20 +77,19 @@ class SafetySettings:
     )
     max_step: float = setting(
         0.0,
-        "farthest that a commanded position may be from the demanded one; 0: the way at the joint's velocity limit in "
-        "command_timeout",
+        "maximum distance of a commanded position from the demanded one; 0: the motion at the velocity "
+        "limit in command_timeout",
         unit="rad, m",
         lower=0.0,
     )
     max_following_error: float = setting(
         0.0,
-        "farthest that the measured position may be from the demanded one; 0: the way at the joint's velocity limit "
-        "in 0.2 s",
+        "maximum distance of the measured position from the demanded one; 0: the motion at the velocity limit in 0.2 s",
         unit="rad, m",
         lower=0.0,
     )
     position_margin: float = setting(
-        0.02, "how far beyond a position limit the measured position may be", unit="rad, m", lower=0.0
+        0.02, "maximum distance of the measured position beyond a position limit", unit="rad, m", lower=0.0
     )
     velocity_margin: float = setting(
         0.25, "share of a velocity limit by which the measured velocity may exceed it", lower=0.0
@@ -106,7 +106,7 @@ class SafetySettings:
     )
     max_missed: int = setting(
         10,
-        "answers of the device that may be missing in a row; one more, and the robot is stopped",
+        "maximum number of consecutive missing replies of the device; with one more the robot is stopped",
         lower=1,
         upper=1000,
     )
@@ -130,31 +130,35 @@ class SafetySettings:
         unit="m/s",
         lower=0.0,
     )
-    automatic_tool_speed: float = setting(0.25, "likewise, operating mode automatic", unit="m/s", lower=0.0)
+    automatic_tool_speed: float = setting(
+        0.25, "maximum speed of the same point in operating mode automatic", unit="m/s", lower=0.0
+    )
     tool_offset: tuple[float, ...] = setting(
         (0.0, 0.0, 0.0), "that point, in the frame of the robot's last link", unit="m", read_only=True
     )
     tool_planes: tuple[float, ...] = setting(
         (),
-        "planes that this point stays behind: nx, ny, nz, d of each one, in the robot's base frame; allowed is "
-        "nx x + ny y + nz z <= d",
+        "planes that limit this point: nx, ny, nz, d of each, in the base frame of the robot, with nx x "
+        "+ ny y + nz z <= d",
         unit="m",
         read_only=True,
     )
     realtime_priority: int = setting(
         50,
-        "real-time priority of the cycle's own process (SCHED_FIFO), where the system allows it; 0: as usual",
+        "real-time priority of the process of the cycle (SCHED_FIFO), if the system allows it; 0: default scheduling",
         lower=0,
         upper=98,
         read_only=True,
     )
     record_seconds: float = setting(
-        120.0, "how much of the past the flight recorder keeps; 0: nothing", unit="s", lower=0.0, upper=3600.0
+        120.0, "duration stored by the flight recorder; 0: disabled", unit="s", lower=0.0, upper=3600.0
     )
     record_folder: str = setting(
         "", "where flight records are written; empty: ada_dynamics/flights in the user's state folder (XDG_STATE_HOME)"
     )
-    record_files: int = setting(20, "flight records that are kept there; older ones are deleted", lower=1, upper=10_000)
+    record_files: int = setting(
+        20, "maximum number of flight records in the folder; older ones are deleted", lower=1, upper=10_000
+    )
 
     def __post_init__(self) -> None:
         """Refuse contradictory settings.

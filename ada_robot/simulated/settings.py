@@ -20,7 +20,7 @@ class PhysicsSettings(RobotSettings):
     # --- the robot ----------------------------------------------------------------------------------------------
     rotor_inertia: float = setting(
         0.0,
-        "of each motor, as seen at its joint, beside what the robot's description has",
+        "rotor inertia of each motor at its joint, in addition to the robot description",
         unit="kg m^2, kg",
         lower=0.0,
         upper=1e3,
@@ -28,7 +28,7 @@ class PhysicsSettings(RobotSettings):
     )
     joint_friction: float = setting(
         0.0,
-        "Coulomb friction of each motor, as felt at its joint, beside what the robot's description has",
+        "Coulomb friction of each motor at its joint, in addition to the robot description",
         unit="N m, N",
         lower=0.0,
         upper=1e3,
@@ -45,7 +45,8 @@ class PhysicsSettings(RobotSettings):
     )
     integrator: str = setting(
         AUTO,
-        "auto: rkf45; semi_implicit on the ground, with floating robots, and where something reacts within a step",
+        "auto: rkf45; semi_implicit with ground contact, floating robots, and forces that are fast "
+        "compared with a step",
         choices=(AUTO, *METHODS),
         read_only=True,
     )
@@ -60,7 +61,7 @@ class PhysicsSettings(RobotSettings):
     )
     servo_bandwidth: float = setting(
         50.0,
-        "frequency of servos without gains of their own",
+        "frequency of servos without given gains",
         unit="rad/s",
         lower=0.1,
         upper=10_000.0,
