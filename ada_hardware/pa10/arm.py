@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The axes of a PA-10: names, limits, slots in a packet."""
+"""Axes of the PA-10: names, limits, packet slots."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ada_hardware.pa10.variants import AXES, GEAR
 from ada_robot.contract import JointLimit
 from ada_robot.limits import joint_limits
 
-LEFT_OUT = 2  # slot of S3, which a PA10-6CE does not have (docs/pa10_hardware.md; mhipa10arc, model.h)
-RATED_TORQUE = (4.64, 4.64, 2.0, 2.0, 0.29, 0.29, 0.29)  # [N m] of the motors (mhipa10arc)
+LEFT_OUT = 2  # slot of S3, missing in a PA10-6CE (docs/pa10_hardware.md; mhipa10arc, model.h)
+RATED_TORQUE = (4.64, 4.64, 2.0, 2.0, 0.29, 0.29, 0.29)  # [N m] motor side (mhipa10arc)
 _MODELS = {"ce": "pa10", "7c": "pa10_7c"}
-# A 6CE's ways, with the offsets of its zero pose (docs/pa10_hardware.md) [deg]
+# Ranges of a 6CE, including the offsets of its zero position (docs/pa10_hardware.md) [deg]
 _LIMITS_OF_SIX = ((-177, 177), (-64, 124), (-107, 158), (-255, 255), (-165, 165), (-255, 255))
 
 
 class Arm(NamedTuple):
-    """An arm's axes.
+    """Axes of an arm.
 
     Attributes:
-        joints: names, as in the robot description.
-        limits: what the arm itself can do.
-        slots: of each axis in a cyclic packet, from 0; its number in packets A and R is one more.
+        joints: joint names of the robot description.
+        limits: joint limits of the arm.
+        slots: slot of each axis in a cyclic packet, from 0; packets A and R use slot + 1.
     """
 
     joints: tuple[str, ...]
@@ -35,18 +35,18 @@ class Arm(NamedTuple):
 
 
 def model_name(variant: str) -> str:
-    """The robot of the catalogue that a variant's arm of seven axes is."""
+    """Catalogue name of the seven-axis robot of a variant."""
     return _MODELS[variant]
 
 
 @lru_cache(maxsize=4)
 def arm(variant: str, axes: int, rated_torque: tuple[float, ...] = RATED_TORQUE) -> Arm:
-    """The axes of an arm.
+    """Return the axes of an arm.
 
     Args:
         variant: "ce" or "7c".
         axes: 7, or 6 for a PA10-6CE.
-        rated_torque: of the motors, by slot [N m]; the limit of effort, behind the gear.
+        rated_torque: rated motor torques by slot [N m]; times the gear ratio they are the effort limits.
     """
     model = load(model_name(variant))
     slots = tuple(slot for slot in range(AXES) if axes == AXES or slot != LEFT_OUT)

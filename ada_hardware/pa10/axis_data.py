@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packet R: what the controller of a PA-10 has stored about an axis. Only read here, never written.
+"""Packet R: stored data of an axis in the controller memory (read only).
 
-A board drives two axes; its memory holds 32 words for each (docs/pa10_hardware.md; SDU's driver reads them on a 7C, and
-is the one source. That a CE stores the same words in its own byte order, and that the answer ends with word 32, are
-assumptions; the words themselves are counted from 1.)
+A board drives two axes and stores 32 words for each (docs/pa10_hardware.md). The only source is SDU's driver for the
+7C. It is assumed that a CE stores the same words in its own byte order and that the reply ends with word 32. Words are
+numbered from 1.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from ada_hardware.pa10.cyclic import ANGLE_COUNT
 from ada_hardware.pa10.variants import AXES, Variant
 from ada_robot.errors import Refused
 
-WORDS = 32  # of an axis
-_UPPER, _LOWER, _OFFSET, _POLES = 19, 21, 23, 28  # the first words
+WORDS = 32  # per axis
+_UPPER, _LOWER, _OFFSET, _POLES = 19, 21, 23, 28  # numbers of the first words
 _LEAST_BYTES = 2 + 2 * _POLES
 
 
@@ -23,10 +23,10 @@ class AxisData(NamedTuple):
     """Stored data of an axis.
 
     Attributes:
-        upper: end of its way in the controller's own eyes [rad].
-        lower: the other end [rad].
-        offset: of the mechanical zero [rad].
-        poles: of the motor.
+        upper: upper position limit of the controller [rad].
+        lower: lower position limit [rad].
+        offset: offset of the mechanical zero [rad].
+        poles: number of motor poles.
     """
 
     upper: float
@@ -36,24 +36,26 @@ class AxisData(NamedTuple):
 
 
 def read_payload(axis: int) -> bytes:
-    """Payload of R to the controller: the board, and where the axis' words begin.
+    """Encode the payload of a read request: board number and word address.
 
     Args:
-        axis: from 1 to 7.
+        axis: axis number, 1 to 7.
 
     Raises:
-        Refused: there is no such axis.
+        Refused: the axis number is out of range.
     """
     if not 1 <= axis <= AXES:
         raise Refused(
-            f"PA-10: there is no axis {axis}; axes are numbered from 1 (S1) to {AXES} (W2).", field="axis", value=axis
+            f"PA-10: axis {axis} does not exist; axes are numbered from 1 (S1) to {AXES} (W2).",
+            field="axis",
+            value=axis,
         )
     board, second = divmod(axis - 1, 2)
     return bytes((board + 1, second * WORDS))
 
 
 def axis_of(payload: bytes) -> int | None:
-    """The axis that R asks for; None where there is none."""
+    """Return the axis number of a read request, or None if the payload is invalid."""
     board, address = payload[0], payload[1]
     axis = 2 * (board - 1) + address // WORDS + 1
     is_one = board >= 1 and address in (0, WORDS) and axis <= AXES
@@ -61,10 +63,10 @@ def axis_of(payload: bytes) -> int | None:
 
 
 def encode_axis_data(axis: int, data: AxisData, variant: Variant) -> bytes:
-    """The payload of the answer, words that are not known being 0.
+    """Encode the payload of the reply; unknown words are 0.
 
     Raises:
-        Refused: there is no such axis, or an angle does not fit 32 bits.
+        Refused: the axis number is out of range, or an angle does not fit into 32 bits.
     """
     order = "little" if variant.order == "<" else "big"
     words = [0] * WORDS
@@ -72,7 +74,7 @@ def encode_axis_data(axis: int, data: AxisData, variant: Variant) -> bytes:
     for first, angle in ((_UPPER, data.upper), (_LOWER, data.lower), (_OFFSET, data.offset)):
         counts = round(angle / ANGLE_COUNT)
         if not -(2**31) <= counts < 2**31:
-            raise Refused(f"PA-10 axis {axis}: {angle!r} rad does not fit into the controller's memory.")
+            raise Refused(f"PA-10 axis {axis}: {angle!r} rad does not fit into 32 bits.")
         high, low = divmod(counts & 0xFFFFFFFF, 0x10000)
         words[first - 1 : first + 1] = (low, high) if first == _OFFSET else (high, low)
     words[_POLES - 1] = data.poles
@@ -80,7 +82,7 @@ def encode_axis_data(axis: int, data: AxisData, variant: Variant) -> bytes:
 
 
 def decode_axis_data(payload: bytes, variant: Variant) -> AxisData | None:
-    """The stored data; None where the payload is too short."""
+    """Decode the stored data; return None if the payload is too short."""
     if len(payload) < _LEAST_BYTES:
         return None
     order = "little" if variant.order == "<" else "big"
@@ -91,7 +93,7 @@ def decode_axis_data(payload: bytes, variant: Variant) -> AxisData | None:
 
     def angle(high: int, low: int) -> float:
         counts = (word(high) << 16) | word(low)
-        # stored as 360 * v * 4 / (65536 * 50) deg: the counts of cyclic packets
+        # stored as 360 * v * 4 / (65536 * 50) deg, the unit of cyclic packets
         return (counts - (1 << 32) if counts >= 1 << 31 else counts) * ANGLE_COUNT
 
     return AxisData(angle(_UPPER, _UPPER + 1), angle(_LOWER, _LOWER + 1), angle(_OFFSET + 1, _OFFSET), word(_POLES))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver of the PA-10: one packet C and its response per cycle of 2 ms.
+"""Driver of the PA-10: one packet C and its response per cycle of 2 ms.
 
     settings = Pa10Settings(url="arcnet:arc0", variant="ce")
-    robot = Robot("pa10", settings, SafetySettings())          # what programs use; it calls the driver
+    robot = Robot("pa10", settings, SafetySettings())          # user interface, which calls the driver
 
 Sequences as in mhipa10arc (docs/pa10_hardware.md): start = A for each axis, S, C with brakes on, C with servos on at
-speed 0. Stop = C at speed 0, C with brakes on, E. Positions are led by `position_loop`: the controller knows none.
+speed 0; stop = C at speed 0, C with brakes on, E. The controller has no position mode; `position_loop` closes it here.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.link_point import LinkPoint
 from ada_robot.safety.speed_bounds import SpeedBounds
 
-_LAST_LINK = "flange"  # that carries tools
-_LAST_TRIES = 3  # of brakes on, where the arm may be gone
-_BRAKED_CYCLES = 3  # C with brakes on, before servos come on
-_LOST = 5  # idle cycles without an answer after which the arm counts as switched off
-_SLOW = 0.01  # [rad/s] at which brakes may close
-_LONGEST_STOP, _FEWEST_CYCLES = WITHIN + 0.1, 10  # [s] and cycles until they close in any case
+_LAST_LINK = "flange"  # mounting link of tools
+_LAST_TRIES = 3  # tries of brakes on when the arm may be disconnected
+_BRAKED_CYCLES = 3  # cycles with brakes on before the servos are switched on
+_LOST = 5  # idle cycles without a response after which the arm is assumed to be off
+_SLOW = 0.01  # [rad/s] below which the brakes may close
+_LONGEST_STOP, _FEWEST_CYCLES = WITHIN + 0.1, 10  # [s] and cycles after which the brakes close at any speed
 
 
 class Pa10Driver(RobotDriver[Pa10Settings]):
-    """One PA-10. Positions, speeds and torques are of the joints, behind the gears."""
+    """PA-10 driver. Positions, speeds and torques are those of the joints (output side of the gears)."""
 
     NAME: ClassVar[str] = "pa10"
     SETTINGS: ClassVar[type] = Pa10Settings
@@ -62,12 +62,12 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         wire: PacketPort | None = None,
         clock: Callable[[], float] = SYSTEM_CLOCK,
     ) -> None:
-        """Prepare; `open` opens the wire.
+        """Create the driver without opening the connection.
 
         Args:
-            settings: of the arm.
-            wire: to be used instead of opening one by the settings' url.
-            clock: steady time [s].
+            settings: settings of the arm.
+            wire: port to use; None to open the url of the settings.
+            clock: monotonic time [s].
         """
         super().__init__(settings)
         self._arm = arm(settings.variant, settings.axes, settings.rated_torque)
@@ -84,13 +84,13 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             settings.position_acceleration,
         )
         hardest = self._bounds.velocity / WITHIN
-        self._ramp = SpeedBounds(self._bounds, hardest, hardest, settings.period)  # of stops
+        self._ramp = SpeedBounds(self._bounds, hardest, hardest, settings.period)  # for stops
         self._place = np.zeros(len(self._arm.limits))  # last command, or measured positions [rad]
-        self._mode: Mode | None = None  # of the last demand since the start
+        self._mode: Mode | None = None  # mode of the last command since the start
         self._is_started = self._is_starting = False
-        self._silent = 0  # idle cycles in a row without an answer
+        self._silent = 0  # successive idle cycles without a response
         self._last: Feedback | None = None
-        self._newest: ArmState | None = None  # the response behind it
+        self._newest: ArmState | None = None  # decoded response of the last feedback
 
     # --- properties -----------------------------------------------------------------------------------------------
     @property
@@ -155,21 +155,21 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         self._is_started = True
 
     def _servos_on(self, session: Session) -> ArmState:
-        """The state once all servos are on.
+        """Switch the servos on and return the state when all are on.
 
         Raises:
-            DeviceAlarm: they do not come on, and the arm reports why.
-            NoAnswer: they do not come on, and it reports nothing.
-            Refused: they are not wanted any more.
+            DeviceAlarm: a servo does not switch on, and the arm reports an alarm.
+            NoAnswer: a servo does not switch on within `start_timeout`.
+            Refused: the start was cancelled.
         """
         state = session.require_braked()
         if state.alarms:
-            text = f"pa10: it cannot start, {_in_words(state.alarms)}. Reset it when the cause is gone."
+            text = f"pa10: cannot start: {_in_words(state.alarms)}. Remove the cause, then reset."
             raise alarm_error(text, state.alarms)
         if state.hindrances:
-            raise alarm_error(f"pa10: it cannot start, {_in_words(state.hindrances)}.", state.hindrances)
+            raise alarm_error(f"pa10: cannot start: {_in_words(state.hindrances)}.", state.hindrances)
         if not session.clear_alarms():
-            raise NoAnswer(f"pa10: it does not answer A and S. Newest: {self.counts.last_problem}.")
+            raise NoAnswer(f"pa10: no answer to A and S. Last problem: {self.counts.last_problem}.")
         for _ in range(_BRAKED_CYCLES):
             session.in_a_cycle(session.send_braked)
         self._mode = None
@@ -180,20 +180,20 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             session.require_alone()
             keeps = () if ready is None else ready.alarms or ready.hindrances
             if keeps:
-                raise alarm_error(f"pa10: servos do not come on, {_in_words(keeps)}.", keeps)
+                raise alarm_error(f"pa10: servos do not switch on: {_in_words(keeps)}.", keeps)
             if ready is not None and ready.is_powered:
                 return ready
             if self._clock() > end:
                 text = (
-                    f"pa10: servos are not on after {self.settings.start_timeout:g} s, and it does not say why. "
-                    f"Newest on the wire: {self.counts.last_problem or 'nothing wrong'}."
+                    f"pa10: servos are not on after {self.settings.start_timeout:g} s, without an alarm. "
+                    f"Last communication problem: {self.counts.last_problem or 'none'}."
                 )
                 raise NoAnswer(text, field="servos", value="off")
 
     def cycle(self, demand: Demand) -> Feedback:  # noqa: D102
         session = self._session_in_use()
         if not self._is_started:
-            raise Refused("pa10: it takes commands once it is started.", field="state", value="not started")
+            raise Refused("pa10: commands need a started driver.", field="state", value="not started")
         return self._feedback(session.drive(*self._translated(demand, session.speeds)), is_driven=True)
 
     @property
@@ -201,10 +201,10 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         return np.zeros(len(self._arm.joints))
 
     def _translated(self, demand: Demand, last_speeds: Array) -> tuple[int, Array, Array]:
-        """Mode bits, torques and speeds.
+        """Convert a command to mode bits, torques and speeds.
 
         Raises:
-            Refused: what the arm cannot do; nothing is sent then.
+            Refused: the command exceeds a limit of the arm; nothing is sent.
         """
         values = np.asarray(demand.values, dtype=np.float64)
         still = self._still
@@ -234,15 +234,15 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
                 self._come_to_rest(session)
             if session.is_in_control:
                 session.send_braked(_LAST_TRIES)
-        session.is_braked = True  # E does it
+        session.is_braked = True  # by packet E
         session.end()
 
     def _come_to_rest(self, session: Session) -> None:
-        """A ramp to speed 0, then 0 until the joints are slow, so that brakes hold and need not brake.
+        """Ramp the speed down to 0 and wait until the joints are slow, so that the brakes need not decelerate the arm.
 
-        An arm stopped by a switch, its power or another host gets no speed any more: that would be a command to move.
-        This needs two answers in a row, or several axes: as there is no checksum, one alone may be a wrong bit, which
-        would end the ramp within one cycle.
+        If the arm has been stopped by a switch, by loss of power or by another host, the commanded speed is zero at
+        once. This requires two successive responses or several axes, since packets have no checksum and a single bit
+        error must not end the ramp.
         """
         begin, state = self._clock(), self._newest
         was_stopped = False
@@ -261,19 +261,19 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
             if state is not None and state.rests(_SLOW) and not speeds.any():
                 break
             if cycle >= _FEWEST_CYCLES and self._clock() >= begin + _LONGEST_STOP:
-                break  # both limits: after a standstill of this process the arm still gets its cycles
+                break  # both limits, so that the ramp gets enough cycles even if this process was delayed
 
     def reset(self) -> None:  # noqa: D102
         session = self._session_in_use()
         if session.is_teaching:
             self.end_teaching()
         if not session.clear_alarms():
-            raise NoAnswer(f"pa10: it does not answer A and S. Newest: {self.counts.last_problem}.")
+            raise NoAnswer(f"pa10: no answer to A and S. Last problem: {self.counts.last_problem}.")
         session.forget()
         state = session.require_braked()
         self._feedback(state, is_driven=False)
         if state.alarms:
-            raise alarm_error(f"pa10: after the reset there is still {_in_words(state.alarms)}.", state.alarms)
+            raise alarm_error(f"pa10: alarm after reset: {_in_words(state.alarms)}.", state.alarms)
 
     def close(self) -> None:  # noqa: D102
         session = self._session
@@ -285,50 +285,50 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
 
     # --- on explicit request --------------------------------------------------------------------------------------
     def release_brakes(self, *, arm_is_held: bool) -> None:
-        """Let people lead the arm (teach mode, T); it falls where nobody holds it. `end_teaching` ends it.
+        """Release the brakes for hand guiding (teach mode, T); an unsupported arm falls. `end_teaching` closes them.
 
         Args:
-            arm_is_held: whether somebody, or a hoist, holds the arm.
+            arm_is_held: confirms that a person or a hoist supports the arm.
 
         Raises:
-            Refused: the arm is not held, or it is driven.
-            NoAnswer: it does not answer.
+            Refused: the arm is not supported, or it is driven.
+            NoAnswer: no answer to T.
         """
         session = self._session_in_use()
         if not arm_is_held:
-            text = "pa10: with its brakes released the arm falls; hold it, and say so by arm_is_held=True."
+            text = "pa10: the arm falls when its brakes are released; support it and pass arm_is_held=True."
             raise Refused(text, field="arm_is_held", value=False)
         self._refuse_while_driven("brakes are released")
         session.end()
         if not session.teach():
-            raise NoAnswer(f"pa10: it does not answer T. Newest: {self.counts.last_problem}.")
+            raise NoAnswer(f"pa10: no answer to T. Last problem: {self.counts.last_problem}.")
 
     def end_teaching(self) -> None:
-        """Close the brakes again (E).
+        """End teach mode: close the brakes (E).
 
         Raises:
-            NoAnswer: it does not answer; hold the arm, and press the emergency stop.
+            NoAnswer: no answer to E; support the arm and press the emergency stop.
         """
         if self._session_in_use().command(PacketType.END) is None:
             raise NoAnswer(
-                f"pa10: it does not answer E, its brakes may be open. Hold the arm and press the emergency stop. "
-                f"Newest: {self.counts.last_problem}."
+                f"pa10: no answer to E; the brakes may be open. Support the arm and press the emergency stop. "
+                f"Last problem: {self.counts.last_problem}."
             )
         session = self._session_in_use()
         session.is_teaching = session.is_in_control = False
 
     def read_axis_data(self, joint: str) -> AxisData:
-        """Data of an axis in the controller's memory; see `axis_data` for how sure that is.
+        """Read the stored data of an axis; `axis_data` describes the assumptions.
 
         Args:
-            joint: its name.
+            joint: name of the joint.
 
         Raises:
-            Refused: there is no such joint, or the arm is driven.
-            NoAnswer: it does not answer, or with too few words.
+            Refused: the joint is unknown, or the arm is driven.
+            NoAnswer: no answer, or an incomplete one.
         """
         if joint not in self._arm.joints:
-            text = f"pa10: there is no joint {joint!r}; there are {', '.join(self._arm.joints)}."
+            text = f"pa10: no joint {joint!r}; the joints are {', '.join(self._arm.joints)}."
             raise Refused(text, joint=joint, allowed=self._arm.joints)
         self._refuse_while_driven("the controller's memory is read")
         asked = read_payload(self._arm.slots[self._arm.joints.index(joint)] + 1)
@@ -337,18 +337,18 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         if answer is not None and answer.payload[:2] == asked:
             data = decode_axis_data(answer.payload, variant(self.settings.variant))
         if data is None:
-            raise NoAnswer(f"pa10: it does not tell what is stored of {joint}. Newest: {self.counts.last_problem}.")
+            raise NoAnswer(f"pa10: no stored data of {joint} received. Last problem: {self.counts.last_problem}.")
         return data
 
     # --- helpers --------------------------------------------------------------------------------------------------
     def _session_in_use(self) -> Session:
         if self._session is None:
-            raise TransportError("pa10: its wire is not open; call open first.", field="state", value="closed")
+            raise TransportError("pa10: not connected; call open first.", field="state", value="closed")
         return self._session
 
     def _refuse_while_driven(self, what: str) -> None:
         if not self._session_in_use().is_braked:
-            text = f"pa10: {what} only while the arm is inactive, with its brakes on; deactivate it first."
+            text = f"pa10: {what} only while the arm is inactive with brakes on; deactivate it first."
             raise Refused(text, field="state", value="driven")
 
     def _feedback(self, state: ArmState | None, *, is_driven: bool) -> Feedback:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mechanics of an emulated PA-10: axes that are braked, driven at a speed, driven by a torque, or free.
+"""Mechanics of an emulated PA-10: axes that are braked, speed-controlled, torque-controlled, or free.
 
-A speed drive is of first order and as strong as it has to be: it follows its speed whatever hangs on the arm. Axes with
-torques, and free ones, move as the rigid bodies of the robot's model do; the others, clamped or driven, lead them.
+A speed drive is a first-order lag of unlimited torque. Torque-controlled and free axes follow the rigid body dynamics
+of the model; braked and speed-controlled axes are prescribed. The equations are those of `Dynamics`, integrated with
+the Runge-Kutta method of the simulation.
 
-Its equations are those of `Dynamics`, its steps those of the simulation's Runge-Kutta method. A `Simulation` falls as
-this arm does (within 2e-15 rad after 0.5 s), but cannot stand in for it: time here ends where a packet comes, between
-two steps of any grid, and axes that are held or driven lead exactly. With a servo in place of a brake, as stiff as
-steps of 1 ms bear, a braked axis sags by 4e-5 rad, five counts of its angle.
+The results agree with `Simulation` (2e-15 rad after 0.5 s of free fall). `Simulation` is not used since here a step
+ends at each received packet, at any time, and axes must be prescribed exactly: a stiff servo in place of a brake lets
+an axis sag by 4e-5 rad, five angle counts, at steps of 1 ms.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from ada_dynamics.simulation.executors import Rate, explicit_step
 from ada_dynamics.simulation.methods import METHODS
 
 _METHOD = METHODS["rk4"]
-STEP = 1e-3  # [s] at most, of the rigid bodies
-_BEYOND = math.radians(3.0)  # behind an axis' limit is a buffer of rubber
+STEP = 1e-3  # [s] largest integration step
+_BEYOND = math.radians(3.0)  # rubber buffer beyond the axis limit
 BRAKED, AT_SPEED, AT_TORQUE, FREE = range(4)
 
 
 class EmulatedArm:
-    """Seven axes and how they move. An axis that an arm does not have stays braked.
+    """Seven axes and their motion. A missing axis stays braked.
 
     Attributes:
         q: angles [rad].
         v: speeds [rad/s].
-        ways: of each axis: BRAKED, AT_SPEED, AT_TORQUE or FREE.
-        speeds: commanded to the drives [rad/s].
-        torques: commanded to the motors, of the joints [N m].
+        ways: state of each axis: BRAKED, AT_SPEED, AT_TORQUE or FREE.
+        speeds: commanded speeds [rad/s].
+        torques: commanded joint torques [N m].
     """
 
     def __init__(
@@ -53,16 +53,16 @@ class EmulatedArm:
         friction: float,
         payload: Sequence[float] = (0.0, 0.0, 0.0, 0.0),
     ) -> None:
-        """Start at rest, braked.
+        """Start at rest with brakes on.
 
         Args:
-            model: name in the catalogue, with seven axes.
-            start: angles [rad].
-            lower: least angles [rad].
-            upper: greatest angles [rad].
-            time_constant: of the speed drives [s]; 0: they follow at once.
-            friction: viscous, by each axis' armature [1/s].
-            payload: mass [kg] and centre of mass [m] of a point on the flange.
+            model: catalogue name of a seven-axis arm.
+            start: initial angles [rad].
+            lower: lower limits [rad].
+            upper: upper limits [rad].
+            time_constant: time constant of the speed drives [s]; 0: no lag.
+            friction: viscous friction coefficient relative to the armature of each axis [1/s].
+            payload: mass [kg] and centre of mass [m] of a point mass on the flange.
         """
         robot = load(model)
         if payload[0]:
@@ -77,18 +77,18 @@ class EmulatedArm:
         self._time_constant = time_constant
         armature = np.array([robot.joints[name].armature for name in robot.joint_names if robot.joints[name].nv])
         self._damping = friction * armature
-        self._dynamics.forward(self.q, self.v, self.v)  # compile now: later it would look like a lost packet
+        self._dynamics.forward(self.q, self.v, self.v)  # compile now: a later delay would act like a lost packet
         self._dynamics.inverse(self.q, self.v, self.v)
         self._dynamics.mass_matrix(self.q)
         self._dynamics.bias(self.q, self.v)
 
     def brake(self, axes: NDArray[np.bool_] | slice = slice(None)) -> None:
-        """Close brakes; the axes stand at once."""
+        """Close brakes; the axes stop at once."""
         self.ways[axes] = BRAKED
         self.speeds[axes] = self.torques[axes] = self.v[axes] = 0.0
 
     def advance(self, duration: float) -> None:
-        """Move on [s]."""
+        """Advance the motion by `duration` seconds."""
         if duration <= 0.0:
             return
         if (self.ways <= AT_SPEED).all():
@@ -105,7 +105,7 @@ class EmulatedArm:
             self.v[high] = np.minimum(self.v[high], 0.0)
 
     def motor_torques(self) -> Array:
-        """Torques of the motors, behind the gears [N m]."""
+        """Motor torques, on the joint side [N m]."""
         driven = self.ways == AT_SPEED
         if not driven.any():
             return np.where(self.ways == AT_TORQUE, self.torques, 0.0)
@@ -115,7 +115,7 @@ class EmulatedArm:
 
     # --- helpers --------------------------------------------------------------------------------------------------
     def _drive(self, duration: float) -> None:
-        """Drives of first order, exactly: v → commanded, q by the integral of it."""
+        """Exact solution of the first-order drives: v tends to the command, q is its integral."""
         driven = self.ways == AT_SPEED
         commanded = np.where(driven, self.speeds, 0.0)
         constant = self._time_constant
@@ -125,7 +125,7 @@ class EmulatedArm:
         self.v = commanded + off * decay
 
     def _rate(self) -> Rate:
-        """Rate of [angles; speeds], until the next command."""
+        """Return the time derivative of [q, v] for the present commands."""
         given, driven = self.ways <= AT_SPEED, self.ways == AT_SPEED
         count, speeds, lag = len(given), self.speeds, self._time_constant or STEP
         pushed = np.where(self.ways == AT_TORQUE, self.torques, 0.0)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An emulated PA-10: controller, servos, brakes, watchdog, alarms, and an arm with masses. Bytes in, bytes out.
+"""Emulated PA-10: controller, servos, brakes, watchdog, alarms, and the rigid body dynamics of the arm.
 
-Documented (docs/pa10_hardware.md) are the packets, that S is needed after power-on and after a time-out, what
-the status words say, that a time-out stops all axes, and what units speeds and angles have. Assumed, for want of a
-source, are: that C is answered without S, saying that nothing can be controlled; that an alarm of one axis leaves the
-others going unless they are set to stop together; that S lets axes without an alarm be controlled again; that an axis
-goes no farther than a little beyond its limit (`limit_overrun`), and 1 deg behind has an alarm; that brakes close
-at once.
+Documented (docs/pa10_hardware.md): the packets; S is needed after power-on and after a timeout; meaning of the status
+words; a timeout stops all axes; units of speeds and angles. Assumed: before S, C is answered with the status "not
+controllable"; an alarm of one axis does not stop the others unless they are set to stop together; S makes axes without
+an alarm controllable again; an axis can pass its limit only slightly (`limit_overrun`) and raises an alarm 1 deg beyond
+it; brakes close at once.
 """
 
 from __future__ import annotations
@@ -44,44 +43,43 @@ from ada_hardware.pa10.variants import AXES, GEAR, variant
 
 STOPPED, CONTROL, TEACHING = "stopped", "control", "teaching"
 POSITION_LIMIT = 0x080
-_BEYOND = math.radians(1.0)  # behind a limit, from which on there is an alarm
+_BEYOND = math.radians(1.0)  # distance beyond a limit that raises an alarm
 _TOLERANCE = 1.02
-_PERIOD = 0.002  # [s] of the controller's own cycle
-_FASTEST_BRAKE = 0.05  # [rad/s] at which brakes close without harm
+_PERIOD = 0.002  # [s] cycle of the controller
+_FASTEST_BRAKE = 0.05  # [rad/s] at which brakes may close without wear
 _UPPER, _LOWER, _LOCKED, _UNPOWERED = (
     int(bit) for bit in (Bit.UPPER_LIMIT, Bit.LOWER_LIMIT, Bit.NOT_CONTROLLABLE, Bit.POWER_OFF)
 )
 Mask: TypeAlias = NDArray[np.bool_]
-_POLES = 8  # of the motors, an assumption
+_POLES = 8  # of the motors, assumed
 
 
 class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
-    """The controller and the arm, switched on. Arrays are by slot, seven each."""
+    """Emulated controller and arm. Arrays are by slot, seven entries each."""
 
     NAME: ClassVar[str] = "pa10"
     SETTINGS: ClassVar[type] = Pa10EmulatorSettings
     WIRE: ClassVar[str] = "packets"
     FAULTS: ClassVar[dict[str, str]] = {
-        "emergency_stop": "1: the button is pressed; 0: it is released",
-        "dead_man": "1: the switch is let go; it matters while the host has it watched",
-        "limit_switch": "1: a limit switch is touched",
+        "emergency_stop": "1: pressed; 0: released",
+        "dead_man": "1: switch released; effective while the host has enabled its monitoring",
+        "limit_switch": "1: a limit switch is actuated",
         "axis_alarm": "axis + code / 4096, such as 2 + 0x0F0 / 4096: an alarm of one axis",
         "controller_alarm": "code of an alarm of the controller itself, such as 0x060",
-        "power_temperature": "1: the power supply is too warm, a warning",
-        "teaching_switch": "1: the teaching switch is on",
-        "motor_power": "1: 100 V for the motors are off: brakes close, servos do not come on",
-        "no_control": "1: the controller takes no control: as after E, and S changes nothing",
+        "power_temperature": "1: power supply too warm, a warning",
+        "teaching_switch": "1: teaching switch on",
+        "motor_power": "1: 100 V motor supply off: brakes close, servos do not switch on",
+        "no_control": "1: the controller does not accept control: as after E, S has no effect",
         "off": "1: switched off; 0: on again, as after power-on",
-        "mute": "1: works, but answers nothing",
-        "slow": "answers are later by so much [s]",
-        "sequence": "answers have a sequence number that is larger by so much",
+        "mute": "1: operates, but does not answer",
+        "slow": "additional delay of answers [s]",
+        "sequence": "offset added to the sequence number of answers",
         "angle_noise": "standard deviation of reported angles [counts]",
-        "angle_offset": "all reported angles are off by so much [rad]",
-        "angle_stuck": "axis whose reported angle stays the same, and whose reported speed is 0: its resolver is stuck",
+        "angle_offset": "offset of all reported angles [rad]",
+        "angle_stuck": "axis with a stuck resolver: its reported angle is constant and its reported speed 0",
     }
 
     def __init__(self, settings: Pa10EmulatorSettings) -> None:
-        """Switch it on."""
         super().__init__(settings)
         self._variant = variant(settings.variant)
         axes = arm(settings.variant, settings.axes, settings.rated_torque)
@@ -91,7 +89,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         bounds = [Bounds("")] * AXES
         for slot, limit in zip(axes.slots, axes.limits, strict=True):
             self._lower[slot], self._upper[slot] = limit.lower, limit.upper
-            # for a host that goes to its limit in each of its cycles, rounding included
+            # allows a host at its limit in every cycle, including rounding errors
             rise = _TOLERANCE * (settings.max_acceleration or limit.velocity / 0.1) / SPEED_COUNT
             torque = limit.effort / self._torque_count[slot] + 0.5
             bounds[slot] = Bounds(limit.name, limit.velocity / SPEED_COUNT + 0.5, torque, rise)
@@ -121,9 +119,9 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self._axis_alarms = [0] * AXES
         self._controller_alarm = 0
         self._is_locked = np.ones(AXES, dtype=bool)  # not controllable
-        self._servo_since = np.full(AXES, np.inf)  # when it was commanded to be on [s]
+        self._servo_since = np.full(AXES, np.inf)  # time of the servo-on command [s]
         self._modes = np.full(AXES, BRAKE)
-        self._follows = np.zeros(AXES, dtype=bool)  # follows commands: servo on, brake off, no alarm
+        self._follows = np.zeros(AXES, dtype=bool)  # servo on, brake off, no alarm
         self._waits_for_servos = False
         self._watches_dead_man = False
         self._alarm_reported_at = math.inf
@@ -137,7 +135,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         return 0.002
 
     def advance(self, now: float) -> list[Reply]:
-        """Advance the time: the arm moves, the watchdog runs."""
+        """Advance the arm and the watchdog to the time `now`."""
         before, self._now = (now if self._now == -math.inf else self._now), max(now, self._now)
         end = self._heard_at + self._watchdog
         if self.mode == CONTROL and end < self._now:
@@ -185,7 +183,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
                 self.arm.speeds[i] = 0.0
 
     def _is_outward(self, speeds: NDArray[np.float64]) -> Mask:
-        """Axes commanded outwards beyond the end that the controller allows."""
+        """Axes beyond their limit that are commanded further outwards."""
         q, overrun = self.arm.q, self.settings.limit_overrun
         return ((q >= self._upper + overrun) & (speeds > 0)) | ((q <= self._lower - overrun) & (speeds < 0))
 
@@ -210,7 +208,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self._servo_since[axes] = np.inf
 
     def _raise_switches(self) -> None:
-        """Alarms of switches last as long as their switch does."""
+        """Raise the alarms of active switches; they persist while the switch is active."""
         if self._faults["emergency_stop"]:
             self._raise_all(EMERGENCY_STOP, EMERGENCY_STOP)
         if self._faults["dead_man"] and self._watches_dead_man:
@@ -219,7 +217,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
             self._raise_all(LIMIT_SWITCH, LIMIT_SWITCH)
 
     def fault(self, name: str, value: float) -> None:
-        """Switch a fault on or off (0)."""
+        """Set or clear (0) a fault."""
         super().fault(name, value)
         if name == "axis_alarm" and value:
             axis = int(value)
@@ -239,7 +237,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
 
     # --- packets --------------------------------------------------------------------------------------------------
     def receive(self, data: bytes, now: float) -> list[Reply]:
-        """A packet came; damaged ones are not answered."""
+        """Process a packet; damaged packets are not answered."""
         self.advance(now)
         if self._faults["off"]:
             return []
@@ -399,7 +397,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         return encode_axis_data(axis, AxisData(float(upper), float(lower), 0.0, _POLES), self._variant)
 
     def state(self) -> dict[str, object]:
-        """Its state, for tests and people."""
+        """State of controller and arm."""
         ways = {BRAKED: "braked", AT_SPEED: "speed", AT_TORQUE: "torque", FREE: "free"}
         return {
             "mode": self.mode,

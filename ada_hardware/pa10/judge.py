@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judge of the commands to an emulated PA-10: notes those that must never go to a real one."""
+"""Violation checks of the commands to an emulated PA-10: commands that must never be sent to a real arm."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ada_hardware.emulation.emulator import Violation
 from ada_hardware.pa10.cyclic import BRAKE, IN_TORQUE, SERVO, AxisCommand, CyclicCommand
 from ada_hardware.pa10.variants import AXES
 
-_MOST = 1000  # violations that are kept
-_ROUNDING = 1  # [counts]: two speeds, each to the next count
+_MOST = 1000  # recorded violations
+_ROUNDING = 1  # [counts] rounding error of the difference of two speeds
 
 
 class Bounds(NamedTuple):
     """Limits of an axis.
 
     Attributes:
-        name: of the axis; "" for a slot without one.
-        speed: greatest [counts].
-        torque: greatest [counts].
-        step: greatest rise of the speed per second [counts/s].
+        name: name of the axis; "" for a slot without an axis.
+        speed: largest speed [counts].
+        torque: largest torque [counts].
+        step: largest increase of the speed per second [counts/s].
     """
 
     name: str
@@ -31,15 +31,15 @@ class Bounds(NamedTuple):
 
 
 class Situation(NamedTuple):
-    """State of the arm when a command comes.
+    """State of the arm when a command is received.
 
     Attributes:
-        is_in_control: whether S was answered, and the control did not end.
-        is_ready: axes whose servo is on, and that follow.
-        is_fast: axes that are too fast for their brakes.
-        has_alarm: whether there is an alarm, because of which nothing moves.
-        knows_alarm: whether it was reported to the host long enough ago for it to know.
-        speeds: with which the axes move [counts].
+        is_in_control: control was started by S and has not ended.
+        is_ready: axes with servo on that follow commands.
+        is_fast: axes too fast for their brakes.
+        has_alarm: an alarm is active.
+        knows_alarm: the alarm was reported to the host longer than `alarm_grace` ago.
+        speeds: axis speeds [counts].
     """
 
     is_in_control: bool
@@ -51,29 +51,29 @@ class Situation(NamedTuple):
 
 
 class Judge:
-    """Checks commands.
+    """Checks commands and records violations.
 
     Attributes:
-        bounds: of the axes, by slot.
-        found: what was wrong.
+        bounds: limits of the axes, by slot.
+        found: recorded violations.
     """
 
     def __init__(self, bounds: Sequence[Bounds], period: float, found: list[Violation]) -> None:
-        """Begin.
+        """Start with all axes at rest.
 
         Args:
-            bounds: of the axes, by slot.
-            period: least time for which a command may change speeds [s].
-            found: where violations go.
+            bounds: limits of the axes, by slot.
+            period: shortest time to which a change of speed is related [s].
+            found: list that receives the violations.
         """
         self.bounds, self.found = tuple(bounds), found
         self._period = period
-        self._speeds = [0] * AXES  # demanded last [counts]
-        self._in_torque = [False] * AXES  # likewise
+        self._speeds = [0] * AXES  # last commanded [counts]
+        self._in_torque = [False] * AXES  # torque mode in the last command
         self._then = 0.0
 
     def forget(self) -> None:
-        """Axes stand, and nothing is demanded."""
+        """Reset: the axes are at rest without a command."""
         self._speeds, self._in_torque = [0] * AXES, [False] * AXES
 
     def note(self, now: float, text: str) -> None:
@@ -85,9 +85,9 @@ class Judge:
         """Check a command C.
 
         Args:
-            command: as it came.
-            situation: of the arm.
-            now: present [s].
+            command: received command.
+            situation: state of the arm.
+            now: present time [s].
         """
         elapsed, self._then = max(now - self._then, self._period), now
         for slot, axis in enumerate(command.axes):
@@ -101,32 +101,32 @@ class Judge:
         before, was_in_torque = self._speeds[slot], self._in_torque[slot]
         self._speeds[slot] = speed if mode & SERVO and not in_torque else 0
         self._in_torque[slot] = in_torque and situation.is_ready[slot]
-        if was_in_torque:  # torques were demanded, and made it move: a speed begins there
+        if was_in_torque:  # after torque control, the speed command starts from the measured speed
             before = round(situation.speeds[slot])
         if not bounds.name:
             self.note(now, f"{name} has no axis, but is commanded {tuple(axis)}")
             return
         if abs(speed) > bounds.speed:
-            self.note(now, f"{name} is to be faster than it can: {speed} counts")
+            self.note(now, f"{name}: commanded speed of {speed} counts exceeds its limit")
         if abs(torque) > bounds.torque:
-            self.note(now, f"{name} is to give more than its motor: {torque} counts of torque")
+            self.note(now, f"{name}: commanded torque of {torque} counts exceeds the motor's")
         wants = bool(torque) if in_torque else bool(speed)
         if mode & BRAKE and situation.is_ready[slot] and situation.is_fast[slot]:
             self.note(now, f"{name} is braked while it moves")
         if not wants:
             return
         if mode & BRAKE:
-            self.note(now, f"{name} is to move with its brake on")
+            self.note(now, f"{name} is commanded to move with its brake on")
         elif situation.has_alarm:
-            # axes without an alarm may come to rest along a ramp
+            # axes without an alarm may decelerate along a ramp
             if situation.knows_alarm and (in_torque or not situation.is_ready[slot] or abs(speed) >= abs(before)):
-                self.note(now, f"{name} is to move while there is an alarm")
+                self.note(now, f"{name} is commanded to move during an alarm")
         elif not situation.is_in_control:
-            self.note(now, f"{name} is to move, but the control was not started (S)")
+            self.note(now, f"{name} is commanded to move before control is started (S)")
         elif not situation.is_ready[slot]:
-            self.note(now, f"{name} is to move before its servo is on")
+            self.note(now, f"{name} is commanded to move before its servo is on")
         elif self._speeds[slot]:
-            # speeds may fall as fast as they will, but neither rise nor turn round faster than allowed
+            # any deceleration is allowed; acceleration and reversal are limited
             rise = abs(speed) - abs(before) if speed * before > 0 else abs(speed)
             if rise > bounds.step * elapsed + _ROUNDING:
-                self.note(now, f"{name} is to change its speed too suddenly: from {before} to {speed} counts")
+                self.note(now, f"{name}: commanded speed changes too fast: from {before} to {speed} counts")

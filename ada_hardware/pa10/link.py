@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One exchange with the controller of a PA-10: a packet out, its answer in, all others counted and left.
+"""Request and response exchange with the PA-10 controller; detection of other hosts.
 
-A second program at the same controller ends our control (E) and begins its own (S), and the next command of ours would
-drive the arm again. So any sign of another host on the wire is kept, as `foreign`.
+A second program at the same controller ends the control of this one (E) and starts its own (S); a further command of
+this program would then drive the arm again. Every sign of another host on the bus is therefore recorded in `foreign`.
 """
 
 from __future__ import annotations
@@ -25,70 +25,66 @@ from ada_hardware.pa10.variants import Variant
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.driver import LinkCounts
 
-_MOST_WAITING = 256  # packets taken at once: a flood must not hold up the cycle
-_LATEST = 0.25  # [s] after its question that an answer to S, E or T may still come; later it is none of ours
-_DOUBLE = 0.02  # [s] after a C in which its answer may come twice
+_MOST_WAITING = 256  # packets read at once, so that a flood cannot block the cycle
+_LATEST = 0.25  # [s] after a request in which a response to S, E or T is attributed to it
+_DOUBLE = 0.02  # [s] after a C in which a duplicate of its response is possible
 _TO_CONTROLLER = bytes((HOST, CONTROLLER))
-_OF_CONTROL = (PacketType.START, PacketType.END, PacketType.TEACH)  # that begin or end a host's control
+_OF_CONTROL = (PacketType.START, PacketType.END, PacketType.TEACH)  # start or end the control of a host
 
 
 class Link:
-    """Numbers packets, and finds the answer that has the number and type of the question (docs/pa10_hardware.md).
+    """Numbers requests and matches responses by number and type (docs/pa10_hardware.md).
 
     Attributes:
-        drives: whether the newest command has servos on.
-        foreign: sign of another host at the controller, in words; "" while there is none.
-        is_taken: whether that was a packet that begins, ends or drives: the arm is not this program's any more.
-        took: from the newest question that was answered to its answer [s].
+        drives: the last command has servos on.
+        foreign: evidence of another host as text; "" if there is none.
+        is_taken: the evidence is a control or command packet: the arm is no longer controlled by this program.
+        took: round-trip time of the last answered request [s].
     """
 
     def __init__(self, wire: PacketPort, variant: Variant, counts: LinkCounts, clock: Callable[[], float]) -> None:
-        """Begin.
+        """Use an open port.
 
         Args:
-            wire: to the controller.
-            variant: of the controller.
-            counts: to be kept up to date.
-            clock: steady time [s].
+            wire: port of the controller.
+            variant: variant of the controller.
+            counts: statistics to update.
+            clock: monotonic time [s].
         """
         self._wire, self._counts, self._clock = wire, counts, clock
         self._parser, self._hosts = PacketParser(variant, CONTROLLER), PacketParser(variant, HOST)
         self._sequence = LAST_SEQUENCE
-        self._asked: dict[int, tuple[float, bytes]] = {}  # when and what, the newest of each number
-        self._answered: set[int] = set()  # numbers of which the newest question was
-        self._heard = 0  # packets of this protocol, from whomever
+        self._asked: dict[int, tuple[float, bytes]] = {}  # by sequence number: time and bytes of the last request
+        self._answered: set[int] = set()  # sequence numbers whose last request was answered
+        self._heard = 0  # valid packets from any node
         self._variant, self.drives = variant, False
-        self._stray = ""  # answer C of an old number that came before the one that is waited for, in words
+        self._stray = ""  # description of a response C with an old number, received before the expected one
         self.foreign, self.is_taken, self.took = "", False, 0.0
 
     @property
     def has_asked(self) -> bool:
-        """True if anything was sent."""
+        """True after the first request."""
         return bool(self._asked)
 
     @property
     def odd_answers(self) -> int:
-        """Answers C that were whole, but of another size than this variant's."""
+        """Number of valid responses C with a size of another variant."""
         return self._parser.odd_sizes
 
     def listen(self, duration: float) -> int:
-        """Send nothing, and count the packets of other hosts.
-
-        Args:
-            duration: how long [s].
-        """
+        """Count the packets of other hosts for `duration` seconds without sending."""
         before = self._heard
         self.rest(duration)
-        self.forget_foreign()  # a single answer may be a late one, to the previous host
+        self.forget_foreign()  # a single response may be a late one to the previous host
         return self._heard - before
 
     def forget_foreign(self) -> None:
-        """Take the arm for this program's own."""
+        """Discard the evidence of another host."""
         self.foreign, self.is_taken = "", False
 
     @property
     def wire(self) -> PacketPort:
-        """The wire in use."""
+        """Port in use."""
         return self._wire
 
     def exchange(
@@ -99,17 +95,17 @@ class Link:
         tries: int = 1,
         give_up: Callable[[], object] = lambda: None,
     ) -> Packet | None:
-        """Ask, and wait for the answer; None where it does not come.
+        """Send a request and return the response, or None after a timeout.
 
         Args:
-            kind: of the packet.
-            payload: of it.
-            timeout: for each try [s].
-            tries: how often to ask, with a new number each time.
-            give_up: called before each try; raises where none is wanted any more.
+            kind: packet type.
+            payload: payload of the request.
+            timeout: timeout of each try [s].
+            tries: number of tries, each with a new sequence number.
+            give_up: called before each try; raises an exception to cancel.
 
         Raises:
-            TransportError: the wire is gone.
+            TransportError: the port failed.
         """
         for i in range(tries):
             give_up()
@@ -118,7 +114,7 @@ class Link:
             if answer is not None:
                 return answer
             self._counts.missed += 1
-            self._stray = ""  # the stray was the missing answer, its number damaged
+            self._stray = ""  # it was the missing response with a damaged number
             came = f", but: {self._counts.last_problem}" if self._counts.refused > refused else ""
             self._counts.last_problem = f"no answer to {chr(kind)} within {1e3 * timeout:g} ms{came}"
             if i + 1 < tries:
@@ -126,7 +122,7 @@ class Link:
         return None
 
     def rest(self, duration: float) -> None:
-        """Wait; packets that come meanwhile are no answers [s]."""
+        """Wait for `duration` seconds and count received packets as late."""
         end = self._clock() + duration
         for _ in range(_MOST_WAITING):
             data = self._wire.receive(max(end - self._clock(), 0.0))
@@ -137,7 +133,7 @@ class Link:
             self._take_question(data)
 
     def _once(self, kind: PacketType, payload: bytes, timeout: float) -> Packet | None:
-        self.rest(0.0)  # answers that came too late for the last question
+        self.rest(0.0)  # late responses to the previous request
         self._sequence = 0 if self._sequence == LAST_SEQUENCE else self._sequence + 1
         packet = Packet(kind, self._sequence, payload)
         data = encode_packet(packet)
@@ -166,7 +162,7 @@ class Link:
         return None
 
     def _parsed(self, data: bytes) -> list[Packet]:
-        if data[:2] == _TO_CONTROLLER:  # packet sockets and hubs may show what one sends oneself
+        if data[:2] == _TO_CONTROLLER:  # packet sockets and hubs may return sent packets
             self._take_question(data)
             return []
         before = self._parser.refused
@@ -187,24 +183,24 @@ class Link:
 
     # --- others ---------------------------------------------------------------------------------------------------
     def _take_question(self, data: bytes) -> None:
-        """A packet to the controller: one's own, or another host's."""
+        """Check a packet to the controller: sent by this program, or by another host."""
         for packet in self._hosts.feed(data):
             _, own = self._asked.get(packet.sequence, (0.0, b""))
-            if data[HEAD:] != own[HEAD:]:  # the system may change what stands in the head
+            if data[HEAD:] != own[HEAD:]:  # the kernel may change the header
                 self._heard += 1
                 self._note(packet.type, f"it sent {chr(packet.type)} number {packet.sequence}")
 
     def _take_other(self, answer: Packet) -> None:
-        """An answer that is not the one waited for: late, or to another host's question."""
+        """Check an unexpected response: late, or to the request of another host."""
         asked_at, own = self._asked.get(answer.sequence, (0.0, b""))
         age, number = self._clock() - asked_at, f"{chr(answer.type)} number {answer.sequence}"
         if answer.type in _OF_CONTROL:
             if own[HEAD + 1 : HEAD + 2] != bytes((answer.type,)) or age > _LATEST:
-                self._note(answer.type, f"the controller answered {number}, which is not of this one")
+                self._note(answer.type, f"the controller answered {number}, which this program did not send")
             return
-        # own numbers wrap within a fifth of a second: an answer to an older one is for another host
+        # own numbers wrap within 0.2 s: a response to an older one belongs to another host
         if answer.type is PacketType.CYCLE and self.drives and age > _DOUBLE and answer.sequence in self._answered:
-            self._stray = f"the controller answered {number}, which is not of this one"
+            self._stray = f"the controller answered {number}, which this program did not send"
             is_braked = any(axis.status & UNPOWERED for axis in decode_response(answer.payload, self._variant).axes)
             if is_braked or self._sequence in self._answered:
                 self._note(answer.type, self._stray)
@@ -213,4 +209,4 @@ class Link:
         self._stray = ""
         self.foreign = self.foreign or what
         self.is_taken |= kind in (*_OF_CONTROL, PacketType.CYCLE)
-        self._counts.last_problem = f"another program speaks to the controller: {what}"
+        self._counts.last_problem = f"another program communicates with the controller: {what}"

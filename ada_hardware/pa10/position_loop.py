@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Speeds that lead the joints of a PA-10 to commanded positions: its controller takes speeds and torques alone."""
+"""Position control of the PA-10 joints, whose controller supports speed and torque control only."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from ada_robot.limits import Limits
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.speed_bounds import SpeedBounds
 
-WITHIN = 0.1  # [s] in which a joint may come to its velocity limit, where nothing else is said
-_SHARE = 0.8  # of the acceleration, on the way to a command
-_LEAST = 1e-6  # [rad/s²] of a joint that may not move at all
-_SLOWEST_COMMANDS = 0.1  # [s] between two commands whose difference still gives a speed
+WITHIN = 0.1  # [s] default time to reach the velocity limit
+_SHARE = 0.8  # fraction of the acceleration used on approach
+_LEAST = 1e-6  # [rad/s²] for a joint without allowed acceleration
+_SLOWEST_COMMANDS = 0.1  # [s] longest interval between commands from which a speed is computed
 
 
 class PositionLoop:
-    """Speed = speed of the commands + gain times what is left of the way, within limits of speed and acceleration.
+    """Speed = feedforward speed of the commands + gain * position error, within limits of speed and acceleration.
 
-    Commands come at the host's pace and stay the same between: their speed is how far two different ones are apart, by
-    the time between them. Far from its command, as after it was held, a joint comes no faster than it can brake.
+    Commands arrive at the rate of the host and are constant in between; their speed is the difference of two successive
+    different commands divided by their interval. At a large error, the speed is limited such that the joint can brake.
     """
 
     def __init__(self, bounds: Limits, period: float, gain: float, feedforward: float, acceleration: float) -> None:
-        """Prepare.
+        """Create the controller.
 
         Args:
-            bounds: of the joints.
-            period: between cycles [s].
-            gain: [1/s].
-            feedforward: share of the commands' speed that is added.
-            acceleration: greatest [rad/s²]; 0: the velocity limit within `WITHIN`.
+            bounds: limits of the joints.
+            period: cycle period [s].
+            gain: position gain [1/s].
+            feedforward: fraction of the speed of the commands that is added.
+            acceleration: acceleration limit [rad/s²]; 0: velocity limit within `WITHIN`.
         """
         self._bounds = bounds
         self._period, self._gain, self._feedforward = period, gain, feedforward
@@ -45,7 +45,7 @@ class PositionLoop:
         self._since, self._between = 0, 0  # cycles
 
     def keep(self, rules: JointRules, drive_lag: float, lateness: float) -> None:
-        """Keep the user's bounds too; see `RobotDriver.keep`."""
+        """Apply the bounds of the user; see `RobotDriver.keep`."""
         own, self._lag, self._late = self._acceleration, drive_lag + self._period, lateness
         self._fastest = np.minimum(rules.velocity, self._bounds.velocity)
         acceleration, deceleration = np.minimum(rules.acceleration, own), np.minimum(rules.deceleration, own)
@@ -53,18 +53,18 @@ class PositionLoop:
         self._speeds = SpeedBounds(self._bounds, acceleration, deceleration, self._period, rules.tool)
 
     def begin(self) -> None:
-        """Forget the commands before."""
+        """Reset the command history."""
         self._command = None
         self._since = self._between = 0
         self._speed_of_commands = np.zeros(len(self._fastest))
 
     def __call__(self, command: Array, measured: Array, last_speeds: Array) -> Array:
-        """Speeds to command [rad/s].
+        """Return the joint speeds to command [rad/s].
 
         Args:
-            command: positions wanted [rad].
-            measured: positions [rad].
-            last_speeds: last commanded [rad/s].
+            command: commanded positions [rad].
+            measured: measured positions [rad].
+            last_speeds: last commanded speeds [rad/s].
         """
         self._follow(command)
         wanted = self._towards(command - measured, self._feedforward * self._speed_of_commands, last_speeds)
@@ -72,15 +72,16 @@ class PositionLoop:
         return self._speeds.next(last_speeds, wanted, measured + last_speeds * self._lag, self._late)
 
     def _towards(self, away: Array, commands: Array, last_speeds: Array) -> Array:
-        """Speed of the commands plus a part for the remaining distance, such that both can be braked together.
+        """Speed of the commands plus an approach speed such that both can be decelerated together.
 
-        Near its command a joint comes by the gain; farther away by what can be braked from, with `_SHARE` of the
-        acceleration: the rest is for what drives are behind. Where both meet, the gain needs as much.
+        The approach speed is gain * error near the command, and the square-root braking profile with `_SHARE` of the
+        acceleration farther away; the rest compensates the lag of the drives. Both require the same deceleration where
+        they meet.
 
         Args:
-            away: from the commands to the joints [rad].
-            commands: their speed [rad/s].
-            last_speeds: last commanded [rad/s].
+            away: position errors [rad].
+            commands: speed of the commands [rad/s].
+            last_speeds: last commanded speeds [rad/s].
         """
         side = np.where(away < 0.0, -1.0, 1.0)
         left = np.maximum(np.abs(away) - np.maximum(side * (last_speeds - commands), 0.0) * self._lag, 0.0)
@@ -100,5 +101,5 @@ class PositionLoop:
             is_stream = time <= _SLOWEST_COMMANDS
             self._speed_of_commands = (command - self._command) / time if is_stream else np.zeros_like(command)
             self._between, self._since, self._command = self._since, 0, command.copy()
-        elif self._since > 2 * self._between:  # they have come to rest
+        elif self._since > 2 * self._between:  # the commands have stopped changing
             self._speed_of_commands = np.zeros_like(command)

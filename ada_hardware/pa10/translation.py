@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion between payloads of the packet C and joint states in SI units: counts, gears, slots, switches."""
+"""Conversion between payloads of packet C and joint states in SI units."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from ada_robot.driver import Alarm, Feedback
 
 _NOTHING = AxisCommand(mode=0)
 _LOCKED = int(AxisStatus.NOT_CONTROLLABLE)
-_WINDOW = 4  # cycles over which a speed is computed that the arm does not report
-_OLDEST = 0.02  # [s] that an angle may be old for it: over a longer gap only a mean is known
+_WINDOW = 4  # cycles over which an unreported speed is computed
+_OLDEST = 0.02  # [s] longest interval of angles for the computation of a speed
 
 
 @dataclass(frozen=True)
 class ArmState:
-    """State of the arm, from one answer.
+    """State of the arm in a response.
 
     Attributes:
-        time: when it came [s].
-        position: of the joints [rad].
-        velocity: [rad/s].
-        effort: [N m].
-        axes: status words of the axes that there are.
+        time: time of reception [s].
+        position: joint positions [rad].
+        velocity: joint velocities [rad/s].
+        effort: joint torques [N m].
+        axes: status words of the axes.
         controller: status word of the controller.
-        alarms: what is wrong.
-        hindrances: switches, power, control, as they are while the arm must not be driven.
-        undriven: reasons of axes that are not driven; normal while they are not commanded to be.
-        values: switches, and ends of the axes' ways.
+        alarms: active alarms.
+        hindrances: switches, power and control states that inhibit motion.
+        undriven: reasons of axes that are not driven; normal if not commanded.
+        values: switches and axes at their limits, for display.
     """
 
     time: float
@@ -64,30 +64,30 @@ class ArmState:
 
     @property
     def is_powered(self) -> bool:
-        """True if all servos are on, and follow."""
+        """True if all servos are on and follow commands."""
         return not any(word & UNPOWERED for word in self.axes)
 
     @property
     def follows(self) -> NDArray[np.bool_]:
-        """Axes whose servos are on, and follow."""
+        """Mask of the axes whose servos are on and follow commands."""
         return np.array([not word & UNPOWERED for word in self.axes])
 
     def rests(self, slow: float) -> bool:
-        """True if all axes whose servos are on are no faster than so [rad/s]; the others have their brakes on."""
+        """Return True if all axes with servo on are at most as fast as `slow` [rad/s]; the others are braked."""
         return all(word & UNPOWERED or abs(v) <= slow for word, v in zip(self.axes, self.velocity, strict=True))
 
     @property
     def is_not_controllable(self) -> bool:
-        """True if the controller waits for S."""
+        """True if the controller needs S."""
         return all(word & _LOCKED for word in self.axes)
 
     @property
     def stops(self) -> tuple[Alarm, ...]:
-        """All that must stop an arm that is driven; an alarm explains the rest."""
+        """Alarms that must stop a driven arm; `hindrances` and `undriven` only without an alarm."""
         return self.alarms or self.hindrances + self.undriven
 
     def feedback(self, alarms: tuple[Alarm, ...], *, is_driven: bool) -> Feedback:
-        """The same as feedback of the driver, with alarms."""
+        """Convert to the feedback of the driver."""
         return Feedback(
             self.time, self.position, self.velocity, self.effort, True, is_driven, alarms, self.values,
             self.hindrances,
@@ -95,10 +95,9 @@ class ArmState:
 
 
 class Translation:
-    """Encodes and decodes payloads."""
+    """Encodes and decodes payloads of packet C."""
 
     def __init__(self, settings: Pa10Settings, arm: Arm) -> None:
-        """Prepare for an arm."""
         self._variant = variant(settings.variant)
         self._arm = arm
         self._slots = list(arm.slots)
@@ -113,42 +112,42 @@ class Translation:
         self._past: deque[tuple[float, Array]] = deque(maxlen=_WINDOW + 1)
 
     def forget(self) -> None:
-        """The next angles are believed, whatever they are."""
+        """Restart the plausibility check: accept the next angles."""
         self._plausibility.forget()
         self._past.clear()
 
     def all_axes(self, mode: int) -> bytes:
-        """A command in which all axes have one mode, and stand still."""
+        """Encode a command with one mode for all axes and zero speed."""
         zero = np.zeros(len(self._slots))
         return self.command(mode, zero, zero)
 
     def command(self, mode: int, torques: Array, speeds: Array) -> bytes:
-        """A command.
+        """Encode a command.
 
         Args:
-            mode: of all axes.
-            torques: of the joints [N m].
-            speeds: of the joints [rad/s].
+            mode: mode bits of all axes.
+            torques: joint torques [N m].
+            speeds: joint speeds [rad/s].
 
         Raises:
-            Refused: a number that the packet cannot hold.
+            Refused: a value does not fit into the packet.
         """
-        is_on = bool(mode & ModeBit.SERVO)  # with brakes on there is nothing that a switch could keep from moving
+        is_on = bool(mode & ModeBit.SERVO)  # switches matter only with servos on
         bits = mode | self._extra if is_on else mode
         in_torque = np.rint(torques / self._torque_count).astype(int).tolist()
         in_speed = np.rint(speeds / SPEED_COUNT).astype(int).tolist()
-        axes = [_NOTHING] * AXES  # a slot without an axis is all zero, as mhipa10arc leaves it
+        axes = [_NOTHING] * AXES  # a slot without an axis is zero, as in mhipa10arc
         for slot, torque, speed in zip(self._slots, in_torque, in_speed, strict=True):
             axes[slot] = AxisCommand(bits, torque, speed)
         return encode_command(CyclicCommand(tuple(axes), self._controller if is_on else 0), self._variant)
 
     def state_of(self, payload: bytes, time: float, took: float) -> ArmState | None:
-        """State in an answer; None where the angles are implausible.
+        """Decode a response; return None if its angles are implausible.
 
         Args:
-            payload: of the answer.
-            time: when it came [s].
-            took: from the question to it [s].
+            payload: payload of the response.
+            time: time of reception [s].
+            took: round-trip time [s].
         """
         response = decode_response(payload, self._variant)
         axes = [response.axes[slot] for slot in self._slots]
@@ -167,11 +166,11 @@ class Translation:
         return ArmState(time, position, velocity, effort, words, own, found, keeps, off, values)
 
     def _speed_of(self, position: Array, time: float) -> Array:
-        """From the angles of the last cycles: an old 7C does not report speeds. NaN after a gap.
+        """Compute speeds from the angles of the last cycles, for a 7C, which does not report them. NaN after a gap.
 
         Args:
-            position: newest angles [rad].
-            time: between question and answer: a host that reads its answers late then errs by half of its lateness [s].
+            position: present angles [rad].
+            time: midpoint between request and response, which halves the error of a late host [s].
         """
         while self._past and time <= self._past[-1][0]:
             self._past.pop()

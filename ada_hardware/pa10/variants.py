@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two generations of PA-10 controllers, which speak one protocol with different cyclic layouts, as data.
+"""Variants of the PA-10 protocol: two controller generations with different layouts of the cyclic packets.
 
-Sources (docs/pa10_hardware.md): variant "7c", the old PA-10-7C, as read alike in SDU's drv_pa10 and RobWork's
-PA10Driver; variant "ce", PA10-6CE and PA10-7CE, as read in mhipa10arc. Which one a robot is stands on its type plate.
+Sources (docs/pa10_hardware.md): variant "7c", the old PA-10-7C, from SDU's drv_pa10 and RobWork's PA10Driver, which
+agree; variant "ce", PA10-6CE and PA10-7CE, from mhipa10arc. The type plate of a robot names its type.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from functools import cached_property
 
 from ada_dynamics.errors import unknown_name
 
-AXES = 7  # slots of a cyclic packet, whether the arm has seven axes or six
+AXES = 7  # slots of a cyclic packet, also for an arm of six axes
 GEAR = 50.0  # motor turns per joint turn [-]
 
 
 @dataclass(frozen=True)
 class Variant:
-    """How a generation of controllers lays out its cyclic packets.
+    """Layout of the cyclic packets of a controller generation.
 
     Attributes:
-        name: as users choose it.
-        title: the robots that speak it.
-        order: of bytes, as in `struct`.
-        axis_command: mode, torque, speed of one axis, as `struct` writes it.
-        command_end: what follows the axes of a command.
-        axis_response: status, angle, speed if there is one, torque of one axis.
-        response_end: what follows the axes of a response.
-        tells_speed: whether responses have the axes' speeds.
-        torque_count: motor torque of a count [N m]; None: the motor's rated torque / 4096.
-        watches_dead_man: bit of a command that makes the controller watch the dead-man switch is in each axis' mode
-            ("mode"), or in the word at the end ("end").
-        watchdog: silence after which the controller stops by itself, as its sources say [s].
+        name: name for users.
+        title: robots of this generation.
+        order: byte order as in `struct`.
+        axis_command: `struct` format of mode, torque, speed of an axis.
+        command_end: format of the words after the axes in a command.
+        axis_response: format of status, angle, speed (if reported), torque of an axis.
+        response_end: format of the words after the axes in a response.
+        tells_speed: responses contain axis speeds.
+        torque_count: motor torque per count [N m]; None: rated torque of the motor / 4096.
+        watches_dead_man: location of the bit that enables monitoring of the dead-man switch: "mode" (axis mode) or
+            "end" (controller word).
+        watchdog: watchdog timeout of the controller according to the sources [s].
     """
 
     name: str
@@ -50,20 +50,16 @@ class Variant:
 
     @cached_property
     def command(self) -> struct.Struct:
-        """Payload of a command C."""
+        """Format of the payload of a command C."""
         return struct.Struct(self.order + AXES * self.axis_command + self.command_end)
 
     @cached_property
     def response(self) -> struct.Struct:
-        """Payload of a response C."""
+        """Format of the payload of a response C."""
         return struct.Struct(self.order + AXES * self.axis_response + self.response_end)
 
     def motor_torque(self, rated: float) -> float:
-        """Motor torque of a count [N m].
-
-        Args:
-            rated: torque of the motor [N m].
-        """
+        """Return the motor torque per count [N m] for a motor of given rated torque [N m]."""
         return rated / 4096.0 if self.torque_count is None else self.torque_count
 
 
@@ -82,7 +78,7 @@ CE = Variant(
     watchdog=0.010,
 )
 
-# docs/pa10_hardware.md, variant 7c; the watchdog is RobWork's word
+# docs/pa10_hardware.md, variant 7c; watchdog from RobWork
 OLD_7C = Variant(
     name="7c",
     title="old PA-10-7C",
@@ -101,11 +97,7 @@ VARIANTS = {one.name: one for one in (CE, OLD_7C)}
 
 
 def variant(name: str) -> Variant:
-    """A variant by its name.
-
-    Raises:
-        InputError: there is none.
-    """
+    """Return the variant with the given name; raises InputError for an unknown name."""
     if name not in VARIANTS:
         raise unknown_name("PA-10 variant", name, list(VARIANTS))
     return VARIANTS[name]

@@ -31,10 +31,10 @@ from ada_robot.safety.phases import Phase
 WORDS = {
     "emergency stop": (RELEASED, "emergency stop is pressed"),
     "teaching": (TEACHING, "teaching switch is on"),
-    "power": (POWER, "100 V for the motors are off"),
+    "power": (POWER, "100 V motor supply is off"),
     "dead-man": (HELD, "dead-man switch is released"),
-    "limit": (LIMIT_FREE, "limit switch is touched"),
-    "control": (TAKES_NO_CONTROL, "takes no control"),
+    "limit": (LIMIT_FREE, "limit switch is actuated"),
+    "control": (TAKES_NO_CONTROL, "does not accept control"),
 }
 EACH = pytest.mark.parametrize("name", WORDS)
 LATE = 0.003  # [s]: a command that was under way when the word came
@@ -84,7 +84,7 @@ def test_activation_is_refused_with_the_word_while_it_stands_and_nothing_is_swit
     assert ours.cycle.phase is Phase.ACTIVE
 
 
-@pytest.mark.parametrize(("word", "words"), [(LOCKED, "ended from elsewhere"), (UNPOWERED, "servo is off")])
+@pytest.mark.parametrize(("word", "words"), [(LOCKED, "ended by another host"), (UNPOWERED, "servo is off")])
 def test_an_axis_that_does_not_follow_any_more_stops_the_arm_with_its_name(word: int, words: str) -> None:
     bus = Bus()
     ours = Program(bus).moving()

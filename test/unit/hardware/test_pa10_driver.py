@@ -316,7 +316,7 @@ def test_silence_while_the_brakes_were_on_is_made_up_for_and_counted():
     assert feedback.alarms == ()
     assert feedback.is_fresh
     assert step.emulator.counts["timeouts"] == 1
-    assert "stopped listening" in step.driver.counts.last_problem
+    assert "timed out without packets" in step.driver.counts.last_problem
     step.clock.sleep(0.5)
     step.start()
     assert step.feedback.is_driven

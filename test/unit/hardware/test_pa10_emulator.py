@@ -303,13 +303,29 @@ def fast(host: Host) -> Host:
 @pytest.mark.parametrize(
     ("begin", "act", "text"),
     [
-        ("", lambda host: host.cycle(AxisCommand(0x02, 0, 10), times=10), "but the control was not started (S)"),
-        ("S", lambda host: host.cycle(AxisCommand(0x02, 0, 10)), "s1 is to move before its servo is on"),
-        ("on", lambda host: host.cycle(AxisCommand(0x03, 0, 10)), "s1 is to move with its brake on"),
-        ("on", lambda host: host.cycle(AxisCommand(0x02, 0, 5001), *[SERVO] * 6), "s1 is to be faster than it can"),
-        ("torque", lambda host: host.cycle(AxisCommand(0x06, 4097, 0), *[SERVO] * 6), "s1 is to give more than"),
-        ("on", lambda host: host.cycle(AxisCommand(0x02, 0, 110), *[SERVO] * 6), "s1 is to change its speed too"),
-        ("on", lambda host: fast(host).cycle(AxisCommand(0x02, 0, -900)), "s1 is to change its speed too suddenly"),
+        (
+            "",
+            lambda host: host.cycle(AxisCommand(0x02, 0, 10), times=10),
+            "is commanded to move before control is started (S)",
+        ),
+        ("S", lambda host: host.cycle(AxisCommand(0x02, 0, 10)), "s1 is commanded to move before its servo is on"),
+        ("on", lambda host: host.cycle(AxisCommand(0x03, 0, 10)), "s1 is commanded to move with its brake on"),
+        (
+            "on",
+            lambda host: host.cycle(AxisCommand(0x02, 0, 5001), *[SERVO] * 6),
+            "s1: commanded speed of 5001 counts exceeds its limit",
+        ),
+        (
+            "torque",
+            lambda host: host.cycle(AxisCommand(0x06, 4097, 0), *[SERVO] * 6),
+            "s1: commanded torque of 4097 counts",
+        ),
+        (
+            "on",
+            lambda host: host.cycle(AxisCommand(0x02, 0, 110), *[SERVO] * 6),
+            "s1: commanded speed changes too fast",
+        ),
+        ("on", lambda host: fast(host).cycle(AxisCommand(0x02, 0, -900)), "s1: commanded speed changes too fast"),
         ("on", lambda host: fast(host).cycle(BRAKED), "s1 is braked while it moves"),
         ("on", lambda host: fast(host).send(PacketType.END), ""),
         ("", lambda host: host.send(PacketType.MEASURE_ZERO, b"\1\0"), "would change the zero or the memory"),
@@ -339,7 +355,7 @@ def test_motion_in_spite_of_an_alarm_is_a_violation_once_the_host_must_know():
     host.cycle(AxisCommand(0x02, 0, 10), times=5)
     assert not any("alarm" in text for text in host.violations)
     host.cycle(AxisCommand(0x02, 0, 10), times=2)
-    assert "s1 is to move while there is an alarm" in host.violations
+    assert "s1 is commanded to move during an alarm" in host.violations
 
 
 def test_in_teach_mode_the_arm_is_free_and_commands_do_not_move_it():
