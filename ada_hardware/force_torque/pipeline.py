@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what a sensor measures to the wrench of what touches the hand; no thread, no wire.
+"""Processing of sensor samples to the contact wrench; no thread, no I/O.
 
     pipeline = Pipeline(ForceSensorSettings(tool_mass=0.5, filter_cutoff=50.0), period=1e-3)
     reading = pipeline.process(driver.read(), motion)
 
-In this order: the tool's own wrench and the zero are taken off in the sensor's axes; the wrench is brought to the frame
-of the hand, w_h = ʰH_fs w_fs (Yamada, sec. 4.2, force control); the limits look at it; the filter smooths it.
+Order: subtract tool wrench and zero in the sensor frame; transform to the hand frame, w_h = ʰH_fs w_fs (Yamada,
+sec. 4.2, force control); check the limits; filter.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from ada_hardware.force_torque.sensor_status import Reading
 from ada_hardware.force_torque.tool_load import ToolLoad
 from ada_hardware.force_torque.tool_motion import ToolMotion
 
-_GAP = 10.0  # periods without a sample after which the filter begins anew
+_GAP = 10.0  # periods without a sample after which the filter is reset
 
 
 class Pipeline:
-    """Processes samples, one after the other.
+    """Processes successive samples.
 
     Attributes:
-        settings: in use.
-        bias: zero that is taken off, in the sensor's axes [N, N m].
-        limits: what watches the wrench.
+        settings: settings in use.
+        bias: zero to subtract, in the sensor frame [N, N m].
+        limits: force and moment limits.
     """
 
     def __init__(self, settings: ForceSensorSettings, period: float) -> None:
-        """Prepare.
+        """Create the pipeline.
 
         Args:
-            settings: in use.
-            period: between samples [s].
+            settings: settings to use.
+            period: sample period [s].
 
         Raises:
-            InputError: a cut-off that the rate does not allow.
+            InputError: the filter cutoff is too high for the sample rate.
         """
         self.settings = settings
         self.bias: Array = np.zeros(6)
@@ -59,20 +59,20 @@ class Pipeline:
         self.set_period(period)
 
     def set_period(self, period: float) -> None:
-        """Set another sample period.
+        """Set the sample period.
 
         Raises:
-            InputError: a cut-off that the rate does not allow.
+            InputError: the filter cutoff is too high for the sample rate.
         """
         self._gap = _GAP * period
         self._filter = LowPass(self.settings.filter_cutoff, period) if self.settings.filter_cutoff > 0.0 else None
 
     def without_tool(self, sample: Sample, motion: ToolMotion | None) -> tuple[Array, bool]:
-        """The wrench of a sample less that of the tool; and whether it could be taken off.
+        """Subtract the tool wrench from a sample; returns the wrench and whether it could be subtracted.
 
         Args:
-            sample: from the driver.
-            motion: of the sensor; None, or one that is older than the setting `motion_timeout`: it is not known.
+            sample: sample of the driver.
+            motion: motion of the sensor; None, or older than `motion_timeout`: unknown.
         """
         if self._tool is None:
             return sample.wrench, True
@@ -81,7 +81,7 @@ class Pipeline:
         return np.asarray(sample.wrench - self._tool.wrench(motion)), True
 
     def process(self, sample: Sample, motion: ToolMotion | None = None) -> Reading:
-        """The reading of a fresh sample; arguments as of `without_tool`."""
+        """Process a new sample; arguments as of `without_tool`."""
         wrench, is_compensated = self.without_tool(sample, motion)
         unfiltered = np.asarray(self._to_hand @ (wrench - self.bias))
         if self._filter is None:
@@ -106,14 +106,14 @@ class Pipeline:
         )
 
     def passes_limit(self, reading: Reading) -> bool:
-        """True if a reading, for the first time since the reset, is above a limit, or cannot be trusted to be below."""
+        """Return True at the first violation since the reset, or if a reading is not valid for the check."""
         if self.limits.is_watching and self.settings.stop_on_fault:
             if reading.error:
-                return self.limits.trip(f"the sensor's own error ({reading.error})")
+                return self.limits.trip(f"device error ({reading.error})")
             if reading.is_saturated:
-                return self.limits.trip("an axis at the end of its range")
+                return self.limits.trip("an axis is at the end of its range")
         return self.limits.watch(reading.unfiltered)
 
     def forget_filter(self) -> None:
-        """Restart the filter in steady state at the next wrench, as after another zero."""
+        """Restart the filter in steady state at the next wrench, after a change of the zero."""
         self._last = -math.inf

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wrench that acts on an emulated sensor, as tests and simulations set it, with the sensor's noise."""
+"""Load on an emulated sensor, with noise."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ AXES = {
     "my": "moment about y [N m]",
     "mz": "moment about z [N m]",
 }
-"""The axes by the names under which an emulator takes them from outside, as if they were faults."""
+"""Load axes, set like faults of an emulator."""
 
 
 class SensedLoad:
-    """A wrench, and what a sensor makes of it in counts.
+    """Wrench on a sensor and its conversion to counts.
 
     Attributes:
-        wrench: [f, n] that acts on the sensor, in its axes [N, N m].
-        noise: greatest error of each axis, evenly distributed [counts].
+        wrench: [f, n] acting on the sensor, in the sensor frame [N, N m].
+        noise: largest error of an axis, uniformly distributed [counts].
     """
 
     def __init__(self, scale: ArrayLike, noise: float, seed: int) -> None:
-        """Begin without a load.
+        """Start without a load.
 
         Args:
-            scale: six figures: counts per newton, counts per newton metre.
-            noise: greatest error [counts].
-            seed: of the noise.
+            scale: six values: counts per newton, counts per newton metre.
+            noise: largest error [counts].
+            seed: seed of the noise.
         """
         self.wrench: Array = np.zeros(6)
         self.noise = noise
@@ -45,22 +45,22 @@ class SensedLoad:
         self._random = random.Random(seed)
 
     def set(self, wrench: ArrayLike) -> None:
-        """Put another load on.
+        """Set the load.
 
         Raises:
-            InputError: these are not six finite numbers.
+            InputError: the wrench is not six finite numbers.
         """
         values = np.array(wrench, dtype=np.float64)
         if values.shape != (6,) or not np.all(np.isfinite(values)):
-            text = f"the wrench is {values.tolist()!r:.120}; it must be [fx, fy, fz, nx, ny, nz], all finite."
+            text = f"wrench is {values.tolist()!r:.120}; required is [fx, fy, fz, nx, ny, nz], all finite."
             raise InputError(text, field="wrench", value=values)
         self.wrench = values
 
     def set_axis(self, name: str, value: float) -> None:
-        """Put another load on one axis, by a name of AXES.
+        """Set one axis of the load, by a name of AXES.
 
         Raises:
-            InputError: there is no such axis, or the number is not finite.
+            InputError: the axis is unknown, or the value is not finite.
         """
         if name not in AXES:
             raise unknown_name("axis", name, AXES)
@@ -69,15 +69,15 @@ class SensedLoad:
         self.set(wrench)
 
     def take_zero(self) -> None:
-        """Take the present load as zero."""
+        """Use the present load as zero."""
         self._zero = self.wrench * self._scale
 
     def clear_zero(self) -> None:
-        """Forget the zero."""
+        """Clear the zero."""
         self._zero = np.zeros(6)
 
     def counts(self, lowest: int, highest: int) -> tuple[tuple[int, ...], bool]:
-        """The load in counts of a converter with this range; and whether an axis is at an end of the range."""
+        """Return the load in counts, clipped to a range, and whether an axis is at an end of the range."""
         exact = self.wrench * self._scale - self._zero
         noisy = [round(one + self.noise * (2.0 * self._random.random() - 1.0)) for one in exact.tolist()]
         found = tuple(min(max(one, lowest), highest) for one in noisy)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A force/torque sensor as programs and the node use it: a thread that reads, and the newest wrench at any time.
+"""Force/torque sensor for programs and nodes: a reading thread, and the newest wrench at any time.
 
 sensor = ForceSensor("netft", {"url": "udp://192.168.1.1:49152"}, ForceSensorSettings(filter_cutoff=50.0))
 sensor.open()
-sensor.bias()                      # what is measured now is zero; refused while the signal is not steady
+sensor.bias()                      # use the present wrench as zero; refused while the signal is not steady
 sensor.newest.wrench               # [fx, fy, fz, nx, ny, nz]
-sensor.status().problems           # what is not as it should be
+sensor.status().problems           # list of problems
 sensor.close()
 """
 
@@ -50,17 +50,15 @@ __all__ = [
 
 T = TypeVar("T")
 _log = logging.getLogger("ada_hardware")
-_LONGEST_END = 5.0  # [s] for the thread: longer than a driver's open takes
-_LONGEST_WAIT = 2.0  # [s] limit of a request to the thread, unless the silence timeout is longer
+_LONGEST_END = 5.0  # [s] for the end of the thread, longer than the open of a driver
+_LONGEST_WAIT = 2.0  # [s] timeout of a request to the thread, or the silence timeout if longer
 
 
 class ForceSensor:
-    """A sensor, its thread, and the processing of its readings.
-
-    Every method may be called from any thread.
+    """Sensor with its reading thread and processing pipeline. All methods are thread-safe.
 
     Attributes:
-        settings: what is made of the readings.
+        settings: settings of the processing.
     """
 
     def __init__(
@@ -71,23 +69,23 @@ class ForceSensor:
         *,
         on_limit: Callable[[str], object] | None = None,
     ) -> None:
-        """Prepare; `open` begins.
+        """Create the sensor without opening it.
 
         Args:
-            device: kind of sensor, by its name in `registry.DEVICES`.
-            driver_settings: of the driver's class SETTINGS, or a mapping that `settings.checked` makes one of.
-            settings: what is made of the readings; by default their zero, filter, tool and limits are none.
-            on_limit: called once in the sensor's thread with words when a limit of the settings is passed, such as a
-                robot's `stop`; again only after `reset`.
+            device: device name in `registry.DEVICES`.
+            driver_settings: instance of the driver's SETTINGS, or a mapping for `settings.checked`.
+            settings: settings of the processing; default: no zero, filter, tool or limits.
+            on_limit: called with a description in the sensor's thread when a limit is exceeded, such as a robot's
+                `stop`; once until `reset`.
 
         Raises:
-            UnknownDevice: there is none of that name, or it is no sensor.
-            InputError: settings that cannot be.
+            UnknownDevice: the device is unknown or not a sensor.
+            InputError: invalid settings.
         """
         kind = find(device)
         if kind.kind != SENSOR:
             sensors = ", ".join(one.name for one in DEVICES.values() if one.kind == SENSOR)
-            text = f"{device!r} is a {kind.kind}, no sensor; sensors are {sensors}."
+            text = f"{device!r} is a {kind.kind}, not a sensor; sensors are {sensors}."
             raise UnknownDevice(
                 text,
                 field="device",
@@ -99,8 +97,8 @@ class ForceSensor:
             driver_settings = checked(make.SETTINGS, driver_settings)
         if not isinstance(driver_settings, make.SETTINGS):
             text = (
-                f"{device}: the driver's settings are of {type(driver_settings).__name__}; they must be of "
-                f"{make.SETTINGS.__name__}, or a mapping."
+                f"{device}: driver_settings is a {type(driver_settings).__name__}; required is "
+                f"{make.SETTINGS.__name__} or a mapping."
             )
             raise InputError(
                 text, field="driver_settings", value=type(driver_settings).__name__, allowed=make.SETTINGS.__name__
@@ -116,14 +114,14 @@ class ForceSensor:
         on_limit: Callable[[str], object] | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> ForceSensor:
-        """A sensor with a given driver.
+        """Create a sensor with a given driver.
 
         Args:
-            driver: not open yet.
-            settings: as above.
-            on_limit: as above.
-            clock: the driver's own. With a `ManualClock` the sensor runs in lock step, without a thread: each call that
-                waits reads samples until it has what it waits for, or until the clock has passed its time.
+            driver: driver, not open.
+            settings: settings of the processing.
+            on_limit: called when a limit is exceeded.
+            clock: clock of the driver. With a `ManualClock` there is no thread: a call that waits reads samples until
+                its condition holds or the clock has passed its timeout.
         """
         sensor = cls.__new__(cls)
         sensor._prepare(driver, settings, on_limit, clock)
@@ -139,7 +137,7 @@ class ForceSensor:
         self.settings = settings or ForceSensorSettings()
         self._clock = clock
         self._reader = SensorReader(driver, self.settings, on_limit, clock)
-        self._gate = threading.RLock()  # of open and close
+        self._gate = threading.RLock()  # serializes open and close
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
         self._is_open, self._is_stepped = False, isinstance(clock, ManualClock)
@@ -147,27 +145,27 @@ class ForceSensor:
     # --- status ---------------------------------------------------------------------------------------------------
     @property
     def name(self) -> str:
-        """Kind of sensor, as in `registry.DEVICES`."""
+        """Device name in `registry.DEVICES`."""
         return self._reader.name
 
     @property
     def period(self) -> float:
-        """Between two samples, as set, or as the open sensor says [s]."""
+        """Sample period as set, or as reported by the open sensor [s]."""
         return self._reader.driver.period
 
     @property
     def newest(self) -> Reading | None:
-        """The newest reading; None before the first. Look at its `time` (or `status().age`) before you use it."""
+        """Newest reading; None before the first. Check its `time` (or `status().age`) before use."""
         return self._reader.newest
 
     def newer_than(self, number: int, timeout: float) -> Reading | None:
-        """The newest reading as soon as its number is greater; None where none came within `timeout` [s]."""
+        """Wait up to `timeout` [s] for a reading with a greater number; None after the timeout."""
         if self._is_stepped:
             self._step_until(lambda: self.newest is not None and self.newest.number > number, timeout)
         return self._reader.newer_than(number, 0.0 if self._is_stepped else timeout)
 
     def status(self) -> SensorStatus:
-        """Status of the sensor and its wire."""
+        """Status of the sensor and its connection."""
         reader = self._reader
         state, reason, newest, now = reader.state, reader.reason, reader.newest, self._clock()
         passed, rate = reader.pipeline.limits.passed, reader.rate.at(now)
@@ -194,13 +192,13 @@ class ForceSensor:
 
     # --- open and close -------------------------------------------------------------------------------------------
     def open(self) -> None:
-        """Open the wire, find the sensor, and begin to read; nothing happens where it is open already.
+        """Open the connection, find the sensor, and start reading; no effect if it is open.
 
         Raises:
-            TransportError: the wire cannot be opened.
-            NoAnswer: no such sensor answers there.
-            InputError: the filter's cut-off is too high for the sensor's rate.
-            Refused: bias_at_open is set, and the signal is not steady.
+            TransportError: the connection cannot be opened.
+            NoAnswer: no such sensor answers.
+            InputError: the filter cutoff is too high for the sample rate.
+            Refused: bias_at_open is set and the signal is not steady.
         """
         with self._gate:
             if self._is_open:
@@ -208,7 +206,7 @@ class ForceSensor:
             self._reader.open()
             self._ending, self._is_open = threading.Event(), True
             if not self._is_stepped:
-                # a daemon: a program that forgets to close it ends nevertheless
+                # a daemon thread, so that a program that does not close the sensor can exit
                 name = f"sensor {self.name}"
                 self._thread = threading.Thread(target=self._reader.run, args=(self._ending,), name=name, daemon=True)
                 self._thread.start()
@@ -220,7 +218,7 @@ class ForceSensor:
                     raise
 
     def close(self) -> None:
-        """End the thread and free the wire; may be called twice."""
+        """Stop the thread and close the connection; may be called twice."""
         with self._gate:
             if not self._is_open:
                 return
@@ -231,7 +229,9 @@ class ForceSensor:
             elif thread is not threading.current_thread():
                 thread.join(_LONGEST_END)
                 if thread.is_alive():
-                    _log.error("%s: its thread does not end; the wire stays open until it does", self.name)
+                    _log.error(
+                        "%s: the reading thread does not end; the connection stays open until it does", self.name
+                    )
             self._reader.state, self._reader.reason = SensorState.CLOSED, NOT_OPEN
 
     def __enter__(self) -> ForceSensor:
@@ -243,19 +243,18 @@ class ForceSensor:
 
     # --- requests -------------------------------------------------------------------------------------------------
     def bias(self, *, in_device: bool = False, timeout: float | None = None) -> Array:
-        """Call the present wrench zero: the mean of the setting `bias_samples` samples, or as the device does it.
+        """Use the present wrench as zero: mean of `bias_samples` samples, or the zero function of the device.
 
         Args:
-            in_device: let the device do it (it forgets it without power) instead of the host, whose zero is forgotten.
-            timeout: for the samples [s]; by default twice as long as they take, and the silence timeout.
+            in_device: use the zero function of the device (lost at power-off) and clear the zero of the host.
+            timeout: timeout of the samples [s]; default: twice their duration plus the silence timeout.
 
         Returns:
-            The zero that is subtracted from now on, in the sensor's axes; zeros with `in_device`.
+            Zero that is subtracted from now on, in the sensor frame; zeros with `in_device`.
 
         Raises:
-            Refused: not open; not steady; saturated; the device reports an error, or has no zero; the tool's motion is
-                not known.
-            NoAnswer: samples did not come in time.
+            Refused: not open, not steady, saturated, device error, no zero function, or unknown motion of the tool.
+            NoAnswer: not enough samples within the timeout.
         """
         use, reader = self.settings, self._reader
         wait = 2.0 * use.bias_samples * self.period + use.silence_timeout if timeout is None else timeout
@@ -270,31 +269,31 @@ class ForceSensor:
         except FutureTimeout:
             future.cancel()
             raise NoAnswer(
-                f"{self.name}: within {wait:g} s only {taking.count} of {use.bias_samples} samples came for the zero; "
-                f"{reader.reason or 'look at the rate of the sensor'}.",
+                f"{self.name}: only {taking.count} of {use.bias_samples} samples for the zero within {wait:g} s; "
+                f"{reader.reason or 'check the rate of the sensor'}.",
                 field="samples",
                 value=taking.count,
                 allowed=use.bias_samples,
             ) from None
 
     def clear_bias(self) -> None:
-        """Forget the zero of the host."""
+        """Clear the zero of the host."""
         self._reader.clear_bias()
 
     def reset(self) -> None:
-        """Forget a passed limit, and what the device itself latched; `on_limit` may be called again.
+        """Clear an exceeded limit and the latched state of the device; enables `on_limit` again.
 
         Raises:
             Refused: not open.
-            NoAnswer: the thread waits for the device.
+            NoAnswer: the thread is waiting for the device.
         """
         self._do(self._reader.reset)
 
     def set_tool_motion(self, motion: ToolMotion | None) -> None:
-        """Set the motion of the sensor, needed to subtract its tool; None: it is not known.
+        """Set the motion of the sensor, used to subtract the tool wrench; None: unknown.
 
-        Needed only where tool_mass is set: then at least every `motion_timeout` seconds. `SensorMotion` makes it of
-        joint states.
+        Needed only if tool_mass is set, at least every `motion_timeout` seconds. `SensorMotion` computes it from joint
+        states.
         """
         self._reader.motion = motion
 
@@ -303,7 +302,7 @@ class ForceSensor:
 
         Raises:
             Refused: not open.
-            NoAnswer: it did not come to it in time.
+            NoAnswer: the thread did not run it in time.
         """
         reader = self._reader
         if not self._is_open or reader.state is SensorState.LOST:
@@ -315,23 +314,23 @@ class ForceSensor:
             self._result(future, timeout)
         except CancelledError:
             raise Refused(
-                f"{self.name}: it was closed meanwhile; open it first.", field="state", value="closed"
+                f"{self.name}: closed during the request; open it first.", field="state", value="closed"
             ) from None
         except FutureTimeout:
             future.cancel()
             raise NoAnswer(
-                f"{self.name}: its thread did not come to it within {timeout:g} s; {reader.reason or 'try again'}.",
+                f"{self.name}: no response of the reading thread within {timeout:g} s; {reader.reason or 'try again'}.",
                 field="thread",
             ) from None
 
     def _result(self, future: Future[T], timeout: float) -> T:
-        """Result of a request. Raises FutureTimeout, or the request's own error."""
+        """Return the result of a request. Raises FutureTimeout or the error of the request."""
         if self._is_stepped:
             self._step_until(future.done, timeout)
         return future.result(0.0 if self._is_stepped else timeout)
 
     def _step_until(self, is_done: Callable[[], bool], timeout: float) -> None:
-        """In lock step: read samples until a condition holds, at most until the clock has passed the timeout [s]."""
+        """Without a thread: read samples until a condition holds or the clock has passed the timeout [s]."""
         deadline = self._clock.now() + timeout
         while self._is_open and not is_done() and self._clock.now() <= deadline:
             self._reader.step(self._ending)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of all drivers of force/torque sensors: bytes of one device to wrenches, and nothing else.
+"""Base of the force/torque sensor drivers: conversion of device data to wrenches.
 
-A driver translates. Zero, filter, tool and frames are handled by `pipeline`, for all sensors alike. All calls come
-from one thread at a time:
+Zero, filter, tool and frames are handled by `pipeline` for all sensors. All calls come from one thread at a time:
 
-    open -> read, read, ... (bias and reset between them) -> close
+    open -> read, read, ... (bias and reset in between) -> close
 
-A new sensor has a codec, a driver and an emulator of its own, and a line in `registry`.
+A new sensor needs a codec, a driver, an emulator, and an entry in `registry`.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ class Settings(Protocol):
 
     @property
     def url(self) -> str:
-        """Where the sensor is."""
+        """Address of the sensor."""
 
     @property
     def timeout(self) -> float:
-        """Longest wait for a sample [s]."""
+        """Timeout of a sample [s]."""
 
 
 S = TypeVar("S", bound=Settings)
@@ -44,19 +43,19 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Sample:
-    """One reading of a sensor.
+    """One measurement of a sensor.
 
     Attributes:
-        time: when it came, on the steady clock [s].
-        wrench: [f, n] that acts on the sensor from outside, in its own axes at its origin, as the device gives it; NaN
-            before the first one came [N, N m].
-        is_fresh: whether it came in this reading; else it is what came last.
-        is_saturated: some axis is at the end of its range: the true wrench may be greater.
-        error: what the device says is wrong, so that the wrench must not be used; "" where nothing is.
-        warning: what the device says beside, with a wrench that is right; "" where nothing is.
-        number: the device's own count of its records.
-        status: the device's status word as it came; 0 where it has none.
-        values: other figures by name with unit, such as "temperature [degC]".
+        time: time of reception on the monotonic clock [s].
+        wrench: external wrench [f, n] on the sensor, in the sensor frame, as measured by the device; NaN before the
+            first measurement [N, N m].
+        is_fresh: received in this call; otherwise a copy of the last sample.
+        is_saturated: an axis is at the end of its range: the true wrench may be larger.
+        error: error reported by the device; the wrench must not be used. "" without an error.
+        warning: warning of the device; the wrench is valid. "" without a warning.
+        number: sequence number of the record.
+        status: status word of the device; 0 if it has none.
+        values: other values by name with unit, such as "temperature [degC]".
     """
 
     time: float
@@ -74,10 +73,10 @@ class SensorIdentity(NamedTuple):
     """Identity of a sensor.
 
     Attributes:
-        name: of the product.
+        name: product name.
         scale: counts per newton of fx, fy, fz, then per newton metre of nx, ny, nz.
-        source: where the scale comes from: "device", "settings" or "protocol".
-        version: of its firmware; "" where it does not say.
+        source: origin of the scale: "device", "settings" or "protocol".
+        version: firmware version; "" if unknown.
     """
 
     name: str
@@ -88,13 +87,13 @@ class SensorIdentity(NamedTuple):
 
 @dataclass
 class SequenceCounts:
-    """Irregularities in the numbers of the records since the wire was opened.
+    """Sequence errors of the records since the connection was opened.
 
     Attributes:
-        lost: records that never came.
-        reordered: records that came after a newer one, and were not used.
-        duplicated: records that came twice; the second was not used.
-        restarted: times that the device began to count anew.
+        lost: records not received.
+        reordered: records received after a newer one, and not used.
+        duplicated: records received twice; the second was not used.
+        restarted: restarts of the numbers by the device.
     """
 
     lost: int = 0
@@ -107,53 +106,53 @@ W = TypeVar("W", bound=Wire)
 
 
 class SensorDriver(ABC, Generic[S, W, R]):
-    """One sensor on a wire W that sends records R.
+    """Sensor on a connection of type W that sends records of type R.
 
     Attributes:
-        settings: in use.
-        counts: of the wire.
-        sequence: of the records' numbers.
+        settings: settings in use.
+        counts: communication statistics.
+        sequence: sequence errors of the records.
     """
 
     NAME: ClassVar[str]
     SETTINGS: ClassVar[type]
 
     def __init__(self, settings: S, *, wire: W | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        """Prepare; `open` opens the wire.
+        """Create the driver without opening the connection.
 
         Args:
-            settings: of the class SETTINGS; among them `url` and `timeout`.
-            wire: to the sensor; None: it is opened by its address.
-            clock: steady time [s].
+            settings: instance of SETTINGS.
+            wire: connection to use; None to open the url of the settings.
+            clock: monotonic time [s].
 
         Raises:
-            InputError: settings that cannot be.
+            InputError: invalid settings.
         """
         self.settings = settings
         self.counts = LinkCounts()
         self.sequence = SequenceCounts()
         self._given, self._clock = wire, clock
         self._wire: W | None = None
-        self._records: deque[tuple[float, R]] = deque()  # that wait, with the times when they came
-        self._backlog = 64  # records that may wait; a host with more of them is too late for the older ones
+        self._records: deque[tuple[float, R]] = deque()  # pending records with their times of reception
+        self._backlog = 64  # largest number of pending records; beyond it the older ones are skipped
         self._last = Sample(-np.inf, np.full(6, np.nan), is_fresh=False)
 
     # --- implemented by sensors -------------------------------------------------------------------------------------
     @property
     @abstractmethod
     def period(self) -> float:
-        """Between two samples, as set [s]."""
+        """Sample period as set [s]."""
 
     @abstractmethod
     def _open_wire(self) -> W:
-        """The wire at the settings' address."""
+        """Open the connection."""
 
     @abstractmethod
     def _prepare(self, wire: W) -> SensorIdentity:
-        """Find the sensor, and learn its scale.
+        """Find the sensor and determine its scale.
 
         Raises:
-            NoAnswer: no such sensor answers there.
+            NoAnswer: no such sensor answers.
         """
 
     @abstractmethod
@@ -161,44 +160,44 @@ class SensorDriver(ABC, Generic[S, W, R]):
         """Start the records.
 
         Raises:
-            NoAnswer: none does.
+            NoAnswer: no record was received.
         """
 
     @abstractmethod
     def _take(self, wire: W, timeout: float) -> bool:
-        """Read the wire, and keep the records in what comes; waits up to `timeout` [s]; True if anything came."""
+        """Read input for up to `timeout` seconds and store its records; return True if anything was received."""
 
     @abstractmethod
     def _sample(self, when: float, record: R) -> Sample:
-        """The sample of a record that came at a time [s]."""
+        """Convert a record received at a time [s] to a sample."""
 
     @abstractmethod
     def _end(self, wire: W) -> None:
-        """Silence the sensor. Raises TransportError where the wire is gone."""
+        """Stop the records. Raises TransportError if the connection failed."""
 
     @abstractmethod
     def bias(self) -> None:
-        """Let the device itself call the present wrench zero; it forgets that when it loses its power.
+        """Zero the device at the present wrench; the zero is lost at power-off.
 
         Raises:
-            Refused: the device has no zero of its own.
-            TransportError: the wire is gone.
+            Refused: the device has no zero function.
+            TransportError: the connection failed.
         """
 
-    def reset(self) -> None:  # most devices have nothing to reset
-        """Clear what the device latched, such as a threshold that was passed.
+    def reset(self) -> None:  # most devices have no latched state
+        """Clear the latched state of the device, such as an exceeded threshold.
 
         Raises:
-            TransportError: the wire is gone.
+            TransportError: the connection failed.
         """
 
     # --- common part ------------------------------------------------------------------------------------------------
     def open(self) -> None:
-        """Open the wire, find the sensor, learn its scale, and let samples come.
+        """Open the connection, find the sensor, determine its scale, and start the records.
 
         Raises:
-            TransportError: the wire cannot be opened.
-            NoAnswer: no such sensor answers there.
+            TransportError: the connection cannot be opened.
+            NoAnswer: no such sensor answers.
         """
         self.close()
         self._wire = wire = self._given or self._open_wire()
@@ -211,31 +210,31 @@ class SensorDriver(ABC, Generic[S, W, R]):
             raise
 
     def identity(self) -> SensorIdentity:
-        """Its identity; after `open`."""
+        """Identity of the sensor, after `open`."""
         return self._identity
 
     def read(self) -> Sample:
-        """The next sample; waits for it, no longer than the setting `timeout`.
+        """Return the next sample; wait for up to `timeout` of the settings.
 
-        Silence and damaged records are counted and reported by `is_fresh`, not raised.
+        Missing and damaged records are counted and reported by `is_fresh`, not raised.
 
         Raises:
-            TransportError: the wire is gone.
+            TransportError: the connection failed.
         """
         if not self._records and not self._receive(self.settings.timeout):
             return self._missed()
         return self._next()
 
     def _missed(self) -> Sample:
-        """The last sample again, as none came in time."""
+        """Count a timeout and return a copy of the last sample."""
         self.counts.missed += 1
         self._last = replace(self._last, is_fresh=False)
         return self._last
 
     def _next(self) -> Sample:
-        """The sample of the oldest record that waits; where too many do, of the newest."""
+        """Return the sample of the oldest pending record, or of the newest if too many are pending."""
         old = len(self._records) - 1
-        if old >= self._backlog:  # the newest wrench matters more than all the old ones
+        if old >= self._backlog:  # prefer the newest wrench
             self.counts.refused += old
             self.counts.last_problem = f"the host was late: {old} old records were skipped"
             self._records = deque([self._records[-1]])
@@ -245,7 +244,7 @@ class SensorDriver(ABC, Generic[S, W, R]):
         return self._last
 
     def _receive(self, timeout: float) -> bool:
-        """Take what comes until a record waits; True if one does in time [s]."""
+        """Read input until a record is pending; return True if one was received within the timeout [s]."""
         wire, deadline = self._opened(), self._clock() + timeout
         while True:
             self._take(wire, max(deadline - self._clock(), 0.0))
@@ -254,11 +253,11 @@ class SensorDriver(ABC, Generic[S, W, R]):
 
     def _opened(self) -> W:
         if self._wire is None:
-            raise TransportError(f"{self.NAME}: it is not open; call open() first.", field="state", value="closed")
+            raise TransportError(f"{self.NAME}: not open; call open() first.", field="state", value="closed")
         return self._wire
 
     def close(self) -> None:
-        """End, with the sensor silent and the wire free; may be called twice, and after a failed `open`."""
+        """Stop the records and close the connection; may be called twice, and after a failed `open`."""
         wire, self._wire = self._wire, None
         if wire is None:
             return

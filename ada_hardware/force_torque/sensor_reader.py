@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thread of a sensor: reads, processes, notices silence, reopens."""
+"""Reading thread of a sensor: reads, processes, detects timeouts, reopens."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from ada_hardware.force_torque.zero import ZeroTaking
 from ada_robot.errors import HardwareError, NoAnswer, Refused
 
 _log = logging.getLogger("ada_hardware")
-_SLICE = 0.02  # [s] after which a waiting thread checks whether it is to end
-NOT_OPEN = "it is not open"
+_SLICE = 0.02  # [s] period at which a waiting thread checks for its end
+NOT_OPEN = "not open"
 
 
 class SensorReader:
-    """A driver, the pipeline behind it, and where both are. `run` and all that it calls belong to one thread.
+    """Driver, pipeline and state of a sensor. `run` and the methods it calls belong to one thread.
 
     Attributes:
-        driver: in use.
-        pipeline: in use.
-        state: where the sensor is.
-        reason: words on that, what came first before the rest; "" while it is read.
-        newest: reading; None before the first.
-        motion: of the sensor, as far as it is known.
-        identity: of the sensor; None before it was opened.
-        is_biased_here: whether the host takes a zero off.
-        is_biased_in_device: whether the device does, as far as is known.
+        driver: driver in use.
+        pipeline: pipeline in use.
+        state: connection state.
+        reason: reason of the state, the first cause first; "" while samples are received.
+        newest: newest reading; None before the first.
+        motion: motion of the sensor; None if unknown.
+        identity: identity of the sensor; None before it was opened.
+        is_biased_here: the host subtracts a zero.
+        is_biased_in_device: the device subtracts a zero, as far as known.
     """
 
     def __init__(
@@ -50,21 +50,21 @@ class SensorReader:
         on_limit: Callable[[str], object] | None,
         clock: Clock,
     ) -> None:
-        """Prepare.
+        """Create the reader.
 
         Args:
-            driver: not open yet.
-            settings: of the pipeline, and of silence.
-            on_limit: called once with words when a limit is passed.
-            clock: steady time, that of the driver [s].
+            driver: driver, not open.
+            settings: settings of pipeline and timeouts.
+            on_limit: called once with a description when a limit is exceeded.
+            clock: clock of the driver [s].
         """
         self.driver, self._settings, self._on_limit, self._clock = driver, settings, on_limit, clock
-        # the rate, and with it whether the filter can be, is known when the sensor is open
+        # the rate, and thus the validity of the cutoff, is known only when the sensor is open
         self.pipeline = Pipeline(settings, 1e-9)
         self.state, self.reason = SensorState.CLOSED, NOT_OPEN
         self.motion: ToolMotion | None = None
         self.identity: SensorIdentity | None = None
-        self._come = threading.Condition()  # of the newest reading
+        self._come = threading.Condition()  # notified of a new reading
         self._actions: deque[tuple[Callable[[], object], Future[Any]]] = deque()
         self._zero: tuple[ZeroTaking, Future[Array]] | None = None
         self._begin()
@@ -75,12 +75,12 @@ class SensorReader:
         self.readings = self.saturated = self.errors = self.uncompensated = self.reopened = 0
         self.is_biased_here = self.is_biased_in_device = self._is_to_reopen = False
         self._last_sample = self._clock()
-        self._cause = ""  # what it was lost by first; "" while it is read
-        self._vain = 0  # failed attempts in a row to reopen it
+        self._cause = ""  # first cause of the loss; "" while samples are received
+        self._vain = 0  # successive failed attempts to reopen
 
     @property
     def name(self) -> str:
-        """Kind of sensor."""
+        """Device name."""
         return self.driver.NAME
 
     # --- from outside ---------------------------------------------------------------------------------------------
@@ -88,9 +88,9 @@ class SensorReader:
         """Open the driver, before `run`.
 
         Raises:
-            TransportError: the wire cannot be opened.
-            NoAnswer: no such sensor answers there.
-            InputError: the filter's cut-off is too high for the sensor's rate.
+            TransportError: the connection cannot be opened.
+            NoAnswer: no such sensor answers.
+            InputError: the filter cutoff is too high for the sample rate.
         """
         self.driver.open()
         try:
@@ -100,41 +100,41 @@ class SensorReader:
             raise
         self.identity = self.driver.identity()
         self._begin()
-        self.state, self.reason = SensorState.READING, ""  # the driver's open saw that samples come
+        self.state, self.reason = SensorState.READING, ""  # the driver's open has received samples
 
     def post(self, action: Callable[[], object]) -> Future[Any]:
-        """Run an action in the thread between two samples."""
+        """Queue an action for the thread, which runs it between two samples."""
         future: Future[Any] = Future()
         self._actions.append((action, future))
         return future
 
     def newer_than(self, number: int, timeout: float) -> Reading | None:
-        """The newest reading as soon as its number is greater; None where none came within `timeout` [s]."""
+        """Wait up to `timeout` [s] for a reading with a greater number; None after the timeout."""
         with self._come:
             self._come.wait_for(lambda: self.newest is not None and self.newest.number > number, timeout)
             newest = self.newest
         return newest if newest is not None and newest.number > number else None
 
     def clear_bias(self) -> None:
-        """Forget the zero of the host."""
+        """Clear the zero of the host."""
         self.pipeline.bias = np.zeros(6)
         self.pipeline.forget_filter()
         self.is_biased_here = False
 
     # --- the thread -----------------------------------------------------------------------------------------------
     def run(self, ending: threading.Event) -> None:
-        """Read until the end; then the driver is closed."""
+        """Read until `ending` is set, then close the driver."""
         try:
             while not ending.is_set():
                 self.step(ending)
-        except BaseException:  # no error may end the thread silently
-            _log.exception("%s: the sensor's thread was ended by an error", self.name)
-            self._lose(SensorState.LOST, "its thread was ended by an error, which is in the log")
+        except BaseException:  # report any error that ends the thread
+            _log.exception("%s: an error ended the reading thread", self.name)
+            self._lose(SensorState.LOST, "an error ended the reading thread; see the log")
         finally:
             self.finish()
 
     def step(self, ending: threading.Event) -> None:
-        """Carry out requests, then read a sample, or reopen a sensor that was lost in an earlier step."""
+        """Run requests, then read a sample, or reopen a sensor lost in an earlier step."""
         is_closed = self._is_to_reopen
         try:
             self._do_actions()
@@ -150,9 +150,7 @@ class SensorReader:
     def finish(self) -> None:
         """Close the driver and refuse pending requests."""
         self.driver.close()
-        self._cancel_zero(
-            Refused(f"{self.name}: it was closed while the zero was taken.", field="state", value="closed")
-        )
+        self._cancel_zero(Refused(f"{self.name}: closed while the zero was determined.", field="state", value="closed"))
         while self._actions:
             self._actions.popleft()[1].cancel()
 
@@ -163,13 +161,13 @@ class SensorReader:
                 continue
             try:
                 future.set_result(action())
-            except BaseException as failure:  # the waiting caller handles it
+            except BaseException as failure:  # raised in the waiting caller
                 future.set_exception(failure)
 
     def _take(self, sample: Sample) -> None:
         if not sample.is_fresh:
             if self._clock() - self._last_sample > self._settings.silence_timeout:
-                self._lose(SensorState.SILENT, f"no sample came for {self._settings.silence_timeout:g} s")
+                self._lose(SensorState.SILENT, f"no sample for {self._settings.silence_timeout:g} s")
             return
         self._last_sample = sample.time
         self.state, self.reason, self._cause, self._vain = SensorState.READING, "", "", 0
@@ -189,7 +187,7 @@ class SensorReader:
             self._come.notify_all()
 
     def _lose(self, state: SensorState, reason: str) -> None:
-        """The sensor is silent or gone: report it once, and stop what relies on it."""
+        """Note that the sensor is silent or lost: report it once, and trip the limits."""
         if self.state is not state:
             _log.warning("%s: %s", self.name, reason)
         self.state = state
@@ -201,21 +199,21 @@ class SensorReader:
             self._report_limit()
 
     def _explain(self, words: str) -> None:
-        """Set the reason of the state; the first cause since the last sample stays in it."""
+        """Set the reason of the state; keeps the first cause since the last sample."""
         self._cause = self._cause or words
         self.reason = self._cause if words == self._cause else f"{self._cause}; then: {words}"
 
     def _report_limit(self) -> None:
         words = self.pipeline.limits.passed
-        _log.warning("%s: a limit was passed: %s", self.name, words)
+        _log.warning("%s: limit exceeded: %s", self.name, words)
         if self._on_limit is not None:
             try:
                 self._on_limit(f"{self.name}: {words}")
-            except Exception:  # an error of the callback must not end the sensor
-                _log.exception("%s: what is called on a passed limit failed", self.name)
+            except Exception:  # an error of the callback must not end the thread
+                _log.exception("%s: the on_limit callback failed", self.name)
 
     def _reopen(self, ending: threading.Event) -> None:
-        """Open the wire anew, after a while; the zero of the host stays, that of the device may be lost."""
+        """Reopen the connection after `reopen_after`; the zero of the host is kept, that of the device may be lost."""
         self.driver.close()
         if self._clock.wait(ending, self._settings.reopen_after):
             return
@@ -226,29 +224,29 @@ class SensorReader:
         except (HardwareError, InputError) as problem:
             self._vain += 1
             self.state = SensorState.LOST
-            self._explain(f"opened anew in vain {self._vain} times: {problem}")
+            self._explain(f"{self._vain} failed attempts to reopen: {problem}")
             return
         self.identity = self.driver.identity()
         self.is_biased_in_device = self._is_to_reopen = False
-        self._last_sample = self._clock()  # it has the whole time again; READING begins with its first sample
+        self._last_sample = self._clock()  # restart the timeout; the first sample sets READING
         self.state = SensorState.SILENT
-        self._explain("it was opened anew, and no sample came yet")
+        self._explain("reopened, no sample received yet")
 
     # --- requests, in the thread ------------------------------------------------------------------------------------
     def bias_in_device(self) -> None:
-        """Let the device take its zero; that of the host is forgotten."""
+        """Use the zero function of the device and clear the zero of the host."""
         self.driver.bias()
         self.clear_bias()
         self.is_biased_in_device = True
 
     def reset(self) -> None:
-        """Forget a passed limit, and what the device latched."""
+        """Clear an exceeded limit and the latched state of the device."""
         self.driver.reset()
         self.pipeline.limits.reset()
 
     def begin_zero(self, taking: ZeroTaking, future: Future[Array]) -> None:
-        """Take the zero of the host from the next samples."""
-        self._cancel_zero(Refused(f"{self.name}: another zero was asked for meanwhile.", field="bias"))
+        """Determine the zero of the host from the next samples."""
+        self._cancel_zero(Refused(f"{self.name}: superseded by another request for a zero.", field="bias"))
         self._zero = (taking, future)
 
     def _take_zero(self, taking: ZeroTaking, future: Future[Array], sample: Sample, motion: ToolMotion | None) -> None:
@@ -259,10 +257,10 @@ class SensorReader:
         if not is_compensated:
             field, reason = (
                 "tool_motion",
-                "the tool cannot be taken off, as how the sensor moves is not known (set_tool_motion)",
+                "the tool wrench cannot be subtracted, since the motion of the sensor is unknown (set_tool_motion)",
             )
         if reason:
-            self._cancel_zero(Refused(f"{self.name}: no zero was taken: {reason}.", field=field))
+            self._cancel_zero(Refused(f"{self.name}: zero not determined: {reason}.", field=field))
         elif taking.add(wrench):
             self._zero = None
             if not future.set_running_or_notify_cancel():

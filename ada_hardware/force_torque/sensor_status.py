@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Newest reading and status of a sensor and its wire."""
+"""Reading and status of a sensor."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ada_robot.driver import LinkCounts
 
 
 class SensorState(Enum):
-    """Where a sensor is; READING alone means that `newest` is new."""
+    """Connection state of a sensor; `newest` is current only in READING."""
 
     CLOSED = "closed"
     READING = "reading"
-    SILENT = "silent"  # its wire is open, and nothing comes
-    LOST = "lost"  # its wire is gone
+    SILENT = "silent"  # connection open, no samples
+    LOST = "lost"  # connection failed
 
 
 class Level(Enum):
-    """How bad something is, as in /diagnostics."""
+    """Severity of a problem, as in /diagnostics."""
 
     OK = "ok"
     WARN = "warn"
@@ -31,28 +31,27 @@ class Level(Enum):
 
 
 def worst_level(levels: Iterable[Level]) -> Level:
-    """The worst of some levels; OK where there are none."""
+    """Return the worst of some levels; OK if there are none."""
     return max(levels, key=list(Level).index, default=Level.OK)
 
 
 class SampleRate:
-    """How many samples come per second, over the last second or so."""
+    """Sample rate over the last second."""
 
     _STEP, _SPAN = 0.1, 1.0  # [s]
 
     def __init__(self) -> None:
-        """Begin without any."""
         self._count = 0
         self._marks: deque[tuple[float, int]] = deque(maxlen=round(self._SPAN / self._STEP) + 1)
 
     def add(self, time: float) -> None:
-        """Count a sample that came at a time [s]."""
+        """Count a sample received at a time [s]."""
         self._count += 1
         if not self._marks or time - self._marks[-1][0] >= self._STEP:
             self._marks.append((time, self._count))
 
     def at(self, now: float) -> float:
-        """The rate [Hz]; 0 before a second mark, and where none came for long."""
+        """Return the rate [Hz]; 0 with fewer than two marks, or none in the last second."""
         marks = list(self._marks)
         if len(marks) < 2 or now - marks[-1][0] > self._SPAN:
             return 0.0
@@ -62,19 +61,19 @@ class SampleRate:
 
 @dataclass(frozen=True)
 class Reading:
-    """One sample, and what was made of it.
+    """Processed sample.
 
     Attributes:
-        number: counts the readings of this sensor from 1 on.
-        time: when its sample came, on the steady clock [s].
-        wrench: [f, n] of what touches the hand: without tool and zero, filtered, in the frame of the settings [N, N m].
+        number: number of the reading, from 1.
+        time: time of reception on the monotonic clock [s].
+        wrench: contact wrench [f, n]: without tool and zero, filtered, in the frame of the settings [N, N m].
         unfiltered: the same before the filter.
-        raw: as the device gave it, in the sensor's axes.
-        is_saturated: an axis is at the end of its range: do not trust the wrench.
-        is_compensated: whether the tool was taken off, or there is none to take off.
-        error: what the device says is wrong; then the wrench must not be used. "" where nothing is.
-        warning: what the device says beside; "" where nothing is.
-        values: other figures by name with unit, such as "temperature [degC]".
+        raw: as measured by the device, in the sensor frame.
+        is_saturated: an axis is at the end of its range: the wrench is not reliable.
+        is_compensated: the tool wrench was subtracted, or there is no tool.
+        error: error reported by the device; the wrench must not be used. "" without an error.
+        warning: warning of the device; "" without a warning.
+        values: other values by name with unit, such as "temperature [degC]".
     """
 
     number: int
@@ -90,7 +89,7 @@ class Reading:
 
     @property
     def is_valid(self) -> bool:
-        """True if the wrench may be used: no error, no saturation, and the tool is off."""
+        """True if the wrench may be used: no error, no saturation, and tool compensated."""
         return not self.error and not self.is_saturated and self.is_compensated
 
 
@@ -99,23 +98,23 @@ class SensorStatus:
     """Status of a sensor.
 
     Attributes:
-        state: where it is.
-        level: the worst of `problems`.
-        problems: each one in words; empty: none.
-        age: of the newest sample; inf before the first [s].
-        rate: samples per second, over the last second or so [Hz].
-        readings: samples taken since it was opened.
-        saturated: how many of them were saturated.
-        errors: how many of them the device called wrong.
-        uncompensated: how many of them had a tool that could not be subtracted, as its motion was unknown.
-        bias: what is taken off as zero by the host, in the sensor's axes; zeros where none was taken [N, N m].
-        is_biased: whether a zero was taken, here or in the device, and still holds.
-        passed_limit: words on the limit that was passed first since the last reset; "": none was.
-        reopened: times that the wire was opened anew.
-        counts: of the wire.
-        sequence: of the records' numbers.
-        identity: what the sensor is; None before it was opened.
-        values: other figures by name with unit, such as "temperature [degC]".
+        state: connection state.
+        level: worst level of `problems`.
+        problems: descriptions of all problems.
+        age: age of the newest sample; inf before the first [s].
+        rate: samples per second over the last second [Hz].
+        readings: number of samples since the sensor was opened.
+        saturated: number of saturated samples.
+        errors: number of samples with a device error.
+        uncompensated: number of samples from which the tool could not be subtracted, since its motion was unknown.
+        bias: zero subtracted by the host, in the sensor frame [N, N m].
+        is_biased: a zero of host or device is in effect.
+        passed_limit: description of the first exceeded limit since the last reset; "" without one.
+        reopened: number of times the connection was reopened.
+        counts: communication statistics.
+        sequence: sequence errors of the records.
+        identity: identity of the sensor; None before it was opened.
+        values: other values by name with unit, such as "temperature [degC]".
     """
 
     state: SensorState
@@ -140,30 +139,30 @@ class SensorStatus:
 def problems_of(
     state: SensorState, reason: str, newest: Reading | None, passed_limit: str, rate: float, wanted_rate: float
 ) -> list[tuple[Level, str]]:
-    """Problems of a sensor, the worst first as far as it goes.
+    """Return the problems of a sensor with their levels.
 
     Args:
-        state: where the sensor is.
-        reason: words on that.
-        newest: reading; None before the first.
-        passed_limit: words on a limit that was passed; "": none was.
-        rate: of samples; 0 where it is not known yet [Hz].
-        wanted_rate: as set [Hz].
+        state: connection state.
+        reason: reason of the state.
+        newest: newest reading; None before the first.
+        passed_limit: description of an exceeded limit; "" without one.
+        rate: sample rate; 0 if unknown [Hz].
+        wanted_rate: sample rate as set [Hz].
     """
     found = []
     if passed_limit:
-        found.append((Level.ERROR, f"a limit was passed: {passed_limit}; reset when it is safe"))
+        found.append((Level.ERROR, f"limit exceeded: {passed_limit}; reset when it is safe"))
     if state is not SensorState.READING:
         return [*found, (Level.WARN if state is SensorState.CLOSED else Level.ERROR, reason)]
     if newest is not None:
         if newest.error:
             found.append((Level.ERROR, newest.error))
         if newest.is_saturated:
-            found.append((Level.WARN, "an axis is at the end of its range; the true wrench may be greater"))
+            found.append((Level.WARN, "an axis is at the end of its range; the true wrench may be larger"))
         if not newest.is_compensated:
-            found.append((Level.WARN, "the tool is not taken off: how the sensor moves is not known"))
+            found.append((Level.WARN, "tool not compensated: the motion of the sensor is unknown"))
         if newest.warning:
             found.append((Level.WARN, newest.warning))
     if 0.0 < rate < 0.8 * wanted_rate:
-        found.append((Level.WARN, f"{rate:.0f} samples per second come, of {wanted_rate:.0f}"))
+        found.append((Level.WARN, f"{rate:.0f} samples per second received of {wanted_rate:.0f}"))
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the drivers of sensors on serial lines: a stream that is ended, frames, damage that is counted."""
+"""Base of the drivers of serial sensors: end of old streams, frames, damaged data."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ada_hardware.opening import open_device_stream
 from ada_hardware.transport.wires import ByteStream, Serial
 
 _CHUNK = 4096  # [bytes]
-_LONGEST_TALK = 0.5  # [s] that an earlier stream may take to end
+_LONGEST_TALK = 0.5  # [s] limit of waiting for the end of an earlier stream
 
 
 class SerialSensorDriver(SensorDriver[S, ByteStream, R]):
-    """A sensor on a serial line."""
+    """Sensor on a serial line."""
 
-    STOP: ClassVar[bytes]  # ends its stream
-    QUIET: ClassVar[float]  # [s] of silence after which a stream has ended
+    STOP: ClassVar[bytes]  # command that ends the stream
+    QUIET: ClassVar[float]  # [s] without input that indicates the end of a stream
 
     @property
     @abstractmethod
@@ -26,23 +26,23 @@ class SerialSensorDriver(SensorDriver[S, ByteStream, R]):
         """Settings of the line."""
 
     def _emulator_settings(self) -> dict[str, object]:
-        """Settings of the emulated sensor of a dry run, by those of the driver."""
+        """Settings of the emulator in a dry run."""
         return {}
 
     @abstractmethod
     def _feed(self, data: bytes) -> int:
-        """Keep the records in what came; how often something in it was damaged."""
+        """Store the records in `data`; return the number of damaged parts."""
 
     @abstractmethod
     def _forget(self) -> None:
-        """Drop all received bytes."""
+        """Discard all received data."""
 
     def _open_wire(self) -> ByteStream:
         settings = self._emulator_settings()
         return open_device_stream(self.NAME, self.settings.url, self._line, emulator_settings=settings)
 
     def _end_stream(self, wire: ByteStream) -> None:
-        """End a stream that an earlier program left on."""
+        """End a stream left on by an earlier program."""
         wire.write(self.STOP)
         end = self._clock() + _LONGEST_TALK
         while wire.read(_CHUNK, self.QUIET) and self._clock() < end:
@@ -58,7 +58,7 @@ class SerialSensorDriver(SensorDriver[S, ByteStream, R]):
     def _count_damage(self, times: int) -> None:
         if times:
             self.counts.refused += times
-            self.counts.last_problem = "a damaged record came, or part of one"
+            self.counts.last_problem = "damaged or incomplete record received"
 
     def _end(self, wire: ByteStream) -> None:
         wire.write(self.STOP)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mass, centre of mass and zero of what hangs on a sensor, from readings in several poses, by least squares.
+"""Identification of tool mass, centre of mass and sensor zero from readings in several orientations, by least squares.
 
-samples = [(reading.raw, motion), ...]      # 6 poses or more, far from each other: gravity along ±x, ±y, ±z
+samples = [(reading.raw, motion), ...]      # six or more distinct orientations: gravity along ±x, ±y, ±z
 found = identify_tool(samples)
 found.mass, found.com, found.bias, found.force_residual, found.condition
 """
@@ -19,7 +19,7 @@ from ada_hardware.force_torque.tool_load import INERTIAL, tool_wrench
 from ada_hardware.force_torque.tool_motion import ToolMotion
 from ada_robot.errors import Refused
 
-LARGEST_CONDITION = 300.0  # of columns scaled to one length; six poses along ±x, ±y, ±z have about 1
+LARGEST_CONDITION = 300.0  # with columns scaled to equal norm; about 1 for six orientations along ±x, ±y, ±z
 _AXES_POSES = "gravity along +x, -x, +y, -y, +z and -z of the sensor"
 
 
@@ -27,14 +27,14 @@ class IdentifiedTool(NamedTuple):
     """Result of the identification.
 
     Attributes:
-        mass: [kg].
-        com: centre of mass from the sensor, in its axes [m].
-        inertia: xx, yy, zz, xy, xz, yz about that centre [kg m^2]; zeros where it was not asked for.
-        bias: zero of the sensor, in its axes [N, N m].
-        force_residual: root mean square of what is left of the forces [N].
-        moment_residual: of the moments [N m].
-        condition: of the equations with columns scaled to one length; small is good, at most LARGEST_CONDITION.
-        samples: number of readings that it was made of.
+        mass: mass [kg].
+        com: centre of mass in the sensor frame [m].
+        inertia: xx, yy, zz, xy, xz, yz about the centre of mass [kg m^2]; zeros if not requested.
+        bias: zero of the sensor, in its frame [N, N m].
+        force_residual: root mean square of the force residuals [N].
+        moment_residual: root mean square of the moment residuals [N m].
+        condition: condition number with columns scaled to equal norm, at most LARGEST_CONDITION.
+        samples: number of readings used.
     """
 
     mass: float
@@ -50,21 +50,21 @@ class IdentifiedTool(NamedTuple):
 def identify_tool(
     samples: Sequence[tuple[Array, ToolMotion]], *, with_inertia: bool = False, moment_weight: float = 10.0
 ) -> IdentifiedTool:
-    """Find the tool and the zero that explain the readings best.
+    """Estimate tool and sensor zero from readings.
 
-    w = tool_wrench(parameters, motion) + bias is linear in mass, m c, inertia about the sensor's origin, and bias.
+    w = tool_wrench(parameters, motion) + bias is linear in mass, m c, inertia about the sensor origin, and bias.
 
     Args:
-        samples: raw wrench of the sensor, and how the sensor moved.
-        with_inertia: also find the inertia; the samples must then turn fast about all axes.
-        moment_weight: newtons that count as much as a newton metre [1/m].
+        samples: raw wrench of the sensor and motion of the sensor.
+        with_inertia: also estimate the inertia; requires fast rotations about all axes.
+        moment_weight: weight of moments relative to forces [1/m].
 
     Raises:
-        InputError: fewer than three samples, or one that is no wrench.
-        Refused: the poses are too alike, or the result is no physical body.
+        InputError: fewer than three samples, or an invalid wrench.
+        Refused: the orientations are too similar, or the mass is not positive.
     """
     if len(samples) < 3:
-        text = f"there are {len(samples)} samples; give three or more, best six: {_AXES_POSES}."
+        text = f"{len(samples)} samples; required are three or more, best six: {_AXES_POSES}."
         raise InputError(text, field="samples", value=len(samples), allowed="3 or more")
     rows, seen = _equations(samples, INERTIAL if with_inertia else 4)
     weights = np.tile([1.0, 1.0, 1.0, moment_weight, moment_weight, moment_weight], len(samples))
@@ -93,10 +93,10 @@ def identify_tool(
 
 
 def _equations(samples: Sequence[tuple[Array, ToolMotion]], unknowns: int) -> tuple[Array, Array]:
-    """Rows of [tool, bias], and the readings.
+    """Rows of the unknowns [tool, bias], and the readings.
 
     Raises:
-        InputError: one that is no wrench.
+        InputError: an invalid wrench.
     """
     rows = np.zeros((len(samples), 6, unknowns + 6))
     seen = np.zeros((len(samples), 6))
@@ -104,7 +104,7 @@ def _equations(samples: Sequence[tuple[Array, ToolMotion]], unknowns: int) -> tu
     for i, (wrench, motion) in enumerate(samples):
         values = np.asarray(wrench, dtype=np.float64)
         if values.shape != (6,) or not np.all(np.isfinite(values)):
-            text = f"wrench {i} of the samples is {values.tolist()!r:.120}; it must be six finite numbers."
+            text = f"wrench {i} of the samples is {values.tolist()!r:.120}; required are six finite numbers."
             raise InputError(text, field=f"wrench {i}", value=values)
         seen[i] = values
         rows[i, :, :unknowns] = np.transpose([tool_wrench(unit[k], motion) for k in range(unknowns)])
@@ -115,16 +115,16 @@ def _equations(samples: Sequence[tuple[Array, ToolMotion]], unknowns: int) -> tu
 def _body(
     found: Array, with_inertia: bool
 ) -> tuple[float, tuple[float, float, float], tuple[float, float, float, float, float, float]]:
-    """Mass, centre of mass, inertia about it.
+    """Mass, centre of mass, and inertia about it.
 
     Raises:
-        Refused: no positive mass.
+        Refused: the mass is not positive.
     """
     mass = float(found[0])
     if mass <= 1e-6:
         text = (
-            f"the readings tell a mass of {mass:.3g} kg: nothing hangs on the sensor, or its axes are not those of the "
-            "given motions (z reversed?). Look at the sensor's xyz and rpy."
+            f"the estimated mass is {mass:.3g} kg: no tool on the sensor, or its axes differ from those of the given "
+            "motions (z reversed?). Check xyz and rpy of the sensor."
         )
         raise Refused(text, field="mass", value=mass, allowed="positive")
     c = found[1:4] / mass
@@ -137,8 +137,8 @@ def _body(
 
 
 def _too_alike(condition: float, with_inertia: bool) -> str:
-    more = "; for the inertia, turn fast about all three axes" if with_inertia else ""
+    more = "; for the inertia, rotate fast about all three axes" if with_inertia else ""
     return (
-        f"the poses are too alike (condition {condition:.3g}, at most {LARGEST_CONDITION:g}): tool and zero cannot be "
-        f"separated. Take {_AXES_POSES}{more}."
+        f"the orientations are too similar (condition {condition:.3g}, at most {LARGEST_CONDITION:g}): tool and zero "
+        f"cannot be separated. Use {_AXES_POSES}{more}."
     )

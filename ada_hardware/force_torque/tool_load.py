@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrench of a tool on its sensor: its weight and its inertial forces (Newton, Euler)."""
+"""Wrench of a tool on its sensor: weight and inertial forces (Newton-Euler)."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ INERTIAL = 10  # mass, first moment (3), inertia about the origin (xx, yy, zz, x
 
 
 class ToolLoad:
-    """The wrench of a rigid tool on its sensor, in the sensor's axes at its origin.
+    """Wrench of a rigid tool on its sensor, in the sensor frame.
 
     Attributes:
-        parameters: mass, first moment m c, inertia about the sensor's origin xx, yy, zz, xy, xz, yz.
+        parameters: mass, first moment m c, inertia about the sensor origin xx, yy, zz, xy, xz, yz.
     """
 
     def __init__(self, mass: float, com: Sequence[float], inertia: Sequence[float] = (0.0,) * 6) -> None:
-        """Prepare; the wrench is zero for a mass of zero.
+        """Compute the inertial parameters.
 
         Args:
-            mass: [kg].
-            com: centre of mass from the sensor, in its axes [m].
-            inertia: xx, yy, zz, xy, xz, yz about that centre, in its axes [kg m^2].
+            mass: mass [kg].
+            com: centre of mass in the sensor frame [m].
+            inertia: xx, yy, zz, xy, xz, yz about the centre of mass, sensor axes [kg m^2].
         """
         xx, yy, zz, xy, xz, yz = map(float, inertia)
         about_com = symmetric_of((xx, xy, xz, yy, yz, zz))
@@ -43,15 +43,15 @@ class ToolLoad:
         )
 
     def wrench(self, motion: ToolMotion) -> Array:
-        """[f, n] that the sensor measures because of the tool."""
+        """Wrench [f, n] that the sensor measures because of the tool."""
         return tool_wrench(self.parameters, motion)
 
 
 def tool_wrench(parameters: Array, motion: ToolMotion) -> Array:
-    """-(I A + V x* I V), which is linear in the parameters, with A the acceleration less that of free fall.
+    """Tool wrench -(I A + V x* I V), linear in the parameters, where A is the acceleration minus gravity.
 
-    The sensor holds the tool with the force that moves it, and measures the opposite one. The origin's own velocity
-    plays no part: seen from a frame that goes along with it, V = [ω; 0].
+    The sensor measures the reaction of the wrench that moves the tool. The velocity of the origin has no effect: in a
+    frame that moves with it, V = [ω; 0].
     """
     w, wd, a = motion.angular_velocity, motion.angular_acceleration, motion.acceleration
     return np.asarray(_law()(parameters, np.concatenate([w, wd, a])))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a sensor and what hangs on it move, from the states of a robot's joints."""
+"""Motion of a sensor and its tool, computed from joint states."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ada_dynamics.spatial.orientation import pose_of
 
 
 class ToolMotion(NamedTuple):
-    """Motion of a sensor's frame, in its own axes.
+    """Motion of the sensor frame, in its own axes.
 
     Attributes:
-        time: when it was so, on the steady clock [s].
-        acceleration: of its origin less that of free fall; at rest it points up, 9.81 long [m/s^2].
-        angular_velocity: [rad/s].
-        angular_acceleration: [rad/s^2].
+        time: time on the monotonic clock [s].
+        acceleration: acceleration of the origin minus gravity; at rest 9.81 upwards [m/s^2].
+        angular_velocity: angular velocity [rad/s].
+        angular_acceleration: angular acceleration [rad/s^2].
     """
 
     time: float
@@ -33,41 +33,41 @@ class ToolMotion(NamedTuple):
 
     @classmethod
     def at_rest(cls, rotation: ArrayLike, gravity: ArrayLike = (0.0, 0.0, -9.81), time: float = 0.0) -> ToolMotion:
-        """Motion of a sensor that stands still.
+        """Motion of a sensor at rest.
 
         Args:
-            rotation: 3x3, from the sensor's axes to the world's.
-            gravity: in the world's axes [m/s^2].
-            time: when, on the steady clock [s].
+            rotation: rotation matrix from the sensor frame to the world frame.
+            gravity: gravity in the world frame [m/s^2].
+            time: time on the monotonic clock [s].
 
         Raises:
-            InputError: that is no rotation.
+            InputError: `rotation` is not a rotation matrix.
         """
         R = np.asarray(rotation, dtype=np.float64)
         if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0.0:
             raise InputError(
-                f"rotation is {R.tolist()!r:.200}; it must be a 3x3 rotation matrix.", field="rotation", value=R
+                f"rotation is {R.tolist()!r:.200}; required is a 3x3 rotation matrix.", field="rotation", value=R
             )
         up = -(R.T @ np.asarray(gravity, dtype=np.float64))
         return cls(time, up, np.zeros(3), np.zeros(3))
 
 
 class SensorMotion:
-    """How a sensor on a link of a robot moves, from the states of the robot's joints."""
+    """Computes the motion of a sensor on a link from joint states."""
 
     def __init__(
         self, dynamics: Dynamics, link: str, xyz: Sequence[float] = (0.0,) * 3, rpy: Sequence[float] = (0.0,) * 3
     ) -> None:
-        """Prepare.
+        """Use a robot model.
 
         Args:
-            dynamics: of the robot.
-            link: that carries the sensor.
-            xyz: place of the sensor in the link [m].
-            rpy: its roll, pitch and yaw there [rad].
+            dynamics: dynamics of the robot.
+            link: link with the sensor.
+            xyz: position of the sensor in the link frame [m].
+            rpy: roll, pitch and yaw of the sensor in the link frame [rad].
 
         Raises:
-            InputError: there is no such link.
+            InputError: the link is unknown.
         """
         require_link(dynamics, link)
         self._dynamics, self._link = dynamics, link
@@ -75,13 +75,13 @@ class SensorMotion:
         self._gravity = np.array(dynamics.model.gravity, dtype=np.float64)
 
     def of(self, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None, time: float = 0.0) -> ToolMotion:
-        """Motion of the sensor's frame.
+        """Compute the motion of the sensor frame.
 
         Args:
-            q: positions of the robot.
-            v: velocities; None: it stands still.
-            a: accelerations; None: zero, so that only weight and centrifugal terms count.
-            time: when it was so, on the steady clock [s].
+            q: configuration of the robot.
+            v: velocities; None: at rest.
+            a: accelerations; None: zero, so that only gravity and centrifugal terms remain.
+            time: time on the monotonic clock [s].
         """
         R = (self._dynamics.pose(self._link, q) @ self._sensor)[:3, :3]
         if v is None:

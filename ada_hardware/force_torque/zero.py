@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The zero of a sensor: the mean of some samples, refused while they are not steady."""
+"""Zero of a sensor: mean of samples, refused if they are not steady."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ AXES = ("fx", "fy", "fz", "nx", "ny", "nz")
 
 
 class ZeroTaking:
-    """Collects samples until there are enough."""
+    """Collects samples for a zero."""
 
     def __init__(self, samples: int, steady_force: float, steady_moment: float) -> None:
-        """Begin.
+        """Start with no samples.
 
         Args:
-            samples: number of them.
-            steady_force: greatest standard deviation of an axis [N].
-            steady_moment: likewise [N m].
+            samples: number of samples.
+            steady_force: largest standard deviation of a force axis [N].
+            steady_moment: largest standard deviation of a moment axis [N m].
         """
         self._wanted = samples
         self._most = np.array([steady_force] * 3 + [steady_moment] * 3)
         self._seen: list[Array] = []
 
     def add(self, wrench: Array) -> bool:
-        """Take one; True if there are enough."""
+        """Add a sample; return True if there are enough."""
         self._seen.append(np.array(wrench, dtype=np.float64))
         return len(self._seen) >= self._wanted
 
     @property
     def count(self) -> int:
-        """Samples so far."""
+        """Number of samples so far."""
         return len(self._seen)
 
     def mean(self) -> Array:
-        """The zero.
+        """Return the mean of the samples.
 
         Raises:
-            Refused: they are not steady.
+            Refused: the samples are not steady.
         """
         seen = np.array(self._seen)
         spread = np.std(seen, axis=0)
@@ -48,9 +48,9 @@ class ZeroTaking:
         if spread[worst] > self._most[worst]:
             unit, name = ("N", "steady_force") if worst < 3 else ("N m", "steady_moment")
             text = (
-                f"the sensor is not steady: {AXES[worst]} has a standard deviation of {spread[worst]:.3g} {unit} over "
-                f"{len(seen)} samples; at most {self._most[worst]:g} {unit} is allowed ({name}). Keep robot and tool "
-                "still and free of contact, then take the zero again."
+                f"the signal is not steady: {AXES[worst]} has a standard deviation of {spread[worst]:.3g} {unit} over "
+                f"{len(seen)} samples; allowed is {self._most[worst]:g} {unit} ({name}). Keep robot and tool at rest "
+                "and free of contact, then retry."
             )
             raise Refused(text, field=AXES[worst], value=float(spread[worst]), allowed=float(self._most[worst]))
         return np.asarray(np.mean(seen, axis=0))

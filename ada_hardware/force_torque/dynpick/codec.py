@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of the DynPick: one-letter commands, records of 27 characters, and answers, all lines that end with CR LF.
+"""DynPick codec: one-letter commands, records of 27 characters, and text replies, all terminated by CR LF.
 
-A record is a digit that counts 0 to 9, six times four hexadecimal digits (Fx Fy Fz Mx My Mz), CR LF. A load of zero is
-8192, the range is that of 14 bits. There is no checksum: a digit that turned into another digit on the line cannot be
-detected; everything else that is no record is refused. (tork-a/dynpick_driver and others.)
+A record is a digit counting 0 to 9, six four-digit hexadecimal numbers (Fx Fy Fz Mx My Mz), CR LF. The numbers are
+14-bit values; 8192 is zero load. There is no checksum: a digit changed into another digit is not detected; any other
+damaged record is refused. (tork-a/dynpick_driver and others.)
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ CENTRE = 8192
 TOP = 16_383
 RECORD_SIZE = 27
 END = b"\r\n"
-_LONGEST_LINE = 256  # [bytes] texts of the firmware are shorter
+_LONGEST_LINE = 256  # [bytes] limit of a text reply
 _HEX = frozenset(b"0123456789abcdefABCDEF")
 
 
 class Record(NamedTuple):
-    """A measurement.
+    """Measurement.
 
     Attributes:
-        number: counts 0 to 9, again and again.
-        counts: Fx Fy Fz Mx My Mz, 0 to 16383; a load of zero is 8192.
+        number: sequence number, 0 to 9 cyclically.
+        counts: Fx Fy Fz Mx My Mz, 0 to 16383; 8192 is zero load.
     """
 
     number: int
@@ -37,27 +37,27 @@ class Record(NamedTuple):
 
     @property
     def is_saturated(self) -> bool:
-        """True if an axis is at an end of its range."""
+        """True if an axis is at the end of its range."""
         return min(self.counts) <= 0 or max(self.counts) >= TOP
 
 
 class Text(NamedTuple):
-    """Any other line of printable characters: the answer to a question, or noise.
+    """Any other line of printable characters: a reply, or noise.
 
     Attributes:
-        text: without its end.
+        text: the line without its terminator.
     """
 
     text: str
 
 
 class DynPickParser:
-    """Finds records and answers in what comes in pieces of any size.
+    """Incremental parser of records and text replies.
 
-    After damage it is back at the next CR LF: of two frames after noise the second one is taken in any case.
+    After damaged data, parsing resumes after the next CR LF, so that at most one valid frame is lost.
 
     Attributes:
-        refused: lines that were neither.
+        refused: number of lines that were neither.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class DynPickParser:
         self._is_skipping = False
 
     def feed(self, data: bytes) -> list[Record | Text]:
-        """The records and texts that are complete by now, in order."""
+        """Return the records and texts completed by `data`, in order."""
         *lines, rest = (self._rest + data).split(END)
         found: list[Record | Text] = []
         for line in lines:
@@ -77,19 +77,19 @@ class DynPickParser:
             else:
                 found.append(one)
         if len(rest) > _LONGEST_LINE:
-            # the last byte may be the CR of an end that is about to come
+            # the last byte may be the CR of a terminator
             rest, self._is_skipping = rest[-1:], True
         self._rest = rest
         return found
 
     def restart(self) -> None:
-        """Forget what is incomplete, which counts as refused."""
+        """Discard an incomplete line, which counts as refused."""
         self.refused += bool(self._rest or self._is_skipping)
         self._rest, self._is_skipping = b"", False
 
 
 def decode_line(line: bytes) -> Record | Text | None:
-    """A line without its CR LF; None: it is neither a record nor text."""
+    """Decode a line without its CR LF; return None if it is neither a record nor text."""
     if len(line) == RECORD_SIZE - len(END) and line[:1].isdigit() and _HEX.issuperset(line[1:]):
         counts = tuple(int(line[i : i + 4], 16) for i in range(1, 25, 4))
         return Record(line[0] - 0x30, counts) if max(counts) <= TOP else None
@@ -99,7 +99,7 @@ def decode_line(line: bytes) -> Record | Text | None:
 
 
 def decode_sensitivity(text: str) -> tuple[float, ...] | None:
-    """Six sensitivities [counts per N, three times, per N m, three times]; None: it is no such answer."""
+    """Decode six sensitivities [counts/N, three times; counts/(N m), three times]; None if invalid."""
     try:
         values = tuple(float(part) for part in text.split(","))
     except ValueError:
@@ -108,41 +108,41 @@ def decode_sensitivity(text: str) -> tuple[float, ...] | None:
 
 
 def decode_temperature(text: str) -> float | None:
-    """Temperature [degC]: four hexadecimal digits that count sixteenths; None: it is no such answer."""
+    """Decode a temperature [degC]: four hexadecimal digits in sixteenths; None if invalid."""
     if len(text) != 4 or not _HEX.issuperset(text.encode()):
         return None
     value = int(text, 16)
-    # that it goes below zero as two's complement is an assumption
+    # two's complement below zero is assumed
     return (value - 0x10000 if value & 0x8000 else value) / 16.0
 
 
 def decode_filter(text: str) -> int | None:
-    """The divider of the filter; None: it is no such answer."""
+    """Decode the divider of the filter; None if invalid."""
     return int(text) if text in {str(one) for one in DIVIDERS} else None
 
 
 def filter_command(divider: int) -> bytes:
-    """Sets the divider of the filter, one of DIVIDERS."""
+    """Encode the command that sets the divider of the filter, one of DIVIDERS."""
     return f"{divider}F".encode()
 
 
 # --- the device's side ------------------------------------------------------------------------------------------------
 def encode_record(number: int, counts: Sequence[int]) -> bytes:
-    """A record."""
+    """Encode a record."""
     return f"{number % 10}{''.join(f'{one:04X}' for one in counts)}\r\n".encode()
 
 
 def encode_sensitivity(values: Sequence[float]) -> bytes:
-    """The answer to `p`, of 46 bytes for usual values: three with six characters, three with seven."""
+    """Encode the reply to `p`, 46 bytes for usual values: three numbers of six characters, three of seven."""
     parts = [f"{one:06.3f}"[:6] for one in values[:3]] + [f"{one:07.2f}"[:7] for one in values[3:]]
     return ",".join(parts).encode() + END
 
 
 def encode_temperature(celsius: float) -> bytes:
-    """The answer to `T`."""
+    """Encode the reply to `T`."""
     return f"{round(celsius * 16.0) & 0xFFFF:04X}".encode() + END
 
 
 def encode_filter(divider: int) -> bytes:
-    """The answer to `0F`, of three bytes."""
+    """Encode the reply to `0F`."""
     return str(divider).encode() + END

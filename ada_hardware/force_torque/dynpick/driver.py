@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DynPick: one request in flight at a time, or a stream of records; scales from the sensor or from its sheet."""
+"""Driver of the DynPick: polling with one request in flight, or a stream of records."""
 
 from __future__ import annotations
 
@@ -22,44 +22,42 @@ from ada_robot.settings import setting
 
 V = TypeVar("V")
 _TRIES = 5
-_ANSWER_TIME = 0.1  # [s] limit of answers to single questions
-_ZERO_REPEATS = 3  # it is not acknowledged; other programs repeat it as often (tork-a/dynpick_driver)
+_ANSWER_TIME = 0.1  # [s] timeout of single requests
+_ZERO_REPEATS = 3  # ZERO is not acknowledged; as many repetitions as in tork-a/dynpick_driver
 
 
 @dataclass(frozen=True)
 class DynPickSettings:
-    """Where a sensor is, how it is read, and what its sheet says."""
+    """Connection, sampling and calibration of a DynPick."""
 
     url: str = setting("", "serial port of the sensor, such as /dev/ttyUSB0, or dry:")
     baud: int = setting(codec.BAUD, "rate of the line", unit="bit/s", lower=1200)
     mode: str = setting(
-        "poll", "poll: asked for each sample; continuous: it sends by itself", choices=("poll", "continuous")
+        "poll", "poll: one request per sample; continuous: the sensor streams", choices=("poll", "continuous")
     )
     rate: float = setting(
-        1000.0, "samples per second (continuous: what the sensor does)", unit="Hz", lower=1.0, upper=1e4
+        1000.0, "samples per second (continuous: rate of the sensor)", unit="Hz", lower=1.0, upper=1e4
     )
-    timeout: float = setting(0.05, "longest wait for a sample", unit="s", lower=1e-3, upper=10.0)
+    timeout: float = setting(0.05, "timeout of a sample", unit="s", lower=1e-3, upper=10.0)
     sensitivity: tuple[float, ...] = setting(
-        (), "counts per N (three) and per N m (three), from the sensor's sheet; none: the sensor is asked", lower=1e-6
+        (), "counts per N (three) and per N m (three), from the data sheet; empty: read from the sensor", lower=1e-6
     )
-    filter_divider: int = setting(0, "of the sensor's own filter; 0: left as it is", choices=(0, *codec.DIVIDERS))
+    filter_divider: int = setting(0, "divider of the filter in the sensor; 0: unchanged", choices=(0, *codec.DIVIDERS))
     temperature_interval: float = setting(
-        0.0, "between questions for the temperature, in mode poll; 0: none", unit="s", lower=0.0
+        0.0, "interval of temperature readings in mode poll; 0: none", unit="s", lower=0.0
     )
 
     def __post_init__(self) -> None:
-        """Check the number of sensitivities.
-
-        Raises:
-            InputError: neither none nor six.
-        """
+        """Check the number of sensitivities; raises InputError."""
         if len(self.sensitivity) not in (0, 6):
-            text = f"sensitivity is {list(self.sensitivity)}; give six numbers, counts per N and per N m, or none."
+            text = (
+                f"sensitivity is {list(self.sensitivity)}; required are six numbers, counts per N and per N m, or none."
+            )
             raise InputError(text, field="sensitivity", value=self.sensitivity)
 
 
 class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
-    """One DynPick."""
+    """DynPick driver."""
 
     NAME = "dynpick"
     SETTINGS: ClassVar[type] = DynPickSettings
@@ -73,7 +71,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """Prepare; `sleep` waits until the next request is due [s], the other arguments are as of `SensorDriver`."""
+        """Args as of `SensorDriver`; `sleep` waits until the next request is due [s]."""
         super().__init__(settings, wire=wire, clock=clock)
         self._sleep = sleep
         self._parser = DynPickParser()
@@ -81,7 +79,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         self._is_asked = False  # a request is in flight
         self._is_polling = settings.mode == "poll"
         self._backlog = 1 if self._is_polling else self._backlog
-        self._due = 0.0  # when the next request is [s]
+        self._due = 0.0  # time of the next request [s]
         self._number: int | None = None  # of the last record
         self._temperature_due, self._values = np.inf, {}  # type: tuple[float, dict[str, float]]
 
@@ -113,8 +111,8 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         if not self._ask_record():
             raise self._no_answer()
         text = (
-            f"{self.NAME} at {self._opened().url}: it measures, but does not tell its sensitivity, as older units do "
-            "not. Give `sensitivity` from its sheet: counts per N for x, y, z and per N m, such as 24.9, 24.6, 24.5, "
+            f"{self.NAME} at {self._opened().url}: no answer to the request for its sensitivity, as from older units. "
+            "Set `sensitivity` from the data sheet: counts per N for x, y, z and per N m, such as 24.9, 24.6, 24.5, "
             "1664.7, 1639.7, 1638.0."
         )
         raise NoAnswer(text, field="sensitivity")
@@ -129,8 +127,8 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         if reported != divider:
             says = "does not answer" if reported is None else f"has {reported}"
             text = (
-                f"{self.NAME} at {self._opened().url}: filter_divider {divider} was set, and the sensor {says}. Older "
-                "units have no such filter: leave it 0."
+                f"{self.NAME} at {self._opened().url}: filter_divider {divider} was set, but the sensor {says}. Older "
+                "units have no filter: set it to 0."
             )
             raise NoAnswer(text, field="filter_divider", value=divider, allowed=reported)
 
@@ -149,15 +147,15 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         self._forget()
         if self.counts.refused > self._refused_before:
             what = (
-                "bytes come, but no records: is it a DynPick, is `baud` that of the sensor, is another program on the "
-                "line?"
+                "bytes received, but no records: check that it is a DynPick, that `baud` is right, and that no other "
+                "program uses the line."
             )
         else:
-            what = "nothing comes: look at power, cable and port."
+            what = "no bytes received: check power supply, cable and port."
         field = "records" if self.counts.refused > self._refused_before else "bytes"
         self.counts.last_problem = what
         return NoAnswer(
-            f"{self.NAME} at {self._opened().url}: after {_TRIES} requests at {self.settings.baud} baud {what}",
+            f"{self.NAME} at {self._opened().url}: {_TRIES} requests at {self.settings.baud} baud: {what}",
             field=field,
         )
 
@@ -169,17 +167,17 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
             self._pace()
             self._request()
         if not self._records and not self._receive(self.settings.timeout):
-            self._forget()  # later bytes would be taken for the answer to another request
+            self._forget()  # a late record must not be taken for the reply to another request
             return self._missed()
         self._is_asked = False
         self._due += self.period
-        if self._clock() >= self._due:  # late: send the next request before this answer is decoded
+        if self._clock() >= self._due:  # late: send the next request before decoding this record
             self._due = self._clock()
             self._request()
         return self._next()
 
     def _pace(self) -> None:
-        """Wait until the next request is due."""
+        """Wait until the next request is due; read the temperature if that is due."""
         if self._clock() >= self._temperature_due:
             self._read_temperature()
         wait = self._due - self._clock()
@@ -189,7 +187,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
             self._due = self._clock()
 
     def _request(self) -> None:
-        # an unrequested answer must not be taken for this one: all later ones would be a record late
+        # an unrequested record must not be taken for this reply: all later ones would be one record late
         if self._take(self._opened(), 0.0):
             self._records.clear()
         self._send(codec.READ)
@@ -201,7 +199,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         return Sample(when, wrench, is_saturated=record.is_saturated, number=record.number, values=self._values)
 
     def _count(self, record: Record) -> None:
-        """Count lost and doubled records; only a hint, as numbers go from 0 to 9."""
+        """Count lost and duplicate records; approximate, since numbers wrap after ten."""
         if self._number is not None:
             gap = (record.number - self._number) % 10
             self.sequence.lost += max(gap - 1, 0)
@@ -212,7 +210,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         celsius = self._ask(codec.TEMPERATURE, codec.decode_temperature, tries=1)
         if celsius is None:
             self._temperature_due = np.inf
-            self.counts.last_problem = "it does not tell its temperature, as older units do not; it is not asked again"
+            self.counts.last_problem = "no answer to the temperature request, as from older units; it is not repeated"
             return
         self._values = {"temperature [degC]": celsius}
         self._temperature_due = self._clock() + self.settings.temperature_interval
@@ -236,7 +234,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         return self._parser.refused - before
 
     def _ask(self, command: bytes, decode: Callable[[str], V | None], tries: int = 3) -> V | None:
-        """The answer to a question; None where none comes."""
+        """Send a request and return the decoded reply, or None after a timeout."""
         for attempt in range(tries):
             self.counts.retries += attempt > 0
             self._forget()
@@ -257,7 +255,7 @@ class DynPickDriver(SerialSensorDriver[DynPickSettings, Record]):
         return self._receive(_ANSWER_TIME)
 
     def _forget(self) -> None:
-        """Drop all received bytes."""
+        """Discard all received data."""
         self._opened().discard_input()
         before = self._parser.refused
         self._parser.restart()

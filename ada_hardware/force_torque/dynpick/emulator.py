@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DynPick, byte for byte, as new units and as older ones are."""
+"""Emulated DynPick, current or older unit."""
 
 from __future__ import annotations
 
@@ -14,50 +14,43 @@ from ada_hardware.force_torque.sensed_load import AXES
 from ada_hardware.force_torque.sensor_emulator import SensorEmulator, SensorEmulatorSettings
 from ada_robot.settings import setting
 
-_MOST_AT_ONCE = 1000  # records sent in one call
+_MOST_AT_ONCE = 1000  # records returned by one call
 
 
 @dataclass(frozen=True)
 class DynPickEmulatorSettings(SensorEmulatorSettings):
-    """How an emulated DynPick measures, and what it answers."""
+    """Settings of an emulated DynPick."""
 
     sensitivity: tuple[float, ...] = setting(
         (24.9, 24.6, 24.5, 1664.7, 1639.7, 1638.0), "counts per N (three) and per N m (three)", lower=1e-6
     )
-    rate: float = setting(1000.0, "records per second of a stream (an assumption)", unit="Hz", lower=1.0, upper=1e4)
-    answer_time: float = setting(
-        0.35e-3, "from a request to its record: 27 characters on the line", unit="s", lower=0.0
-    )
-    is_old: bool = setting(False, "an older unit, which does not know p, F, T")
-    temperature: float = setting(25.0, "of the sensor", unit="degC", lower=-40.0, upper=125.0)
-    version: str = setting("DynPick emulated 1.0", "what it answers to V")
+    rate: float = setting(1000.0, "records per second of a stream (assumed)", unit="Hz", lower=1.0, upper=1e4)
+    answer_time: float = setting(0.35e-3, "delay of a record: 27 characters on the line", unit="s", lower=0.0)
+    is_old: bool = setting(False, "older unit without the commands p, F, T")
+    temperature: float = setting(25.0, "temperature of the sensor", unit="degC", lower=-40.0, upper=125.0)
+    version: str = setting("DynPick emulated 1.0", "reply to V")
 
     def __post_init__(self) -> None:
-        """Check the number of sensitivities.
-
-        Raises:
-            InputError: not six.
-        """
+        """Check the number of sensitivities; raises InputError."""
         if len(self.sensitivity) != 6:
-            text = f"sensitivity is {list(self.sensitivity)}; give six numbers."
+            text = f"sensitivity is {list(self.sensitivity)}; required are six numbers."
             raise InputError(text, field="sensitivity", value=self.sensitivity)
 
 
 class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
-    """One DynPick."""
+    """Emulated DynPick."""
 
     NAME = "dynpick"
     SETTINGS: ClassVar[type] = DynPickEmulatorSettings
     WIRE: ClassVar[str] = "stream"
     FAULTS: ClassVar[Mapping[str, str]] = {
         **AXES,
-        "frozen": "1: it sends no records, though it should",
-        "temperature": "of the sensor [degC]",
-        "reboot": "1: it starts anew: no stream, no zero, its counts begin at 0",
+        "frozen": "1: sends no records",
+        "temperature": "temperature of the sensor [degC]",
+        "reboot": "1: restart: no stream, no zero, record numbers from 0",
     }
 
     def __init__(self, settings: DynPickEmulatorSettings) -> None:
-        """Switch it on."""
         super().__init__(settings, settings.sensitivity, settings.rate)
         self._faults["temperature"] = settings.temperature
 
@@ -66,7 +59,7 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
         super()._begin()
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
-        """Bytes came from the host."""
+        """Execute commands and return the replies."""
         self._time = now
         replies = self.advance(now)
         for i in range(len(data)):
@@ -91,11 +84,11 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
         elif command in (codec.SENSITIVITY, codec.TEMPERATURE, b"F"):
             return [] if use.is_old else self._answer(command, digit)
         elif command not in (b"\r", b"\n"):
-            self._accuse(f"an unknown command {command!r}")
+            self._accuse(f"unknown command {command!r}")
         return []
 
     def _answer(self, command: bytes, digit: bytes) -> list[Reply]:
-        """Answer commands that older units do not know."""
+        """Answer commands that older units do not support."""
         if command == codec.SENSITIVITY:
             data = codec.encode_sensitivity(self.settings.sensitivity)
         elif command == codec.TEMPERATURE:
@@ -121,5 +114,5 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
         return [Reply(data, delay)]
 
     def state(self) -> dict[str, object]:
-        """Its state, for tests and people."""
+        """State of load, stream and filter."""
         return {**super().state(), "filter_divider": self._divider}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of the FT 300: a Modbus request that starts its stream, frames of 16 bytes with a checksum, and what ends it.
+"""FT 300 codec: Modbus request that starts the stream, frames of 16 bytes with CRC, stop sequence.
 
-A frame is 0x20 0x4E, six signed words Fx Fy Fz Mx My Mz with the low byte first, and the CRC of Modbus
-(hygradme/ft300python and others).
+A frame is 0x20 0x4E, six signed little-endian words Fx Fy Fz Mx My Mz, and the Modbus CRC (hygradme/ft300python and
+others).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COUNTS = struct.Struct("<6h")
 
 
 def crc(data: bytes) -> int:
-    """CRC-16 of Modbus: polynomial 0xA001, from 0xFFFF."""
+    """Modbus CRC-16: polynomial 0xA001, initial value 0xFFFF."""
     value = 0xFFFF
     for byte in data:
         value ^= byte
@@ -35,7 +35,7 @@ def crc(data: bytes) -> int:
 
 
 def with_crc(data: bytes) -> bytes:
-    """Data and its checksum, low byte first."""
+    """Append the CRC, low byte first."""
     return data + crc(data).to_bytes(2, "little")
 
 
@@ -44,12 +44,12 @@ START_ANSWER = with_crc(struct.pack(">BBHH", SLAVE, _WRITE, _STREAM_REGISTER, 1)
 
 
 def encode_frame(counts: Sequence[int]) -> bytes:
-    """A frame."""
+    """Encode a frame."""
     return with_crc(HEAD + _COUNTS.pack(*counts))
 
 
 class FrameParser(framing.FrameParser[tuple[int, ...]]):
-    """Finds the counts of frames in what comes in pieces of any size; all else is passed over."""
+    """Incremental parser of frames, which returns their counts."""
 
     def __init__(self) -> None:
         super().__init__(_length, _decode)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robotiq FT 300: a stream of 100 frames per second."""
+"""Driver of the Robotiq FT 300: a stream of 100 frames per second."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.errors import NoAnswer, Refused
 from ada_robot.settings import setting
 
-_TRIES, _WAIT = 3, 0.5  # [s] of a start that may get lost
+_TRIES, _WAIT = 3, 0.5  # tries of the start request, timeout [s]
 
 
 @dataclass(frozen=True)
 class Ft300Settings:
-    """Where a sensor is."""
+    """Connection of an FT 300."""
 
     url: str = setting("", "serial port of the sensor, such as /dev/ttyUSB0, or dry:")
-    timeout: float = setting(0.1, "longest wait for a sample", unit="s", lower=1e-3, upper=10.0)
+    timeout: float = setting(0.1, "timeout of a sample", unit="s", lower=1e-3, upper=10.0)
 
 
 class Ft300Driver(SerialSensorDriver[Ft300Settings, tuple[int, ...]]):
-    """One FT 300; its records have no numbers, so that losses show in the rate alone."""
+    """FT 300 driver; frames have no numbers, so lost ones show in the rate only."""
 
     NAME = "ft300"
     SETTINGS: ClassVar[type] = Ft300Settings
@@ -39,7 +39,6 @@ class Ft300Driver(SerialSensorDriver[Ft300Settings, tuple[int, ...]]):
     def __init__(
         self, settings: Ft300Settings, *, wire: ByteStream | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Prepare; arguments as of `SensorDriver`."""
         super().__init__(settings, wire=wire, clock=clock)
         self._parser, self._backlog = FrameParser(), 16
 
@@ -63,10 +62,10 @@ class Ft300Driver(SerialSensorDriver[Ft300Settings, tuple[int, ...]]):
             wire.write(codec.START)
             if self._receive(_WAIT):
                 return
-        came = "bytes come, but no frames of an FT 300" if self.counts.refused > before else "nothing comes"
+        came = "bytes received, but no frames of an FT 300" if self.counts.refused > before else "no bytes received"
         text = (
-            f"{self.NAME} at {wire.url}: after {_TRIES} requests to stream at {codec.BAUD} baud {came}. Look at its "
-            "24 V, at A and B of the RS-485 line (swapped?), and at the port."
+            f"{self.NAME} at {wire.url}: {_TRIES} start requests at {codec.BAUD} baud: {came}. Check the 24 V supply, "
+            "lines A and B of the RS-485 connection (swapped?), and the port."
         )
         raise NoAnswer(text, field="records" if self.counts.refused > before else "bytes")
 
@@ -85,10 +84,10 @@ class Ft300Driver(SerialSensorDriver[Ft300Settings, tuple[int, ...]]):
         return Sample(when, np.array(record, dtype=np.float64) / self._scale, is_saturated=is_at_end)
 
     def bias(self) -> None:
-        """Refused: no command for it is known.
+        """Not supported: no zero command of the device is known.
 
         Raises:
             Refused: always.
         """
-        text = f"{self.NAME}: no zero inside this device is known; let the host take it (in_device=False)."
+        text = f"{self.NAME}: the device has no known zero command; use the zero of the host (in_device=False)."
         raise Refused(text, field="in_device", value=True, allowed=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An FT 300, byte for byte, as far as its stream goes."""
+"""Emulated stream of an FT 300."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from ada_hardware.force_torque.ft300 import codec
 from ada_hardware.force_torque.sensed_load import AXES
 from ada_hardware.force_torque.sensor_emulator import SensorEmulator, SensorEmulatorSettings
 
-_FEWEST_TO_STOP = 30  # bytes 0xFF in a row; hosts send about 50, how many it needs is an assumption
-_LONGEST_REQUEST = 64  # [bytes] that are kept
-_MOST_AT_ONCE = 100  # frames sent in one call
+_FEWEST_TO_STOP = 30  # successive bytes 0xFF that stop the stream (assumed; hosts send about 50)
+_LONGEST_REQUEST = 64  # [bytes] of the request buffer
+_MOST_AT_ONCE = 100  # frames returned by one call
 
 
 class Ft300Emulator(SensorEmulator[SensorEmulatorSettings]):
-    """One FT 300."""
+    """Emulated FT 300."""
 
     NAME = "ft300"
     SETTINGS: ClassVar[type] = SensorEmulatorSettings
     WIRE: ClassVar[str] = "stream"
-    FAULTS: ClassVar[Mapping[str, str]] = {**AXES, "frozen": "1: it sends no frames, though it should"}
+    FAULTS: ClassVar[Mapping[str, str]] = {**AXES, "frozen": "1: sends no frames"}
 
     def __init__(self, settings: SensorEmulatorSettings) -> None:
-        """Switch it on."""
         super().__init__(settings, codec.SCALE, codec.RATE)
         self._heard = b""
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
-        """Bytes came from the host."""
+        """Process bytes of the host."""
         self._time = now
         replies = self.advance(now)
         for byte in data:
@@ -42,7 +41,7 @@ class Ft300Emulator(SensorEmulator[SensorEmulatorSettings]):
             elif self._heard.endswith(b"\xff" * _FEWEST_TO_STOP):
                 self._heard, self._is_streaming = b"", False
             elif len(self._heard) > _LONGEST_REQUEST:
-                self._accuse(f"no request: {self._heard[:12].hex(' ')} ...")
+                self._accuse(f"invalid request: {self._heard[:12].hex(' ')} ...")
                 self._heard = b""
         return replies
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page netftapi2.xml of a Net F/T: counts per unit, units, rate, ranges."""
+"""Calibration page netftapi2.xml of a Net F/T: counts per unit, units, rate, ranges."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ada_robot.errors import NoAnswer
 PAGE = "/netftapi2.xml"
 _LARGEST = 1 << 20  # [bytes]
 
-# pound-force: 0.45359237 kg in 9.80665 m/s²; an inch is 0.0254 m. The spellings are those that devices and programs
-# for them show, without spaces, dots and dashes.
+# pound-force: 0.45359237 kg in 9.80665 m/s²; inch: 0.0254 m. Keys are the spellings used by devices and their
+# programs, without spaces, dots and dashes.
 _LBF, _KGF, _INCH = 0.45359237 * 9.80665, 9.80665, 0.0254  # [N], [N], [m]
 FORCE_UNITS = {
     "n": 1.0,
@@ -52,12 +52,12 @@ class Calibration(NamedTuple):
     """Calibration of a device.
 
     Attributes:
-        product: its name.
-        serial: serial number of the calibration; "" where it does not say.
+        product: product name.
+        serial: serial number of the calibration; "" if missing.
         force_scale: counts per newton.
         moment_scale: counts per newton metre.
-        rate: records per second; 0 where it does not say [Hz].
-        is_streaming_allowed: whether RDT is switched on; True where it does not say.
+        rate: records per second [Hz]; 0 if missing.
+        is_streaming_allowed: RDT is enabled; True if missing.
     """
 
     product: str
@@ -69,14 +69,14 @@ class Calibration(NamedTuple):
 
 
 def parse_calibration(page: bytes, where: str) -> Calibration:
-    """Read the page.
+    """Parse the calibration page.
 
     Args:
-        page: what the device served.
-        where: for messages.
+        page: content of the page.
+        where: address for messages.
 
     Raises:
-        NoAnswer: it is not the page of such a device, or has a unit or figure that cannot be.
+        NoAnswer: it is not a calibration page, or has an invalid unit or number.
     """
     tags = _tags(page, where)
     return Calibration(
@@ -90,13 +90,13 @@ def parse_calibration(page: bytes, where: str) -> Calibration:
 
 
 def fetch_page(url: str, timeout: float) -> bytes:
-    """Get the page over HTTP, never through a proxy: the device stands beside us.
+    """Fetch the page over HTTP, without a proxy.
 
     Raises:
-        NoAnswer: it cannot be had.
+        NoAnswer: the page cannot be read.
     """
     if not url.startswith(("http://", "https://")):
-        text = f"calibration_url is {url!r}; it must be such as http://192.168.1.1{PAGE}."
+        text = f"calibration_url is {url!r}; required is an address such as http://192.168.1.1{PAGE}."
         raise NoAnswer(text, field="calibration_url", value=url)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
@@ -104,8 +104,8 @@ def fetch_page(url: str, timeout: float) -> bytes:
             return bytes(answer.read(_LARGEST))
     except (urllib.error.URLError, OSError, ValueError) as problem:
         raise NoAnswer(
-            f"{url}: the calibration cannot be read: {problem}. Look at the device's address and power, or give "
-            "force_scale and moment_scale from its sheet.",
+            f"{url}: cannot read the calibration: {problem}. Check address and power supply of the device, or set "
+            "force_scale and moment_scale from the data sheet.",
             field="page",
             value=url,
         ) from None
@@ -113,14 +113,14 @@ def fetch_page(url: str, timeout: float) -> bytes:
 
 def _tags(page: bytes, where: str) -> dict[str, str]:
     if b"<!" in page.replace(b"<!--", b""):
-        # such a page has no need of declarations, and they can be made to fill the memory
-        text = f"{where}: the page has declarations (<!...>); it is not that of a Net F/T."
+        # the page needs no declarations, and entity declarations can exhaust the memory
+        text = f"{where}: the page contains declarations (<!...>); it is not a page of a Net F/T."
         raise NoAnswer(text, field="declarations", value=where)
     try:
         root = ElementTree.fromstring(page)
     except ElementTree.ParseError as problem:
         raise NoAnswer(
-            f"{where}: the page is no XML ({problem}); is this the address of a Net F/T?", field="XML", value=where
+            f"{where}: not XML ({problem}); check that this is the address of a Net F/T.", field="XML", value=where
         ) from None
     found: dict[str, str] = {}
     for one in root.iter():
@@ -136,7 +136,7 @@ def _positive(tags: dict[str, str], name: str, where: str) -> float:
         value = math.nan
     if not (math.isfinite(value) and value > 0.0):
         shown = repr(text) if name in tags else "missing"
-        text = f"{where}: <{name}> is {shown:.60}; it must be a positive number. Give force_scale and moment_scale."
+        text = f"{where}: <{name}> is {shown:.60}, not a positive number. Set force_scale and moment_scale."
         raise NoAnswer(text, field=name, value=tags.get(name))
     return value
 
@@ -146,8 +146,8 @@ def _unit(tags: dict[str, str], name: str, units: dict[str, float], where: str) 
     key = "".join(one for one in text.lower() if one.isalpha())
     if key not in units:
         text = (
-            f"{where}: <{name}> is {text!r:.40}, which is no known unit; known are {', '.join(units)}. "
-            "Give force_scale and moment_scale."
+            f"{where}: <{name}> is {text!r:.40}, an unknown unit; known are {', '.join(units)}. "
+            "Set force_scale and moment_scale."
         )
         raise NoAnswer(text, field=name, value=text, allowed=tuple(units))
     return units[key]

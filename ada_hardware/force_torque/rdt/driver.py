@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the drivers of RDT sensors: start, records in their order, status, bias, stop."""
+"""Base of the RDT drivers: start, sequence check, status, bias, stop."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from ada_hardware.transport.wires import PacketPort
 from ada_robot.errors import NoAnswer
 from ada_robot.settings import setting
 
-_TRIES, _WAIT = 10, 0.1  # [s] of a start that may get lost (netft_utils)
-_REPEATS = 3  # of requests that have no answer; each does the same as the one before
-_LONGEST_TAKING = 0.02  # [s] until the newest one is used, however fast more of them come
+_TRIES, _WAIT = 10, 0.1  # tries of the start request, timeout [s] (netft_utils)
+_REPEATS = 3  # repetitions of requests without a reply, which are idempotent
+_LONGEST_TAKING = 0.02  # [s] limit of reading pending packets
 
 
 @dataclass(frozen=True)
 class RdtSettings:
-    """Where a sensor is, and how fast it talks."""
+    """Connection and rate of an RDT sensor."""
 
     url: str = setting("", "address of the sensor, such as udp://192.168.1.1:49152, or dry:")
     rate: float = setting(1000.0, "records per second", unit="Hz", lower=1.0, upper=10_000.0)
-    timeout: float = setting(0.1, "longest wait for a record", unit="s", lower=1e-3, upper=10.0)
+    timeout: float = setting(0.1, "timeout of a record", unit="s", lower=1e-3, upper=10.0)
 
 
 T = TypeVar("T", bound=RdtSettings)
 
 
 class RdtDriver(SensorDriver[T, PacketPort, Record]):
-    """A sensor that sends RDT records until it is stopped."""
+    """Sensor that streams RDT records until it is stopped."""
 
     SETTINGS: ClassVar[type] = RdtSettings
     _BIAS = Request(codec.BIAS)
@@ -46,18 +46,17 @@ class RdtDriver(SensorDriver[T, PacketPort, Record]):
     def __init__(
         self, settings: T, *, wire: PacketPort | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Prepare; arguments as of `SensorDriver`."""
         super().__init__(settings, wire=wire, clock=clock)
         self._watch = SequenceWatch(self.sequence)
-        self._measurement = -1  # number of the newest
+        self._measurement = -1  # number of the last measurement
 
     # --- implemented by devices -----------------------------------------------------------------------------------
     @abstractmethod
     def _verdict(self, status: int) -> tuple[str, str, bool]:
-        """Meaning of a status word: error and warning in words, and whether an axis is out of range."""
+        """Decode a status word: error text, warning text, and whether an axis is out of range."""
 
     def _emulator_settings(self) -> dict[str, object]:
-        """Settings of the emulated sensor of a dry run, by those of the driver."""
+        """Settings of the emulator in a dry run."""
         return {"rate": self.settings.rate}
 
     # --- common part ----------------------------------------------------------------------------------------------
@@ -82,12 +81,12 @@ class RdtDriver(SensorDriver[T, PacketPort, Record]):
                 seen += self._take(wire, max(deadline - self._clock(), 0.0))
                 if self._records:
                     return
-        what = f"{seen} packets came, but none of RDT" if seen else "nothing came"
+        what = f"{seen} packets received, but no RDT records" if seen else "no packets received"
         self.counts.last_problem = what
         text = (
-            f"{self.NAME} at {wire.url}: {_TRIES} requests to start within {_TRIES * _WAIT:g} s, and {what}. Look at "
-            "power and cable, whether this machine has an address in the sensor's network (ping it), whether a "
-            "firewall lets UDP through, and whether RDT is switched on in the sensor's web page."
+            f"{self.NAME} at {wire.url}: {_TRIES} start requests within {_TRIES * _WAIT:g} s: {what}. Check power "
+            "supply and cable, that this machine has an address in the network of the sensor (ping it), that no "
+            "firewall blocks UDP, and that RDT is enabled on the web page of the sensor."
         )
         raise NoAnswer(text, field="records" if seen else "packets", value=seen)
 
@@ -100,17 +99,17 @@ class RdtDriver(SensorDriver[T, PacketPort, Record]):
         return has_come
 
     def _keep(self, packet: bytes) -> None:
-        """Keep the new records of a packet."""
+        """Store the new records of a packet."""
         records = codec.decode_records(packet)
         if not records:
             self.counts.refused += 1
-            self.counts.last_problem = f"a packet of {len(packet)} bytes is no RDT record"
+            self.counts.last_problem = f"a packet of {len(packet)} bytes is not an RDT record"
         now = self._clock()
         self._records.extend((now, one) for one in records if self._watch.is_new(one.number))
 
     def _sample(self, when: float, record: Record) -> Sample:
         if record.sample == self._measurement:
-            self.counts.last_problem = "records go on, but repeat the last measurement: its transducer has stopped"
+            self.counts.last_problem = "records repeat the last measurement: the transducer has stopped"
             return replace(self._last, is_fresh=False)
         self._measurement = record.sample
         error, warning, is_saturated = self._verdict(record.status)
@@ -128,7 +127,7 @@ class RdtDriver(SensorDriver[T, PacketPort, Record]):
         self._repeat(self._BIAS)
 
     def reset(self) -> None:
-        """Clear the latch of the device's thresholds."""
+        """Clear the latched thresholds of the device."""
         self._repeat(Request(codec.RESET_THRESHOLD))
 
     def _end(self, wire: PacketPort) -> None:

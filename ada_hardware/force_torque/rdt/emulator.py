@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sensors that speak RDT, byte for byte: ATI Net F/T with its page, OnRobot HEX."""
+"""Emulated RDT sensors: ATI Net F/T with its calibration page, OnRobot HEX."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ from ada_hardware.force_torque.sensor_emulator import SensorEmulator, SensorEmul
 from ada_robot.settings import setting
 
 _BUFFERED = 40  # records per packet of a buffered start
-_MOST_AT_ONCE = 1000  # records sent in one call; older ones count as lost on the wire
+_MOST_AT_ONCE = 1000  # records returned by one call; older ones count as lost
 _HIGHEST = (1 << 31) - 1
 _WRAP = 1 << 32
 _FAULTS = {
     **AXES,
-    "status": "bits that the status word has besides its own",
-    "frozen": "1: no records are sent, though they should be",
-    "deaf_starts": "number of requests to start that are not heard from now on",
-    "reboot": "1: it starts anew: no stream, no zero, its counts begin at 0",
+    "status": "bits added to the status word",
+    "frozen": "1: sends no records",
+    "deaf_starts": "number of following start requests that are ignored",
+    "reboot": "1: restart: no stream, no zero, record numbers from 0",
 }
 
 
 @dataclass(frozen=True)
 class RdtEmulatorSettings(SensorEmulatorSettings):
-    """How an emulated RDT sensor measures."""
+    """Settings of an emulated RDT sensor."""
 
     rate: float = setting(1000.0, "records per second", unit="Hz", lower=1.0, upper=10_000.0)
-    first_number: int = setting(0, "of the first record", lower=0, upper=_WRAP - 1)
+    first_number: int = setting(0, "number of the first record", lower=0, upper=_WRAP - 1)
 
 
 @dataclass(frozen=True)
 class NetFtEmulatorSettings(RdtEmulatorSettings):
-    """How an emulated Net F/T measures, and what its page says."""
+    """Settings of an emulated Net F/T and its calibration page."""
 
-    counts_per_force: float = setting(1_000_000.0, "of the page, per its unit", lower=1.0)
-    counts_per_torque: float = setting(1_000_000.0, "of the page, per its unit", lower=1.0)
-    force_unit: str = setting("N", "of the page")
-    torque_unit: str = setting("Nm", "of the page")
-    range_force: float = setting(500.0, "beyond which an axis is out of range", unit="N", lower=0.0)
-    range_moment: float = setting(20.0, "likewise", unit="N m", lower=0.0)
+    counts_per_force: float = setting(1_000_000.0, "counts per force unit on the page", lower=1.0)
+    counts_per_torque: float = setting(1_000_000.0, "counts per torque unit on the page", lower=1.0)
+    force_unit: str = setting("N", "force unit on the page")
+    torque_unit: str = setting("Nm", "torque unit on the page")
+    range_force: float = setting(500.0, "force range of an axis", unit="N", lower=0.0)
+    range_moment: float = setting(20.0, "moment range of an axis", unit="N m", lower=0.0)
     threshold: float = setting(0.0, "force above which the device latches a warning; 0: none", unit="N", lower=0.0)
 
 
@@ -59,7 +59,7 @@ E = TypeVar("E", bound=RdtEmulatorSettings)
 
 
 class _RdtEmulator(SensorEmulator[E]):
-    """Base of both: requests, the stream, its numbers."""
+    """Base of both sensors: requests, stream, sequence numbers."""
 
     WIRE: ClassVar[str] = "packets"
     FAULTS: ClassVar[Mapping[str, str]] = _FAULTS
@@ -71,16 +71,16 @@ class _RdtEmulator(SensorEmulator[E]):
     def _begin(self) -> None:
         self._number = self.settings.first_number
         self._sample = 0
-        self._left = 0  # records still to be sent; -1: without end
+        self._left = 0  # records still to be sent; -1: endless
         self._per_packet = 1
         super()._begin()
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
-        """A packet came from the host."""
+        """Process a packet of the host."""
         self._time = now
         request = codec.decode_request(data)
         if request is None:
-            self._accuse(f"a packet of {len(data)} bytes that is no request")
+            self._accuse(f"invalid request of {len(data)} bytes")
             return []
         self._obey(request, now)
         return self.advance(now)
@@ -92,16 +92,16 @@ class _RdtEmulator(SensorEmulator[E]):
                 return
             self._left = request.value or -1
             self._per_packet = 1 if request.command == codec.START else _BUFFERED
-            self._number = self.settings.first_number  # each start counts anew
+            self._number = self.settings.first_number  # each start resets the sequence number
             self._stream(now)
         elif request.command == codec.STOP:
             self._is_streaming = False
         elif not self._set(request):
-            self._accuse(f"an unknown command 0x{request.command:04X}")
+            self._accuse(f"unknown command 0x{request.command:04X}")
 
     @abstractmethod
     def _set(self, request: Request) -> bool:
-        """Carry out a command other than start and stop; True if it is known."""
+        """Execute a command other than start and stop; return False if it is unknown."""
 
     def _records(self, due: int) -> list[Reply]:
         self._sample = (self._sample + due) % _WRAP
@@ -124,34 +124,33 @@ class _RdtEmulator(SensorEmulator[E]):
 
     @abstractmethod
     def _measure(self) -> tuple[tuple[int, ...], int]:
-        """Counts and status word."""
+        """Return counts and status word."""
 
     def fault(self, name: str, value: float) -> None:
-        """Switch a fault of FAULTS on or off, or set an axis of the load."""
+        """Set or clear a fault, or set an axis of the load."""
         super().fault(name, value)
         if name == "deaf_starts":
             self._deaf = int(value)
 
     def state(self) -> dict[str, object]:
-        """Its state, for tests and people."""
+        """State of load and stream."""
         return {**super().state(), "records": self._number, "rate": 1.0 / self._period}
 
 
 class NetFtEmulator(_RdtEmulator[NetFtEmulatorSettings]):
-    """A Net F/T with a page of its own."""
+    """Emulated Net F/T with a calibration page."""
 
     NAME = "netft"
     SETTINGS: ClassVar[type] = NetFtEmulatorSettings
 
     def __init__(self, settings: NetFtEmulatorSettings) -> None:
-        """Switch it on."""
         force = settings.counts_per_force / _of_unit(FORCE_UNITS, settings.force_unit)
         moment = settings.counts_per_torque / _of_unit(MOMENT_UNITS, settings.torque_unit)
         super().__init__(settings, [force] * 3 + [moment] * 3)
         self._is_latched = False
 
     def http_pages(self) -> Mapping[str, bytes]:
-        """Its page with the scales."""
+        """Calibration page by path."""
         use = self.settings
         page = (
             '<?xml version="1.0"?>\n<netft>\n<prodname>Net F/T (emulated)</prodname>\n<cfgcalsn>EM0001</cfgcalsn>\n'
@@ -184,13 +183,12 @@ class NetFtEmulator(_RdtEmulator[NetFtEmulatorSettings]):
 
 
 class OnRobotEmulator(_RdtEmulator[RdtEmulatorSettings]):
-    """An OnRobot HEX with its Ethernet box."""
+    """Emulated OnRobot HEX with its Ethernet box."""
 
     NAME = "onrobot"
     SETTINGS: ClassVar[type] = RdtEmulatorSettings
 
     def __init__(self, settings: RdtEmulatorSettings) -> None:
-        """Switch it on."""
         super().__init__(settings, SCALE)
         self._filter = 0
 
@@ -212,10 +210,10 @@ class OnRobotEmulator(_RdtEmulator[RdtEmulatorSettings]):
         return self.load.counts(-_HIGHEST - 1, _HIGHEST)[0], 0
 
     def state(self) -> dict[str, object]:
-        """Its state, for tests and people."""
+        """State of load, stream and filter."""
         return {**super().state(), "filter": self._filter}
 
 
 def _of_unit(units: Mapping[str, float], name: str) -> float:
-    """The size of a unit; an unknown one, which tests serve on purpose, counts as 1."""
+    """Return the size of a unit; 1 for an unknown unit, as served in tests."""
     return units.get("".join(one for one in name.lower() if one.isalpha()), 1.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ATI Net F/T: RDT records, with scales from the sensor's own page or from its sheet."""
+"""Driver of the ATI Net F/T: RDT records, scales from its calibration page or from the settings."""
 
 from __future__ import annotations
 
@@ -21,28 +21,24 @@ from ada_robot.settings import setting
 
 @dataclass(frozen=True)
 class NetFtSettings(RdtSettings):
-    """Where a Net F/T is, and where its scales come from."""
+    """Connection and scales of a Net F/T."""
 
-    calibration_url: str = setting("", f"page with the scales; empty: http://HOST{PAGE} of the sensor")
-    force_scale: float = setting(0.0, "counts per newton; 0: as the sensor's page says", unit="1/N", lower=0.0)
+    calibration_url: str = setting("", f"address of the calibration page; empty: http://HOST{PAGE} of the sensor")
+    force_scale: float = setting(0.0, "counts per newton; 0: from the calibration page", unit="1/N", lower=0.0)
     moment_scale: float = setting(
-        0.0, "counts per newton metre; 0: as the sensor's page says", unit="1/(N m)", lower=0.0
+        0.0, "counts per newton metre; 0: from the calibration page", unit="1/(N m)", lower=0.0
     )
-    page_timeout: float = setting(2.0, "longest wait for the page", unit="s", lower=0.01, upper=60.0)
+    page_timeout: float = setting(2.0, "timeout of the calibration page", unit="s", lower=0.01, upper=60.0)
 
     def __post_init__(self) -> None:
-        """Check that both scales are given, or none.
-
-        Raises:
-            InputError: one alone.
-        """
+        """Check that both scales are set, or none; raises InputError."""
         if (self.force_scale > 0.0) != (self.moment_scale > 0.0):
-            text = f"force_scale is {self.force_scale:g} and moment_scale {self.moment_scale:g}; give both, or none."
+            text = f"force_scale is {self.force_scale:g} and moment_scale {self.moment_scale:g}; set both, or none."
             raise InputError(text, field="moment_scale" if self.force_scale else "force_scale", value=0.0)
 
 
 class NetFtDriver(RdtDriver[NetFtSettings]):
-    """One Net F/T."""
+    """Net F/T driver."""
 
     NAME = "netft"
     SETTINGS: ClassVar[type] = NetFtSettings
@@ -55,14 +51,14 @@ class NetFtDriver(RdtDriver[NetFtSettings]):
         clock: Callable[[], float] = time.monotonic,
         fetch: Callable[[str, float], bytes] = fetch_page,
     ) -> None:
-        """Prepare; `fetch` gets a page by its address, within a time [s]; the other arguments as of `SensorDriver`."""
+        """Args as of `SensorDriver`; `fetch` reads a page by its address within a timeout [s]."""
         super().__init__(settings, wire=wire, clock=clock)
         self._fetch = fetch
         self._rate = settings.rate
 
     @property
     def period(self) -> float:
-        """Between two samples: as the sensor's page says, else as set [s]."""
+        """Sample period from the calibration page, or as set [s]."""
         return 1.0 / self._rate
 
     def _prepare(self, wire: PacketPort) -> SensorIdentity:
@@ -71,7 +67,7 @@ class NetFtDriver(RdtDriver[NetFtSettings]):
             return _identity("Net F/T", "", use.force_scale, use.moment_scale, "settings")
         found = self._calibration(wire)
         if not found.is_streaming_allowed:
-            text = f"{self.NAME} at {wire.url}: RDT is switched off; switch it on in the sensor's web page."
+            text = f"{self.NAME} at {wire.url}: RDT is disabled; enable it on the web page of the sensor."
             raise NoAnswer(text, field="comrdte", value="Disabled")
         self._rate = found.rate or use.rate
         return _identity(found.product or "Net F/T", found.serial, found.force_scale, found.moment_scale, "device")
@@ -89,7 +85,7 @@ class NetFtDriver(RdtDriver[NetFtSettings]):
         return parse_calibration(self._fetch(url, self.settings.page_timeout), url)
 
     def _verdict(self, status: int) -> tuple[str, str, bool]:
-        # the rule of netft_utils: all well, a latched threshold alone is a warning, all else is an error
+        # as in netft_utils: a latched threshold alone is a warning, everything else an error
         if not status:
             return "", "", False
         words = codec.status_words(status)
@@ -104,16 +100,16 @@ def _identity(product: str, serial: str, force: float, moment: float, source: st
 
 
 def _pages_in_process(wire: PacketPort) -> Mapping[str, bytes] | None:
-    """Pages of a sensor that is emulated in this process; None where the wire leads elsewhere."""
+    """Return the pages of a sensor emulated in this process, or None."""
     pages = getattr(getattr(wire, "emulator", None), "http_pages", None)
     return None if pages is None else pages()
 
 
 def _page_of(name: str, wire: PacketPort) -> str:
-    if wire.device is not None:  # pages of an emulator are on a port of their own
+    if wire.device is not None:  # the pages of an emulator have their own port
         return f"{wire.device.http_url}{PAGE}"
     url, host = wire.url, urlsplit(wire.url).hostname
     if not host:
-        text = f"{name}: {url} has no host with a page; give calibration_url, or force_scale and moment_scale."
+        text = f"{name}: {url} has no host with a page; set calibration_url, or force_scale and moment_scale."
         raise NoAnswer(text, field="calibration_url", value=url)
     return f"http://[{host}]{PAGE}" if ":" in host else f"http://{host}{PAGE}"

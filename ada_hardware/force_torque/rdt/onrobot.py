@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OnRobot HEX (OptoForce) with its Ethernet box: the records of RDT with fixed scales, rate and filter by command."""
+"""Driver of the OnRobot HEX (OptoForce) with its Ethernet box: RDT records, rate and filter set by command."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from ada_robot.settings import setting
 
 SCALE = (10_000.0,) * 3 + (100_000.0,) * 3  # [1/N], [1/(N m)]
 FILTERS = {"none": 0, "500": 1, "150": 2, "50": 3, "15": 4, "5": 5, "1.5": 6}
-"""Codes of the filter by cut-off [Hz]."""
-TICK = 1e-3  # [s] of which a period has a whole number
+"""Filter codes by cutoff frequency [Hz]."""
+TICK = 1e-3  # [s] unit of the sample period
 
-# Bits of the status word as OptoForce's serial and CAN packets have it; that the box' records have the same bits is an
-# assumption. The lowest four say which sensor it is.
+# Status bits of OptoForce's serial and CAN packets; the same bits are assumed for the records of the box. The lowest
+# four identify the sensor.
 _WHICH = 0x000F
 _OVERLOAD = {0x0200: "fx", 0x0100: "fy", 0x0080: "fz", 0x0040: "nx", 0x0020: "ny", 0x0010: "nz"}
-_SENSOR_ERRORS = {1: "the sensor is not detected", 2: "the sensor has failed", 4: "the sensor is too hot or too cold"}
-_BOX_ERRORS = {1: "the box has failed", 2: "box and sensor do not understand each other"}
+_SENSOR_ERRORS = {1: "sensor not detected", 2: "sensor failure", 4: "sensor temperature out of range"}
+_BOX_ERRORS = {1: "failure of the box", 2: "communication failure between box and sensor"}
 
 
 @dataclass(frozen=True)
 class OnRobotSettings(RdtSettings):
-    """Where a HEX is, and how it measures."""
+    """Connection, rate and filter of a HEX."""
 
-    device_filter: str = setting("none", "cut-off of the filter in the device", unit="Hz", choices=tuple(FILTERS))
+    device_filter: str = setting("none", "cutoff of the filter in the device", unit="Hz", choices=tuple(FILTERS))
 
 
 class OnRobotDriver(RdtDriver[OnRobotSettings]):
-    """One OnRobot HEX."""
+    """OnRobot HEX driver."""
 
     NAME = "onrobot"
     SETTINGS: ClassVar[type] = OnRobotSettings
-    _BIAS = Request(codec.BIAS, 1)  # some programs send 255; 0 takes the zero back
+    _BIAS = Request(codec.BIAS, 1)  # some programs send 255; 0 clears the zero
 
     @property
     def period(self) -> float:
-        """Between two samples: the next whole number of milliseconds [s]."""
+        """Sample period, a multiple of 1 ms [s]."""
         return self._ticks * TICK
 
     @property
@@ -64,12 +64,12 @@ class OnRobotDriver(RdtDriver[OnRobotSettings]):
         if sensor:
             errors.append(_SENSOR_ERRORS.get(sensor, f"sensor error {sensor}"))
         if box:
-            errors.append(_BOX_ERRORS.get(box, f"error {box} of the box"))
+            errors.append(_BOX_ERRORS.get(box, f"box error {box}"))
         if above:
-            errors.append("see the status code in the device's manual")
+            errors.append("see the status code in the device manual")
         warning = f"status 0x{status:08X}: overload of {', '.join(over)}" if over else ""
         error = f"status 0x{status:08X}: {', '.join(errors)}" if errors else ""
         return error, warning, bool(over)
 
     def reset(self) -> None:
-        """No effect: the device latches nothing."""
+        """No effect: the device has no latched state."""

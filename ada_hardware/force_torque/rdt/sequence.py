@@ -1,39 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lost, late, doubled and restarted records, by their numbers."""
+"""Detection of lost, late, duplicate and restarted records by their sequence numbers."""
 
 from __future__ import annotations
 
 from ada_hardware.force_torque.sensor_driver import SequenceCounts
 
 WRAP = 1 << 32
-_WINDOW = 256  # records behind the newest one for which it is known whether they came
-_JUMP = 10_000  # records that may be lost in one piece; a greater jump is damage, or the device counts anew
-_RUN = 3  # consecutive far records after which the device counts anew
-_NEAR_RUN = 32  # the same for numbers within the window, where they may as well be late or come twice
+_WINDOW = 256  # records before the newest one whose reception is recorded
+_JUMP = 10_000  # records that can be lost at once; a larger jump is an error, or a restart of the device
+_RUN = 3  # successive records with a large jump that indicate a restart
+_NEAR_RUN = 32  # the same within the window, where records may be late or duplicated
 
 
 class SequenceWatch:
-    """Tells which records are new."""
+    """Detects which records are new."""
 
     def __init__(self, counts: SequenceCounts) -> None:
-        """Begin; the first record is new whatever its number.
-
-        Args:
-            counts: counted up here.
-        """
+        """Create the detector; any first number is accepted. `counts`: statistics to update."""
         self._counts = counts
         self._newest: int | None = None
-        self._came = 0  # bit k: the record k before the newest one came
-        self._span = 0  # from the first record to the newest
+        self._came = 0  # bit k: the record k before the newest one was received
+        self._span = 0  # number of records from the first to the newest
         self._last_refused = 0
         self._run = 0
 
     def restart(self) -> None:
-        """The device was asked to count anew."""
+        """Reset: the numbers restart."""
         self._newest, self._run = None, 0
 
     def is_new(self, number: int) -> bool:
-        """True if a record is newer than all before; old ones and repeated ones are counted."""
+        """Return True if a record is newer than all before; otherwise count it."""
         if self._newest is None:
             return self._begin(number)
         ahead = (number - self._newest + WRAP // 2) % WRAP - WRAP // 2
@@ -68,5 +64,5 @@ class SequenceWatch:
         else:
             self._came |= bit
             self._counts.reordered += 1
-            if behind <= self._span:  # what is older than the first record was never missed
+            if behind <= self._span:  # records before the first were not counted as lost
                 self._counts.lost -= 1

@@ -238,9 +238,9 @@ def test_a_device_that_starts_anew_is_silent_until_it_is_opened_again(name: str)
     ("netft", 0x00010000, "latched", "", False),
     ("onrobot", 0x0000, "", "", False), ("onrobot", 0x0003, "", "", False),  # which sensor it is
     ("onrobot", 0x0200, "", "fx", True), ("onrobot", 0x0010, "", "nz", True),
-    ("onrobot", 0x0400, "not detected", "", False), ("onrobot", 0x0800, "failed", "", False),
-    ("onrobot", 0x1000, "hot", "", False), ("onrobot", 0x2000, "box", "", False),
-    ("onrobot", 0x4000, "understand", "", False), ("onrobot", 0x0C00, "error 3", "", False),
+    ("onrobot", 0x0400, "not detected", "", False), ("onrobot", 0x0800, "sensor failure", "", False),
+    ("onrobot", 0x1000, "temperature out of range", "", False), ("onrobot", 0x2000, "box", "", False),
+    ("onrobot", 0x4000, "communication failure", "", False), ("onrobot", 0x0C00, "error 3", "", False),
     ("onrobot", 0x10000, "manual", "", False), ("onrobot", 0x0640, "not detected", "fx, nx", True),
 ])  # fmt: skip
 def test_the_status_word(name: str, status: int, error: str, warning: str, is_saturated: bool) -> None:
