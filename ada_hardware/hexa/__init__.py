@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion table HEXA: kinematics in closed form, its servo, its emulator."""
+"""Motion table HEXA: kinematics in closed form, driver, servo, emulator."""

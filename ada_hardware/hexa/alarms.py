@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Alarms of a HEXA table in the packets of `packets`, and what to do about each. They are ours, as the packets are."""
+"""Alarms of a HEXA table in the packets of `packets`, with remedies; defined by this project, as the packets are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ada_robot.driver import Alarm
 
 
 class TableAlarm(IntFlag):
-    """Alarms of the table as a whole."""
+    """Alarms of the table."""
 
     EMERGENCY_STOP = 0x0001
     HOST_SILENT = 0x0002
@@ -34,16 +34,16 @@ class AxisAlarm(IntFlag):
 TABLE_ALARMS: Mapping[int, Meaning] = MappingProxyType(
     {
         TableAlarm.EMERGENCY_STOP: Meaning(
-            "the emergency stop is pressed", "see that nobody is in reach, release it, then reset", True
+            "emergency stop is pressed", "check that nobody is in reach, release it, then reset", True
         ),
         TableAlarm.HOST_SILENT: Meaning(
-            "no command came in time while the servos were on", "look at the host and the network, then reset"
+            "no command received in time while the servos were on", "check host and network, then reset"
         ),
         TableAlarm.OUT_OF_REACH: Meaning(
-            "commanded angles have no pose of the plate, or a singular one", "check the path, then reset"
+            "no pose of the plate for the commanded angles, or a singular one", "check the trajectory, then reset"
         ),
         TableAlarm.BAD_COMMAND: Meaning(
-            "a command was not finite or beyond the motors' limits", "check the host's limits, then reset"
+            "a command was not finite or beyond the motor limits", "check the limits of the host, then reset"
         ),
     }
 )
@@ -52,20 +52,18 @@ AXIS_ALARMS: Mapping[int, Meaning] = MappingProxyType(
         AxisAlarm.ANGLE_LIMIT: Meaning(
             "crank is beyond its range", "move it back by hand with the brake released, then reset"
         ),
-        AxisAlarm.OVER_SPEED: Meaning("crank is faster than allowed", "command smaller steps, then reset"),
-        AxisAlarm.OVER_CURRENT: Meaning(
-            "motor driver is over its current", "look for a jam or a short circuit, then reset"
-        ),
+        AxisAlarm.OVER_SPEED: Meaning("crank exceeds its speed limit", "command smaller steps, then reset"),
+        AxisAlarm.OVER_CURRENT: Meaning("motor driver over-current", "check for a jam or a short circuit, then reset"),
         AxisAlarm.RESOLVER: Meaning("resolver signal lost", "check its cable, then reset"),
         AxisAlarm.FOLLOWING: Meaning(
-            "crank does not follow its servo", "look for an obstacle or too fast a command, then reset"
+            "crank does not follow its servo", "check for an obstacle or a command that is too fast, then reset"
         ),
     }
 )
 
 
 def alarms_of(status: Status, joints: tuple[str, ...]) -> tuple[Alarm, ...]:
-    """All alarms of a status; an unknown bit is reported by its number."""
+    """Return all alarms of a status; an unknown bit is reported by its number."""
     found = [_meaning(TABLE_ALARMS, bit).alarm(bit) for bit in _bits(status.alarms)]
     for joint, word in zip(joints, status.axis_alarms, strict=True):
         found += [_meaning(AXIS_ALARMS, bit).alarm(bit, joint) for bit in _bits(word)]
@@ -73,13 +71,13 @@ def alarms_of(status: Status, joints: tuple[str, ...]) -> tuple[Alarm, ...]:
 
 
 def second_host(session: int) -> Alarm:
-    """The alarm that another host took the table while this one drove it."""
+    """Alarm for another host that took control of the table."""
     text = f"another host (session {session:08x}) ended the control of this one"
-    return Meaning(text, "end it, then reset; nothing moves before", True).alarm(0)
+    return Meaning(text, "end it, then reset; until then nothing moves", True).alarm(0)
 
 
 def _meaning(known: Mapping[int, Meaning], bit: int) -> Meaning:
-    newer = "the table speaks a newer version; look at its own log"
+    newer = "the table uses a newer protocol version; check its log"
     return known.get(bit) or Meaning(f"unknown alarm bit {bit:#06x}", newer)
 
 

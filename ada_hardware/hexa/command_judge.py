@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judge of the demands on an emulated HEXA: those that must never go to a real one."""
+"""Violation checks of the commands to an emulated HEXA: commands that must never be sent to a real one."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _BOUNDS = Limits(LIMITS)
 
 
 def why_not(command: CommandPacket, present: Array, cycles: int) -> str:
-    """Why motors cannot do what is demanded; "" where they can.
+    """Return why the motors cannot execute a command; "" if they can.
 
     Args:
-        command: POSITION or EFFORT.
-        present: targets before it [rad].
-        cycles: since the last command, with those that were lost.
+        command: POSITION or EFFORT command.
+        present: present targets [rad].
+        cycles: cycles since the last command, including lost ones.
     """
     values, what, is_effort = np.array(command.values), command.request.name, command.request is Request.EFFORT
-    refusal = _BOUNDS.refusal(Mode.EFFORT if is_effort else Mode.POSITION, values, present)  # it may come back
+    refusal = _BOUNDS.refusal(Mode.EFFORT if is_effort else Mode.POSITION, values, present)  # return motion is allowed
     if refusal is not None:
         return f"{what}, {refusal.reason.value}: {refusal.text}"
     steps, most = np.abs(values - present), RATE_LIMIT * PERIOD * cycles + _ROUNDING

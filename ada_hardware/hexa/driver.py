@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Driver of a HEXA table whose computer speaks the packets of `packets` (ours; HEXA97's own bus is not published)."""
+"""Driver of a HEXA table that uses the packets of `packets` (defined here; HEXA97's own bus is not published)."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback, RobotDriver, alarm_error
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused, TransportError
 
-_PATIENCE = 0.1  # [s] limit of a request that must be confirmed
-_STOPPING = 1.5 * WATCHDOG  # [s]; a table that did not hear of it by then has braked by itself
+_PATIENCE = 0.1  # [s] timeout of a request that must be confirmed
+_STOPPING = 1.5 * WATCHDOG  # [s] timeout of STOP; the watchdog of the table has expired by then
 _DRIVEN = (State.POSITION, State.EFFORT)
 _REQUESTS = {Mode.POSITION: Request.POSITION, Mode.EFFORT: Request.EFFORT}
 
 
 class HexaDriver(RobotDriver[HexaSettings]):
-    """A HEXA on its wire: six cranks, by angles or torques."""
+    """HEXA driver: six cranks, position or torque commands."""
 
     NAME: ClassVar[str] = "hexa"
     SETTINGS: ClassVar[type] = HexaSettings
@@ -55,13 +55,13 @@ class HexaDriver(RobotDriver[HexaSettings]):
         clock: Callable[[], float] = SYSTEM_CLOCK,
         session: int | None = None,
     ) -> None:
-        """Prepare.
+        """Create the driver without opening the connection.
 
         Args:
-            settings: of the driver.
-            wire: to the table; None: opened by its address.
-            clock: steady time [s].
-            session: number that distinguishes this host from others; random by default.
+            settings: settings of the driver.
+            wire: port to use; None to open the url of the settings.
+            clock: monotonic time [s].
+            session: session number of this host; default: random.
         """
         super().__init__(settings)
         self._given, self._wire = wire, None if wire is None else wire
@@ -71,7 +71,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
         self._last: Feedback | None = None
         self._is_open = False
         self._may_be_driven = False
-        self._is_ours = False  # whether the newest status said that this host drives
+        self._is_ours = False  # the last status had this host in control
 
     # --- driver ---------------------------------------------------------------------------------------------------
     def open(self) -> None:  # noqa: D102
@@ -83,15 +83,15 @@ class HexaDriver(RobotDriver[HexaSettings]):
                 status = self._exchange(Request.READ, timeout=self.settings.connect_timeout / 10.0)
                 if status is None and self._clock() >= deadline:
                     text = (
-                        f"hexa: no table answers at {self._url} within {self.settings.connect_timeout:g} s "
-                        f"({self.counts.sent} requests, {self.counts.refused} packets that were none of a table's). "
-                        "Is it on, is the address right, does its computer run the program for these packets?"
+                        f"hexa: no answer from a table at {self._url} within {self.settings.connect_timeout:g} s "
+                        f"({self.counts.sent} requests, {self.counts.refused} invalid packets). Check that the table "
+                        "is on, that the address is right, and that its computer runs the program for these packets."
                     )
                     raise NoAnswer(text, field="packet", value="READ")
             if status.state in _DRIVEN and status.session != self._session:
                 text = (
                     f"hexa: the table at {self._url} is in use: another host (session {status.session:08x}) drives "
-                    "it. Stop that one first; without commands the table brakes by itself."
+                    "it. Stop that host first; without commands the table brakes by itself."
                 )
                 raise TransportError(text, field="state", value="in use")
         except (NoAnswer, TransportError):
@@ -106,14 +106,14 @@ class HexaDriver(RobotDriver[HexaSettings]):
         status = self._repeat_until(Request.START, lambda found: found.state is not State.BRAKED)
         if status.state not in _DRIVEN or status.session != self._session:
             self._may_be_driven = status.state is State.BRAKED
-            foreign = "another host drives it" if status.state in _DRIVEN else "its brakes stay on"
+            foreign = "another host drives it" if status.state in _DRIVEN else "the brakes remain closed"
             raise _alarmed(f"hexa: the table does not start: {_words(status) or foreign}.", status)
 
     def cycle(self, demand: Demand) -> Feedback:  # noqa: D102
         request = _REQUESTS.get(demand.mode)
         if request is None:
             text = (
-                f"hexa: mode {demand.mode.value} was demanded; the table takes "
+                f"hexa: unsupported mode {demand.mode.value}; the table supports "
                 f"{' and '.join(sorted(mode.value for mode in _REQUESTS))}."
             )
             raise Refused(
@@ -126,12 +126,12 @@ class HexaDriver(RobotDriver[HexaSettings]):
             status = self._repeat_until(Request.STOP, lambda found: found.state not in _DRIVEN, _STOPPING)
             self._may_be_driven = status.state in _DRIVEN
         except (NoAnswer, TransportError) as problem:
-            self.counts.last_problem = f"stop: {problem}"  # the table's own watchdog stops it
+            self.counts.last_problem = f"stop: {problem}"  # the watchdog of the table stops it
 
     def reset(self) -> None:  # noqa: D102
         status = self._repeat_until(Request.CLEAR, lambda found: found.state is not State.ALARM)
         if status.state is State.ALARM:
-            raise _alarmed(f"hexa: alarms stay: {_words(status)}.", status)
+            raise _alarmed(f"hexa: alarms after reset: {_words(status)}.", status)
 
     def close(self) -> None:  # noqa: D102
         if not self._is_open:
@@ -150,13 +150,13 @@ class HexaDriver(RobotDriver[HexaSettings]):
     @property
     def _port(self) -> PacketPort:
         if not self._is_open or self._wire is None:
-            raise TransportError("hexa: the wire is closed; call open() first.", field="state", value="closed")
+            raise TransportError("hexa: not connected; call open() first.", field="state", value="closed")
         return self._wire
 
     def _exchange(
         self, request: Request, values: Sequence[float] = ZEROS, timeout: float | None = None
     ) -> Status | None:
-        """Send a command and take the answer to it; None where none comes in time."""
+        """Send a command and return the answer, or None after a timeout."""
         port, counts = self._port, self.counts
         self._number = (self._number + 1) % NUMBERS
         port.send(encode_command(CommandPacket(request, self._number, self._session, tuple(values))))
@@ -175,13 +175,13 @@ class HexaDriver(RobotDriver[HexaSettings]):
                 return status
             counts.refused += 1
             is_late = status is not None and is_newer(self._number, status.number)
-            counts.last_problem = "a late answer" if is_late else "a damaged or foreign packet"
+            counts.last_problem = "late answer" if is_late else "invalid packet, or packet for another host"
 
     def _repeat_until(self, request: Request, is_done: Callable[[Status], bool], patience: float = _PATIENCE) -> Status:
-        """Repeat a request each period until it is done or time is up; the newest status.
+        """Repeat a request each period until `is_done` or timeout; return the last status.
 
         Raises:
-            NoAnswer: nothing was heard.
+            NoAnswer: no answer was received.
         """
         deadline, tries = self._clock() + patience, 0
         status: Status | None = None
@@ -198,8 +198,8 @@ class HexaDriver(RobotDriver[HexaSettings]):
                 self._port.receive(rest)
         if status is None:
             text = (
-                f"hexa: the table at {self._url} does not answer {request.name} ({tries} tries in {patience:g} s). "
-                f"Look at the network; the table brakes by itself after {WATCHDOG:g} s of silence."
+                f"hexa: no answer from the table at {self._url} to {request.name} ({tries} tries in {patience:g} s). "
+                f"Check the network; the table brakes by itself {WATCHDOG:g} s after the last command."
             )
             raise NoAnswer(text, field="packet", value=request.name)
         return status

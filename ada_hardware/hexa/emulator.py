@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A HEXA table with its computer, emulated: closed-chain dynamics, servos and brakes, behind our packets.
+"""Emulated HEXA table: closed-chain dynamics, servos and brakes, controlled by the packets of `packets`.
 
     table = HexaEmulator(HexaEmulatorSettings(stiffness=800.0), contact=Probe(tip=(0.0, 0.0, -0.561)))
     replies = table.receive(packet, now)
     table.plant.pose, table.plant.plate_wrench
 
-The table's computer measures and gives out torques every 2 ms. So a command acts when the next period begins, and an
-answer has what was measured when the last one did; STOP acts at once. The table stops by itself (brakes on, alarm)
-where its host is silent, where a command is beyond what the motors can do, has no pose or a singular one, and where a
+The computer of the table samples and outputs torques every 2 ms: a command takes effect at the start of the next
+period, and an answer contains the measurement of the last one; STOP takes effect at once. The table stops (brakes on,
+alarm) after a timeout of its host, for a command beyond the motor limits, without a pose or at a singular one, and if a
 crank does not follow its servo.
 """
 
@@ -36,23 +36,23 @@ from ada_hardware.hexa.settings import HexaEmulatorSettings
 
 _NO_ALARM, _NO_AXIS_ALARM = TableAlarm(0), AxisAlarm(0)
 _DRIVEN = (State.POSITION, State.EFFORT)
-_LONGEST_CATCH_UP = 0.1  # [s]; longer standstills of this process are not made up for
-_NEAR = 1e-6  # of a period: rounding of times
-_RATES_LAST = 3  # periods after a command for which the servo uses its target rates
-_GRACE = 0.1  # [s] after an alarm in which a host may not know of it yet: answers can get lost
-_BEYOND = 0.05  # [rad] beyond its range at which a crank alarms
-_FOLLOWING = 0.3  # [rad] behind its target
-_OVER_SPEED = 1.5  # by the rate limit
+_LONGEST_CATCH_UP = 0.1  # [s]; longer delays of this process are skipped
+_NEAR = 1e-6  # of a period: tolerance for rounding errors
+_RATES_LAST = 3  # periods after a command in which the servo uses its target rates
+_GRACE = 0.1  # [s] after an alarm in which the host may not have received it yet
+_BEYOND = 0.05  # [rad] beyond its range at which a crank raises an alarm
+_FOLLOWING = 0.3  # [rad] position error that raises an alarm
+_OVER_SPEED = 1.5  # times the rate limit
 
 
 class HexaEmulator(Emulator[HexaEmulatorSettings]):
-    """A table that answers as one would whose computer speaks these packets.
+    """Emulated table with a computer that implements the packets.
 
     Attributes:
-        plant: the mechanism, with what it touches.
-        state_now: what the table is doing.
-        target: angles that the servos hold [rad].
-        ignored: packets that were damaged, old, or of another host, since it was switched on.
+        plant: mechanism and contacts.
+        state_now: state of the table.
+        target: angles held by the servos [rad].
+        ignored: number of invalid, old or foreign packets.
     """
 
     NAME: ClassVar[str] = "hexa"
@@ -61,22 +61,22 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
     FAULTS: ClassVar[Mapping[str, str]] = {
         "emergency_stop": "1: pressed",
         "over_current": "number of the axis (1 to 6) whose motor driver trips",
-        "resolver": "number of the axis whose resolver fails, which the table notices",
-        "stuck_resolver": "number of the axis whose angle stays what it was, unnoticed",
-        "weak": "share of the motors' torque that is missing",
-        "mute": "1: works on, but answers nothing",
-        "power_cut": "1: is off; switched to 0 it starts anew, brakes on",
+        "resolver": "number of the axis whose resolver fails, detected by the table",
+        "stuck_resolver": "number of the axis with a constant angle reading, undetected",
+        "weak": "fraction by which motor torque is reduced",
+        "mute": "1: operates, but does not answer",
+        "power_cut": "1: off; back to 0: restart with brakes on",
     }
 
     def __init__(self, settings: HexaEmulatorSettings, contact: Contact | Probe | None = None) -> None:
-        """Switch it on, brakes on.
+        """Start with brakes on.
 
         Args:
-            settings: of the table.
-            contact: what the plate can touch; by default the probe of the settings, if there is one.
+            settings: settings of the table.
+            contact: contacts of the plate; default: the probe of the settings, if any.
 
         Raises:
-            InputError: a pose out of reach, or another value that cannot be.
+            InputError: a pose out of reach, or another invalid value.
         """
         super().__init__(settings)
         if contact is None and settings.probe:
@@ -90,7 +90,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             torque_limit=settings.torque_limit,
         )
         self.ignored = 0
-        self._zero: float | None = None  # of the periods, on the clock of the calls
+        self._zero: float | None = None  # start time of the periods
         self._done = 0  # periods since then
         self._switch_on()
 
@@ -125,10 +125,10 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         return []
 
     def _period(self) -> None:
-        """The mechanism moves on to the next time at which the table's computer measures and gives out torques."""
+        """Advance the mechanism by one period, then measure and output torques."""
         try:
             self.plant.run()
-        except AdaError:  # a pose that the simulated mechanism cannot leave: it stands there
+        except AdaError:  # the simulation cannot leave this configuration: stop there
             self.plant.stand_still()
             self._alarm(TableAlarm.OUT_OF_REACH)
         self._done += 1
@@ -143,7 +143,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
 
     @property
     def _now(self) -> float:
-        """Time of the last period, on the clock of the calls [s]."""
+        """Time of the last period [s]."""
         return (self._zero or 0.0) + self._done * PERIOD
 
     def _drive(self) -> None:
@@ -159,7 +159,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         self.plant.drive((1.0 - self._faults["weak"]) * torques)
 
     def _angles(self) -> Array:
-        """Angles as reported by the resolvers."""
+        """Angles measured by the resolvers."""
         angles = self.plant.angles
         axis = int(self._faults["stuck_resolver"])
         if axis:
@@ -172,10 +172,10 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         is_held = self.state_now is not State.POSITION or np.abs(self.target - angles).max() <= _FOLLOWING
         is_inside = angles.min() >= LOWER - _BEYOND and angles.max() <= UPPER + _BEYOND
         if is_held and is_inside and np.abs(rates).max() <= _OVER_SPEED * RATE_LIMIT:
-            return  # the usual case
+            return  # fast path
         found = (
             (AxisAlarm.ANGLE_LIMIT, (angles < LOWER - _BEYOND) & (rates < 0.0)),
-            (AxisAlarm.ANGLE_LIMIT, (angles > UPPER + _BEYOND) & (rates > 0.0)),  # it may come back
+            (AxisAlarm.ANGLE_LIMIT, (angles > UPPER + _BEYOND) & (rates > 0.0)),  # return motion is allowed
             (AxisAlarm.OVER_SPEED, np.abs(rates) > _OVER_SPEED * RATE_LIMIT),
             (AxisAlarm.FOLLOWING, (np.abs(self.target - angles) > _FOLLOWING) & (self.state_now is State.POSITION)),
         )
@@ -201,7 +201,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             return []
         is_own = command.session == self._session
         if is_own and not is_newer(command.number, self._number):
-            self.ignored += 1  # arrived twice, or overtaken by a newer one
+            self.ignored += 1  # duplicate or out of order
             return []
         if is_own:
             self._heard = now
@@ -240,7 +240,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         self.state_now = State.POSITION
 
     def _accuse_not_driven(self, command: CommandPacket) -> None:
-        """Record a demand that a table with its brakes on, or in alarm, cannot follow."""
+        """Record a motion command during an alarm or with brakes on."""
         since = self._time - self._alarm_time
         if self.state_now is not State.ALARM:
             self._accuse(f"{command.request.name} with the brakes on")
@@ -253,7 +253,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         self._show_faults()
 
     def _follow(self, command: CommandPacket) -> None:
-        """A demand for motion, from the host that drives."""
+        """Execute a motion command of the host in control."""
         values = np.array(command.values)
         cycles = (command.number - self._number) % (1 << 32)
         from_where = self.target if self.state_now is State.POSITION else self._angles()
@@ -271,7 +271,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         except NoPose:
             self._alarm(TableAlarm.OUT_OF_REACH)
             return
-        # the cheap bound suffices nearly everywhere
+        # this lower bound suffices in nearly all configurations
         if found.least_hold < LEAST_HOLD and self.plant.kinematics.jacobians(found.pose, values).hold < LEAST_HOLD:
             self._alarm(TableAlarm.OUT_OF_REACH)
             return

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kinematics of the HEXA: crank angles of a pose in closed form, the pose of crank angles by Newton, Jacobians.
+"""Kinematics of the HEXA: inverse kinematics in closed form, forward kinematics by Newton's method, Jacobians.
 
     table = HexaKinematics()
-    q = table.inverse(pose)                    # six crank angles of the plate's pose in the base, 4x4
+    q = table.inverse(pose)                    # six crank angles for a pose of the plate in the base frame, 4x4
     found = table.forward(q, guess)            # found.pose, found.residual, found.iterations
     found = table.jacobians(pose)              # J_x t = J_q q̇ with t = [v; ω] of the plate at its origin, base axes
 
@@ -27,31 +27,30 @@ from ada_hardware.hexa.kinematics_law import inverse_law, newton_law, rods_law
 from ada_robot.errors import HardwareError
 
 JOINTS = tuple(f"leg_{i + 1}_crank" for i in range(LEGS))
-"""Names of the motors' joints."""
+"""Names of the motor joints."""
 
 OUTWARDS: Array = np.full(LEGS, -1.0)
-"""Signs of the branch with all elbows outwards, as the table is built."""
+"""Branch signs for all elbows outwards, as the table is built."""
 
 HOME: Array = np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, -0.55], [0, 0, 0, 1.0]])
-"""The plate in the middle of the workspace, level."""
+"""Pose in the middle of the workspace, level."""
 
-TOLERANCE = 1e-12  # [m] of rounding
-ROTATION_TOLERANCE = 1e-9  # how far R may be from a rotation, as the root of the sum of squared errors
-SINGULAR = 1e-6  # measure under which a pose is taken for singular
+TOLERANCE = 1e-12  # [m] rounding error
+ROTATION_TOLERANCE = 1e-9  # Frobenius norm of the orthogonality error of R
+SINGULAR = 1e-6  # measure below which a configuration is treated as singular
 _ITERATIONS = 25
 _LEAST_BY_VOLUME: float = (5.0 / 12.0) ** 2.5 / sqrt(2.0)
 
 
 class Unreachable(InputError, HardwareError):
-    """A leg does not reach a pose.
+    """A leg cannot reach a pose.
 
     Attributes:
-        leg: 1 to 6, the one that is the farthest away from it.
-        distance: by how much its rod would have to be longer (positive) or shorter (negative) [m].
+        leg: 1 to 6, the leg with the largest error.
+        distance: length by which its rod is too short (positive) or too long (negative) [m].
     """
 
     def __init__(self, text: str, leg: int, distance: float) -> None:
-        """Args: the message, then the attributes."""
         super().__init__(text)
         self.leg = leg
         self.distance = distance
@@ -61,28 +60,27 @@ class NoPose(InputError, HardwareError):
     """No pose of the plate was found for crank angles.
 
     Attributes:
-        residual: the largest error of a rod's length that was left [m].
+        residual: largest remaining error of a rod length [m].
     """
 
     def __init__(self, text: str, residual: float) -> None:
-        """Args: the message, then the attribute."""
         super().__init__(text)
         self.residual = residual
 
 
 class SingularConfiguration(InputError, HardwareError):
-    """A pose in which the motors lose a direction of the plate, or their hold on it."""
+    """Singular configuration of the first or second kind."""
 
 
 class FoundPose(NamedTuple):
-    """A pose of the plate, found by Newton's method.
+    """Pose of the plate found by Newton's method.
 
     Attributes:
-        pose: in the base, 4x4.
-        residual: the largest error of a rod's length before the last step [m]; after it there is rounding alone.
-        iterations: steps that were taken.
-        volume: the determinant of J_x with moments in units of the plate's radius; it changes its sign where the plate
-            passes a singular pose of the second kind.
+        pose: pose in the base frame, 4x4.
+        residual: largest error of a rod length before the last step [m]; after it only rounding errors remain.
+        iterations: number of steps.
+        volume: determinant of J_x with moments scaled by the plate radius; changes its sign at a singular configuration
+            of the second kind.
     """
 
     pose: Array
@@ -92,7 +90,7 @@ class FoundPose(NamedTuple):
 
     @property
     def least_hold(self) -> float:
-        """A lower bound of `Jacobians.hold` that costs nothing: σ₆ ≥ |det| (5 / |J_x|²)^(5/2), with |J_x|² ≤ 12."""
+        """Lower bound of `Jacobians.hold` without an SVD: σ₆ ≥ |det| (5 / |J_x|²)^(5/2), with |J_x|² ≤ 12."""
         return abs(self.volume) * _LEAST_BY_VOLUME
 
 
@@ -100,10 +98,10 @@ class Jacobians(NamedTuple):
     """J_x t = J_q q̇, with t = [v; ω] of the plate at its origin in base axes.
 
     Attributes:
-        plate: J_x, 6x6: per leg the rod's direction n, and R B x n.
-        motors: the diagonal of J_q [m/rad].
-        size: a length of the plate that makes both halves of J_x comparable: the radius of its balls [m].
-        crank: length of a crank [m].
+        plate: J_x, 6x6: per leg the rod direction n, and R B x n.
+        motors: diagonal of J_q [m/rad].
+        size: length that scales the moments of J_x: radius of the ball joints on the plate [m].
+        crank: crank length [m].
     """
 
     plate: Array
@@ -116,12 +114,12 @@ class Jacobians(NamedTuple):
         """J = J_x⁻¹ J_q of δp = J δθ (Tarao et al., eq. 12).
 
         Raises:
-            SingularConfiguration: the plate can move with all motors held.
+            SingularConfiguration: the plate can move with all motors locked.
         """
         if not self.hold > SINGULAR:
             text = (
-                f"HEXA: the rods do not hold the plate in this pose (measure {self.hold:.2g} of at most 1, allowed "
-                f"from {SINGULAR:g}): it can move with all motors held. Keep away from it."
+                f"HEXA: singular configuration of the second kind (measure {self.hold:.2g} of at most 1, allowed from "
+                f"{SINGULAR:g}): the plate can move with all motors locked. Avoid this configuration."
             )
             raise SingularConfiguration(text, field="hold", value=self.hold, allowed=SINGULAR)
         return np.asarray(np.linalg.solve(self.plate, np.diag(self.motors)))
@@ -131,62 +129,62 @@ class Jacobians(NamedTuple):
         """J⁻¹ = J_q⁻¹ J_x.
 
         Raises:
-            SingularConfiguration: a crank and its rod are in line.
+            SingularConfiguration: crank and rod of a leg are aligned.
         """
         if not self.drive > SINGULAR:
             leg = int(np.argmin(np.abs(self.motors))) + 1
             text = (
-                f"HEXA: crank and rod of leg {leg} are in line (measure {self.drive:.2g} of at most 1, allowed from "
-                f"{SINGULAR:g}): its motor cannot move the plate. Keep away from the end of its reach."
+                f"HEXA: crank and rod of leg {leg} are aligned (measure {self.drive:.2g} of at most 1, allowed from "
+                f"{SINGULAR:g}): its motor cannot move the plate. Avoid the boundary of the workspace."
             )
             raise SingularConfiguration(text, joint=JOINTS[leg - 1], field="drive", value=self.drive, allowed=SINGULAR)
         return np.asarray(self.plate / self.motors[:, None])
 
     @property
     def drive(self) -> float:
-        """Distance from the first kind of singular poses: sine of the angle from a crank to its rod, of the worst leg.
+        """Distance from singular configurations of the first kind: smallest sine of the angle between crank and rod.
 
-        At 0 they are in line (or the rod lies along the motor's axis) and the plate loses a direction.
+        At 0 they are aligned (or the rod is parallel to the motor axis) and the plate loses a degree of freedom.
         """
         return float(np.min(np.abs(self.motors))) / self.crank
 
     @property
     def hold(self) -> float:
-        """Distance from the second kind: the smallest singular value of J_x with moments in units of `size`, by √2.
+        """Distance from singular configurations of the second kind: smallest singular value of `scaled`, divided by √2.
 
-        At 0 the plate can move with all motors held; √2 is the most that six rods can give.
+        At 0 the plate can move with all motors locked; √2 is the largest possible singular value of six rods.
         """
         return float(np.linalg.svd(self.scaled, compute_uv=False)[-1]) / sqrt(2.0)
 
     @property
     def scaled(self) -> Array:
-        """J_x with moments in units of `size`: without unit."""
+        """J_x with moments divided by `size` (dimensionless)."""
         return np.asarray(self.plate / np.array([1.0, 1.0, 1.0, self.size, self.size, self.size]))
 
 
 class HexaKinematics:
-    """A HEXA's geometry, with its equations compiled.
+    """Compiled kinematics of a HEXA.
 
     Attributes:
         geometry: dimensions.
     """
 
     def __init__(self, geometry: HexaGeometry | None = None) -> None:
-        """Args: dimensions; those of the catalogue's `hexa` by default."""
+        """Args: dimensions; default: those of the catalogue's `hexa`."""
         self.geometry = geometry or HexaGeometry()
         self._inverse, self._rods, self._newton = (_compiled(self.geometry, name) for name in _LAWS)
 
     # --- pose to angles -----------------------------------------------------------------------------------------
     def inverse(self, pose: Array, branch: Array = OUTWARDS) -> Array:
-        """Crank angles of a pose, each from -π to π [rad].
+        """Compute the crank angles of a pose, each from -π to π [rad].
 
         Args:
-            pose: of the plate in the base, 4x4.
-            branch: sign of each leg; elbows outwards by default.
+            pose: pose of the plate in the base frame, 4x4.
+            branch: branch sign of each leg; default: elbows outwards.
 
         Raises:
-            Unreachable: a leg is too short or too long.
-            InputError: no pose.
+            Unreachable: the rod of a leg is too short or too long.
+            InputError: `pose` is not a pose.
         """
         pose = _pose(pose)
         q, check = self._inverse(pose.reshape(16), np.asarray(branch, dtype=np.float64))
@@ -200,18 +198,18 @@ class HexaKinematics:
 
     # --- angles to pose -----------------------------------------------------------------------------------------
     def forward(self, q: ArrayLike, guess: Array = HOME) -> FoundPose:
-        """The pose of crank angles, by Newton's method on the lengths of the rods.
+        """Compute the pose for crank angles by Newton's method on the rod lengths.
 
-        There are up to 40 poses for the same angles; the one is found that the guess leads to. It has to be on the
-        guess's side of singular poses (of the second kind), where the plate can be moved to from there.
+        There are up to 40 poses for the same angles; the result depends on the guess and is on the same side of
+        singular configurations of the second kind.
 
         Args:
             q: crank angles [rad].
-            guess: a pose nearby, such as the one before.
+            guess: a pose nearby, such as the previous one.
 
         Raises:
-            NoPose: none was found, or one beyond a singular pose.
-            InputError: no six finite numbers, or a guess that is no pose.
+            NoPose: no pose was found, or only one beyond a singular configuration.
+            InputError: `q` is not six finite numbers, or `guess` is not a pose.
         """
         angles, pose = _angles(q), _pose(guess).reshape(16)
         first: float | None = None
@@ -219,7 +217,7 @@ class HexaKinematics:
         for count in range(1, _ITERATIONS + 1):
             try:
                 moved, longer, check = self._newton(pose, angles)
-            except InputError:  # the step before led where there are no numbers
+            except InputError:  # the last step diverged to values that are not finite
                 break
             volume, defect = check.tolist()
             if first is None:
@@ -233,31 +231,31 @@ class HexaKinematics:
                 return FoundPose(moved.reshape(4, 4), error, count, volume)
             pose = moved
         raise NoPose(
-            f"HEXA: Newton's method found no pose of the plate for the crank angles {np.round(angles, 4).tolist()} "
-            f"rad in {count} steps; rods are still wrong by {error:.3g} m. The angles may not go together, or the "
-            "guess is too far: give a pose nearer to it.",
+            f"HEXA: Newton's method found no pose for the crank angles {np.round(angles, 4).tolist()} rad in {count} "
+            f"steps; the largest rod length error is {error:.3g} m. The angles may be inconsistent, or the guess is "
+            "too far: use a pose nearer to the solution.",
             error,
         )
 
     # --- rates --------------------------------------------------------------------------------------------------
     def jacobians(self, pose: Array, q: ArrayLike | None = None) -> Jacobians:
-        """J_x and J_q at a pose.
+        """Compute J_x and J_q at a pose.
 
         Args:
-            pose: of the plate in the base, 4x4.
-            q: its crank angles, if they are known; those with elbows outwards by default.
+            pose: pose of the plate in the base frame, 4x4.
+            q: crank angles of the pose if known; default: those with elbows outwards.
 
         Raises:
-            Unreachable: as `inverse`, where no angles are given.
-            InputError: as `inverse`; angles that do not belong to the pose.
+            Unreachable: as `inverse`, without `q`.
+            InputError: as `inverse`, or `q` is not consistent with the pose.
         """
         angles = self.inverse(pose) if q is None else _angles(q)
         rows, motors, longer = self._rods(_pose(pose).reshape(16), angles)
         if q is not None and not np.max(np.abs(longer)) < 1e-6:
             text = (
-                f"HEXA: with the crank angles {np.round(angles, 4).tolist()} rad the rod of leg "
-                f"{int(np.argmax(np.abs(longer))) + 1} is {np.max(np.abs(longer)):.3g} m wrong in this pose; give the "
-                "angles that belong to it (`inverse`), or none."
+                f"HEXA: the crank angles {np.round(angles, 4).tolist()} rad are not consistent with this pose: the rod "
+                f"of leg {int(np.argmax(np.abs(longer))) + 1} is {np.max(np.abs(longer)):.3g} m off; use the angles of "
+                "`inverse`, or none."
             )
             raise InputError(text, field="q", value=angles.tolist())
         return Jacobians(rows, motors, self.geometry.plate, self.geometry.crank)
@@ -276,17 +274,17 @@ class HexaKinematics:
             if abs(over) >= abs(worst):
                 worst, leg = over, i + 1
         raise Unreachable(
-            f"HEXA: leg {leg} does not reach this pose of the plate (at {np.round(pose[:3, 3], 4).tolist()} m): its "
+            f"HEXA: leg {leg} cannot reach this pose of the plate (at {np.round(pose[:3, 3], 4).tolist()} m): its "
             f"rod of {of.rod:g} m would have to be {abs(worst):.3g} m {'longer' if worst > 0.0 else 'shorter'}. Move "
-            "the plate nearer to the middle of the workspace, or tilt it less.",
+            "the plate nearer to the middle of the workspace, or reduce its tilt.",
             leg,
             worst,
         )
 
 
 _BEYOND = (
-    "HEXA: the pose found for these crank angles lies beyond a singular pose of the guess, where the plate cannot have "
-    "gone; give a guess on its side."
+    "HEXA: the pose found for these crank angles is beyond a singular configuration of the guess; use a guess on its "
+    "side."
 )
 _LAWS: dict[str, tuple[Callable[..., dict[str, Any]], dict[str, int]]] = {
     "inverse": (inverse_law, {"pose": 16, "branch": LEGS}),
@@ -310,14 +308,16 @@ def _pose(given: ArrayLike) -> Array:
             pose = np.array(given, dtype=np.float64, order="C")
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"HEXA: the pose is no matrix of numbers: {error}.", field="pose", value=type(given).__name__
+                f"HEXA: the pose is not a matrix of numbers: {error}.", field="pose", value=type(given).__name__
             ) from error
         if pose.shape != (4, 4):
             raise InputError(
-                f"HEXA: the pose has the shape {pose.shape}; give a 4 x 4 matrix.", field="pose", value=pose.shape
+                f"HEXA: the pose has the shape {pose.shape}; required is a 4 x 4 matrix.",
+                field="pose",
+                value=pose.shape,
             )
     if not np.isfinite(pose).all():
-        text = "HEXA: the pose holds numbers that are not finite; give a rotation and a place."
+        text = "HEXA: the pose contains values that are not finite."
         raise InputError(text, field="pose", value="not finite")
     return pose
 
@@ -325,7 +325,7 @@ def _pose(given: ArrayLike) -> Array:
 def _angles(given: ArrayLike) -> Array:
     angles = np.ascontiguousarray(given, dtype=np.float64)
     if angles.shape != (LEGS,) or not np.isfinite(angles).all():
-        text = f"HEXA: crank angles are {angles!r:.120}; give {LEGS} finite numbers [rad]."
+        text = f"HEXA: crank angles are {angles!r:.120}; required are {LEGS} finite numbers [rad]."
         raise InputError(text, field="q", value=angles.tolist())
     return angles
 
@@ -334,7 +334,7 @@ def _refuse_pose(pose: Sequence[Any] | Array, name: str = "pose") -> None:
     rotation = np.asarray(pose, dtype=np.float64)[:3, :3]
     error = float(np.linalg.norm(rotation.T @ rotation - np.eye(3)))
     text = (
-        f"HEXA: the {name} is none: RᵀR is {error:.2g} away from the unit matrix (allowed {ROTATION_TOLERANCE:g}), "
+        f"HEXA: {name} is not a pose: RᵀR differs from the identity by {error:.2g} (allowed {ROTATION_TOLERANCE:g}), "
         f"det R = {np.linalg.det(rotation):.6g}, last row {np.asarray(pose)[3].tolist()}. Make R a rotation, for "
         "instance from a unit quaternion, and the last row 0 0 0 1."
     )

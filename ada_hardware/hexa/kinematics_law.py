@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations of the HEXA's legs over generic scalars: crank angles of a pose, rods and their rates, a Newton step.
+"""Leg equations of the HEXA over generic scalars: inverse kinematics, rods and their rates, a Newton step.
 
-A leg has its motor at A, turns its crank of length L in the plane of u (outwards) and z, and its rod of length l goes
-from the crank's end C = A + L (cos q u - sin q z) to the ball B of the plate, which is at p + R B. Angles are positive
+The motor of a leg is at A; its crank of length L rotates in the plane of u (outwards) and z; its rod of length l
+connects the crank end C = A + L (cos q u - sin q z) with the ball joint B of the plate at p + R B. Angles are positive
 downwards. Tarao et al. print no equations of the mechanism; these are the usual ones of 6-RUS robots.
 """
 
@@ -23,7 +23,7 @@ Row = list[Scalar]
 
 
 class Leg(NamedTuple):
-    """Constants of a leg, in the base; the ball in the plate."""
+    """Constants of a leg in the base frame; ball joint in the plate frame."""
 
     shoulder: Vec3
     outwards: Vec3
@@ -31,7 +31,7 @@ class Leg(NamedTuple):
 
 
 def legs_of(geometry: HexaGeometry) -> tuple[Leg, ...]:
-    """The six legs."""
+    """Constants of the six legs."""
     found = []
     for i in range(LEGS):
         azimuth = geometry.azimuth(i)
@@ -42,17 +42,17 @@ def legs_of(geometry: HexaGeometry) -> tuple[Leg, ...]:
 
 # --- from the plate to the motors -----------------------------------------------------------------------------------
 def inverse_law(geometry: HexaGeometry, pose: Sequence[Scalar], branch: Sequence[Scalar]) -> dict[str, Any]:
-    """Crank angles of a pose, each from -π to π.
+    """Inverse kinematics: crank angles of a pose, each from -π to π.
 
-    |p + R B - C| = l is a cos q + b sin q = c; so q = atan2(b, a) ± acos(c / √(a² + b²)).
+    |p + R B - C| = l is a cos q + b sin q = c, so q = atan2(b, a) ± acos(c / √(a² + b²)).
 
     Args:
         geometry: dimensions.
-        pose: of the plate in the base, 4x4 in rows.
-        branch: the sign of each leg: -1 elbow outwards, 1 inwards.
+        pose: pose of the plate in the base frame, 4x4 row-major.
+        branch: sign of each leg: -1 elbow outwards, 1 inwards.
 
     Returns:
-        `q`, and `check`: per leg |c| - √(a² + b²) [m], positive out of reach; at the end how far R is from a rotation.
+        `q`, and `check`: per leg |c| - √(a² + b²) [m], positive if out of reach, then the squared error of the pose.
     """
     angles, check = [], []
     L, rod = geometry.crank, geometry.rod
@@ -69,11 +69,11 @@ def inverse_law(geometry: HexaGeometry, pose: Sequence[Scalar], branch: Sequence
 
 # --- at a pose and its crank angles ---------------------------------------------------------------------------------
 def rods_law(geometry: HexaGeometry, pose: Sequence[Scalar], q: Sequence[Scalar]) -> dict[str, Any]:
-    """Rods at a pose and crank angles: J_x t = J_q q̇ with the plate's twist t = [v; ω] at its origin, in base axes.
+    """Rods at a pose and crank angles: J_x t = J_q q̇ with the plate twist t = [v; ω] at its origin, in base axes.
 
     Returns:
-        `rows`: J_x, in row i the rod's direction n and R B x n; `motors`: the diagonal of J_q, n ∂C/∂q [m/rad];
-        `longer`: how much longer the rods would have to be [m].
+        `rows`: J_x, in row i the rod direction n and R B x n; `motors`: diagonal of J_q, n ∂C/∂q [m/rad]; `longer`:
+        actual minus nominal rod lengths [m].
     """
     rows, motors, longer = [], [], []
     for leg, angle in zip(legs_of(geometry), q, strict=True):
@@ -89,14 +89,14 @@ def rods_law(geometry: HexaGeometry, pose: Sequence[Scalar], q: Sequence[Scalar]
 
 
 def newton_law(geometry: HexaGeometry, pose: Sequence[Scalar], q: Sequence[Scalar]) -> dict[str, Any]:
-    """One step of Newton's method towards the pose in which all rods have their length.
+    """One Newton step towards the pose with correct rod lengths.
 
-    The step is a twist t with J_x t = -`longer`; the plate is turned by ω as a rational rotation, the same as the
-    rotation vector to third order. R is brought nearer to a rotation at the same time, so that it stays one.
+    The step is a twist t with J_x t = -`longer`. The plate is rotated by the rational (Cayley) rotation of ω, which
+    agrees with the rotation vector to third order; R is re-orthogonalized in the same step.
 
     Returns:
-        `moved`: the pose after the step; `longer` before it; `check`: before it, the determinant of J_x with moments in
-        units of the plate's radius, and how far R was from a rotation.
+        `moved`: pose after the step; `longer` before it; `check`: before it, the determinant of J_x with moments
+        divided by the plate radius, and the squared error of the pose.
     """
     at = rods_law(geometry, pose, q)
     step = solve([list(row) for row in at["rows"]], [-x for x in at["longer"]])
@@ -111,7 +111,7 @@ def newton_law(geometry: HexaGeometry, pose: Sequence[Scalar], q: Sequence[Scala
 
 
 def crank_of(leg: Leg, angle: Scalar) -> tuple[Vec3, Vec3]:
-    """Direction of a crank, cos q u - sin q z, and its derivative by q."""
+    """Direction of a crank, cos q u - sin q z, and its derivative with respect to q."""
     c, s = expr.cos(angle), expr.sin(angle)
     x, y, _ = leg.outwards
     return Vec3(c * x, c * y, -s), Vec3(-(s * x), -(s * y), -c)
@@ -119,9 +119,9 @@ def crank_of(leg: Leg, angle: Scalar) -> tuple[Vec3, Vec3]:
 
 # --- parts ----------------------------------------------------------------------------------------------------------
 def solve(A: list[Row], b: Row) -> Row:
-    """x of A x = b, by columns made orthogonal one after another (Gram and Schmidt, modified); no branches.
+    """Solve A x = b by modified Gram-Schmidt orthogonalization, without branches or pivoting.
 
-    No pivots are needed. Where A is singular the result is large or arbitrary, never an exception.
+    For a singular A the result is large or arbitrary, but no exception is raised.
     """
     n = len(b)
     columns = [[A[i][j] for i in range(n)] for j in range(n)]
@@ -144,7 +144,7 @@ def solve(A: list[Row], b: Row) -> Row:
 
 
 def determinant(A: Sequence[Row]) -> Scalar:
-    """Determinant of a 6x6 matrix, by the minors of its first three rows and those of the others (Laplace)."""
+    """Determinant of a 6x6 matrix by Laplace expansion into 3x3 minors."""
     terms = []
     for columns in combinations(range(LEGS), 3):
         others = [j for j in range(LEGS) if j not in columns]
@@ -155,7 +155,7 @@ def determinant(A: Sequence[Row]) -> Scalar:
 
 
 def _triple_product(A: Sequence[Row], rows: Sequence[int], columns: Sequence[int]) -> Scalar:
-    """Determinant of a 3x3 part."""
+    """Determinant of a 3x3 submatrix."""
     x, y, z = (Vec3(*(A[i][j] for j in columns)) for i in rows)
     return x @ cross(y, z)
 
@@ -165,18 +165,18 @@ def _dot(a: Row, b: Row) -> Scalar:
 
 
 def rotation_of(pose: Sequence[Scalar]) -> Mat3:
-    """R of a pose in rows."""
+    """Rotation matrix of a row-major pose."""
     return Mat3.of((pose[0:3], pose[4:7], pose[8:11]))
 
 
 def _ball(pose: Sequence[Scalar], leg: Leg) -> tuple[Vec3, Vec3]:
-    """A leg's ball in the base, and R B."""
+    """Ball joint of a leg in the base frame, and R B."""
     arm = rotation_of(pose) @ leg.ball
     return Vec3(pose[3], pose[7], pose[11]) + arm, arm
 
 
 def _defect(pose: Sequence[Scalar]) -> Scalar:
-    """Sum of squares that is zero for a pose: rows orthonormal, the third their product, and the last row."""
+    """Sum of squared errors of a pose: orthonormal rows, right-handedness, last row."""
     x, y, z = rotation_of(pose)
     rest = cross(x, y) - z
     errors = (x @ x - 1.0, y @ y - 1.0, x @ y, *rest, *pose[12:15], pose[15] - 1.0)
@@ -184,7 +184,7 @@ def _defect(pose: Sequence[Scalar]) -> Scalar:
 
 
 def _nearer_to_rotation(R: Mat3) -> Mat3:
-    """R (3 - RᵀR) / 2: an error e of a rotation becomes one of the order of e²."""
+    """R (3 - RᵀR) / 2: reduces an orthogonality error e to the order of e²."""
     square = R.T @ R
     return R @ matrix(lambda i, j: (1.5 if i == j else 0.0) - 0.5 * square[i][j])
 
@@ -201,6 +201,6 @@ def _rational_rotation(turn: Vec3) -> Mat3:
 
 
 def _within_a_turn(angle: Scalar) -> Scalar:
-    """The angle from -π to π, of one from -2π to 2π."""
+    """Wrap an angle from [-2π, 2π] to [-π, π]."""
     low = expr.select(angle, -PI, angle + 2.0 * PI, angle)
     return expr.select(PI, low, low - 2.0 * PI, low)

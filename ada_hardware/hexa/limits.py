@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of the table's motors. All are assumptions: of HEXA97 nothing is published.
+"""Limits of the table's motors. All are assumptions: there are no published data of HEXA97.
 
-The range of the cranks has the workspace in it (radius 0.15 m, z = -0.55 ± 0.05 m, tilts of 15 deg about each axis:
+The range of the cranks contains the workspace (radius 0.15 m, z = -0.55 ± 0.05 m, tilts of 15 deg about each axis:
 -3 to 84 deg), with a margin.
 """
 
@@ -16,7 +16,7 @@ __all__ = ["LEAST_HOLD", "LIMITS", "LOWER", "PERIOD", "RATE_LIMIT", "TORQUE_LIMI
 LOWER = -0.35  # [rad]
 UPPER = 1.75  # [rad]
 RATE_LIMIT = 10.0  # [rad/s]
-WATCHDOG = 0.02  # [s] of silence, ten periods, after which the table brakes by itself
-LEAST_HOLD = 0.02  # measure of the second kind of singular poses that the table does not go under
+WATCHDOG = 0.02  # [s] without a command, ten periods, after which the table brakes by itself
+LEAST_HOLD = 0.02  # smallest allowed distance from singular configurations of the second kind
 
 LIMITS = tuple(JointLimit(name, LOWER, UPPER, RATE_LIMIT, TORQUE_LIMIT) for name in JOINTS)

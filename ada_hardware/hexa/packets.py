@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets to and from the computer of a HEXA table, over UDP. They are ours: HEXA97 has no published interface.
+"""Packets to and from the computer of a HEXA table, over UDP; defined by this project.
 
-Of HEXA97 it is known that its computer reads pulse counters, computes torques every 2 ms and gives them out by D/A
-converters (Tarao et al., sec. 3.2), and that poses and forces come and go by Ethernet (sec. 3.1), but no format. A real
-table needs a program on its computer that speaks this one.
+HEXA97 has no published interface. Its computer reads pulse counters, computes torques every 2 ms and outputs them with
+D/A converters (Tarao et al., sec. 3.2); poses and forces are sent by Ethernet (sec. 3.1) in an unknown format. A real
+table needs a program on its computer that implements this format.
 
 All numbers are big-endian. A command, 64 bytes:
 
     0  2  "HX"          8  u32  session, chosen by the host at random    60  u32  CRC-32 of bytes 0 to 59
     2  u8 version 1    12  6 x f64  angles [rad] or torques [N m]; zeros with all other requests
-    3  u8 request       4  u32  number of the command, one more for each
+    3  u8 request       4  u32  number of the command, incremented by one
 
-A status, 184 bytes, one for each command that is whole:
+A status, 184 bytes, the answer to each valid command:
 
-    0  2  "HS"          8  u32  session that drives the table, or did so last
+    0  2  "HS"          8  u32  session in control, now or last
     2  u8 version 1    12  u16  alarms of the table; 14  6 x u16  alarms of the axes; 26  u16  zero
-    3  u8 state        28  f64  time since the table was switched on [s]
+    3  u8 state        28  f64  time since power-on [s]
     4  u32 number      36  6 x f64 angles [rad], 84  6 x f64 rates [rad/s], 132  6 x f64  torques [N m]
                       180  u32  CRC-32 of bytes 0 to 179
 """
@@ -39,38 +39,38 @@ _CHECK = struct.Struct(">I")
 COMMAND_SIZE = _COMMAND_BODY.size + _CHECK.size
 STATUS_SIZE = _STATUS_BODY.size + _CHECK.size
 NUMBERS = 1 << 32
-"""Commands are numbered up to this, then from 0 again."""
+"""Number at which command numbers wrap to 0."""
 
 ZEROS = (0.0,) * LEGS
 
 
 class Request(IntEnum):
-    """Requests of commands."""
+    """Command requests."""
 
-    READ = 0  # no action: the status alone
-    START = 1  # brakes off, and hold the pose it stands in
+    READ = 0  # status only
+    START = 1  # brakes off, hold the present angles
     POSITION = 2  # hold these angles
-    EFFORT = 3  # give these torques
+    EFFORT = 3  # apply these torques
     STOP = 4  # brakes on
-    CLEAR = 5  # forget alarms whose cause is gone; brakes stay on
+    CLEAR = 5  # clear alarms without a present cause; brakes remain on
 
 
 class State(IntEnum):
     """States of the table."""
 
     BRAKED = 0
-    POSITION = 1  # its own servo holds angles
-    EFFORT = 2  # its motors give commanded torques
+    POSITION = 1  # position servo
+    EFFORT = 2  # torque control
     ALARM = 3  # brakes on, until CLEAR
 
 
 class CommandPacket(NamedTuple):
-    """From the host.
+    """Command of the host.
 
     Attributes:
-        request: what it asks for.
-        number: of the command.
-        session: of the host.
+        request: request.
+        number: number of the command.
+        session: session of the host.
         values: six angles [rad] or torques [N m].
     """
 
@@ -81,18 +81,18 @@ class CommandPacket(NamedTuple):
 
 
 class Status(NamedTuple):
-    """From the table.
+    """Status of the table.
 
     Attributes:
-        state: what it is doing.
-        number: of the command that it answers.
-        session: that drives the table, or did so last.
-        alarms: of the table, bits as in `alarms`.
-        axis_alarms: of each motor.
-        time: since it was switched on [s].
-        angles: of the cranks [rad].
-        rates: of the cranks [rad/s].
-        torques: of the motors [N m].
+        state: state of the table.
+        number: number of the answered command.
+        session: session in control, now or last.
+        alarms: alarm bits of the table, as in `alarms`.
+        axis_alarms: alarm bits of each motor.
+        time: time since power-on [s].
+        angles: crank angles [rad].
+        rates: crank rates [rad/s].
+        torques: motor torques [N m].
     """
 
     state: State
@@ -108,16 +108,16 @@ class Status(NamedTuple):
 
 # --- commands -------------------------------------------------------------------------------------------------------
 def encode_command(command: CommandPacket) -> bytes:
-    """A command as bytes.
+    """Encode a command.
 
     Raises:
-        Refused: a value that is not finite, or not six of them.
+        Refused: the values are not six finite numbers.
     """
     values = tuple(map(float, command.values))
     if len(values) != LEGS or not all(map(math.isfinite, values)):
         text = (
-            f"HEXA: {command.request.name} has the values {list(values)}; it must have {LEGS} finite ones, one for "
-            "each crank. Nothing was sent."
+            f"HEXA: {command.request.name} with values {list(values)}; required are {LEGS} finite ones, one per crank. "
+            "Nothing was sent."
         )
         raise Refused(text, field="values", value=values)
     number, session = command.number % NUMBERS, command.session % NUMBERS
@@ -125,7 +125,7 @@ def encode_command(command: CommandPacket) -> bytes:
 
 
 def decode_command(packet: bytes) -> CommandPacket | None:
-    """The command in a packet; None for anything that is damaged, of another version, or no command."""
+    """Decode a command; return None if it is damaged, of another version, or not a command."""
     body = _opened(packet, _COMMAND, _COMMAND_BODY)
     if body is None:
         return None
@@ -137,7 +137,7 @@ def decode_command(packet: bytes) -> CommandPacket | None:
 
 # --- status ---------------------------------------------------------------------------------------------------------
 def encode_status(status: Status) -> bytes:
-    """A status as bytes."""
+    """Encode a status."""
     return _sealed(
         _STATUS_BODY.pack(
             _STATUS,
@@ -157,7 +157,7 @@ def encode_status(status: Status) -> bytes:
 
 
 def decode_status(packet: bytes) -> Status | None:
-    """The status in a packet; None for anything that is damaged, of another version, not finite, or no status."""
+    """Decode a status; return None if it is damaged, of another version, not finite, or not a status."""
     body = _opened(packet, _STATUS, _STATUS_BODY)
     if body is None:
         return None
@@ -170,7 +170,7 @@ def decode_status(packet: bytes) -> Status | None:
 
 
 def is_newer(number: int, than: int) -> bool:
-    """True if a command was sent after another, by their numbers, which wrap after 2³²."""
+    """Return True if a command was sent after another one; the numbers wrap at 2³²."""
     return 0 < (number - than) % NUMBERS < NUMBERS // 2
 
 
@@ -184,7 +184,7 @@ def _sealed(body: bytes) -> bytes:
 
 
 def _opened(packet: bytes, magic: bytes, layout: struct.Struct) -> tuple[Any, ...] | None:
-    """The fields of a packet that is whole."""
+    """Return the fields of a valid packet, or None."""
     if len(packet) != layout.size + _CHECK.size or packet[:2] != magic or packet[2] != VERSION:
         return None
     if _CHECK.unpack_from(packet, layout.size)[0] != zlib.crc32(packet[: layout.size]):

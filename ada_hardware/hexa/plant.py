@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mechanism of the HEXA, moving: the closed chains of the catalogue's `hexa`, motors, brakes, a probe to touch.
+"""Simulation of the HEXA mechanism: closed chains of the catalogue's `hexa`, motors, brakes, a probe.
 
     plant = HexaPlant(contact=Probe(tip=(0.0, 0.0, -0.5605)))
     plant.drive(torques)            # or plant.brake()
     plant.run()                     # one period of 2 ms
     plant.angles, plant.rates, plant.torques, plant.pose, plant.plate_wrench
 
-Motors are direct drives: a torque is a torque, up to 20 N m. Brakes (an assumption; nothing is published of HEXA97's)
-hold a crank by friction of the same 20 N m: an elastic grip that slips beyond.
+Motors are direct drives with torques up to 20 N m. Brakes (an assumption; nothing is published about HEXA97's) hold a
+crank elastically up to a friction torque of 20 N m, beyond which they slip.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from ada_dynamics.spatial.rotation import from_quaternion
 from ada_hardware.hexa.kinematics import HOME, JOINTS, HexaKinematics
 from ada_hardware.hexa.statics import Masses, weight_torques
 
-PERIOD = 2e-3  # [s], servo period of Tarao et al., sec. 4.3
-SUBSTEP = 5e-4  # [s]; half of it carries contacts of 1e6 N/m
-TORQUE_LIMIT = 20.0  # [N m], of each motor: an assumption
+PERIOD = 2e-3  # [s] servo period (Tarao et al., sec. 4.3)
+SUBSTEP = 5e-4  # [s]; half of it suffices for contacts of 1e6 N/m
+TORQUE_LIMIT = 20.0  # [N m] of each motor, an assumption
 PLATE, BASE = "platform", "base"
-FACE = -0.01  # [m] of the plate's lower face from its origin, along its z
-_GRIP = 3000.0  # [N m/rad] of a brake before it slips; the cranks swing in it at about 50 Hz
+FACE = -0.01  # [m] position of the plate's lower face along z
+_GRIP = 3000.0  # [N m/rad] stiffness of a brake before it slips; oscillates at about 50 Hz with the cranks
 _GRIP_LOSS = 6.0  # [N m s/rad]
 
 
 @dataclass(frozen=True)
 class Probe:
-    """A point fixed to the ground under the plate, which its lower face touches: the real model 1 of Tarao et al.
+    """Fixed point under the plate that touches its lower face: real model 1 of Tarao et al.
 
-    It pushes along the face's normal, k δ (1 + 3/2 e δ̇), and by friction across it.
+    Normal force k δ (1 + 3/2 e δ̇), with friction in the tangential plane.
 
     Attributes:
-        tip: where it is, in the base [m].
-        stiffness: k, of the contact and what carries the probe [N/m]; many times that of the table.
+        tip: position in the base frame [m].
+        stiffness: k of contact and probe mount [N/m]; many times that of the table.
         dissipation: e [s/m]; 0 is elastic.
-        friction: coefficient.
-        slip_speed: under which friction is as good as viscous [m/s]; with less than the default, 50 N of friction
-            would be too stiff for the substep.
+        friction: friction coefficient.
+        slip_speed: speed below which friction is viscous [m/s]; a smaller value makes 50 N of friction too stiff for
+            the substep.
     """
 
     tip: tuple[float, float, float] = (0.0, 0.0, -0.5605)
@@ -60,7 +60,7 @@ class Probe:
     slip_speed: float = 0.02
 
     def contact(self) -> Contact:
-        """For a simulation of the catalogue's `hexa`: contact "probe", whose wrench is that on the probe at its tip."""
+        """Contact "probe" for a simulation of the catalogue's `hexa`; its wrench acts on the probe at its tip."""
         point = ContactPoint("tip", BASE, self.tip)
         face = Plane(PLATE, xyz=(0.0, 0.0, FACE), normal=(0.0, 0.0, -1.0))
         material = Material(self.stiffness, self.dissipation, self.friction, self.slip_speed)
@@ -68,13 +68,13 @@ class Probe:
 
 
 class HexaPlant:
-    """The table without its computer; time advances by `run` alone.
+    """Mechanism of the table without its computer; only `run` advances the time.
 
     Attributes:
-        kinematics: of it.
-        simulation: of its closed chain; it may be read, and its `contact` replaced only by making another plant.
-        period: of one `run` [s].
-        is_braked: whether the brakes hold the cranks.
+        kinematics: kinematics of the table.
+        simulation: simulation of the closed chain (read only).
+        period: duration of one `run` [s].
+        is_braked: the brakes are closed.
     """
 
     def __init__(
@@ -87,28 +87,28 @@ class HexaPlant:
         substep: float = SUBSTEP,
         torque_limit: float = TORQUE_LIMIT,
     ) -> None:
-        """Start at rest, brakes on.
+        """Start at rest with brakes on.
 
         Args:
-            pose: of the plate in the base, 4x4.
-            contact: what it can touch: a probe, or any contacts of the model's links; none by default.
+            pose: initial pose of the plate in the base frame, 4x4.
+            contact: a probe, or any contacts of the model links; default: none.
             geometry: dimensions.
-            plate_mass: with all that is mounted on it [kg].
-            substep: of the integrator (Runge-Kutta, fourth order); a whole number of them makes a period [s].
-            torque_limit: of each motor, at most 20 N m.
+            plate_mass: mass of the plate and everything mounted on it [kg].
+            substep: step of the integrator (fourth-order Runge-Kutta); a divisor of the period [s].
+            torque_limit: torque limit of each motor, at most 20 N m.
 
         Raises:
             Unreachable: the pose is out of reach.
-            InputError: a value that cannot be.
+            InputError: another value is invalid.
         """
         self.kinematics = HexaKinematics(geometry)
-        self.kinematics.inverse(pose)  # names the leg that does not reach
+        self.kinematics.inverse(pose)  # raises Unreachable with the leg
         self._per_period = round(PERIOD / substep) if substep > 0.0 else 0
         if self._per_period < 1 or abs(self._per_period * substep - PERIOD) > 1e-9 * PERIOD:
-            text = f"HEXA: substep is {substep!r} s; a whole number of them must make {PERIOD:g} s."
+            text = f"HEXA: substep is {substep!r} s; {PERIOD:g} s must be a multiple of it."
             raise InputError(text, field="substep", value=substep)
         if not 0.0 < torque_limit <= TORQUE_LIMIT:
-            text = f"HEXA: torque_limit is {torque_limit!r}; a motor gives up to {TORQUE_LIMIT:g} N m."
+            text = f"HEXA: torque_limit is {torque_limit!r}; allowed are values up to {TORQUE_LIMIT:g} N m."
             raise InputError(text, field="torque_limit", value=torque_limit, allowed=TORQUE_LIMIT)
         mechanism = hexa(pose[:3, 3], to_rpy(pose[:3, :3]), mass=plate_mass, geometry=geometry)
         model = mechanism.model
@@ -133,34 +133,34 @@ class HexaPlant:
 
     # --- commands -----------------------------------------------------------------------------------------------
     def brake(self) -> None:
-        """Close the brakes, or keep them closed; a crank that moves slows down in them."""
+        """Close the brakes; a moving crank is decelerated by them."""
         if not self.is_braked:
             self.is_braked = True
             self._grip, self._carried = self.angles, self.weight_torques
             self._hold()
 
     def drive(self, torques: ArrayLike) -> None:
-        """Open the brakes, and let the motors give torques, within their limit, until the next command [N m]."""
+        """Open the brakes and apply motor torques, clipped to the limit, until the next command [N m]."""
         wanted = np.asarray(torques, dtype=np.float64)
         self.is_braked = False
         self.simulation.servos.drive(np.clip(wanted, -self.torque_limit, self.torque_limit))
 
     def run(self, periods: int = 1) -> None:
-        """Advance the time."""
+        """Advance the time by a number of periods."""
         for _ in range(periods):
             if self.is_braked:
                 self._slip()
             self.simulation.step(self._per_period)
 
     def stand_still(self) -> None:
-        """Stop all motion in place, brakes on: how a jammed mechanism is simulated."""
+        """Stop all motion at once with brakes on, to simulate a jammed mechanism."""
         sim = self.simulation
         sim.reset(sim.q, np.zeros(sim.model.nv), sim.t)
         self.is_braked = False
         self.brake()
 
     def _slip(self) -> None:
-        """A brake that is pulled by more than its friction follows, as an elastic grip that slips."""
+        """Move the brake position of a crank whose brake torque exceeds the friction limit."""
         stretch = TORQUE_LIMIT / _GRIP
         apart = self.angles - self._grip
         slipped = np.clip(apart, -stretch, stretch)
@@ -169,36 +169,36 @@ class HexaPlant:
             self._hold()
 
     def _hold(self) -> None:
-        # with the weight on top, so that nothing sinks when the brakes close
+        # with the weight as feedforward, so that the plate does not sink when the brakes close
         self.simulation.servos.hold(self._grip, 0.0, self._carried)
 
     # --- measurements -------------------------------------------------------------------------------------------
     @property
     def time(self) -> float:
-        """Time of the simulation [s]."""
+        """Simulation time [s]."""
         return self.simulation.t
 
     @property
     def angles(self) -> Array:
-        """Angles of the cranks [rad]."""
+        """Crank angles [rad]."""
         found: Array = self.simulation.q[self._at]
         return found
 
     @property
     def rates(self) -> Array:
-        """Rates of the cranks [rad/s]."""
+        """Crank rates [rad/s]."""
         found: Array = self.simulation.v[self._v_at]
         return found
 
     @property
     def torques(self) -> Array:
-        """Torques of the motors, or of the brakes [N m]."""
+        """Torques of motors or brakes [N m]."""
         found: Array = self.simulation.tau[self._v_at]
         return found
 
     @property
     def pose(self) -> Array:
-        """Pose of the plate in the base, 4x4."""
+        """Pose of the plate in the base frame, 4x4."""
         x, y, z, *turn = self.simulation.q[self._plate_q].tolist()
         found = np.eye(4)
         found[:3, 3] = x, y, z
@@ -207,21 +207,21 @@ class HexaPlant:
 
     @property
     def weight_torques(self) -> Array:
-        """Torques that carry the weight of all parts in this pose [N m]."""
+        """Motor torques that compensate the weight of all parts in this configuration [N m]."""
         return self._weight(self.pose.reshape(16), self.angles)
 
     def contact_wrenches(self) -> dict[str, Array]:
-        """Wrenches by contact, [f, n] on its first side at its place, base axes; see `Simulation`."""
+        """Wrenches [f, n] by contact, on its first side at its position, base axes; see `Simulation`."""
         return self.simulation.contact_wrenches()
 
     @property
     def probe_wrench(self) -> Array:
-        """[f, n] that the plate gives the probe, at its tip, in base axes; zero without a `Probe` [N, N m]."""
+        """Wrench [f, n] of the plate on the probe, at its tip, in base axes; zero without a `Probe` [N, N m]."""
         return self.contact_wrenches().get("probe", np.zeros(6))
 
     @property
     def plate_wrench(self) -> Array:
-        """[f, n] that all contacts give the plate, at its origin, in base axes [N, N m]."""
+        """Total contact wrench [f, n] on the plate, at its origin, in base axes [N, N m]."""
         total = np.zeros(6)
         for name, wrench in self.contact_wrenches().items():
             frame = self._contact_frames[name]
@@ -233,7 +233,7 @@ class HexaPlant:
         return total
 
     def _place(self, frame: ContactFrame) -> Array:
-        """Where a contact's wrench acts, in the base [m]."""
+        """Point of application of a contact wrench in the base frame [m]."""
         if frame.link in (BASE, "world"):
             return np.array(frame.xyz)
         sim = self.simulation

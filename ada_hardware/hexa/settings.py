@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of the HEXA's driver and of its emulator."""
+"""Settings of the HEXA driver and its emulator."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ class HexaSettings:
 
     url: str = setting("", "address of the table's computer, such as udp://192.168.1.20:50097; dry: opens no port")
     reply_timeout: float = setting(
-        0.0012, "wait for the answer to a command", unit="s", lower=1e-4, upper=0.1, read_only=True
+        0.0012, "timeout of the answer to a command", unit="s", lower=1e-4, upper=0.1, read_only=True
     )
-    connect_timeout: float = setting(1.0, "wait for the first answer", unit="s", lower=0.01, upper=60.0, read_only=True)
+    connect_timeout: float = setting(
+        1.0, "timeout of the first answer", unit="s", lower=0.01, upper=60.0, read_only=True
+    )
 
 
 @dataclass(frozen=True)
@@ -30,28 +32,26 @@ class HexaEmulatorSettings:
         400.0, "K_p of the servos; 200, 400 and 800 in figs. 12-14", unit="N m/rad", lower=1.0, upper=STIFFEST
     )
     damping: float = setting(DAMPING, "K_d of the servos", unit="N m s/rad", lower=0.1, upper=15.0)
-    carries_weight: bool = setting(True, "torques that carry the weight of the table are added")
+    carries_weight: bool = setting(True, "add weight compensation torques")
     rate_reference: str = setting(
         "difference",
-        "rates that the servos damp against: those of successive targets (as eq. 10), or none",
+        "rate reference of the damping term: difference of successive targets (as eq. 10), or none",
         choices=("difference", "none"),
     )
-    torque_limit: float = setting(TORQUE_LIMIT, "of each motor", unit="N m", lower=0.1, upper=TORQUE_LIMIT)
-    plate_mass: float = setting(0.5, "of the plate with what is mounted on it", unit="kg", lower=0.01, upper=5.0)
-    position: tuple[float, ...] = setting((0.0, 0.0, -0.55), "of the plate when it is switched on", unit="m")
-    rpy: tuple[float, ...] = setting((0.0, 0.0, 0.0), "its orientation", unit="rad")
-    probe: tuple[float, ...] = setting((), "tip of a probe under the plate; empty: there is none", unit="m")
-    probe_stiffness: float = setting(3e5, "of its contact with the plate", unit="N/m", lower=1e3, upper=2e6)
+    torque_limit: float = setting(TORQUE_LIMIT, "torque limit of each motor", unit="N m", lower=0.1, upper=TORQUE_LIMIT)
+    plate_mass: float = setting(0.5, "mass of the plate and everything mounted on it", unit="kg", lower=0.01, upper=5.0)
+    position: tuple[float, ...] = setting((0.0, 0.0, -0.55), "initial position of the plate", unit="m")
+    rpy: tuple[float, ...] = setting((0.0, 0.0, 0.0), "initial roll, pitch and yaw of the plate", unit="rad")
+    probe: tuple[float, ...] = setting((), "tip of a probe under the plate; empty: none", unit="m")
+    probe_stiffness: float = setting(3e5, "stiffness of the contact with the probe", unit="N/m", lower=1e3, upper=2e6)
     probe_dissipation: float = setting(0.0, "loss of restitution by impact speed", unit="s/m", lower=0.0, upper=100.0)
     probe_friction: float = setting(0.0, "coefficient of friction of the contact", lower=0.0, upper=2.0)
-    watchdog: float = setting(
-        WATCHDOG, "silence after which a table that is driven brakes", unit="s", lower=0.004, upper=10.0
-    )
-    reply_delay: float = setting(2e-4, "from a command to its answer", unit="s", lower=0.0, upper=0.1)
-    substep: float = setting(5e-4, "of the integrator; a whole number of them makes 2 ms", unit="s", upper=2e-3)
+    watchdog: float = setting(WATCHDOG, "watchdog timeout of a driven table", unit="s", lower=0.004, upper=10.0)
+    reply_delay: float = setting(2e-4, "delay of an answer", unit="s", lower=0.0, upper=0.1)
+    substep: float = setting(5e-4, "step of the integrator; 2 ms must be a multiple of it", unit="s", upper=2e-3)
 
     def __post_init__(self) -> None:
-        """Check the lengths of lists."""
+        """Check the lengths of lists; raises InputError."""
         for name, values, allowed in (
             ("position", self.position, (3,)),
             ("rpy", self.rpy, (3,)),
@@ -59,5 +59,5 @@ class HexaEmulatorSettings:
         ):
             if len(values) not in allowed:
                 raise InputError(
-                    f"parameter {name} is {list(values)}; it must be three numbers.", field=name, value=values
+                    f"parameter {name} is {list(values)}; required are three numbers.", field=name, value=values
                 )

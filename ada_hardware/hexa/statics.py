@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Torques of the HEXA's motors that carry the weight of its parts: τ = Jᵀ F (Tarao et al., eq. 13), δp = J δθ."""
+"""Weight compensation torques of the HEXA: τ = Jᵀ F (Tarao et al., eq. 13), δp = J δθ."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Masses(NamedTuple):
     """Masses of the table.
 
     Attributes:
-        plate: with all that is mounted on it, its centre of mass in the plate's origin [kg].
-        crank: of one [kg].
-        crank_arm: of its centre of mass from the motor's axis [m].
-        rod: of one, half of it felt at either end [kg].
-        gravity: in the base [m/s²].
+        plate: plate and everything mounted on it, centre of mass at the plate origin [kg].
+        crank: one crank [kg].
+        crank_arm: distance of the crank's centre of mass from the motor axis [m].
+        rod: one rod; half of it acts at either end [kg].
+        gravity: gravity in the base frame [m/s²].
     """
 
     plate: float
@@ -37,16 +37,16 @@ class Masses(NamedTuple):
 
     @classmethod
     def of(cls, model: Model) -> Masses:
-        """Masses of a model that `hexa` built.
+        """Read the masses of a model built by `hexa`.
 
         Raises:
-            InputError: its parts are not where they are in that one.
+            InputError: the centres of mass differ from those of that model.
         """
         crank, rod, plate = model.links["leg_1_crank"], model.links["leg_1_rod"], model.links["platform"]
         length = float(np.linalg.norm(model.loops["leg_1_ball"].parent_xyz))
         is_ours = np.allclose(plate.com, 0.0) and np.allclose(np.asarray(rod.com), (0.0, 0.0, 0.5 * length))
         if not is_ours or not np.allclose(np.asarray(crank.com)[1:], 0.0):
-            text = f"model {model.name!r} has its centres of mass elsewhere than the catalogue's hexa."
+            text = f"model {model.name!r} has other centres of mass than the catalogue's hexa."
             raise InputError(text, field="model", value=model.name)
         return cls(
             float(plate.mass), float(crank.mass), float(crank.com[0]), float(rod.mass), Vec3(*map(float, model.gravity))
@@ -56,10 +56,10 @@ class Masses(NamedTuple):
 def weight_law(
     geometry: HexaGeometry, masses: Masses, pose: Sequence[Scalar], q: Sequence[Scalar]
 ) -> dict[str, list[Scalar]]:
-    """Torques of the motors that carry the weight of all parts.
+    """Motor torques that compensate the weight of all parts.
 
-    A rod with its mass in its middle weighs on both its ends alike. So a motor carries its crank and half of its rod
-    directly, and by Jᵀ = J_q J_x⁻ᵀ its share of the plate with the other halves.
+    Half of a rod's weight acts at either end, since its centre of mass is in its middle. A motor carries its crank and
+    half of its rod directly, and by Jᵀ = J_q J_x⁻ᵀ its part of the plate and the other halves.
     """
     at = rods_law(geometry, pose, q)
     half: Vec3 = 0.5 * masses.rod * masses.gravity
@@ -79,6 +79,6 @@ def weight_law(
 
 @lru_cache(maxsize=32)
 def weight_torques(geometry: HexaGeometry, masses: Masses) -> Callable[[Array, Array], Array]:
-    """`weight_law` of a table, compiled: called with a pose in rows (16 numbers) and crank angles."""
+    """Compile `weight_law`: a function of a row-major pose (16 numbers) and crank angles."""
     call: Any = compiled("hexa_weight", {"pose": 16, "q": LEGS}, partial(weight_law, geometry, masses))
     return lambda pose, q: np.asarray(call(pose, q))

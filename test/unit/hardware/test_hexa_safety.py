@@ -30,7 +30,7 @@ def test_a_silent_host_makes_the_table_brake_within_its_watchdog():
     assert world.table.state_now is State.ALARM
     feedback = world.driver.idle()
     assert [alarm.code for alarm in feedback.alarms] == [2]
-    assert "no command came in time" in feedback.alarms[0].text
+    assert "no command received in time" in feedback.alarms[0].text
     world.clock.sleep(0.1)
     world.wire.run()
     assert np.max(np.abs(world.table.plant.rates)) < 0.01
@@ -224,7 +224,7 @@ def test_an_answer_that_comes_late_is_not_taken_for_the_next_one():
     feedback = world.hold(3)
     assert not feedback.is_fresh
     assert world.driver.counts.refused >= 1
-    assert world.driver.counts.last_problem in ("a late answer", "no answer to POSITION")
+    assert world.driver.counts.last_problem in ("late answer", "no answer to POSITION")
 
 
 def test_a_gone_cable_is_an_error():
