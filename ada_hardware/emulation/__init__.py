@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Emulated devices, their wires, and faults on request."""
+"""Emulated devices, their connections, and injected faults."""

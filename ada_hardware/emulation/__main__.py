@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m ada_hardware.emulation DEVICE`: an emulated device on a real wire, until Ctrl+C; see its --help."""
+"""`python -m ada_hardware.emulation DEVICE`: run an emulated device on a pseudo-terminal or UDP port."""
 
 from __future__ import annotations
 
@@ -27,22 +27,24 @@ from ada_robot.timing.realtime import raise_process_priority
 _EXAMPLES = """\
 examples:
   python -m ada_hardware.emulation --list                     devices
-  python -m ada_hardware.emulation pa10 --list                settings and faults of one
+  python -m ada_hardware.emulation pa10 --list                settings and faults of one device
   python -m ada_hardware.emulation pa10 --listen udp://127.0.0.1:41234
   python -m ada_hardware.emulation khr1 --listen pty:/tmp/khr1 --fault drop=0.1
 
-It prints one line, {"ready": true, "url": ...}: give this url to the device's driver. While it runs it takes lines of
-JSON and answers each with one:
-  {"fault": "drop", "value": 0.1}     a tenth of the frames gets lost, both ways; 0 switches it off
-  {"fault": "drop_answers", "value": 0.1}     of the device's answers only; drop_commands: of commands to it
-  {"clear": true}                     switches all faults off
+It prints one line, {"ready": true, "url": ...}: use this url for the device's driver. While it runs, it reads lines of
+JSON from stdin and answers each with one line:
+
+  {"fault": "drop", "value": 0.1}     a tenth of the frames is lost in both directions; 0 clears the fault
+  {"fault": "drop_answers", "value": 0.1}     only answers of the device; drop_commands: only commands to it
+  {"clear": true}                     clear all faults
   {"ask": "state"}    {"ask": "violations"}    {"ask": "url"}    {"ask": "faults"}
-The same lines go through its door, a socket of its owner's alone; `ada hw fault` writes them.
+
+The same lines are accepted on a control socket that only its owner can use; `ada hw fault` writes them.
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run; the exit status: 0, or 2 for wrong arguments."""
+    """Run the emulator; return the exit status: 0, or 2 for invalid arguments."""
     if arguments is None:
         restore_sigint()
     options = _parser().parse_args(arguments)
@@ -58,26 +60,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m ada_hardware.emulation",
-        description="An emulated robot or sensor that drivers reach by a pseudo-terminal or UDP as if it were real.",
+        description="Emulated robot or sensor on a pseudo-terminal or UDP port, for the driver of the real one.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("device", nargs="?", default="", help="name, see --list, or module:class of your own")
-    parser.add_argument("--list", action="store_true", help="say what there is, and end")
-    parser.add_argument("--listen", default="", help='"pty:", "pty:PATH" (a link that stays), or udp://HOST:PORT')
-    for name, what in (("setting", "of the device"), ("fault", "switched on from the start")):
+    parser.add_argument("device", nargs="?", default="", help="device name, see --list, or module:class")
+    parser.add_argument("--list", action="store_true", help="list devices, or settings and faults of one, and exit")
+    parser.add_argument("--listen", default="", help='"pty:", "pty:PATH" (a symbolic link), or udp://HOST:PORT')
+    for name, what in (("setting", "setting of the device"), ("fault", "fault that is active from the start")):
         parser.add_argument(
-            f"--{name}", action="append", default=[], metavar="NAME=VALUE", help=f"{what}; again for more"
+            f"--{name}", action="append", default=[], metavar="NAME=VALUE", help=f"{what}; can be repeated"
         )
-    parser.add_argument("--seed", type=int, default=0, help="of random faults (default %(default)s)")
-    parser.add_argument("--http", type=int, default=0, metavar="PORT", help="of the device's web pages; 0: a free one")
+    parser.add_argument("--seed", type=int, default=0, help="seed of random faults (default %(default)s)")
+    parser.add_argument("--http", type=int, default=0, metavar="PORT", help="port of the web pages; 0: any free port")
     parser.add_argument(
         "--priority",
         type=int,
         default=PRIORITY,
-        help="1 to 99 of the class SCHED_FIFO, where that is allowed; 0: none (default %(default)s)",
+        help="real-time priority 1 to 99 (SCHED_FIFO) if permitted; 0: none (default %(default)s)",
     )
-    parser.add_argument("--until-eof", action="store_true", help="end with the input, so with who started it")
+    parser.add_argument("--until-eof", action="store_true", help="exit at the end of stdin")
     return parser
 
 
@@ -92,10 +94,10 @@ def _serve(options: argparse.Namespace) -> int:
         if hasattr(emulator, "http_pages"):
             pages = PageServer(emulator.http_pages, port=options.http)
             ready["http_url"] = pages.url
-        if hasattr(os, "getuid"):  # elsewhere faults come by stdin alone
+        if hasattr(os, "getuid"):  # on other systems, faults are set by stdin only
             try:
                 host.add(door := Door(host, emulator.NAME))
-            except AdaError as problem:  # the device works without it
+            except AdaError as problem:  # the device works without a control socket
                 print(f"{options.device}: no `ada hw fault`: {problem}", file=sys.stderr)
         host.add(Lines(sys.stdin.fileno(), lambda line: _say(answer(host, line)), _at_end(host, options.until_eof)))
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -120,7 +122,7 @@ def _at_end(host: EmulatorHost, until_eof: bool) -> Any:
 def _say(what: dict[str, object]) -> None:
     try:
         os.write(sys.stdout.fileno(), as_line(what))
-    except OSError:  # the reader is gone
+    except OSError:  # stdout is closed
         return
 
 
@@ -135,9 +137,9 @@ def _list(device: str) -> int:
         print(f"  {one.name} = {one.default}: {one.description}; {one.allowed}")
     print("\n--fault NAME=VALUE, of the device")
     _print_faults(emulator.FAULTS.items())
-    print("\n--fault NAME=VALUE, of the wire")
+    print("\n--fault NAME=VALUE, of the line")
     _print_faults(WIRE_FAULTS.items())
-    print(f"\n{', '.join(BOTH_WAYS)}: with _commands or _answers behind the name for one way only.")
+    print(f"\n{', '.join(BOTH_WAYS)}: append _commands or _answers for one direction only.")
     return 0
 
 

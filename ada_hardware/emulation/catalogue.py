@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Emulators by name: those of the registry, and anybody's own as "module:class"."""
+"""Emulators by name: those of the registry, and user classes as "module:class"."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ada_robot.settings import checked
 
 
 def emulator_class(name: str) -> type[Emulator[Any]]:
-    """The emulator of a device.
+    """Return the emulator class of a device.
 
     Args:
-        name: of the registry, or "module:class".
+        name: name in the registry, or "module:class".
 
     Raises:
-        UnknownDevice: there is none.
+        UnknownDevice: there is no such emulator.
     """
     if ":" not in name:
         return find(name).emulator_class()
@@ -29,27 +29,27 @@ def emulator_class(name: str) -> type[Emulator[Any]]:
         found = getattr(import_module(module), one)
     except (ImportError, AttributeError, ValueError) as problem:
         raise UnknownDevice(
-            f"there is no emulator {name!r}: {problem}. Give one of {', '.join(DEVICES)}, or module:class of your own.",
+            f"no emulator {name!r}: {problem}. Use one of {', '.join(DEVICES)}, or module:class.",
             field="emulator",
             value=name,
             allowed=tuple(DEVICES),
         ) from None
     if not (isinstance(found, type) and issubclass(found, Emulator)):
-        text = f"{name!r} is no emulator; it must be a class made from {Emulator.__module__}.Emulator."
+        text = f"{name!r} is not an emulator; it must be a subclass of {Emulator.__module__}.Emulator."
         raise UnknownDevice(text, field="emulator", value=name)
     return found
 
 
 def made_emulator(name: str, settings: Mapping[str, object] | None = None) -> Emulator[Any]:
-    """An emulator, switched on.
+    """Create an emulator.
 
     Args:
         name: as of `emulator_class`.
-        settings: by name; the others keep their defaults.
+        settings: settings by name; missing ones have their defaults.
 
     Raises:
         UnknownDevice: there is no such emulator.
-        InputError: an unknown setting, or a value that it cannot have.
+        InputError: unknown setting or invalid value.
     """
     kind = emulator_class(name)
     return kind(checked(kind.SETTINGS, settings or {}))

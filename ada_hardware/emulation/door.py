@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The door of an emulated device: a socket of this machine by which its owner makes faults in it while it runs.
+"""Control socket of an emulated device: a local socket by which its owner sets faults while it runs.
 
-Through it go the lines of `talk`. The folder (0700) and the socket (0600) are the user's own: no other user gets in.
+It carries the JSON lines of `talk`. Folder (0700) and socket (0600) are accessible to their user only.
 
     for door in doors("pa10"):
         ask(door, {"fault": "emergency_stop", "value": 1.0})
@@ -24,18 +24,18 @@ from ada_hardware.emulation.host import EmulatorHost
 from ada_hardware.emulation.talk import Lines, answer, as_line
 from ada_robot.errors import NoAnswer, TransportError
 
-TIMEOUT = 5.0  # [s] limit of an answer
+TIMEOUT = 5.0  # [s] of an answer
 _ENDING = ".sock"
-_MOST = 8  # connections at once
+_MOST = 8  # simultaneous connections
 
 
 class DoorOf(NamedTuple):
-    """A door that is there.
+    """Control socket of a running emulator.
 
     Attributes:
         device: name of the emulated device.
-        pid: its process.
-        path: of the socket.
+        pid: process of the emulator.
+        path: path of the socket.
     """
 
     device: str
@@ -44,35 +44,35 @@ class DoorOf(NamedTuple):
 
 
 class Door:
-    """The device's side; a `Control` of its host.
+    """Server side of a control socket; a `Control` of the emulator host.
 
     Attributes:
-        path: of the socket.
+        path: path of the socket.
     """
 
     def __init__(self, host: EmulatorHost, device: str) -> None:
-        """Open it.
+        """Create the socket.
 
         Args:
-            host: that the device lives in.
-            device: its name.
+            host: host of the device.
+            device: name of the device.
 
         Raises:
-            TransportError: the folder is not the user's own, or cannot be written.
+            TransportError: the folder belongs to another user, or cannot be written.
         """
         self._host, self._device = host, device
         self._visitors: set[socket.socket] = set()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.path = folder(make=True) / f"{device}.{os.getpid()}{_ENDING}"
         try:
-            self.path.unlink(missing_ok=True)  # of a process of that number, long ago
+            self.path.unlink(missing_ok=True)  # left by an earlier process with the same number
             self._socket.bind(str(self.path))
             self.path.chmod(0o600)
             self._socket.listen(_MOST)
         except OSError as problem:
             self._socket.close()
             raise TransportError(
-                f"{self.path}: no door can be made there: {problem.strerror or problem}.",
+                f"{self.path}: cannot create the control socket: {problem.strerror or problem}.",
                 field="path",
                 value=str(self.path),
             ) from None
@@ -110,13 +110,13 @@ class Door:
 
 
 def folder(*, make: bool = False) -> Path:
-    """Where this user's doors are: in XDG_RUNTIME_DIR, else in a folder of the user's in the one for temporary files.
+    """Return the folder of this user's control sockets, in XDG_RUNTIME_DIR or the folder for temporary files.
 
     Args:
-        make: whether it is made where it is not there.
+        make: create the folder if missing.
 
     Raises:
-        TransportError: it is a link, somebody else's, open to others, or cannot be made.
+        TransportError: it is a link, belongs to or is accessible to another user, or cannot be created.
     """
     run = os.environ.get("XDG_RUNTIME_DIR")
     place = Path(run, "ada_dynamics_doors") if run else Path(tempfile.gettempdir(), f"ada_dynamics_doors_{os.getuid()}")
@@ -128,25 +128,25 @@ def folder(*, make: bool = False) -> Path:
         return place
     except OSError as problem:
         raise TransportError(
-            f"{place}: doors of emulators cannot be there: {problem.strerror or problem}.",
+            f"{place}: cannot create control sockets of emulators: {problem.strerror or problem}.",
             field="path",
             value=str(place),
         ) from None
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
         text = (
-            f"{place}: it must be a folder, no link, of user {os.getuid()} alone (mode 0700); somebody else could "
-            "make faults in emulators. Remove it, or point XDG_RUNTIME_DIR elsewhere."
+            f"{place}: must be a folder, not a link, of user {os.getuid()} with mode 0700; otherwise other users could "
+            "set faults of emulators. Remove it, or set XDG_RUNTIME_DIR to another folder."
         )
         raise TransportError(text, field="path", value=str(place))
     return place
 
 
 def doors(device: str = "", pid: int = 0) -> list[DoorOf]:
-    """The doors of this user's emulated devices that run.
+    """Return the control sockets of this user's running emulators.
 
     Args:
-        device: name of one kind; "": of all.
-        pid: of one process; 0: of all.
+        device: name of a device; "": all.
+        pid: number of a process; 0: all.
 
     Raises:
         TransportError: see `folder`.
@@ -160,11 +160,11 @@ def doors(device: str = "", pid: int = 0) -> list[DoorOf]:
 
 
 def ask(door: DoorOf, order: Mapping[str, object], timeout: float = TIMEOUT) -> dict[str, Any]:
-    """The answer to an order of `talk`.
+    """Send an order of `talk` and return the answer.
 
     Raises:
-        InputError: the device refuses it, and says why.
-        NoAnswer: the device says nothing in time, or has ended.
+        InputError: the device refuses the order.
+        NoAnswer: no answer in time, or the device has ended.
     """
     data = b""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as visitor:
@@ -178,13 +178,12 @@ def ask(door: DoorOf, order: Mapping[str, object], timeout: float = TIMEOUT) -> 
                     raise ConnectionResetError
                 data += piece
         except OSError as problem:
-            why = (
-                f"says nothing for {timeout:g} s; is it frozen?" if isinstance(problem, TimeoutError) else "has ended."
-            )
+            is_frozen = isinstance(problem, TimeoutError)
+            why = f"gives no answer within {timeout:g} s; it may be frozen." if is_frozen else "has ended."
             raise NoAnswer(
                 f"the emulated {door.device} of process {door.pid} {why}",
                 field="state",
-                value="frozen" if isinstance(problem, TimeoutError) else "ended",
+                value="frozen" if is_frozen else "ended",
             ) from None
     found: dict[str, Any] = json.loads(data)
     if "error" in found:
@@ -194,7 +193,7 @@ def ask(door: DoorOf, order: Mapping[str, object], timeout: float = TIMEOUT) -> 
 
 
 def _is_left_over(path: Path) -> bool:
-    """True if no process listens: its own was killed. The socket is removed then."""
+    """Return True if no process listens on a socket, which is then removed."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as visitor:
         visitor.setblocking(False)
         try:
@@ -202,6 +201,6 @@ def _is_left_over(path: Path) -> bool:
         except (ConnectionRefusedError, FileNotFoundError):
             path.unlink(missing_ok=True)
             return True
-        except OSError:  # a process listens, but is busy or frozen
+        except OSError:  # a process listens, but is busy or stopped
             pass
     return False

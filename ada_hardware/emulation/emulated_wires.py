@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real wires, a pseudo-terminal or UDP, to an emulator in a process of its own, which begins and ends with the wire.
+"""Connection to an emulator in a separate process, which starts and ends with the connection.
 
-The device is switched on when its wire is opened, and off when it is closed, or with the process that opened it. The
-address may have its faults and settings: "emulator:drop=0.1,fx=20".
+The process starts when the connection is opened, and ends when it is closed or with the process that opened it. The
+address may contain faults and settings: "emulator:drop=0.1,fx=20".
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ SCHEME = "emulator:"
 
 
 def read_address(device: str, url: str) -> tuple[dict[str, object], dict[str, float]]:
-    """Settings of an emulator, and faults of it and its wire, in an address; both by name.
+    """Parse the settings and faults in the address of an emulator.
 
     Args:
-        device: its name in the registry.
+        device: name in the registry.
         url: "emulator:", or "emulator:NAME=VALUE,NAME=VALUE" with names of faults or settings.
 
     Raises:
-        UnknownDevice: there is no such device.
-        InputError: there is no such fault or setting, or it is no number; the message lists the names.
+        UnknownDevice: the device is unknown.
+        InputError: unknown fault or setting, or not a number; the message lists the names.
     """
     kind = emulator_class(device)
     known = {one.name for one in fields_of(kind.SETTINGS)}
@@ -47,7 +47,7 @@ def read_address(device: str, url: str) -> tuple[dict[str, object], dict[str, fl
             raise InputError(text, field="url", value=name, allowed=tuple(names))
         if not sign or not text:
             raise InputError(
-                f"{url}: {name} has no value; write {SCHEME}{name}=NUMBER, and a comma before the next.", field=name
+                f"{url}: {name} has no value; write {SCHEME}{name}=NUMBER, separated by commas.", field=name
             )
         if is_fault:
             faults[name] = _number(url, name, text)
@@ -60,7 +60,7 @@ def _number(url: str, name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"{url}: fault {name} is {text!r}; it must be a number.", field=name, value=text) from None
+        raise InputError(f"{url}: fault {name} is {text!r}, not a number.", field=name, value=text) from None
 
 
 def _value(text: str) -> object:
@@ -76,18 +76,18 @@ W = TypeVar("W", bound=Wire)
 def open_emulated(
     device: str, url: str, open_wire: Callable[[str], W], settings: Mapping[str, object] | None = None
 ) -> W:
-    """Switch a device on, and open its wire; the device goes off with it.
+    """Start an emulator and connect to it; the emulator ends with the connection.
 
     Args:
-        device: its name in the registry.
+        device: name in the registry.
         url: as of `read_address`.
-        open_wire: opens a wire by its address.
-        settings: of the emulator, by name; those in the address come before them.
+        open_wire: opens a connection by its address.
+        settings: settings of the emulator by name; those in the address take precedence.
 
     Raises:
-        UnknownDevice: there is no such device.
-        InputError: the address cannot be.
-        TransportError: it did not start, or its wire cannot be opened.
+        UnknownDevice: the device is unknown.
+        InputError: invalid address.
+        TransportError: the emulator did not start, or the connection cannot be opened.
     """
     more, faults = read_address(device, url)
     started = EmulatorProcess(device, {**(settings or {}), **more}, faults=faults)

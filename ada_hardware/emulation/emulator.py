@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of all emulated devices: bytes in, bytes out, at given times. No I/O and no clock of its own.
+"""Base of the emulated devices: bytes in, timed bytes out. No I/O and no clock.
 
-`emulation.host` puts one behind a pseudo-terminal or a UDP port, and does to its bytes what wires do (noise, halves,
-loss, order, silence); tests call it directly.
+`emulation.host` connects one to a pseudo-terminal or a UDP port and applies faults of the line (noise, truncation,
+loss, reordering, silence); tests call it directly.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ S = TypeVar("S")
 
 
 class Reply(NamedTuple):
-    """Bytes that a device sends.
+    """Bytes sent by a device.
 
     Attributes:
-        data: bytes; on packet wires one packet.
-        delay: until then, from the call that returned it [s].
+        data: bytes; on packet connections one packet.
+        delay: delay from the call that returned it [s].
     """
 
     data: bytes
@@ -27,11 +27,11 @@ class Reply(NamedTuple):
 
 
 class Violation(NamedTuple):
-    """A command that a host must never send to a real device.
+    """Command that a host must never send to a real device.
 
     Attributes:
-        time: when it came [s].
-        text: what it was.
+        time: time of reception [s].
+        text: description.
     """
 
     time: float
@@ -39,13 +39,13 @@ class Violation(NamedTuple):
 
 
 class Emulator(ABC, Generic[S]):
-    """A device that answers as the real one does.
+    """Emulated device.
 
-    One with web pages has a method `http_pages() -> Mapping[str, bytes]`, pages by path, which the host serves.
+    A device with web pages has a method `http_pages() -> Mapping[str, bytes]` (pages by path), which the host serves.
 
     Attributes:
-        settings: in use.
-        violations: of the host so far; all safety tests judge by them.
+        settings: settings in use.
+        violations: recorded violations of the host; checked by all safety tests.
     """
 
     NAME: ClassVar[str]
@@ -53,10 +53,9 @@ class Emulator(ABC, Generic[S]):
     WIRE: ClassVar[str]
     """"stream" or "packets"."""
     FAULTS: ClassVar[Mapping[str, str]] = {}
-    """Faults of the device itself (not of the wire) by name, with what each does."""
+    """Faults of the device (not of the line) by name, with descriptions."""
 
     def __init__(self, settings: S) -> None:
-        """Switch it on."""
         self.settings = settings
         self.violations: list[Violation] = []
         self._faults = dict.fromkeys(self.FAULTS, 0.0)
@@ -64,15 +63,15 @@ class Emulator(ABC, Generic[S]):
 
     @abstractmethod
     def receive(self, data: bytes, now: float) -> list[Reply]:
-        """Bytes (a packet) came from the host.
+        """Process bytes (or a packet) of the host.
 
         Args:
-            data: on streams any piece of what was sent.
-            now: present [s]; never less than before.
+            data: bytes; on streams any part of the sent bytes.
+            now: present time [s], not less than in the last call.
         """
 
     def advance(self, now: float) -> list[Reply]:
-        """Time passed; what the device sends by itself. Called at least every `tick` seconds."""
+        """Advance to the time `now`; return unrequested replies. Called at least every `tick` seconds."""
         return []
 
     @property
@@ -81,20 +80,20 @@ class Emulator(ABC, Generic[S]):
         return 0.01
 
     def fault(self, name: str, value: float) -> None:
-        """Switch a fault of FAULTS on (its value says how much) or off (0)."""
+        """Set a fault of FAULTS to a value, or clear it (0)."""
         if name not in self.FAULTS:
             raise KeyError(name)
         self._faults[name] = value
 
     @property
     def fault_values(self) -> Mapping[str, float]:
-        """Values of all FAULTS, a copy."""
+        """Copy of the values of all FAULTS."""
         return dict(self._faults)
 
     def _accuse(self, text: str) -> None:
-        """Record a violation of the host, now."""
+        """Record a violation of the host at the present time."""
         self.violations.append(Violation(self._time, text))
 
     def state(self) -> dict[str, object]:
-        """State of the device, as figures that JSON can hold; for tests and people."""
+        """State of the device as JSON-compatible values."""
         return {}

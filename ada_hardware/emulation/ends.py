@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device's own end of a real wire: a pseudo-terminal or a UDP port that hosts open as if the device hung there."""
+"""Device side of a connection: a pseudo-terminal or a UDP port, opened by hosts like the real device."""
 
 from __future__ import annotations
 
@@ -19,63 +19,63 @@ from ada_robot.posix import posix_module
 
 PTY = "pty:"
 ANY_UDP = "udp://127.0.0.1:0"
-_AT_ONCE = 64  # packets taken at once, so that a flood of them does not delay the answers
+_AT_ONCE = 64  # packets read at once, so that a flood does not delay the answers
 _PIECE = 4096  # [bytes]
-_SO_TIMESTAMPNS = 35  # asm-generic/socket.h: the system notes when a packet came, on its wall clock
+_SO_TIMESTAMPNS = 35  # asm-generic/socket.h: kernel time stamps of received packets, on the wall clock
 _STAMP = struct.Struct("@qq")  # struct timespec
 _NOTES = socket.CMSG_SPACE(_STAMP.size)
-_OLDEST = 1.0  # [s]; an older stamp means that the wall clock was set
+_OLDEST = 1.0  # [s]; an older time stamp means that the wall clock was set
 
 
 class End(ABC):
-    """The device's end of a wire.
+    """Device side of a connection.
 
     Attributes:
-        url: what a driver opens.
+        url: address to be opened by a driver.
     """
 
     url: str
 
     @abstractmethod
     def descriptors(self) -> Sequence[int]:
-        """Descriptors that become readable when something comes; empty while disconnected."""
+        """Descriptors that become readable on input; empty while disconnected."""
 
     @abstractmethod
     def arrivals(self, now: float) -> list[tuple[float, bytes]]:
-        """All that has come, without waiting: pieces of a stream, or packets, each with the time when it came.
+        """Return all received data without waiting: parts of a stream, or packets, each with its time of reception.
 
         Args:
-            now: present, on the steady clock; the time of all where the wire tells none [s].
+            now: present time on the monotonic clock, used where no time of reception is known [s].
         """
 
     @abstractmethod
     def send(self, data: bytes) -> None:
-        """Send; unread data get lost, as on a real wire."""
+        """Send data; they are lost if the host does not read."""
 
     @abstractmethod
     def disconnect(self) -> None:
-        """Pull the cable; no effect where it is out."""
+        """Unplug the cable; no effect if it is unplugged."""
 
     @abstractmethod
     def reconnect(self) -> None:
-        """Plug it in again; no effect where it is in. Raises TransportError where that fails."""
+        """Plug the cable in; no effect if it is plugged in. Raises TransportError on failure."""
 
     @abstractmethod
     def close(self) -> None:
-        """Free it for good."""
+        """Close permanently."""
 
 
 class PtyEnd(End):
-    """A pseudo-terminal. Hosts may open and close it as they like; each cable that is plugged in again is a new one."""
+    """Pseudo-terminal. Hosts may open and close it repeatedly; each reconnect creates a new terminal."""
 
     def __init__(self, link: str = "") -> None:
-        """Open one.
+        """Open a pseudo-terminal.
 
         Args:
-            link: path of a symbolic link to it, as an address that stays; "": none.
+            link: path of a symbolic link to it, as a permanent address; "": none.
 
         Raises:
-            TransportError: the link cannot be made.
+            TransportError: the link cannot be created.
         """
         self._link = Path(link) if link else None
         self._master = self._slave = -1
@@ -93,7 +93,7 @@ class PtyEnd(End):
 
     def send(self, data: bytes) -> None:  # noqa: D102
         if self._master >= 0:
-            with contextlib.suppress(OSError):  # the line's buffer is full: nobody reads
+            with contextlib.suppress(OSError):  # the buffer is full since no host reads
                 os.write(self._master, data)
 
     def disconnect(self) -> None:  # noqa: D102
@@ -108,7 +108,7 @@ class PtyEnd(End):
         if self._master >= 0:
             return
         terminals = posix_module("tty", "An emulated serial line", "Devices on UDP can be emulated.")
-        # The slave stays open here, too: else the master would report an error while no host has it open.
+        # The slave stays open here, since the master reports an error while no process has the slave open.
         self._master, self._slave = os.openpty()
         terminals.setraw(self._slave)
         os.set_blocking(self._master, False)
@@ -129,13 +129,13 @@ class PtyEnd(End):
             self.disconnect()
             there = f" (a link to {link.readlink()})" if link.is_symlink() else ""
             raise TransportError(
-                f"{PTY}{link}: no link can be made there: {problem.strerror}{there}. Name another place.",
+                f"{PTY}{link}: cannot create the link: {problem.strerror}{there}. Use another path.",
                 field="link",
                 value=str(link),
             ) from None
 
     def _unlink(self, path: str) -> None:
-        """Take away the link, where it is (still) one to a path."""
+        """Remove the link if it still points to `path`."""
         if self._link is not None:
             with contextlib.suppress(OSError):
                 if self._link.readlink() == Path(path):
@@ -143,7 +143,7 @@ class PtyEnd(End):
 
 
 def _is_left_over(link: Path, path: str) -> bool:
-    """True of a link as killed emulators leave it: to a terminal that is gone, or whose number the new one has."""
+    """Return True for a link left by a killed emulator: its terminal does not exist, or has the name of the new one."""
     if not link.is_symlink():
         return False
     terminal = link.readlink()
@@ -151,16 +151,16 @@ def _is_left_over(link: Path, path: str) -> bool:
 
 
 class UdpEnd(End):
-    """A UDP port. Answers go to whom the newest packet came from."""
+    """UDP port. Replies are sent to the sender of the last packet."""
 
     def __init__(self, address: str = ANY_UDP) -> None:
-        """Open it.
+        """Open the port.
 
         Args:
-            address: udp://HOST:PORT; port 0: the system chooses one, and it stays the same.
+            address: udp://HOST:PORT; port 0: a free port, constant from then on.
 
         Raises:
-            TransportError: no such address, or it is taken.
+            TransportError: invalid address, or the port is in use.
         """
         self._host, self._port = host_and_port(address, lowest_port=0)
         self._socket: socket.socket | None = None
@@ -171,13 +171,13 @@ class UdpEnd(End):
         return [] if self._socket is None else [self._socket.fileno()]
 
     def arrivals(self, now: float) -> list[tuple[float, bytes]]:
-        """As `End.arrivals`, by the system's own stamps: a device receives also while this process is not scheduled."""
+        """As `End.arrivals`, with kernel time stamps, which are correct even if this process was not scheduled."""
         found: list[tuple[float, bytes]] = []
         present = time.time()
         while self._socket is not None and len(found) < _AT_ONCE:
             try:
                 data, notes, _, self._peer = self._socket.recvmsg(LARGEST, _NOTES)
-            except ConnectionError:  # an earlier answer found no receiver
+            except ConnectionError:  # an earlier answer had no receiver
                 continue
             except OSError:
                 break
@@ -207,12 +207,12 @@ class UdpEnd(End):
             if one is not None:
                 one.close()
             raise TransportError(
-                f"{where}: cannot be listened on: {problem.strerror}. Port 0 takes a free one.",
+                f"{where}: cannot listen: {problem.strerror}. Port 0 selects a free one.",
                 field="port",
                 value=self._port,
             ) from None
         one.setblocking(False)
-        with contextlib.suppress(OSError):  # no Linux
+        with contextlib.suppress(OSError):  # not Linux
             one.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         self._socket, self._port = one, one.getsockname()[1]
         host = f"[{self._host}]" if ":" in self._host else self._host
@@ -223,7 +223,7 @@ class UdpEnd(End):
 
 
 def _age(notes: Sequence[tuple[int, int, bytes]], present: float) -> float:
-    """How long ago a packet came [s]; 0 where that is not known."""
+    """Age of a packet from its time stamp [s]; 0 if unknown."""
     for level, kind, stamp in notes:
         if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS and len(stamp) >= _STAMP.size:
             seconds, nanoseconds = _STAMP.unpack_from(stamp)
@@ -233,20 +233,20 @@ def _age(notes: Sequence[tuple[int, int, bytes]], present: float) -> float:
 
 
 def open_end(wire: str, listen: str = "") -> End:
-    """Open the end of a device's wire.
+    """Open the device side of a connection.
 
     Args:
         wire: "stream" or "packets".
-        listen: of streams "pty:" or "pty:PATH", a symbolic link that stays the same; of packets udp://HOST:PORT; ""
-            takes "pty:" or a free port of this machine.
+        listen: for streams "pty:" or "pty:PATH" (a symbolic link), for packets udp://HOST:PORT; "": "pty:" or a free
+            local port.
 
     Raises:
-        TransportError: an address of the other kind, or it cannot be listened on.
+        TransportError: address of the other kind, or it cannot be opened.
     """
     if wire == "stream" and (not listen or listen.startswith(PTY)):
         return PtyEnd(listen[len(PTY) :])
     if wire == "packets" and (not listen or listen.startswith("udp:")):
         return UdpEnd(listen or ANY_UDP)
     allowed = f"{PTY!r} or {PTY + 'PATH'!r}" if wire == "stream" else "udp://HOST:PORT"
-    text = f"{listen!r}: this device hangs on a wire of {wire}; it listens on {allowed}."
+    text = f"{listen!r}: this device uses {wire}; it can listen on {allowed}."
     raise TransportError(text, field="listen", value=listen, allowed=allowed)

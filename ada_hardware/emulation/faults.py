@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of wires: loss, damage, halves, noise, delay, doubling, order. Sans I/O; the same from the same seed.
+"""Faults of connections: loss, corruption, truncation, noise, delay, duplication, reordering. No I/O, reproducible.
 
-On streams each piece that is sent counts as a frame; on packet wires each packet does. UDP and ARCNET themselves drop
-packets that arrive damaged: `corrupt` and `half` on packet wires are harder than what they do.
+On streams, each write counts as a frame; on packet connections, each packet. UDP and ARCNET themselves drop damaged
+packets: there, `corrupt` and `half` are harder than reality.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from ada_dynamics.errors import InputError, unknown_name
 
 COMMANDS, ANSWERS = "_commands", "_answers"
 BOTH_WAYS: Mapping[str, str] = {
-    "drop": "share of frames that get lost",
-    "corrupt": "share of bytes that arrive changed",
-    "half": "share of frames of which only the first part arrives",
-    "noise": "random bytes per second between frames; on packet wires in packets of 32",
-    "delay": "later by so much, each way [s]",
-    "jitter": "later by up to so much, at random, each way [s]",
-    "duplicate": "share of frames that arrive twice",
-    "reorder": "share of frames that arrive after the next one",
+    "drop": "fraction of frames that are lost",
+    "corrupt": "fraction of bytes that are changed",
+    "half": "fraction of frames that are truncated",
+    "noise": "random bytes per second between frames; on packet connections in packets of 32",
+    "delay": "delay in each direction [s]",
+    "jitter": "largest random additional delay in each direction [s]",
+    "duplicate": "fraction of frames that arrive twice",
+    "reorder": "fraction of frames that arrive after the next one",
 }
 WIRE_FAULTS: Mapping[str, str] = {
     **BOTH_WAYS,
-    "silence": "1: the device hears, but nothing of its answers arrives",
-    "disconnect": "1: the cable is out, the port is gone",
+    "silence": "1: the device receives, but its answers are lost",
+    "disconnect": "1: the cable is unplugged, the port disappears",
 }
-"""Faults of wires with what each does. Those of BOTH_WAYS concern both ways; with _commands or _answers behind the name
-only what goes to the device, or what comes from it. 0 is off."""
+"""Faults of connections with descriptions. Those of BOTH_WAYS apply to both directions; with _commands or _answers
+appended, to one. 0 clears a fault."""
 
 _SHARES = ("drop", "corrupt", "half", "duplicate", "reorder", "silence", "disconnect")
 _NOISE_PACKET = 32  # [bytes]
-_LONGEST_HOLD = 0.05  # [s] a frame waits to be overtaken, if no other follows
+_LONGEST_HOLD = 0.05  # [s] that a frame to be reordered waits for the next one
 
 
 class Arrival(NamedTuple):
-    """A frame that arrives.
+    """Frame that arrives.
 
     Attributes:
-        time: when [s].
-        data: what of it arrives.
+        time: time of arrival [s].
+        data: received bytes.
     """
 
     time: float
@@ -52,31 +52,31 @@ class Arrival(NamedTuple):
 
 
 class FaultyWay:
-    """One direction of a wire: frames come out later, damaged, or not at all.
+    """One direction of a connection with faults.
 
     Attributes:
-        values: the faults of this way by name; missing ones are off.
+        values: active faults by name.
     """
 
     def __init__(self, seed: int, *, is_stream: bool) -> None:
-        """A way without faults.
+        """Start without faults.
 
         Args:
-            seed: of all that is random.
+            seed: seed of all random numbers.
             is_stream: bytes keep their order, except for `reorder`.
         """
         self.values: dict[str, float] = {}
-        # Two generators, so that faults of frames do not depend on when noise is polled.
+        # Two generators, so that frame faults do not depend on when noise is polled.
         self._random, self._noise = random.Random(seed), random.Random(~seed)
         self._is_stream = is_stream
         self._queue: list[tuple[float, int, bytes]] = []
         self._count = 0
-        self._newest = -math.inf  # arrival of the last frame of a stream
+        self._newest = -math.inf  # arrival time of the last frame of a stream
         self._held: Arrival | None = None
         self._next_noise = math.inf
 
     def send(self, data: bytes, time: float) -> None:
-        """A frame goes in that would arrive at `time` [s]."""
+        """Send a frame that arrives at `time` [s] without faults."""
         self._let_go(time)
         for frame in self._changed(data):
             later = self._value("delay") + self._value("jitter") * self._random.random()
@@ -89,7 +89,7 @@ class FaultyWay:
                 self._held = None
 
     def arrived(self, now: float) -> list[Arrival]:
-        """Frames that have arrived up to now, in order, each once."""
+        """Return the frames that have arrived up to now, in order, each once."""
         self._let_go(now)
         if self._next_noise <= now:
             self._make_noise(now)
@@ -100,16 +100,16 @@ class FaultyWay:
         return found
 
     def next_time(self) -> float:
-        """When there is something to do or to take; inf: nothing is under way [s]."""
+        """Time of the next event [s]; inf without pending frames."""
         times = (self._queue[0][0] if self._queue else math.inf, self._held.time if self._held else math.inf)
         return min(*times, self._next_noise)
 
     def follow(self, now: float) -> None:
-        """Faults were changed: noise starts or ends now."""
+        """Restart the noise after a change of its rate."""
         self._next_noise = now + self._noise_interval()
 
     def clear(self) -> None:
-        """Drop all frames under way."""
+        """Drop all pending frames."""
         self._queue.clear()
         self._held = None
 
@@ -122,7 +122,7 @@ class FaultyWay:
         return share > 0.0 and self._random.random() < share
 
     def _let_go(self, now: float) -> None:
-        """Send the frame that waits to be overtaken, if it has waited long enough."""
+        """Send the frame held for reordering if its time is over."""
         if self._held is not None and self._held.time <= now:
             self._put(self._held.time, self._held.data)
             self._held = None
@@ -154,31 +154,31 @@ class FaultyWay:
         length = 1 if self._is_stream else _NOISE_PACKET
         while self._next_noise <= now:
             noise = bytes(int(self._noise.random() * 256) for _ in range(length))
-            # Noise has no delay and overtakes frames under way, but is never inside a frame.
+            # Noise has no delay and overtakes pending frames, but is never inserted into a frame.
             self._count += 1
             heapq.heappush(self._queue, (self._next_noise, self._count, noise))
             self._next_noise += self._noise_interval()
 
 
 class WireFaults:
-    """The faults of both ways of one wire.
+    """Faults of both directions of a connection.
 
     Attributes:
-        commands: the way to the device.
-        answers: the way from it.
-        is_disconnected: whether the cable is out.
+        commands: direction to the device.
+        answers: direction to the host.
+        is_disconnected: the cable is unplugged.
     """
 
     def __init__(self, faults: Mapping[str, float] | None = None, *, is_stream: bool, seed: int = 0) -> None:
-        """A wire.
+        """Create the two directions.
 
         Args:
-            faults: by name, see WIRE_FAULTS.
-            is_stream: else packets.
-            seed: of all that is random.
+            faults: faults by name, see WIRE_FAULTS.
+            is_stream: stream of bytes; otherwise packets.
+            seed: seed of all random numbers.
 
         Raises:
-            InputError: an unknown fault, or a value that it cannot have.
+            InputError: unknown fault or invalid value.
         """
         self.commands = FaultyWay(2 * seed, is_stream=is_stream)
         self.answers = FaultyWay(2 * seed + 1, is_stream=is_stream)
@@ -187,10 +187,10 @@ class WireFaults:
             self.set(name, value, 0.0)
 
     def set(self, name: str, value: float, now: float) -> None:
-        """Switch a fault on, or with 0 off.
+        """Set a fault, or clear it with 0.
 
         Raises:
-            InputError: there is no such fault, or it cannot have this value.
+            InputError: unknown fault or invalid value.
         """
         base = base_name(name)
         if base is None:
@@ -211,7 +211,7 @@ class WireFaults:
                     way.follow(now)
 
     def on(self) -> dict[str, float]:
-        """Faults that are on, with their values."""
+        """Active faults with their values."""
         found = {name: 1.0 for name, is_on in (("disconnect", self.is_disconnected),) if is_on}
         there, back = self.commands.values, self.answers.values
         for name in WIRE_FAULTS:
@@ -224,7 +224,7 @@ class WireFaults:
 
 
 def base_name(name: str) -> str | None:
-    """The fault of WIRE_FAULTS that a name means, with or without a direction; None: it means none."""
+    """Return the entry of WIRE_FAULTS for a name with or without a direction; None if there is none."""
     if name in WIRE_FAULTS:
         return name
     for suffix in (COMMANDS, ANSWERS):
@@ -239,6 +239,6 @@ def _checked(name: str, base: str, value: object) -> float:
         value = float(value)
     if not isinstance(value, (int, float)) or not 0.0 <= value <= upper or math.isinf(value):
         allowed = "from 0 to 1" if base in _SHARES else "not negative"
-        text = f"fault {name} is {value!r:.80}; it must be a number, {allowed} ({WIRE_FAULTS[base]})."
+        text = f"fault {name} is {value!r:.80}; required is a number, {allowed} ({WIRE_FAULTS[base]})."
         raise InputError(text, field=name, value=value, allowed=allowed)
     return float(value)

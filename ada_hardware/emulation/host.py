@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One emulator on a real wire, a pseudo-terminal or a UDP port, in real time: a loop of one thread, with exact waits.
+"""Real-time host of one emulator on a pseudo-terminal or UDP port: a single-threaded loop with precise waits.
 
     host = EmulatorHost(emulator, "udp://127.0.0.1:0")
     print(host.url)
     host.run()                        # until `host.stop()`, or a signal
 
-Answers leave when they are due, within about 0.1 ms on an idle machine. Orders of `controls` (lines of JSON from stdin
-in `__main__`) are handled in between.
+Replies are sent on time within about 0.1 ms on an idle machine. Orders of `controls` (JSON lines from stdin in
+`__main__`) are processed in between.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from ada_hardware.emulation.ends import End, open_end
 from ada_hardware.emulation.line import EmulatedLine
 from ada_hardware.transport.waiting import readable
 
-PRIORITY = 49  # real-time: a device has no other load; one less than the default of the robot's cycle
+PRIORITY = 49  # real-time priority, one less than the default of the robot's cycle
 _LONGEST_WAIT = 0.5  # [s]
 
 
 class Control(Protocol):
-    """Another input of the loop, such as a pipe with lines of commands."""
+    """Additional input of the loop, such as a pipe with command lines."""
 
     def fileno(self) -> int:
-        """Descriptor that becomes readable when there is input."""
+        """Descriptor that becomes readable on input."""
 
     def handle(self) -> bool:
-        """Handle the input; False: it has ended, never ask again."""
+        """Process the input; return False at its end."""
 
 
 class EmulatorHost:
-    """A device on a real wire.
+    """Device on a pseudo-terminal or UDP port.
 
     Attributes:
-        line: the device and its wire's faults.
+        line: device and connection faults.
     """
 
     def __init__(
@@ -50,18 +50,18 @@ class EmulatorHost:
         seed: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Open the device's end of the wire.
+        """Open the device side of the connection.
 
         Args:
             emulator: the device.
-            listen: address as of `ends.open_end`; "": by the kind of wire.
-            faults: of the wire and of the device, by name.
-            seed: of the random ones.
-            clock: steady time [s].
+            listen: address as of `ends.open_end`; "": default of the kind of connection.
+            faults: faults of connection and device, by name.
+            seed: seed of random faults.
+            clock: monotonic time [s].
 
         Raises:
-            TransportError: the address cannot be listened on, or is of the other kind of wire.
-            InputError: an unknown fault, or a value that it cannot have.
+            TransportError: the address cannot be opened, or is of the other kind.
+            InputError: unknown fault or invalid value.
         """
         self._clock = clock
         self.line = EmulatedLine(emulator, clock(), faults=faults, seed=seed)
@@ -72,7 +72,7 @@ class EmulatorHost:
 
     @property
     def url(self) -> str:
-        """Address that a driver opens; a new pseudo-terminal has a new one."""
+        """Address to be opened by a driver; a new pseudo-terminal has a new one."""
         return self._end.url
 
     def add(self, control: Control) -> None:
@@ -80,18 +80,18 @@ class EmulatorHost:
         self._controls.append(control)
 
     def fault(self, name: str, value: float) -> None:
-        """Switch a fault on, or with 0 off; called by the loop's thread.
+        """Set a fault, or clear it with 0; called by the thread of the loop.
 
         Raises:
-            InputError: there is no such fault, or it cannot have this value.
-            TransportError: the port cannot be opened again after a disconnect.
+            InputError: unknown fault or invalid value.
+            TransportError: the port cannot be reopened after a disconnect.
         """
         self.line.run(self._clock())
         self.line.fault(name, value)
         self._follow_cable()
 
     def clear(self) -> None:
-        """Switch all faults off; as `fault`."""
+        """Clear all faults; raises as `fault`."""
         self.line.run(self._clock())
         self.line.clear()
         self._follow_cable()
@@ -106,7 +106,7 @@ class EmulatorHost:
         self._is_running = False
 
     def step(self, longest: float) -> None:
-        """Wait for input or a due answer, at most `longest` [s], and handle it."""
+        """Wait for input or a due answer, at most `longest` [s], and process it."""
         wait = min(self.line.next_time() - self._clock(), longest)
         ready = readable([*self._end.descriptors(), *(control.fileno() for control in self._controls)], wait)
         for came_at, data in self._end.arrivals(self._clock()):
@@ -118,7 +118,7 @@ class EmulatorHost:
                 self._controls.remove(control)
 
     def close(self) -> None:
-        """Free the wire."""
+        """Close the connection."""
         self._end.close()
 
     def _follow_cable(self) -> None:

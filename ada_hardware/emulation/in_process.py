@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wires to an emulator inside the same process: what a driver writes reaches the emulator at once.
+"""Connection to an emulator in the same process.
 
     clock = ManualClock()
     wire = InProcessPackets(Pa10Emulator(settings), clock=clock.now, sleep=clock.sleep, faults={"drop": 0.1})
     driver = Pa10Driver(driver_settings, wire=wire, clock=clock.now)
 
-With an `ada_dynamics.clock.ManualClock` waiting takes no time and runs are reproducible; with the defaults the emulator
-runs in real time. Between calls the device is not run: its ticks are made up for at the next one.
+With an `ada_dynamics.clock.ManualClock`, waiting takes no time and runs are reproducible; with the defaults the
+emulator runs in real time. The emulator only advances during calls; missed ticks are executed in the next one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ada_robot.errors import TransportError
 
 
 class _InProcess:
-    """Base of both kinds: the device, its wire, a clock. Calls may come from any thread."""
+    """Base of both kinds. Thread-safe."""
 
     WIRE = ""
 
@@ -39,21 +39,21 @@ class _InProcess:
         seed: int = 0,
         url: str = "",
     ) -> None:
-        """Plug a device in.
+        """Connect to a device.
 
         Args:
             emulator: the device.
-            clock: steady time [s].
-            sleep: waits for so long [s].
-            faults: of the wire and of the device, by name; see `emulation.faults`.
-            seed: of the random ones.
-            url: as messages name it.
+            clock: monotonic time [s].
+            sleep: waits for a duration [s].
+            faults: faults of connection and device, by name; see `emulation.faults`.
+            seed: seed of random faults.
+            url: address for messages.
 
         Raises:
-            InputError: the device hangs on the other kind of wire; a fault that there is not.
+            InputError: the device needs the other kind of connection, or unknown fault.
         """
         if emulator.WIRE != self.WIRE:
-            text = f"{emulator.NAME} hangs on a wire of {emulator.WIRE}, not of {self.WIRE}."
+            text = f"{emulator.NAME} uses {emulator.WIRE}, not {self.WIRE}."
             raise InputError(text, field="wire", value=emulator.WIRE, allowed=self.WIRE)
         self.url = url or f"in-process {emulator.NAME}"
         self._clock, self._sleep = clock, sleep
@@ -62,21 +62,21 @@ class _InProcess:
 
     @property
     def emulator(self) -> Emulator[Any]:
-        """The device."""
+        """The emulated device."""
         return self._line.emulator
 
     def fault(self, name: str, value: float) -> None:
-        """Switch a fault on, or with 0 off; those of `emulation.faults` and of the emulator's FAULTS.
+        """Set a fault of `emulation.faults` or of the emulator's FAULTS, or clear it with 0.
 
         Raises:
-            InputError: there is no such fault, or it cannot have this value.
+            InputError: unknown fault or invalid value.
         """
         with self._lock:
             self._line.run(self._clock())
             self._line.fault(name, value)
 
     def run(self) -> None:
-        """Run the device up to now, also without reads or writes."""
+        """Advance the device to the present time."""
         with self._lock:
             self._collect()
 
@@ -86,7 +86,7 @@ class _InProcess:
             self._line.put(data, self._clock())
 
     def _wait(self, timeout: float, has_come: Callable[[], object]) -> None:
-        """Wait until something has come, at most for `timeout` [s]."""
+        """Wait for input for up to `timeout` [s]."""
         deadline = self._clock() + timeout
         while True:
             with self._lock:
@@ -102,11 +102,11 @@ class _InProcess:
 
     def _check(self) -> None:
         if self._line.faults.is_disconnected:
-            raise TransportError(f"{self.url}: the line is gone (fault disconnect).", field="state", value="gone")
+            raise TransportError(f"{self.url}: disconnected (fault disconnect).", field="state", value="gone")
 
 
 class InProcessStream(_InProcess, ByteStream):
-    """A stream of bytes to an emulator. After `close` it can be used again: there is nothing to free."""
+    """Byte stream to an emulator. It can be used again after `close`."""
 
     WIRE = "stream"
     _come = b""
@@ -135,12 +135,12 @@ class InProcessStream(_InProcess, ByteStream):
 
 
 class InProcessPackets(_InProcess, PacketPort):
-    """Packets to and from an emulator. After `close` it can be used again: there is nothing to free."""
+    """Packets to and from an emulator. It can be used again after `close`."""
 
     WIRE = "packets"
 
     def __init__(self, emulator: Emulator[Any], **options: Any) -> None:
-        """Plug a device in; options as of `InProcessStream`."""
+        """Options as of `InProcessStream`."""
         super().__init__(emulator, **options)
         self._packets: deque[bytes] = deque()
 

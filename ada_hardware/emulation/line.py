@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An emulated device at the end of a wire with faults: its inputs and timed outputs. Sans I/O.
+"""Emulated device on a connection with faults: inputs and timed outputs. No I/O.
 
-`in_process` gives it to a driver as a wire, `host` puts it behind a pseudo-terminal or a UDP port.
+Used by `in_process` (connection for a driver) and `host` (pseudo-terminal or UDP port).
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from ada_dynamics.errors import InputError, unknown_name
 from ada_hardware.emulation.emulator import Emulator, Reply
 from ada_hardware.emulation.faults import WIRE_FAULTS, Arrival, WireFaults, base_name
 
-SHORTEST_TICK = 1e-5  # [s], so that an emulator that asks for less does not stall the rest
-LONGEST_CATCH_UP = 60.0  # [s] of a device's time that is made up for tick by tick, after which it jumps
+SHORTEST_TICK = 1e-5  # [s] lower limit of an emulator's tick
+LONGEST_CATCH_UP = 60.0  # [s] of missed ticks that are executed; older ones are skipped
 
 
 class EmulatedLine:
-    """A device on its wire; its owner advances the time.
+    """Device and connection faults; the owner advances the time.
 
     Attributes:
         emulator: the device.
-        faults: of the wire.
+        faults: faults of the connection.
     """
 
     def __init__(
         self, emulator: Emulator[Any], now: float, *, faults: Mapping[str, float] | None = None, seed: int = 0
     ) -> None:
-        """Plug a device in.
+        """Connect a device.
 
         Args:
             emulator: the device.
-            now: present [s].
-            faults: of the wire or the device, by name.
-            seed: of the wire's random faults.
+            now: present time [s].
+            faults: faults of connection or device, by name.
+            seed: seed of random connection faults.
 
         Raises:
-            InputError: an unknown fault, or a value that it cannot have.
+            InputError: unknown fault or invalid value.
         """
         self.emulator = emulator
         self._normal = emulator.fault_values
@@ -49,19 +49,19 @@ class EmulatedLine:
             self.fault(name, value)
 
     def put(self, data: bytes, now: float) -> None:
-        """The host sends a frame or a packet."""
+        """Send a frame or packet of the host."""
         self.run(now)
         if not self.faults.is_disconnected:
             self.faults.commands.send(data, self._now)
             self._deliver(self._now)
 
     def take(self, now: float) -> list[Arrival]:
-        """All that has arrived at the host since the last call."""
+        """Return all data that have arrived at the host since the last call."""
         self.run(now)
         return self.faults.answers.arrived(self._now)
 
     def run(self, now: float) -> None:
-        """Move on to the present: the device's ticks, and what arrives at it, in the order of their times."""
+        """Advance to the present time: ticks of the device and arrivals at it, in order of time."""
         self._now = max(now, self._now)
         if self._now - self._next_tick > LONGEST_CATCH_UP:
             self._next_tick = self._now - LONGEST_CATCH_UP
@@ -75,14 +75,14 @@ class EmulatedLine:
                 self._next_tick = time + self._tick()
 
     def next_time(self) -> float:
-        """When `take` is to be called again at the latest [s]."""
+        """Latest time of the next call of `take` [s]."""
         return min(self._next_tick, self.faults.commands.next_time(), self.faults.answers.next_time())
 
     def fault(self, name: str, value: float) -> None:
-        """Switch a fault of the wire or of the device on, or with 0 off.
+        """Set a fault of connection or device, or clear it with 0.
 
         Raises:
-            InputError: there is no such fault, or it cannot have this value.
+            InputError: unknown fault or invalid value.
         """
         if name in self.emulator.FAULTS:
             self._fault_device(name, value)
@@ -92,12 +92,12 @@ class EmulatedLine:
             raise unknown_name("fault", name, fault_names(type(self.emulator)))
 
     def on(self) -> dict[str, float]:
-        """Faults that are on, with their values."""
+        """Active faults with their values."""
         own = self.emulator.fault_values
         return {**{name: own[name] for name in own if own[name] != self._normal[name]}, **self.faults.on()}
 
     def clear(self) -> None:
-        """Switch all faults off."""
+        """Clear all faults."""
         for name in self.on():
             self.fault(name, self._normal.get(name, 0.0))
 
@@ -111,7 +111,7 @@ class EmulatedLine:
         except (ArithmeticError, LookupError, TypeError, ValueError):
             device.fault(name, before)
             raise InputError(
-                f"fault {name} is {value!r:.80}; it must be a number: {device.FAULTS[name]}.", field=name, value=value
+                f"fault {name} is {value!r:.80}; required is a number: {device.FAULTS[name]}.", field=name, value=value
             ) from None
 
     def _tick(self) -> float:
@@ -128,5 +128,5 @@ class EmulatedLine:
 
 
 def fault_names(emulator: type[Emulator[Any]]) -> dict[str, str]:
-    """All faults that can be asked of an emulator on its wire, with what each does."""
+    """Return all faults of an emulator and its connection, with descriptions."""
     return {**emulator.FAULTS, **WIRE_FAULTS}

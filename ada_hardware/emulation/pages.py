@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The web pages that some devices have, such as a sensor's calibration, served from a thread of their own."""
+"""HTTP server for the web pages of a device, such as a sensor's calibration page, in a separate thread."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from ada_robot.errors import TransportError
 
 
 class PageServer:
-    """Pages of a device.
+    """HTTP server of a device.
 
     Attributes:
-        url: address of all of them, such as http://127.0.0.1:41235.
+        url: base address, such as http://127.0.0.1:41235.
     """
 
     def __init__(self, pages: Callable[[], Mapping[str, bytes]], *, host: str = "127.0.0.1", port: int = 0) -> None:
-        """Serve.
+        """Start the server.
 
         Args:
             pages: called at each request; content by path, such as "/netftapi2.xml".
-            host: address of this machine to listen on.
-            port: 0: the system chooses one.
+            host: local address to listen on.
+            port: port; 0: a free one.
 
         Raises:
-            TransportError: the port is taken.
+            TransportError: the port is in use.
         """
 
         class Handler(BaseHTTPRequestHandler):
@@ -43,19 +43,19 @@ class PageServer:
                 self.wfile.write(page)
 
             def log_message(self, *_: object) -> None:
-                """Log nothing: stdout is for answers."""
+                """Suppress the log: stdout is used for replies."""
 
         try:
             self._server = ThreadingHTTPServer((host, port), Handler)
         except OSError as problem:
             raise TransportError(
-                f"http://{host}:{port}: cannot be served: {problem.strerror}.", field="port", value=port
+                f"http://{host}:{port}: cannot listen: {problem.strerror}.", field="port", value=port
             ) from None
         self._server.daemon_threads = True
         self.url = f"http://{host}:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, name="pages", daemon=True).start()
 
     def close(self) -> None:
-        """End."""
+        """Stop the server."""
         self._server.shutdown()
         self._server.server_close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An emulator in a process of its own, started, asked and ended from here; for tests, demonstrations and scenarios.
+"""Emulator in a separate process, for tests, demonstrations and scenarios.
 
     with EmulatorProcess("pa10", settings={"variant": "ce"}) as device:
         driver = Pa10Driver(Pa10Settings(url=device.url))
@@ -7,7 +7,7 @@
         device.fault("drop", 0.1)
         assert not device.violations()
 
-Frozen (SIGSTOP) or killed (SIGKILL) it acts as a hanging or a vanished device.
+Stopped (SIGSTOP) or killed (SIGKILL), it acts like a frozen or disconnected device.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _PIECE = 65_536  # [bytes]
 
 
 class EmulatorProcess(ChildProcess):
-    """An emulator in its own process; ends with the `with` block, and with this process.
+    """Emulator in a separate process; ends with the `with` block, and with this process.
 
     Attributes:
-        url: address for the driver; a fault "disconnect" that is taken back may change it, see `ends.PtyEnd`.
-        http_url: address of the device's web pages; "": it has none.
+        url: address for the driver; may change after a fault "disconnect", see `ends.PtyEnd`.
+        http_url: address of the device's web pages; "": none.
     """
 
     def __init__(
@@ -54,33 +54,33 @@ class EmulatorProcess(ChildProcess):
         priority: int = PRIORITY,
         timeout: float = 60.0,
     ) -> None:
-        """Start it, and wait until it is ready.
+        """Start the process and wait until it is ready.
 
         Args:
-            name: of the registry, or "module:class".
-            settings: of the device, by name.
-            listen: address as of `ends.open_end`; "": by its kind of wire.
-            faults: of the wire and of the device, by name.
-            seed: of the random ones.
-            priority: real-time priority, where the system allows it; 0: none.
-            timeout: of the start, and of answers [s].
+            name: name in the registry, or "module:class".
+            settings: settings of the device by name.
+            listen: address as of `ends.open_end`; "": default of the kind of connection.
+            faults: faults of connection and device, by name.
+            seed: seed of random faults.
+            priority: real-time priority if permitted; 0: none.
+            timeout: timeout of the start and of replies [s].
 
         Raises:
-            TransportError: it did not start; the message has its own words.
+            TransportError: the process did not start; the message includes its error output.
         """
         self.name, self._timeout = name, timeout
         self._rest = b""
-        self._lock = threading.Lock()  # one question at a time, from any thread
-        self._owed = 0  # pending answers to questions that were given up
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the process
+        self._lock = threading.Lock()  # one request at a time
+        self._owed = 0  # pending answers, including those of requests that timed out
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the process
         command = [sys.executable, "-m", "ada_hardware.emulation", name, "--until-eof"]
         command += [f"--seed={seed}", f"--priority={priority}"]
         command += [f"--listen={listen}"] if listen else []
         for option, values in (("setting", settings or {}), ("fault", faults or {})):
             command += [f"--{option}={key}={json.dumps(value)}" for key, value in values.items()]
-        # The child finds what this process finds, wherever it was started.
+        # The child uses the import path of this process.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(one for one in sys.path if one)}
-        super().__init__(  # in a session of its own: a Ctrl-C is for the host, which first brings the device to rest
+        super().__init__(  # in its own session: Ctrl-C must first reach the host, which stops the device
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -102,10 +102,10 @@ class EmulatorProcess(ChildProcess):
 
     # --- questions ------------------------------------------------------------------------------------------------
     def fault(self, name: str, value: float) -> None:
-        """Switch a fault on, or with 0 off; it is in force on return.
+        """Set a fault, or clear it with 0; it is in effect on return.
 
         Raises:
-            InputError: there is no such fault, or it cannot have this value.
+            InputError: unknown fault or invalid value.
         """
         self.url = str(self._answer({"fault": name, "value": value})["url"])
 
@@ -115,20 +115,20 @@ class EmulatorProcess(ChildProcess):
         return state
 
     def violations(self) -> list[Violation]:
-        """Violations of its host so far."""
+        """Recorded violations of the host."""
         return [Violation(*one) for one in self._answer({"ask": "violations"})["violations"]]
 
     # --- process control ------------------------------------------------------------------------------------------
     def freeze(self) -> None:
-        """Stop it in the middle of whatever it does (SIGSTOP); questions wait until `thaw`."""
+        """Stop the process (SIGSTOP); requests wait until `thaw`."""
         self.send(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on (SIGCONT)."""
+        """Continue the process (SIGCONT)."""
         self.send(signal.SIGCONT)
 
     def close(self) -> None:
-        """End it properly; may be called twice, and after `kill`."""
+        """End the process; may be called twice, and after `kill`."""
         if self.popen.stdin is not None:
             with contextlib.suppress(OSError):
                 self.popen.stdin.close()
@@ -168,7 +168,7 @@ class EmulatorProcess(ChildProcess):
         deadline = time.monotonic() + self._timeout
         while b"\n" not in self._rest:
             if not is_readable(pipe.fileno(), deadline - time.monotonic()):
-                text = f"emulator {self.name}: says nothing for {self._timeout:g} s; is it frozen? {self._words()}"
+                text = f"emulator {self.name}: no answer within {self._timeout:g} s; it may be frozen. {self._words()}"
                 raise NoAnswer(text, field="state", value="frozen")
             data = os.read(pipe.fileno(), _PIECE)
             if not data:

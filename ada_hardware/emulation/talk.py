@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of JSON with orders and questions to an emulator's process, such as {"fault": "drop", "value": 0.1}.
+"""JSON lines of orders and requests to an emulator process, such as {"fault": "drop", "value": 0.1}.
 
 Each line is answered by one: {"ok": true, ...}, or {"error": "..."}.
 """
@@ -19,15 +19,15 @@ ASKS = ("state", "violations", "url", "faults")
 
 
 class Lines:
-    """Lines from a file descriptor, handed over one by one; a `Control` of the host."""
+    """Reads lines from a file descriptor; a `Control` of the host."""
 
     def __init__(self, descriptor: int, take: Callable[[str], object], at_end: Callable[[], object]) -> None:
         """Watch a descriptor.
 
         Args:
-            descriptor: a pipe, a terminal.
-            take: gets each line without its end.
-            at_end: called when no more can come.
+            descriptor: pipe, socket or terminal.
+            take: called with each line without its terminator.
+            at_end: called at the end of the input.
         """
         self._descriptor, self._take, self._at_end = descriptor, take, at_end
         self._rest = b""
@@ -37,7 +37,7 @@ class Lines:
         return self._descriptor
 
     def handle(self) -> bool:
-        """Take what has come; False at the end."""
+        """Read pending input; return False at its end."""
         try:
             data = os.read(self._descriptor, _PIECE)
         except OSError:
@@ -53,13 +53,13 @@ class Lines:
 
 
 def answer(host: EmulatorHost, line: str) -> dict[str, Any]:
-    """Carry out a line, and return the answer."""
+    """Execute a line and return the answer."""
     try:
         order = json.loads(line)
         if not isinstance(order, dict):
             raise ValueError("not an object")
     except ValueError as problem:
-        return {"error": f"{line!r:.80} is no line of JSON with an object ({problem}); {_ALLOWED}"}
+        return {"error": f"{line!r:.80} is not a JSON object ({problem}); {_ALLOWED}"}
     try:
         if set(order) == {"fault", "value"}:
             host.fault(str(order["fault"]), order["value"])
@@ -71,11 +71,11 @@ def answer(host: EmulatorHost, line: str) -> dict[str, Any]:
             return {"ok": True, order["ask"]: _asked(host, order["ask"])}
     except (AdaError, KeyError, TypeError, ValueError) as problem:
         return {"error": str(problem)}
-    return {"error": f"{line!r:.80} is not understood; {_ALLOWED}"}
+    return {"error": f"{line!r:.80} is not a known order; {_ALLOWED}"}
 
 
 def as_line(what: dict[str, Any]) -> bytes:
-    """One line of JSON; arrays of numpy become lists, what JSON does not know becomes text."""
+    """Encode one line of JSON; numpy arrays become lists, other types text."""
     return (json.dumps(what, default=lambda one: one.tolist() if hasattr(one, "tolist") else str(one)) + "\n").encode()
 
 
