@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics and reports of all devices while the hardware node is connected to them; imports rclpy."""
+"""Topics and diagnostics of all devices while the hardware node is connected to them; imports rclpy."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ NO_MODEL = "none"
 
 
 class Tool(NamedTuple):
-    """A tool on a sensor that a robot moves.
+    """Tool on a sensor carried by a robot.
 
     Attributes:
-        robot: its name.
-        sensor: which.
-        motion: of the sensor, from states of the robot.
-        whole: these, from what the robot measures.
+        robot: name of the robot.
+        sensor: the sensor.
+        motion: computes the motion of the sensor from states of the robot.
+        whole: full state of the robot from measurements.
     """
 
     robot: str
@@ -58,18 +58,18 @@ class Tool(NamedTuple):
     whole: StateOfRobot
 
     def move(self, feedback: Feedback) -> None:
-        """Set the motion of the sensor; accelerations are not measured, and taken to be zero."""
+        """Set the motion of the sensor; accelerations are not measured and assumed to be zero."""
         state = self.whole.of(feedback)
         self.sensor.set_tool_motion(self.motion.of(state.q, state.v, time=state.t))
 
 
 class Connection:
-    """Topics and reports of a node's devices.
+    """Topics and diagnostics of the devices of a node.
 
     Attributes:
         robots: topics of the robots, by name.
-        sensors: those of the sensors.
-        playing: the motion that is played, or was; None before the first.
+        sensors: topics of the sensors, by name.
+        playing: motion now or last played; None before the first.
     """
 
     def __init__(
@@ -81,18 +81,18 @@ class Connection:
         health: Diagnostics,
         on_failure: Callable[[BaseException], object],
     ) -> None:
-        """Create the topics of devices that are open.
+        """Create the topics of open devices.
 
         Args:
-            node: whose they are.
-            devices: all open.
-            plans: what they are.
-            settings: of the node.
-            health: that they report to.
-            on_failure: called with what ended the thread of the poses.
+            node: node of the topics.
+            devices: open devices.
+            plans: descriptions of the devices.
+            settings: settings of the node.
+            health: receiver of the diagnostics.
+            on_failure: called with the exception that ended the /tf thread.
 
         Raises:
-            AdaError: a model cannot be loaded, or is none of the robot's.
+            AdaError: a model cannot be loaded, or does not match the robot.
         """
         self._node, self._health = node, health
         self.robots: dict[str, RobotTopics] = {}
@@ -128,8 +128,8 @@ class Connection:
             whole.close_loops()
             if whole.missing:
                 self._node.get_logger().warning(
-                    f"{plan.name}: the model {whole.model.name!r} has motors that the device lacks, taken to be at "
-                    f"zero: {', '.join(whole.missing)}."
+                    f"{plan.name}: the model {whole.model.name!r} has motors that the device lacks; they are assumed "
+                    f"to be at zero: {', '.join(whole.missing)}."
                 )
             self._add_frames(plan, robot, whole, settings)
         topics = RobotTopics(
@@ -144,14 +144,14 @@ class Connection:
         self._report(plan.name, RobotReport(robot, topics.commands, topics.lease, frames.whole if frames else whole))
 
     def _add_frames(self, plan: DevicePlan, robot: Robot, whole: StateOfRobot, settings: HardwareSettings) -> None:
-        """The robot's frames on /tf, where they can be there."""
+        """Publish the frames of a robot on /tf if possible."""
         if not self._sends_frames(settings):
             return
         shared = [link for link in whole.model.link_names if self._links.setdefault(link, plan.name) != plan.name]
         if shared:
             self._node.get_logger().warning(
-                f"{plan.name}: no /tf, for {self._links[shared[0]]} has a link {shared[0]!r} too, and frames have one "
-                "name each. Give one of them a model with other names, or a node and namespace of its own."
+                f"{plan.name}: no /tf, since {self._links[shared[0]]} also has a link {shared[0]!r} and frame names "
+                "must be unique. Use a model with other names, or a separate node and namespace."
             )
             return
         frames = MeasuredFrames(self._node, whole.copy(), settings.world_frame, settings)
@@ -159,11 +159,11 @@ class Connection:
         self._frames[plan.name] = frames
 
     def _sends_frames(self, settings: HardwareSettings) -> bool:
-        """True if frames are wanted, and can be sent; if they cannot, the log says why."""
+        """Return True if frames are requested and can be sent; otherwise log the reason."""
         return bool(settings.tf_rate) and can_send_frames(self._node)
 
     def _publish_fixed(self, plans: Sequence[DevicePlan], settings: HardwareSettings) -> None:
-        """Publish the fixed frames of robots, and of sensors of which it is known what carries them."""
+        """Publish the fixed frames of robots and mounted sensors on /tf_static."""
         rows = [row for frames in self._frames.values() for row in frames.fixed]
         rows += self._mounted(plans, settings)
         if rows:
@@ -172,7 +172,7 @@ class Connection:
             )  # two robots of one world publish the same frame
 
     def _mounted(self, plans: Sequence[DevicePlan], settings: HardwareSettings) -> list[FixedTransform]:
-        """The frames of sensors, and where the world is that they are in."""
+        """Return the fixed transforms of mounted sensors and of the world frame."""
         models = [whole.model for whole in self._models.values() if whole is not None]
         links = {link for model in models for link in model.link_names}
         refuse_links(plans, links)
@@ -183,8 +183,8 @@ class Connection:
         for plan in sensors:
             if models and plan.settings.parent not in known:
                 self._node.get_logger().warning(
-                    f"{plan.name}.parent is {plan.settings.parent!r}, which is no link of a robot of this node, nor "
-                    f"{settings.world_frame!r}: its frame hangs in the air unless somebody else publishes that one."
+                    f"{plan.name}.parent is {plan.settings.parent!r}, which is neither a link of a robot of this node "
+                    f"nor {settings.world_frame!r}: its frame is disconnected unless another node publishes the parent."
                 )
         rows = transforms(plans, settings.frame_prefix)
         if settings.base_pose:
@@ -199,7 +199,7 @@ class Connection:
         self._report(plan.name, lambda: sensor_report(sensor, topics.withheld))
 
     def _add_tool(self, plan: DevicePlan, sensor: ForceSensor) -> None:
-        """Take the motion of the sensor's tool from the robot that carries it."""
+        """Connect the tool compensation of a sensor with the robot that carries it."""
         for name, whole in self._models.items():
             if whole is not None and plan.frame in whole.model.link_names and not whole.model.loops:
                 motion = SensorMotion(Dynamics(whole.model), plan.frame, plan.rules.xyz, plan.rules.rpy)
@@ -207,17 +207,17 @@ class Connection:
                 self._tools.append(Tool(name, sensor, motion, whole))
                 return
         raise InputError(
-            f"parameter {plan.name}.sensor.tool_mass is {plan.rules.tool_mass:g} kg, but how the tool moves is not "
-            f"known: {plan.name}.frame is {plan.frame!r}, which is no link of a robot without loops of this node. Name "
-            "the link that carries the sensor, of a robot that is among the devices; or set tool_mass to 0."
+            f"parameter {plan.name}.sensor.tool_mass is {plan.rules.tool_mass:g} kg, but the motion of the tool is "
+            f"unknown: {plan.name}.frame is {plan.frame!r}, which is not a link of a robot without loops of this node. "
+            "Set it to the link with the sensor, of a robot among the devices, or set tool_mass to 0."
         )
 
     # --- in the node's thread ---------------------------------------------------------------------------------------
     def look(self, *, follows: bool) -> None:
-        """Pass on commands, and publish new states; a device that fails does not hold up the others.
+        """Process commands and publish new states; an error of one device does not affect other devices.
 
         Args:
-            follows: whether robots that are active may be commanded.
+            follows: active robots may be commanded.
         """
         playing = self.playing
         looks: list[Callable[[], object]] = [topics.look for topics in self.sensors.values()]
@@ -241,31 +241,31 @@ class Connection:
                 if tool.robot == name:
                     tool.move(feedback)
 
-    # --- in the thread of the poses ---------------------------------------------------------------------------------
+    # --- thread of /tf ----------------------------------------------------------------------------------------------
     def _publish_poses(self, _due: int) -> None:
         for name, frames in self._frames.items():
             feedback = self.robots[name].newest
             if feedback is not None:
                 frames.publish_measured(feedback)
 
-    # --- in the executor's ------------------------------------------------------------------------------------------
+    # --- executor ---------------------------------------------------------------------------------------------------
     def begin(self) -> None:
-        """Drop earlier commands: robots are about to follow new ones."""
+        """Discard earlier commands before the robots are activated."""
         for topics in self.robots.values():
             topics.begin()
 
     def is_commanded(self) -> bool:
-        """True if commands came for every robot while it was inactive."""
+        """Return True if every robot received commands while it was inactive."""
         return all(topics.commands.refused[Reason.NOT_ACTIVE] for topics in self.robots.values())
 
     def change(self, settings: HardwareSettings) -> None:
-        """Take over parameters that changed."""
+        """Apply changed parameters."""
         for topics in self.robots.values():
             _hold_to(topics.commands, settings)
         self._motion = settings.motion
 
     def state(self) -> dict[str, object]:
-        """The devices' part of ~/state."""
+        """Part of ~/state about the devices."""
         robots = {
             name: {
                 **robot_state(one.robot, one.commands, one.topics),
@@ -278,7 +278,7 @@ class Connection:
         return {**robots, **{name: sensor_state(one.sensor, one.topic) for name, one in self.sensors.items()}}
 
     def refusals(self) -> dict[str, tuple[int, str]]:
-        """Number of commands refused by each robot while it was active, and the text of the last refusal."""
+        """Number of commands refused while active, and text of the last refusal, by robot."""
         found = {}
         for name, topics in self.robots.items():
             status, commands = topics.robot.status(), topics.commands
@@ -287,7 +287,7 @@ class Connection:
         return found
 
     def close(self) -> None:
-        """Take all topics away; on the thread that spins the node, when no other looks any more."""
+        """Remove all topics; call it on the thread that spins the node, when no other thread uses them."""
         if self._poses is not None:
             self._poses.stop()
         for name in self._reported:
@@ -309,7 +309,7 @@ class Connection:
 
 
 def _plays(playing: Playing | None, robot: Robot) -> str:
-    """The motion that a robot plays; "" where it plays none."""
+    """Path of the motion that a robot is playing; "" if none."""
     return playing.path if playing is not None and playing.robot is robot and not playing.ended else ""
 
 
@@ -318,13 +318,13 @@ def _hold_to(commands: JointCommands, settings: HardwareSettings) -> None:
 
 
 def _whole(plan: DevicePlan, robot: Robot) -> StateOfRobot | None:
-    """The robot's model with its state; None where it has, or is to have, none."""
-    # a driver's settings may say more exactly which robot it is than its kind does
+    """Create the full state of the robot from its model; None without a model."""
+    # the settings of a driver may specify the robot more precisely than its kind
     source, driver = plan.settings.model or getattr(plan.driver, "robot", "") or plan.kind.robot, plan.driver
     if not source or source == NO_MODEL:
         return None
     try:
-        # motors do not determine the pose of a robot with legs
+        # motors do not determine the base pose of a legged robot
         is_own = isinstance(driver, RobotSettings) and not plan.settings.model
         model = replace(driver, base="fixed").load() if is_own else load(source, base="fixed")
         return StateOfRobot(model, robot.joints, start_of(source, model))

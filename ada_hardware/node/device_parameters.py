@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of all devices of the hardware node, and the devices that they describe; imports rclpy."""
+"""Parameters of all devices of the hardware node; imports rclpy."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import fields_of
 
-DRIVER, SAFETY, WRENCH = "driver", "safety", "sensor"  # prefixes behind a device's name
+DRIVER, SAFETY, WRENCH = "driver", "safety", "sensor"  # prefixes after the name of a device
 _PART = r"[A-Za-z_][A-Za-z0-9_]*"
 _TOPICS = {"prefix": rf"(/?({_PART}/)+)?", "topic": rf"(~/|/)?{_PART}(/{_PART})*"}
 _OF_ROBOTS, _OF_SENSORS = ("prefix", "model", "place"), ("topic", "frame", "parent", "mounting")
 
 
 class DeviceParameters:
-    """Declares what is there for the devices that a node was started with.
+    """Declares the parameters of the devices of a node.
 
-    Their names, kinds and topics stay; settings of drivers, of safety and of sensors can change while no device is
-    open.
+    Names, kinds and topics are fixed; settings of drivers, safety and sensors can change while no device is open.
     """
 
     def __init__(
@@ -45,13 +44,13 @@ class DeviceParameters:
         """Declare the parameters.
 
         Args:
-            node: whose they are; all its other parameters are declared.
-            settings: of the node.
-            is_open: whether the devices are, so that nothing about them may change but what lowers a limit.
-            lower_tool_speed: called with a robot that is open, and the greatest speed of its tool [m/s].
+            node: node of the parameters; its other parameters are already declared.
+            settings: settings of the node.
+            is_open: returns True while the devices are open; then only limits can be lowered.
+            lower_tool_speed: called with the name of an open robot and its new tool speed limit [m/s].
 
         Raises:
-            InputError: naming the parameter that cannot be.
+            InputError: invalid value; the message names the parameter.
         """
         self._settings, self._is_open, self._lower_tool_speed = settings, is_open, lower_tool_speed
         self._groups: dict[str, tuple[DeviceKind, Parameters[DeviceSettings], Parameters[Any], Parameters[Any]]] = {}
@@ -63,7 +62,7 @@ class DeviceParameters:
         check_mounts(plans, settings.world_frame)
 
     def plans(self) -> list[DevicePlan]:
-        """The devices, as the parameters are now."""
+        """Return the devices with their present parameters."""
         return [
             DevicePlan(name, kind, own.value, self._addressed(name, driver.value), rules.value)
             for name, (kind, own, driver, rules) in self._groups.items()
@@ -93,7 +92,7 @@ class DeviceParameters:
         return kind, own, driver, rules
 
     def _addressed(self, name: str, driver: Any) -> Any:
-        """Settings of a driver with the address that is in force."""
+        """Settings of a driver with the effective address."""
         settings = self._settings
         if settings.dry_run:
             return replace(driver, url=DRY)
@@ -101,15 +100,15 @@ class DeviceParameters:
             return driver
         if driver.url and driver.url != settings.url:
             raise InputError(
-                f"parameter url is {settings.url!r}, but {name}.{DRIVER}.url is {driver.url!r}; give one of them."
+                f"parameter url is {settings.url!r}, but {name}.{DRIVER}.url is {driver.url!r}; set only one of them."
             )
         return replace(driver, url=settings.url)
 
     def _change_safety(self, name: str, _old: object, new: SafetySettings) -> None:
-        """The tool's speed is lowered at any time and never raised; all else changes while nothing is open."""
+        """Lower the tool speed at any time; other changes require closed devices."""
         present: SafetySettings = self._groups[name][3].value
         if new == present:
-            return  # taken back, for something else in the request was refused: a robot that was slowed stays so
+            return  # rejected change of another parameter: a lowered speed is kept
         new.require_no_faster(present)
         if not self._is_open():
             return
@@ -120,23 +119,23 @@ class DeviceParameters:
 
     def _refuse_if_open(self, _old: object, _new: object) -> None:
         if self._is_open():
-            raise InputError("it is taken over when the devices are opened: clean the node up first (lifecycle).")
+            raise InputError("applies only when the devices are opened: clean up the node first (lifecycle).")
 
 
 def _names(settings: HardwareSettings) -> list[str]:
     """Names of the devices.
 
     Raises:
-        InputError: none, both ways at once, or names that cannot be.
+        InputError: no device, both `device` and `devices` are set, or invalid names.
     """
     if settings.device and settings.devices:
-        raise InputError("parameters device and devices are both given; device is for one alone: leave it out.")
+        raise InputError("parameters device and devices are both set; device is for a single device: leave it out.")
     if settings.device:
         return [settings.device]
     if not settings.devices:
         raise InputError(
-            f"no device is named: set the parameter device to one of {', '.join(DRIVEN)}, or devices to a list of "
-            "names, each with its NAME.kind."
+            f"no device: set the parameter device to one of {', '.join(DRIVEN)}, or devices to a list of names, each "
+            "with its NAME.kind."
         )
     if settings.url:
         raise InputError("parameter url is for the parameter device; with several devices set NAME.driver.url of each.")
@@ -144,34 +143,34 @@ def _names(settings: HardwareSettings) -> list[str]:
     for name in settings.devices:
         if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in taken:
             raise InputError(
-                f"parameter devices: {name!r} cannot be a device's name; take small letters, digits and underscores, "
-                "beginning with a letter, and no name of another parameter."
+                f"parameter devices: {name!r} is not a valid device name; use lower-case letters, digits and "
+                "underscores, starting with a letter, and not the name of another parameter."
             )
     if len(set(settings.devices)) != len(settings.devices):
-        raise InputError(f"parameter devices is {list(settings.devices)}: a name is there twice.")
+        raise InputError(f"parameter devices is {list(settings.devices)}: duplicate name.")
     return list(settings.devices)
 
 
 def _refuse_foreign(name: str, kind: DeviceKind, own: DeviceSettings) -> None:
-    """Settings that mean nothing to this kind of device."""
+    """Refuse settings that do not apply to this kind of device."""
     foreign, whose = (_OF_SENSORS, SENSOR) if kind.kind == ROBOT else (_OF_ROBOTS, ROBOT)
     default = DeviceSettings()
     for one in foreign:
         if getattr(own, one) != getattr(default, one):
             raise InputError(
-                f"parameter {name}.{one} is for a {whose}, and {name} ({kind.name}) is none; leave it out."
+                f"parameter {name}.{one} applies to a {whose}, but {name} ({kind.name}) is not one; leave it out."
             )
     for one, pattern in _TOPICS.items():
         if not re.fullmatch(pattern, getattr(own, one)):
             raise InputError(
-                f"parameter {name}.{one} is {getattr(own, one)!r}; it must be a name of a topic as ROS 2 has them, "
-                f"{'with a slash behind it' if one == 'prefix' else 'without one at its end'}: letters, digits, "
-                "underscores and slashes, no part beginning with a digit."
+                f"parameter {name}.{one} is {getattr(own, one)!r}; required is a ROS 2 topic name "
+                f"{'with a trailing slash' if one == 'prefix' else 'without a trailing slash'}: letters, digits, "
+                "underscores and slashes, no part starting with a digit."
             )
 
 
 def _refuse_clashes(plans: list[DevicePlan]) -> None:
-    """Two devices with the same topics."""
+    """Refuse devices with the same topics."""
     used: dict[tuple[str, str], str] = {}
     for plan in plans:
         is_robot = plan.kind.kind == ROBOT
@@ -179,6 +178,6 @@ def _refuse_clashes(plans: list[DevicePlan]) -> None:
         other = used.setdefault((what, value), plan.name)
         if other != plan.name:
             raise InputError(
-                f"devices {other} and {plan.name} would have the same topics; set {plan.name}.{what} to another one "
+                f"devices {other} and {plan.name} would have the same topics; set {plan.name}.{what} to another value "
                 f"than {value!r}."
             )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device as the parameters of the hardware node have it; no ROS."""
+"""Description of a device from the parameters of the hardware node; no ROS."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ada_hardware.registry import DeviceKind
 
 
 class DevicePlan(NamedTuple):
-    """A device that is to be there.
+    """Device to be opened.
 
     Attributes:
-        name: as users call it.
-        kind: what it is.
-        settings: what it is to the node.
+        name: name for users.
+        kind: kind of device.
+        settings: its settings in the node.
         driver: settings of its driver.
         rules: `SafetySettings` of a robot, `ForceSensorSettings` of a sensor.
     """
@@ -28,5 +28,5 @@ class DevicePlan(NamedTuple):
 
     @property
     def frame(self) -> str:
-        """Frame of a sensor's wrenches, without prefix."""
+        """Frame of the wrenches of a sensor, without prefix."""
         return self.settings.frame or self.name

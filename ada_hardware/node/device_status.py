@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports on the devices of the hardware node, for /diagnostics and ~/state; no ROS."""
+"""Diagnostics of the devices of the hardware node, for /diagnostics and ~/state; no ROS."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from ada_robot.ros.status import Level, Status
 from ada_robot.safety.phases import Phase
 
 _LEVELS = {SensorLevel.OK: Level.OK, SensorLevel.WARN: Level.WARN, SensorLevel.ERROR: Level.ERROR}
-_FEW_ANSWERS = 0.95  # share of answers under which a link is worth a warning
-_TELLING = 20  # exchanges, fewer of which say nothing about a link
+_FEW_ANSWERS = 0.95  # fraction of answers below which a warning is reported
+_TELLING = 20  # exchanges needed to compute the fraction
 
 
 class LinkShare:
-    """Share of a device's answers since the last report."""
+    """Fraction of requests of a device that were answered since the last report."""
 
     def __init__(self) -> None:
         self._before = (0, 0)
 
     def of(self, counts: LinkCounts) -> float | None:
-        """Share of answers that came; None where there were too few to say."""
+        """Return the fraction of answered requests; None after too few."""
         before, self._before = self._before, (counts.received, counts.missed)
         came, missed = counts.received - before[0], counts.missed - before[1]
         return came / (came + missed) if came + missed >= _TELLING else None
 
 
 class RobotReport:
-    """The report on a robot."""
+    """Diagnostics of a robot."""
 
     def __init__(
         self,
@@ -48,20 +48,13 @@ class RobotReport:
         lease: Lease,
         whole: StateOfRobot | None = None,
     ) -> None:
-        """Begin.
-
-        Args:
-            robot: which.
-            commands: that came for it.
-            lease: who may send some.
-            whole: its model with its state, if it has one.
-        """
+        """Args: the robot, its received commands, the lease of its commander, and its full state if it has a model."""
         self._robot, self._commands, self._lease, self._whole = robot, commands, lease, whole
         self._share = LinkShare()
         self._refused_before = 0
 
     def __call__(self) -> Status:
-        """The report."""
+        """Return the diagnostics."""
         status, commands = self._robot.status(), self._commands
         share = self._share.of(status.counts)
         publishers = self._lease.senders()
@@ -99,7 +92,7 @@ class RobotReport:
     def _verdict(
         self, status: RobotStatus, share: float | None, publishers: Sequence[str], *, is_new: bool
     ) -> tuple[Level, str]:
-        """The worst level, and its text."""
+        """Worst level and its text."""
         if status.phase is Phase.STOPPED:
             return Level.ERROR, f"stopped: {status.reason}. Reset it (service ~/reset)."
         if status.phase is Phase.CLOSED:
@@ -107,22 +100,22 @@ class RobotReport:
         if status.alarms:
             return Level.ERROR, in_words(status.alarms)
         if share is not None and share < _FEW_ANSWERS:
-            return Level.WARN, f"only {100.0 * share:.3g} % of its answers come: {status.counts.last_problem}"
+            return Level.WARN, f"only {100.0 * share:.3g} % of the requests are answered: {status.counts.last_problem}"
         if len(publishers) > 1:
-            return Level.WARN, f"{len(publishers)} publishers of joint_commands: only one should send them"
+            return Level.WARN, f"{len(publishers)} publishers of joint_commands: only one is allowed to send them"
         if self._whole is not None and self._whole.problem:
-            return Level.WARN, f"its passive joints are not known: {self._whole.problem}"
+            return Level.WARN, f"passive joints are unknown: {self._whole.problem}"
         if is_new:
             return Level.WARN, f"commands were refused: {newest_refusal(status, self._commands)}"
         return Level.OK, f"{status.phase.value}{f': {status.reason}' if status.reason else ''}"
 
 
 def sensor_report(sensor: ForceSensor, withheld: int) -> Status:
-    """The report on a sensor.
+    """Return the diagnostics of a sensor.
 
     Args:
-        sensor: which.
-        withheld: readings that were not published.
+        sensor: the sensor.
+        withheld: number of readings that were not published.
     """
     status = sensor.status()
     values: dict[str, object] = {
@@ -145,23 +138,23 @@ def sensor_report(sensor: ForceSensor, withheld: int) -> Status:
     if status.identity is not None:
         values["sensor"] = f"{status.identity.name} {status.identity.version}".strip()
         values["scales from"] = status.identity.source
-    text = "; ".join(status.problems) or f"{status.rate:.4g} readings a second"
+    text = "; ".join(status.problems) or f"{status.rate:.4g} readings per second"
     return Status(_LEVELS[status.level], text, values)
 
 
 def refusals(status: RobotStatus, commands: JointCommands) -> Counter[str]:
-    """Refused commands by reason: by the node, and by the robot's own safety."""
+    """Refused commands by reason, of the node and of the safety rules of the robot."""
     return commands.refused + Counter({f"safety, {reason}": n for reason, n in status.refused.items()})
 
 
 def newest_refusal(status: RobotStatus, commands: JointCommands) -> str:
-    """Words on the newest command that was refused, by the node or by the robot's own safety; "" where none was."""
+    """Text of the last command refused by the node or by the safety rules of the robot; "" without one."""
     here, there = (commands.refused_at, commands.last_refusal), (status.refused_at, status.last_refusal)
     return max(here, there)[1] if here[1] and there[1] else here[1] or there[1]
 
 
 def link_values(counts: LinkCounts, share: float | None) -> dict[str, object]:
-    """Figures of a wire."""
+    """Communication statistics."""
     asked = counts.received + counts.missed
     values: dict[str, object] = {
         "answers that came [%]": 100.0 * counts.received / asked if asked else None,
@@ -178,7 +171,7 @@ def link_values(counts: LinkCounts, share: float | None) -> dict[str, object]:
 
 
 def sequence_values(status: SensorStatus) -> dict[str, object]:
-    """Figures of the numbers of a sensor's records."""
+    """Sequence errors of the records of a sensor."""
     sequence = status.sequence
     return {
         "records lost": sequence.lost,
@@ -189,12 +182,12 @@ def sequence_values(status: SensorStatus) -> dict[str, object]:
 
 
 def robot_state(robot: Robot, commands: JointCommands, topics: Mapping[str, str]) -> dict[str, object]:
-    """A robot's part of ~/state: what pages and other programs need beside its topics.
+    """Part of ~/state about a robot.
 
     Args:
-        robot: which.
-        commands: that came for it.
-        topics: whole names of its topics, by what they carry.
+        robot: the robot.
+        commands: its received commands.
+        topics: full names of its topics, by content.
     """
     status = robot.status()
     return {
@@ -225,7 +218,7 @@ def robot_state(robot: Robot, commands: JointCommands, topics: Mapping[str, str]
 
 
 def sensor_state(sensor: ForceSensor, topic: str) -> dict[str, object]:
-    """A sensor's part of ~/state. Args: which, and whole name of its topic."""
+    """Part of ~/state about a sensor. Args: the sensor, and the full name of its topic."""
     status = sensor.status()
     return {
         "kind": sensor.name,
@@ -238,5 +231,5 @@ def sensor_state(sensor: ForceSensor, topic: str) -> dict[str, object]:
 
 
 def _finite(value: float) -> float | None:
-    """A number; None if it is not finite, which JSON cannot hold."""
+    """Replace values that are not finite, which JSON cannot represent, by None."""
     return value if math.isfinite(value) else None

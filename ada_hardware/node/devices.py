@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robots and sensors of one node as one thing: opened, activated, stopped and closed together; no ROS.
+"""All robots and sensors of a node, opened, activated, stopped and closed together; no ROS.
 
-What holds for one robot holds for all: where one falls out of its phase, all come to rest. A stop is latched here as
-well as in the robots, so that one which comes while they are still being opened is not lost.
+If one robot leaves its phase, all are stopped. A stop is latched here as well as in the robots, so that a stop during
+opening is not lost.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ _AT_REST = (Phase.CLOSED, Phase.INACTIVE, Phase.STOPPED)
 
 
 class Devices:
-    """Everything that a node drives and reads.
+    """Robots and sensors of a node.
 
     Attributes:
-        robots: by name.
-        sensors: by name.
+        robots: robots by name.
+        sensors: sensors by name.
     """
 
     def __init__(self) -> None:
-        """Begin without devices; `take` adds them."""
+        """Start without devices; `take` adds them."""
         self.robots: dict[str, Robot] = {}
         self.sensors: dict[str, ForceSensor] = {}
         self._lock = threading.Lock()
         self._latched = ""
-        self._stops = 0  # how many there were
+        self._stops = 0  # number of stops
 
     def take(self, robots: Mapping[str, Robot], sensors: Mapping[str, ForceSensor]) -> None:
-        """Take devices, all closed, in place of those before, which are closed too; a latched stop stays."""
+        """Replace the devices; old and new ones are closed. A latched stop remains."""
         self.robots, self.sensors = dict(robots), dict(sensors)
 
     @property
     def latched(self) -> str:
-        """Why they were stopped; "" where they were not, or a reset came since."""
+        """Reason of the latched stop; "" without one."""
         return self._latched
 
     # --- life -------------------------------------------------------------------------------------------------------
     def open(self) -> None:
-        """Connect to all; nothing moves. Where one cannot be opened none is.
+        """Connect to all devices without motion. If one cannot be opened, all are closed.
 
         Raises:
-            HardwareError: naming the device.
+            HardwareError: a device cannot be opened; the message names it.
         """
         try:
             for name, sensor in self.sensors.items():
@@ -67,11 +67,11 @@ class Devices:
             raise
 
     def activate(self) -> None:
-        """Let all robots follow commands. Where one does not, none does.
+        """Activate all robots. If one fails, all are deactivated.
 
         Raises:
-            Refused: all are stopped, and not reset.
-            HardwareError: naming the robot that does not start.
+            Refused: a stop is latched.
+            HardwareError: a robot does not start; the message names it.
         """
 
         def act(robot: Robot) -> None:
@@ -81,31 +81,31 @@ class Devices:
         self._refuse_latched()
         try:
             self._each(self.robots, act)
-            self._refuse_latched()  # a stop may have come in between
+            self._refuse_latched()  # a stop during activation
         except BaseException:
             with suppress(AdaError):
                 self.deactivate()
             raise
 
     def arm(self) -> str:
-        """Let all robots follow commands, where their activation alone does not; what was done, in words.
+        """Arm all robots that need it after activation; return a description.
 
         Raises:
-            Refused: one of them is not active, or there is none.
-            HardwareError: naming the robots that do not answer.
+            Refused: a robot is not active, or there is none.
+            HardwareError: a robot does not answer; the message names it.
         """
         self._refuse_latched()
         asleep = self.fallen()
         if asleep or not self.robots:
-            raise Refused(f"{asleep or 'there is no robot'}: activate the node first, then arm it.")
+            raise Refused(f"{asleep or 'no robot'}: activate the node first, then arm it.")
         self._each(self.robots, lambda robot: robot.arm())
-        return f"{', '.join(self.robots)}: armed; commands move them from now on."
+        return f"{', '.join(self.robots)}: armed; commands now move them."
 
     def deactivate(self) -> None:
-        """Bring all robots to rest along their ramps; those that are stopped stay so.
+        """Decelerate all robots along their ramps and deactivate them; stopped ones remain stopped.
 
         Raises:
-            HardwareError: naming the robots that do not answer.
+            HardwareError: a robot does not answer; the message names it.
         """
 
         def act(robot: Robot) -> None:
@@ -118,29 +118,29 @@ class Devices:
         self._each(self.robots, act)
 
     def close(self) -> None:
-        """Bring all to rest, and let go of them.
+        """Decelerate and close all devices.
 
         Raises:
-            HardwareError: naming those that did not answer.
+            HardwareError: a device does not answer; the message names it.
         """
         everything: dict[str, Robot | ForceSensor] = {**self.robots, **self.sensors}
         self._each(everything, lambda device: device.close())
 
     # --- stop and reset ---------------------------------------------------------------------------------------------
     def stop(self, why: str) -> None:
-        """Bring all robots to rest at once, and latch it. From any thread, in every state.
+        """Stop all robots at once and latch the stop. Callable from any thread in every state.
 
         Raises:
-            HardwareError: naming the robots that do not answer; the others are stopped nevertheless.
+            HardwareError: a robot does not answer; all other robots are stopped.
         """
         self._latch(why)
         self._each(self.robots, lambda robot: robot.stop(why))
 
     def halt(self, why: str) -> None:
-        """Bring all robots to rest along their ramps, and let none start any more. From any thread, in every state.
+        """Decelerate all robots along their ramps and inhibit their start. Callable from any thread in every state.
 
         Raises:
-            HardwareError: naming the robots that do not answer.
+            HardwareError: a robot does not answer; the message names it.
         """
 
         def act(robot: Robot) -> None:
@@ -158,17 +158,17 @@ class Devices:
             self._stops += 1
 
     def reset(self) -> str:
-        """Clear alarms and latched stops; what was done, in words. Nothing moves.
+        """Clear alarms and latched stops without motion; return a description.
 
-        A stop that comes meanwhile is not cleared: robots that were reset before it are stopped again.
+        A stop during the reset is not cleared: robots already reset are stopped again.
 
         Raises:
-            Refused: a robot is active, or a stop came.
-            HardwareError: naming the devices whose alarms stay.
+            Refused: a robot is active, or a stop occurred during the reset.
+            HardwareError: an alarm remains; the message names the device.
         """
         driven = [name for name, robot in self.robots.items() if robot.phase.is_driven]
         if driven:
-            raise Refused(f"{', '.join(driven)}: still driven; deactivate the node, or stop it, before a reset.")
+            raise Refused(f"{', '.join(driven)}: still active; deactivate or stop the node before a reset.")
         stops = self._stops
         self._each(self.sensors, lambda sensor: sensor.reset())
         stopped = {name: robot for name, robot in self.robots.items() if robot.phase is Phase.STOPPED}
@@ -180,12 +180,12 @@ class Devices:
                 self._latched = ""
         if was_stopped:
             self._each(stopped, lambda robot: robot.stop(self._latched))
-            text = "a stop came meanwhile, which stays. Reset again when that is over."
+            text = "a stop occurred during the reset and remains latched. Reset again."
             raise Refused(text, field="phase", value=Phase.STOPPED.value)
-        return f"{', '.join(stopped) or 'the node'}: alarms and stops are cleared; nothing moves."
+        return f"{', '.join(stopped) or 'the node'}: alarms and stops cleared; nothing moves."
 
     def fallen(self) -> str:
-        """Why not all robots are active, in words; "" where they are."""
+        """Description of the robots that are not active; "" if all are."""
         return "; ".join(
             f"{name} is {robot.phase.value}{f': {robot.reason}' if robot.reason else ''}"
             for name, robot in self.robots.items()
@@ -199,7 +199,7 @@ class Devices:
             raise Refused(text, field="phase", value=Phase.STOPPED.value)
 
     def _each(self, devices: Mapping[str, D], act: Callable[[D], object]) -> None:
-        """Act on all devices at once: none waits for another that does not answer."""
+        """Call `act` for all devices in parallel, so that none waits for another."""
         if len(devices) == 1:  # a single device needs no thread
             for name, device in devices.items():
                 _named(name, partial(act, device))
@@ -210,7 +210,7 @@ class Devices:
 
 
 def _named(name: str, act: Callable[[], object]) -> None:
-    """Act on a device; errors name it."""
+    """Call `act`; its errors are prefixed with the name of the device."""
     try:
         act()
     except AdaError as problem:
@@ -218,7 +218,7 @@ def _named(name: str, act: Callable[[], object]) -> None:
 
 
 def _raise_all(problems: Sequence[BaseException]) -> None:
-    """One error for all; unexpected ones come first."""
+    """Raise one error for all; unexpected ones have priority."""
     for problem in problems:
         if not isinstance(problem, AdaError):
             raise problem

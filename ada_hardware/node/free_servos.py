@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets the servos of a humanoid go, on explicit request alone; no ROS.
+"""Release of the servos of a humanoid on explicit request; no ROS.
 
-It is no matter of cycles: the robot is let go of, its driver alone does it on the same wire, and the robot is read
-again afterwards.
+The robot is closed, its driver is opened to release the servos, and the robot is opened again.
 """
 
 from __future__ import annotations
@@ -12,33 +11,33 @@ from ada_robot.errors import Refused
 from ada_robot.robot import Robot
 from ada_robot.safety.phases import Phase
 
-_RELEASE = "release"  # a driver's method for it
+_RELEASE = "release"  # name of the driver method
 
 
 def can_release(plan: DevicePlan) -> bool:
-    """True if this kind of device has servos that can go free."""
+    """Return True if the driver of this device can release its servos."""
     return hasattr(plan.kind.driver_class(), _RELEASE)
 
 
 def release(plan: DevicePlan, robot: Robot, *, confirmed: bool) -> None:
-    """Let all servos go: the robot falls unless somebody holds it.
+    """Release all servos: the robot falls unless it is supported.
 
     Args:
-        plan: of the robot.
-        robot: connected, and not driven; so it is afterwards, too.
-        confirmed: whether a person has said so.
+        plan: description of the robot.
+        robot: the robot, connected and not active; its state is the same afterwards.
+        confirmed: a person has confirmed the release.
 
     Raises:
-        Refused: it is not confirmed, the robot is driven or not connected, or has no servos that can go free.
-        HardwareError: the device did not do it.
+        Refused: not confirmed, the robot is active or not connected, or it cannot release servos.
+        HardwareError: the device did not execute it.
     """
     if not can_release(plan):
-        raise Refused(f"{plan.name} ({plan.kind.name}) has no servos that can go free; those of a humanoid can.")
+        raise Refused(f"{plan.name} ({plan.kind.name}) cannot release servos; only humanoids can.")
     if robot.phase not in (Phase.INACTIVE, Phase.STOPPED):
-        raise Refused(f"{plan.name} is {robot.phase.value}; servos go free while the node is inactive only.")
+        raise Refused(f"{plan.name} is {robot.phase.value}; servos can be released only while the node is inactive.")
     if not confirmed:
         raise Refused(
-            "servos that go free let the robot fall. Hold it, or lay it down, then set the parameter "
+            "the robot falls when its servos are released. Support it or lay it down, then set the parameter "
             "release_confirmed to true and call again."
         )
     robot.close()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hardware node: real robots and sensors, or their emulators, on ROS 2 topics; a lifecycle node, imports rclpy.
+"""Hardware node: real robots and sensors, or their emulators, on ROS 2 topics; a lifecycle node, imports rclpy.
 
     unconfigured --configure--> inactive --activate--> active
-    nothing is open             connected, reading,     robots follow joint_commands
-                                nothing moves
+    no connection               connected, reading,     robots follow joint_commands
+                                no motion
 
-A robot that leaves its phase by itself - an alarm, a fault, a stop, no commands - takes the node to inactive, and the
-reason is logged. Safety is decided in `ada_robot.safety`; this module translates.
+If a robot leaves its phase (alarm, fault, stop, command timeout), the node becomes inactive and logs the reason. Safety
+rules are in `ada_robot.safety`.
 """
 
 from __future__ import annotations
@@ -56,31 +56,31 @@ from ada_robot.safety.phases import Phase
 from ada_robot.timing.deadlines import DeadlineLoop, reduce_interpreter_jitter
 
 NAME = "hardware_node"
-_LOOK = 0.05  # [s] between checks of the robots' phases
-_IDLE_RATE = 50.0  # [Hz] of looks while nothing is connected: only a stop can come
+_LOOK = 0.05  # [s] period of checks of the robots' phases
+_IDLE_RATE = 50.0  # [Hz] of the loop while unconfigured, when only a stop can be received
 _LOG_INTERVAL = 5.0  # [s] after which the same problem is logged again
-_FIRST_READING = 5.0  # [s] to wait for it; then robots are activated anyway, and refuse with their own reason
-_PATIENCE = 5.0  # [s] limit for the node's thread to end a look
+_FIRST_READING = 5.0  # [s] to wait for a first reading; then activation is tried, which raises an error with the reason
+_PATIENCE = 5.0  # [s] timeout of waiting for the node's thread
 
 
 class HardwareNode(ManagedNode):
     """Drives robots and reads sensors.
 
     Attributes:
-        devices: all that the node has; empty while it was never configured.
-        plans: what they are, as the parameters had it when they were opened last.
+        devices: devices of the node; empty before the first configuration.
+        plans: descriptions of the devices when they were last opened.
         connection: topics of the devices; None while the node is unconfigured.
     """
 
     def __init__(self, make_robot: Callable[..., Robot] = Robot, **arguments: object) -> None:
-        """Declare the parameters, and wait for requests.
+        """Declare the parameters and wait for requests.
 
         Args:
             make_robot: called with the arguments of `Robot`.
-            arguments: of rclpy's Node, such as `context` and `parameter_overrides`.
+            arguments: arguments of rclpy's Node, such as `context` and `parameter_overrides`.
 
         Raises:
-            AdaError: a parameter is unusable; the message names it.
+            AdaError: invalid parameter; the message names it.
         """
         super().__init__(NAME, **arguments)
         self.devices = Devices()
@@ -99,7 +99,7 @@ class HardwareNode(ManagedNode):
         self._configured_at = 0.0
         self._was_configured = self._was_activated = False
         self._said: dict[str, int] = {}
-        self._troubles = self._reported_troubles = 0  # looks of the node's thread that failed
+        self._troubles = self._reported_troubles = 0  # failed iterations of the node's thread
         self._trouble = ""
         self._published = ""
         self._states = self.create_publisher(String, "~/state", qos.LATCHED)
@@ -134,7 +134,7 @@ class HardwareNode(ManagedNode):
         self.loop.period = 1.0 / settings.rate
         self._configured_at = time.monotonic()
         for plan in self.plans:
-            dry = " (a dry run: no port is open)" if settings.dry_run else ""
+            dry = " (dry run: no port is opened)" if settings.dry_run else ""
             self.get_logger().info(f"{plan.name}: {plan.kind.summary}, at {plan.driver.url}{dry}")
 
     def _made(self, plans: Sequence[DevicePlan]) -> tuple[dict[str, Robot], dict[str, ForceSensor]]:
@@ -150,7 +150,7 @@ class HardwareNode(ManagedNode):
     def _activate(self) -> None:
         if self.connection is not None:
             self.connection.begin()
-        self._follows = True  # commands may come as soon as one robot is active: it does not wait long for them
+        self._follows = True  # robots already active must receive commands while others are being activated
         try:
             self.devices.activate()
         except BaseException:
@@ -165,7 +165,7 @@ class HardwareNode(ManagedNode):
         self._follows = False
         try:
             self.devices.close()
-        except AdaError as problem:  # they are closed nevertheless
+        except AdaError as problem:  # the devices are closed in any case
             self.get_logger().error(str(problem))
         connection, self.connection = self.connection, None
         self.loop.period = 1.0 / _IDLE_RATE
@@ -175,13 +175,13 @@ class HardwareNode(ManagedNode):
         self._said.clear()
 
     def _pass(self) -> None:
-        """Wait until the node's thread has ended the look that it is at."""
+        """Wait until the node's thread has finished its present iteration."""
         try:
             self.loop.post(lambda: None).result(_PATIENCE)
         except CancelledError:
             pass  # the thread has ended
         except FutureTimeoutError:
-            raise AdaError(f"the node's thread did not come to the end of a look within {_PATIENCE:g} s.") from None
+            raise AdaError(f"the node's thread did not finish an iteration within {_PATIENCE:g} s.") from None
 
     # --- the node's thread ------------------------------------------------------------------------------------------
     def _tick(self, _due: int) -> None:
@@ -190,7 +190,7 @@ class HardwareNode(ManagedNode):
             connection = self.connection
             if connection is not None:
                 connection.look(follows=self._follows)
-        except Exception:  # a node that ends answers no stop: robots that get no commands come to rest by themselves
+        except Exception:  # the thread must go on to answer ~/stop; robots without commands stop by themselves
             self._troubles += 1
             self._trouble = traceback.format_exc()
 
@@ -201,29 +201,30 @@ class HardwareNode(ManagedNode):
         self._follows = False
         self.devices.stop(why)
         names = ", ".join(name for name, robot in self.devices.robots.items() if robot.phase is not Phase.CLOSED)
-        return f"{f'{names}: coming to rest' if names else 'nothing was driven'}; nothing moves until ~/reset."
+        return f"{f'{names}: stopping' if names else 'nothing was active'}; nothing moves until ~/reset."
 
     def _hit(self, sensor: str, why: str) -> None:
-        """A limit of a sensor was passed; in the sensor's thread."""
+        """Stop all robots after a limit violation of a sensor; called in the sensor's thread."""
         try:
             self._stop_all(f"{sensor}: {why}")
         except AdaError as problem:
             self.get_logger().error(f"{sensor}: {why}; not all robots could be stopped: {problem}")
 
     def _lost_poses(self, problem: BaseException) -> None:
-        """Poses failed, in their thread: no reason to stop a robot."""
-        self.get_logger().error(f"no /tf any more, until the node is configured anew: {problem!r}")
+        """Log a failure of the /tf thread; it does not stop the robots."""
+        self.get_logger().error(f"no /tf until the node is configured again: {problem!r}")
 
     def _ended(self, problem: BaseException) -> None:
         self.failure = problem if isinstance(problem, Exception) else RuntimeError(str(problem))
 
     # --- periodic checks --------------------------------------------------------------------------------------------
     def _look(self) -> None:
-        """Autostart, and follow robots that left their phase."""
+        """Start automatically, log problems, and follow robots that left their phase."""
         if self._troubles > self._reported_troubles:
             self._reported_troubles = self._troubles
             self.get_logger().error(
-                f"{self._troubles} looks for commands and readings have failed; the node goes on:\n{self._trouble}",
+                f"{self._troubles} iterations for commands and readings have failed; the node "
+                f"continues:\n{self._trouble}",
                 throttle_duration_sec=_LOG_INTERVAL,
             )
         if self.connection is not None:
@@ -236,7 +237,7 @@ class HardwareNode(ManagedNode):
         why = self.devices.fallen()
         if self.phase == ACTIVE and why:
             is_fault = any(robot.phase in (Phase.STOPPED, Phase.CLOSED) for robot in self.devices.robots.values())
-            # rclpy lets a line of code log at one severity only
+            # rclpy allows one severity per line of code
             if is_fault:
                 self.get_logger().error(f"inactive: {why}")
             else:
@@ -246,7 +247,7 @@ class HardwareNode(ManagedNode):
             lost = [name for name, robot in self.devices.robots.items() if robot.phase is Phase.CLOSED]
             if lost:
                 reasons = "; ".join(f"{name}: {self.devices.robots[name].reason}" for name in lost)
-                self.get_logger().error(f"unconfigured, for the connection is lost: {reasons}")
+                self.get_logger().error(f"unconfigured, connection lost: {reasons}")
                 self.trigger_cleanup()
 
     def _start(self) -> None:
@@ -256,13 +257,13 @@ class HardwareNode(ManagedNode):
         if self.phase == UNCONFIGURED and not self._was_configured:
             self._was_configured = True
             if self.trigger_configure() != SUCCESS and self.failure is None:
-                self.failure = self.problem  # nobody would retry
+                self.failure = self.problem  # there is no retry
         elif self.phase == INACTIVE and not self._was_activated and self._is_to_be_active(wanted):
-            self._was_activated = True  # once: a failed start is for people to look at
+            self._was_activated = True  # once: a failed start needs a person
             self.trigger_activate()
 
     def _is_to_be_active(self, wanted: str) -> bool:
-        """True if the robots are to follow commands now: without commands they would soon stop again."""
+        """Return True if the robots are to be activated now; without commands they would soon stop again."""
         is_read = all(robot.feedback.is_fresh for robot in self.devices.robots.values())
         if not is_read and time.monotonic() < self._configured_at + _FIRST_READING:
             return False
@@ -274,13 +275,13 @@ class HardwareNode(ManagedNode):
         for name, (count, words) in connection.refusals().items():
             new = count - self._said.get(name, 0)
             is_said = new > 0 and self.get_logger().warning(
-                f"{name}: refused {new} commands, the last one: {words}", throttle_duration_sec=_LOG_INTERVAL
+                f"{name}: refused {new} commands, last: {words}", throttle_duration_sec=_LOG_INTERVAL
             )
             if is_said or new < 0:
                 self._said[name] = count
 
     def _publish_state(self) -> None:
-        """~/state, when it has changed."""
+        """Publish ~/state if it has changed."""
         connection = self.connection
         text = json.dumps(
             {
@@ -296,7 +297,7 @@ class HardwareNode(ManagedNode):
             self._states.publish(String(data=text))
 
     def _status(self) -> Status:
-        """The report on the node itself."""
+        """Diagnostics of the node."""
         latched = self.devices.latched
         values: dict[str, object] = {
             "phase": self.phase,
@@ -319,7 +320,7 @@ class HardwareNode(ManagedNode):
     # --- parameters -------------------------------------------------------------------------------------------------
     @property
     def settings(self) -> HardwareSettings:
-        """Present parameters of the node itself."""
+        """Present parameters of the node."""
         return self._settings.value
 
     def _change(self, _: HardwareSettings, new: HardwareSettings) -> None:
@@ -327,7 +328,7 @@ class HardwareNode(ManagedNode):
             self.connection.change(new)
 
     def halt(self) -> None:
-        """Bring all robots to rest; the executor may still be busy, with an activation or a sensor's zero."""
+        """Decelerate all robots; the executor may be busy with an activation or a sensor's zero."""
         self._follows = False
         try:
             self.devices.halt("the node ends")
@@ -335,14 +336,14 @@ class HardwareNode(ManagedNode):
             self.get_logger().error(str(problem))
 
     def close(self) -> None:
-        """Bring all robots to rest, and let go of them."""
+        """Decelerate and close all devices."""
         self._clean_up()
         self._requests.close()
         self.loop.stop()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the node until it is asked to end; an unread log blocks nothing."""
+    """Run the node until shutdown; stderr is decoupled so that an unread log cannot block it."""
     if os.isatty(STDERR):
         os.environ.setdefault("RCUTILS_COLORIZED_OUTPUT", "1")  # rclpy would see a pipe
     with Outlet():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays a motion of a humanoid from its file, as commands one after another; no ROS.
+"""Playback of a humanoid's motion file as a sequence of commands; no ROS.
 
-The motion goes through the same rules as any other command, and ends with the first one that is refused, so that a stop
-ends it: motions that boards store and play by themselves could not be stopped.
+The commands pass the same rules as any other, and playback ends with the first refused one: a stop ends it, unlike
+motions played by the boards themselves.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from ada_robot.errors import HardwareError, Refused
 from ada_robot.robot import Robot
 from ada_robot.safety.phases import Phase
 
-KINDS = ("khr1",)  # whose motions there is a reader for
+KINDS = ("khr1",)  # kinds with supported motion files
 
 
 @dataclass
 class Playing:
-    """A motion on its way.
+    """Motion being played.
 
     Attributes:
-        robot: that plays it.
-        path: of its file.
-        rows: positions, a row per period [rad].
-        started_at: on the steady clock [s].
-        row: that was commanded last.
-        ended: why it ended; "" while it plays.
+        robot: robot that plays it.
+        path: path of the file.
+        rows: positions, one row per period [rad].
+        started_at: start on the monotonic clock [s].
+        row: row commanded last.
+        ended: reason of the end; "" while it is playing.
     """
 
     robot: Robot
@@ -47,15 +47,11 @@ class Playing:
 
     @property
     def duration(self) -> float:
-        """From the present pose to the last frame [s]."""
+        """Duration from the present configuration to the last key frame [s]."""
         return (len(self.rows) - 1) * self.robot.period
 
     def look(self, now: float) -> None:
-        """Command what is due.
-
-        Args:
-            now: on the steady clock [s].
-        """
+        """Send the command that is due at a time on the monotonic clock [s]."""
         if self.ended:
             return
         due = min(int((now - self.started_at) / self.robot.period), len(self.rows) - 1)
@@ -64,7 +60,7 @@ class Playing:
         try:
             self.robot.command(Mode.POSITION, self.rows[due].tolist())
         except HardwareError as problem:
-            self.ended = f"{self.path} was left off after {self.row + 1} of {len(self.rows)} rows: {problem}"
+            self.ended = f"{self.path} ended after {self.row + 1} of {len(self.rows)} rows: {problem}"
             return
         self.row = due
         if due == len(self.rows) - 1:
@@ -72,31 +68,31 @@ class Playing:
 
 
 def play(plan: DevicePlan, robot: Robot, path: str, now: float) -> Playing:
-    """Begin with a motion.
+    """Start playing a motion file.
 
     Args:
-        plan: of the robot.
-        robot: active.
-        path: of the file.
-        now: on the steady clock [s].
+        plan: description of the robot.
+        robot: active robot.
+        path: path of the file.
+        now: present time on the monotonic clock [s].
 
     Raises:
-        Refused: no motion is named, or the robot is not active, or there is no reader for its motions.
-        InputError: the file is unusable, or is for another robot; the message says where.
+        Refused: no file, the robot is not active, or its kind is not supported.
+        InputError: the file is invalid, or for another robot.
     """
     if plan.kind.name not in KINDS:
-        raise Refused(f"{plan.name} ({plan.kind.name}) plays no motions; {', '.join(KINDS)} does.")
+        raise Refused(f"{plan.name} ({plan.kind.name}) cannot play motions; only {', '.join(KINDS)} can.")
     if not path:
-        raise Refused("parameter motion is empty; set it to the path of a motion (CSV of Heart To Heart).")
+        raise Refused("parameter motion is empty; set it to the path of a motion file (CSV of Heart To Heart).")
     if robot.phase is not Phase.ACTIVE:
-        raise Refused(f"{plan.name} is {robot.phase.value}; activate the node before it plays a motion.")
+        raise Refused(f"{plan.name} is {robot.phase.value}; activate the node before playing a motion.")
     position = robot.feedback.position
     if not np.isfinite(position).all():
-        raise Refused(f"{plan.name}: where its joints are is not known.")
+        raise Refused(f"{plan.name}: joint positions are unknown.")
     angle_map = plan.driver.angle_map or resources.find("config", "khr1_angle_map.yaml")
     try:
         times, angles = read_motion(path, angle_map)
     except OSError as problem:
-        raise InputError(f"parameter motion: {path} cannot be read: {problem.strerror}.") from problem
+        raise InputError(f"parameter motion: cannot read {path}: {problem.strerror}.") from problem
     rows = sampled(times, angles, robot.period, robot.joints, position)
     return Playing(robot, path, rows, now)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the frames of force/torque sensors are: fixed in a link of a robot, or in the world; no ROS.
+"""Mounting of force/torque sensor frames on a link of a robot or in the world; no ROS.
 
-`NAME.mounting` is the pose of the frame that the wrenches are in. The sensor's own pose in that frame,
-`NAME.sensor.xyz` and `rpy`, is no part of it: the wrenches have been brought into the frame already.
+`NAME.mounting` is the pose of the frame of the wrenches. The pose of the sensor in that frame (`NAME.sensor.xyz`,
+`rpy`) is not part of it, since wrenches are published in this frame.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from ada_hardware.node.device_plan import DevicePlan
 from ada_hardware.registry import SENSOR
 from ada_robot.messages.outgoing import FixedTransform
 
-_NUMBERS = 6  # of a pose
+_NUMBERS = 6  # elements of a pose
 
 
 def mounted(plans: Sequence[DevicePlan]) -> list[DevicePlan]:
-    """The sensors whose frames this node is to publish."""
+    """Sensors whose frames are published by this node."""
     return [plan for plan in plans if plan.kind.kind == SENSOR and plan.settings.parent]
 
 
 def check_mounts(plans: Sequence[DevicePlan], world_frame: str) -> None:
-    """Check that the frames of sensors make a tree.
+    """Check that the frames of sensors form a tree.
 
     Args:
-        plans: of all devices.
-        world_frame: that the robots stand in.
+        plans: descriptions of all devices.
+        world_frame: world frame of the robots.
 
     Raises:
-        InputError: naming the parameter that cannot be.
+        InputError: invalid value; the message names the parameter.
     """
     for plan in plans:
         _check_pose(plan)
@@ -42,14 +42,14 @@ def check_mounts(plans: Sequence[DevicePlan], world_frame: str) -> None:
     for plan in sensors:
         if plan.frame == world_frame:
             text = (
-                f"{_where(plan)}, which is the frame of the world: that is fixed in nothing. Set {plan.name}.frame to "
-                "another name."
+                f"{_where(plan)}, which is the world frame and cannot have a parent. Set {plan.name}.frame to another "
+                "name."
             )
             raise InputError(text, field=f"{plan.name}.frame", value=plan.frame)
         if plan.frame in parents:
             text = (
-                f"{_where(plan)}, and so it is for another sensor: a frame has one parent. Leave {plan.name}.parent "
-                "out where both are in the same frame, or give them frames of their own."
+                f"{_where(plan)}, as for another sensor: a frame has one parent. Leave out {plan.name}.parent if both "
+                "use the same frame, or use two frames."
             )
             raise InputError(text, field=f"{plan.name}.parent", value=plan.settings.parent)
         parents[plan.frame] = plan.settings.parent
@@ -60,38 +60,38 @@ def check_mounts(plans: Sequence[DevicePlan], world_frame: str) -> None:
             above = parents[above]
         if above in passed:
             text = (
-                f"parameter {plan.name}.parent is {plan.settings.parent!r}, and the frame is {plan.frame!r}: that goes "
-                "in a circle. Name a link of the robot that carries the sensor, or the frame of the world, "
+                f"parameter {plan.name}.parent is {plan.settings.parent!r} for the frame {plan.frame!r}: the frames "
+                "form a cycle. Set it to the link of the robot that carries the sensor, or to the world frame "
                 f"{world_frame!r}."
             )
             raise InputError(text, field=f"{plan.name}.parent", value=plan.settings.parent)
 
 
 def refuse_links(plans: Sequence[DevicePlan], links: Container[str]) -> None:
-    """Check that no sensor's frame to be published is a link, which has its place already.
+    """Check that no mounted sensor frame is a link of a robot, which already has a parent.
 
     Args:
-        plans: of all devices.
-        links: of the robots of this node.
+        plans: descriptions of all devices.
+        links: links of the robots of this node.
 
     Raises:
-        InputError: naming the parameter.
+        InputError: a frame is a link; the message names the parameter.
     """
     for plan in mounted(plans):
         if plan.frame in links:
             text = (
-                f"{_where(plan)}, which is a link of a robot of this node and has its place in it. Leave "
-                f"{plan.name}.parent and {plan.name}.mounting out, or set {plan.name}.frame to another name."
+                f"{_where(plan)}, which is a link of a robot of this node. Leave out {plan.name}.parent and "
+                f"{plan.name}.mounting, or set {plan.name}.frame to another name."
             )
             raise InputError(text, field=f"{plan.name}.frame", value=plan.frame, link=plan.frame)
 
 
 def transforms(plans: Sequence[DevicePlan], prefix: str) -> list[FixedTransform]:
-    """The frames of all sensors that are mounted.
+    """Return the fixed transforms of all mounted sensors.
 
     Args:
-        plans: of all devices, checked.
-        prefix: of the names of frames.
+        plans: descriptions of all devices, checked.
+        prefix: prefix of frame names.
     """
     rows = []
     for plan in mounted(plans):
@@ -108,15 +108,12 @@ def _check_pose(plan: DevicePlan) -> None:
         return
     if len(pose) != _NUMBERS or not np.isfinite(pose).all():
         text = (
-            f"parameter {plan.name}.mounting is {list(pose)}; it must be six finite numbers, x, y, z [m] and roll, "
-            "pitch, yaw [rad], or empty."
+            f"parameter {plan.name}.mounting is {list(pose)}; required are six finite numbers, x, y, z [m] and roll, "
+            "pitch, yaw [rad], or none."
         )
         raise InputError(text, field=f"{plan.name}.mounting", value=pose)
     if not parent:
-        text = (
-            f"parameter {plan.name}.mounting is {list(pose)}, but nobody knows in which frame; set {plan.name}.parent "
-            "too, or leave both out."
-        )
+        text = f"parameter {plan.name}.mounting is {list(pose)}, but {plan.name}.parent is not set; set both, or none."
         raise InputError(text, field=f"{plan.name}.parent", value=parent)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts on ~/state for pages that people drive a robot by: scales of its servos, motions it can play; no ROS."""
+"""Data on ~/state for user interfaces: servo scales and available motion files; no ROS."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ _MAPS = {"khr1": ("khr1_angle_map.yaml", Board.RCB1), "khr3": ("khr3_angle_map.y
 
 
 def page_facts(plan: DevicePlan) -> dict[str, object]:
-    """Facts that hold as long as the device is open.
-
-    Args:
-        plan: of the robot.
-    """
+    """Return the data that are constant while the device is open."""
     facts: dict[str, object] = {}
     if plan.kind.name in _MAPS:
         facts["servos"] = _servos(plan)
@@ -30,7 +26,7 @@ def page_facts(plan: DevicePlan) -> dict[str, object]:
 
 
 def with_chosen(facts: Mapping[str, object], motion: str) -> dict[str, object]:
-    """The same, with the motion of the parameter as the first one. Args: facts; path, or "" for none."""
+    """Add the file of the parameter `motion` as the first motion."""
     known = facts.get("motions")
     if not motion or not isinstance(known, list):
         return dict(facts)
@@ -38,10 +34,10 @@ def with_chosen(facts: Mapping[str, object], motion: str) -> dict[str, object]:
 
 
 def _servos(plan: DevicePlan) -> dict[str, dict[str, float]]:
-    """Scales of servos by joint: angle [deg] = sign * joint [deg] + zero."""
+    """Servo scales by joint: angle [deg] = sign * joint [deg] + zero."""
     file, board = _MAPS[plan.kind.name]
     try:
         found = AngleMap.read(plan.driver.angle_map or resources.find("config", file), board)
-    except (AdaError, OSError):  # the driver has read it already: a file that is gone since is no error
+    except (AdaError, OSError):  # the driver has already read the file; its removal since then is no error
         return {}
     return {one.joint: {"sign": one.sign, "zero": one.zero} for one in found.servos.values()}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of the hardware node: arm, reset, release, play_motion, which its executor answers, and bias; imports rclpy.
+"""Services of the hardware node: arm, reset, release, play_motion in its executor, and bias; imports rclpy.
 
-A zero takes a sensor seconds, in which the executor must be free to deactivate robots: ~/bias has a thread of its own.
-~/stop is not among them: it must be answered while the executor is busy.
+~/bias runs in a separate thread, since a zero takes seconds during which the executor must be able to deactivate
+robots. ~/stop is not here: it must be answered while the executor is busy.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from ada_robot.ros.answers import answered
 from ada_robot.ros.polled_service import PolledService
 from ada_robot.timing.deadlines import DeadlineLoop
 
-_LOOK = 0.05  # [s] between looks for requests that take long
+_LOOK = 0.05  # [s] period of checks for ~/bias requests
 
 
 class Requests:
-    """Requests of people, beside commands."""
+    """Service requests."""
 
     def __init__(
         self,
@@ -42,14 +42,14 @@ class Requests:
         connection: Callable[[], Connection | None],
         settings: Callable[[], HardwareSettings],
     ) -> None:
-        """Offer the services.
+        """Create the services.
 
         Args:
-            node: whose they are.
-            devices: all that it has.
-            plans: what they are.
-            connection: their topics; None while the node is unconfigured.
-            settings: present parameters of the node.
+            node: node of the services.
+            devices: devices of the node.
+            plans: returns the descriptions of the devices.
+            connection: returns the topics; None while the node is unconfigured.
+            settings: returns the present parameters of the node.
         """
         self._node, self._devices = node, devices
         self._plans, self._connection, self._settings = plans, connection, settings
@@ -62,52 +62,52 @@ class Requests:
         self._slow.start()
 
     def close(self) -> None:
-        """Answer ~/bias no more."""
+        """Stop answering ~/bias."""
         self._slow.stop()
 
     def _serve(self, _due: int) -> None:
         try:
             self._bias.serve()
-        except Exception:  # unexpected: the next request is still answered
+        except Exception:  # unexpected; later requests must be answered
             self._node.get_logger().error(f"~/bias failed:\n{traceback.format_exc()}")
 
     def bias(self) -> str:
-        """Take what all sensors measure now for zero; what it was, in words.
+        """Determine the zero of all sensors; return a description.
 
         Raises:
             AdaError: there is no sensor, or one is not steady.
         """
         sensors = self._devices.sensors
         if not sensors:
-            raise Refused("there is no sensor, or the node is not configured.")
+            raise Refused("no sensor, or the node is not configured.")
         zeros = []
         for name, sensor in sensors.items():
             zero = ", ".join(f"{one:.4g}" for one in sensor.bias())
-            zeros.append(f"{name}: [{zero}] N, N m are zero from now on")
+            zeros.append(f"{name}: zero set to [{zero}] N, N m")
         return "; ".join(zeros)
 
     def _release(self, request: Any, answer: Any) -> Any:
         return answered(answer, lambda: self.release(free=request.data))
 
     def release(self, *, free: bool) -> str:
-        """Let the servos of humanoids go; what was done, in words.
+        """Release the servos of humanoids; return a description.
 
         Raises:
-            AdaError: it is not confirmed, or cannot be done.
+            AdaError: not confirmed, or not possible.
         """
         if not free:
-            raise Refused("servos that are free hold again when the node is activated, from where they are then.")
+            raise Refused("released servos hold again, at their present angles, when the node is activated.")
         plans = [plan for plan in self._plans() if plan.name in self._devices.robots]
         able = [plan for plan in plans if can_release(plan)] or self._plans()[:1]
         is_confirmed = self._settings().release_confirmed
-        # one confirmation is for one request: it holds for the robot's pose at that time
+        # a confirmation is valid for one request: it refers to the present configuration of the robot
         self._node.set_parameters([Parameter("release_confirmed", value=False)])
         for plan in able:
             release(plan, self._robot(plan), confirmed=is_confirmed)
-        return f"the servos of {', '.join(plan.name for plan in able)} are free."
+        return f"released the servos of {', '.join(plan.name for plan in able)}."
 
     def play(self) -> str:
-        """Begin with the motion of the parameter; how long it takes, in words.
+        """Start the motion of the parameter `motion`; return a description.
 
         Raises:
             AdaError: it cannot be played.
@@ -119,10 +119,10 @@ class Requests:
             raise Refused("the node is not configured.")
         playing = play(plan, robot, self._settings().motion, time.monotonic())
         connection.playing = playing
-        return f"{playing.path} is played: {playing.duration:.3g} s"
+        return f"playing {playing.path}: {playing.duration:.3g} s"
 
     def _robot(self, plan: DevicePlan) -> Robot:
         robots = self._devices.robots
         if plan.name not in robots:
-            raise Refused(f"{plan.name} is no robot, or the node is not configured.")
+            raise Refused(f"{plan.name} is not a robot, or the node is not configured.")
         return robots[plan.name]

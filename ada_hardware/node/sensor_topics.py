@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topic of one force/torque sensor of the hardware node; imports rclpy.
+"""Topic of one force/torque sensor of the hardware node; imports rclpy.
 
-Only wrenches that may be used are sent: a message cannot say that it is saturated, or that the device calls it wrong.
+Only valid wrenches are sent, since the message has no field for saturation or device errors.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from ada_robot.ros import qos
 
 
 class SensorTopics:
-    """The wrenches of a sensor, each as soon as it is found.
+    """Publishes the wrenches of a sensor.
 
     Attributes:
-        sensor: whose they are.
-        sent: messages sent.
-        withheld: readings that were not to be used, and were not sent.
-        topic: whole name.
+        sensor: the sensor.
+        sent: number of messages sent.
+        withheld: number of invalid readings, which were not sent.
+        topic: full name of the topic.
     """
 
     def __init__(self, node: Node, sensor: ForceSensor, topic: str, frame: str) -> None:
         """Create the publisher.
 
         Args:
-            node: whose it is.
-            sensor: open.
-            topic: of the wrenches.
-            frame: that they are in.
+            node: node of the publisher.
+            sensor: open sensor.
+            topic: name of the topic.
+            frame: frame of the wrenches.
         """
         self.sensor = sensor
         self.sent = self.withheld = 0
@@ -43,7 +43,7 @@ class SensorTopics:
         self._number = 0
 
     def look(self) -> None:
-        """Send what is new; in the node's thread."""
+        """Publish a new reading; called in the node's thread."""
         reading = self.sensor.newest
         if reading is None or reading.number == self._number:
             return
@@ -55,5 +55,5 @@ class SensorTopics:
         self.sent += 1
 
     def close(self) -> None:
-        """Take the publisher away; on the thread that spins the node."""
+        """Remove the publisher; call it on the thread that spins the node."""
         self._node.destroy_publisher(self._publisher)

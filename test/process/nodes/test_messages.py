@@ -14,7 +14,7 @@ from ada_tools.nodes.target_node import TargetNode
 pytestmark = pytest.mark.ros
 
 HARDWARE = (
-    ({}, "no device is named: set the parameter device to one of pa10, khr1"),
+    ({}, "no device: set the parameter device to one of pa10, khr1"),
     ({"device": "pa11"}, r"parameter device is 'pa11'; it must be one of .*'pa10'"),
     ({**ONE, "urll": "x"}, "Did you mean 'url'"),
     ({**ONE, "pa10__driver__varriant": "7c"}, r"pa10\.driver\.variant"),
@@ -22,18 +22,18 @@ HARDWARE = (
     ({**ONE, "pa10__safety__velocity_scale": 2.0}, r"pa10\.safety\.velocity_scale .* from 0\.01 to 1"),
     ({**ONE, "pa10__safty__velocity_scale": 0.5}, r"pa10\.safty"),
     ({**ONE, "pa10__safety__host_timeout": 0.05}, "host_timeout is 0.05 s, shorter than command_timeout"),
-    ({**ONE, "pa10__topic": "force"}, r"parameter pa10\.topic is for a sensor"),
-    ({**ONE, "pa10__driver__url": "udp://127.0.0.1:7"}, "give one of them"),
+    ({**ONE, "pa10__topic": "force"}, r"parameter pa10\.topic applies to a sensor"),
+    ({**ONE, "pa10__driver__url": "udp://127.0.0.1:7"}, "set only one of them"),
     ({**ONE, "pa10__kind": "khr1"}, r"pa10\.kind is 'khr1', but device is 'pa10'"),
-    ({**ONE, "devices": ["a"]}, "device and devices are both given"),
-    ({"devices": ["a", "a"], "a__kind": "pa10"}, "a name is there twice"),
+    ({**ONE, "devices": ["a"]}, "device and devices are both set"),
+    ({"devices": ["a", "a"], "a__kind": "pa10"}, "duplicate name"),
     ({"devices": ["a"]}, r"parameter a\.kind is not set"),
-    ({"devices": ["rate"], "rate": 100.0}, "'rate' cannot be a device's name"),
-    ({"devices": ["A b"]}, "cannot be a device's name"),
+    ({"devices": ["rate"], "rate": 100.0}, "'rate' is not a valid device name"),
+    ({"devices": ["A b"]}, "is not a valid device name"),
     ({**TWO, "url": "udp://127.0.0.1:7"}, "url is for the parameter device"),
     ({**TWO, "right__prefix": ""}, r"devices left and right would have the same topics; set right\.prefix"),
     ({**ONE, "pa10__prefix": "1 b/"}, r"parameter pa10\.prefix is '1 b/'"),
-    ({"device": "dynpick", "dynpick__place": "thread"}, r"parameter dynpick\.place is for a robot"),
+    ({"device": "dynpick", "dynpick__place": "thread"}, r"parameter dynpick\.place applies to a robot"),
 )
 TARGET = (
     ({"joints": ["a"], "positions": [0.1, 0.2]}, "2 values and parameter joints 1 names"),
