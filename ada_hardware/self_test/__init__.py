@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of a device and its wire, check by check, and a scan of what is plugged in; see `ada hw`."""
+"""Self-tests of a device and its connection, and detection of connected devices; see `ada hw`."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thread that only sleeps, beside a check of periods or rates: what makes it late is the machine, not the device."""
+"""Sleeping reference thread for checks of periods and rates: its delays are those of the machine, not the device."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pathlib import Path
 from ada_robot.timing.deadlines import DeadlineLoop
 from ada_robot.timing.periods import PeriodSummary
 
-SHORTEST = 1e-3  # [s] between its deadlines: shorter ones would take processor time from the device's host
-SOME = 0.01  # share of periods that a machine may miss without being called busy
+SHORTEST = 1e-3  # [s] shortest period: a shorter one would take processor time from the host of the device
+SOME = 0.01  # fraction of missed periods up to which the machine does not count as busy
 
 
 class BareThread:
-    """Wakes at absolute deadlines, does nothing, and notes how late it was.
+    """Wakes periodically at absolute deadlines and records its delays.
 
     Attributes:
-        period: between its deadlines [s].
+        period: period [s].
     """
 
     def __init__(self, period: float, priority: int = 0) -> None:
-        """Prepare; it runs in a `with`.
+        """Create the thread; it runs in a `with` block.
 
         Args:
-            period: of what it is compared with [s].
-            priority: real-time, where the system allows it: that of what it is compared with; 0: none.
+            period: period of the checked loop [s].
+            priority: real-time priority of the checked loop if permitted; 0: none.
         """
         self.period = max(period, SHORTEST)
         self._loop = DeadlineLoop(self.period, lambda due: None, name="bare thread", priority=priority)
@@ -37,37 +37,37 @@ class BareThread:
         return self
 
     def __exit__(self, *_: object) -> None:
-        time.sleep(2.0 * self.period)  # let it wake once more after a standstill, and count it
+        time.sleep(2.0 * self.period)  # a last wake-up, to count a preceding delay
         self._loop.stop()
 
     @property
     def found(self) -> PeriodSummary:
-        """Summary of its periods until now, or until its end."""
+        """Summary of the recorded periods."""
         return self._loop.statistics.summary()
 
     @property
     def kept(self) -> float:
-        """Share of its periods in which it woke; 1 before the first."""
+        """Fraction of periods in which it woke; 1 before the first."""
         found = self.found
         return found.count / (found.count + found.missed) if found.count else 1.0
 
     @property
     def words(self) -> str:
-        """Remark that the machine is busy, with figures; "": it is not."""
+        """Remark that the machine is busy; "" if it is not."""
         if self.kept >= 1.0 - SOME:
             return ""
         found = self.found
         return (
-            f"the machine is busy: beside it, a thread that only sleeps missed {100.0 * (1.0 - self.kept):.0f} % of "
-            f"its periods, {1e3 * found.late_max:.3g} ms late at most"
+            f"the machine is busy: a sleeping reference thread missed {100.0 * (1.0 - self.kept):.0f} % of its "
+            f"periods, {1e3 * found.late_max:.3g} ms late at most"
         )
 
 
 def waited(name: str) -> float:
-    """How long a thread of this process was ready to run, and no processor was free, since its start [s].
+    """Return how long a thread of this process was runnable without a free processor since its start [s].
 
     Args:
-        name: of the thread; 0 for one that there is not, and where the system does not tell (Linux does).
+        name: name of the thread; 0 is returned if it does not exist or the system has no such data (Linux has).
     """
     with suppress(StopIteration, OSError, ValueError, IndexError):
         thread = next(one for one in threading.enumerate() if one.name == name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks one after another: each has a name, a verdict, text with figures; a failed essential check ends them."""
+"""Sequence of checks with names, verdicts and figures; a failed essential check ends it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import Enum
 
 from ada_dynamics.errors import AdaError
 
-_WIDTH = 26  # of names in a line
+_WIDTH = 26  # column of names
 
 
 class Verdict(Enum):
@@ -18,19 +18,19 @@ class Verdict(Enum):
 
     OK = "ok"
     FAILED = "failed"
-    MISSING = "missing"  # it can be done without
-    NOT_DONE = "not done"  # it does not apply, or was not asked for
+    MISSING = "missing"  # optional
+    NOT_DONE = "not done"  # not applicable, or not requested
 
 
 @dataclass(frozen=True)
 class Check:
-    """A finished check.
+    """Finished check.
 
     Attributes:
-        name: what was checked.
+        name: name of the check.
         verdict: result.
-        text: what was found, with its figures, and what to do where it is not ok.
-        figures: the same as numbers and words, for programs; their names end with the unit.
+        text: result with its figures, and the remedy if it is not ok.
+        figures: figures for programs; their names end with the unit.
     """
 
     name: str
@@ -45,29 +45,25 @@ class Check:
         return f"  {word:9}{self.name:{_WIDTH}} {self.text}".rstrip()
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """Return a dictionary for JSON."""
         return {"check": self.name, "verdict": self.verdict.value, "text": self.text, **self.figures}
 
 
 class TestEnded(Exception):
-    """An essential check failed: the others make no sense."""
+    """An essential check failed; the remaining ones are skipped."""
 
-    __test__ = False  # pytest takes classes of such names for tests
+    __test__ = False  # not a pytest class
 
 
 class Checks:
     """Finished checks.
 
     Attributes:
-        done: in their order.
+        done: checks in their order.
     """
 
     def __init__(self, report: Callable[[Check], object] = lambda check: None) -> None:
-        """Begin.
-
-        Args:
-            report: called with each as soon as it is done.
-        """
+        """Start without checks. `report`: called with each finished check."""
         self.done: list[Check] = []
         self._report = report
 
@@ -78,37 +74,37 @@ class Checks:
 
     @property
     def missing(self) -> list[Check]:
-        """Checks of optional things that are missing."""
+        """Checks of optional items that are missing."""
         return [one for one in self.done if one.verdict is Verdict.MISSING]
 
     @property
     def is_ok(self) -> bool:
-        """True if something was checked, and all of it was ok."""
+        """True if no check failed and at least one is ok."""
         return not self.failed and any(one.verdict is Verdict.OK for one in self.done)
 
     def ok(self, name: str, text: str, **figures: object) -> None:
-        """Note a check as ok."""
+        """Record a check as ok."""
         self._note(Check(name, Verdict.OK, text, figures))
 
     def fail(self, name: str, text: str, **figures: object) -> None:
-        """Note a check as failed, and go on."""
+        """Record a check as failed and continue."""
         self._note(Check(name, Verdict.FAILED, text, figures))
 
     def miss(self, name: str, text: str, **figures: object) -> None:
-        """Note an optional thing as missing."""
+        """Record an optional item as missing."""
         self._note(Check(name, Verdict.MISSING, text, figures))
 
     def leave_out(self, name: str, why: str) -> None:
-        """Note a check as not done."""
+        """Record a check as not done."""
         self._note(Check(name, Verdict.NOT_DONE, why))
 
     def judge(self, name: str, problems: str, text: str, **figures: object) -> bool:
-        """Note a check by its problems; True if it is ok.
+        """Record a check as ok or failed; return True if it is ok.
 
         Args:
-            name: of the check.
-            problems: what is wrong, and what to do; "": nothing.
-            text: what was found.
+            name: name of the check.
+            problems: problems and remedies; "": ok.
+            text: result.
             figures: as of `Check`.
         """
         if problems:
@@ -118,18 +114,18 @@ class Checks:
         return not problems
 
     def take(self, others: Checks, remark: str = "") -> None:
-        """Add checks done elsewhere, with a remark behind their text."""
+        """Append checks of another list, with a remark after their texts."""
         for one in others.done:
             self._note(replace(one, text=f"{one.text}{remark}"))
 
     def end(self, name: str, why: object) -> TestEnded:
-        """Note a failed check that ends the test; raise the error that this returns."""
+        """Record a failed check that ends the test; returns the error to be raised."""
         self.fail(name, str(why))
         return TestEnded(name)
 
     @contextmanager
     def needed(self, name: str) -> Iterator[None]:
-        """Ends the test with a failed check of this name where anything inside fails."""
+        """Record a failed check of this name and end the test if the block raises an AdaError."""
         try:
             yield
         except AdaError as problem:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device that is looked at: a real one at its address, or an emulated one that is switched on for it."""
+"""Device under test: a real one at its address, or an emulated one started for the test."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ SAFETY, SENSOR_PREFIX, EMULATOR_PREFIX = "safety.", "sensor.", "emulator."
 
 @dataclass(frozen=True)
 class Target:
-    """The device under test, its address, and its settings.
+    """Device under test, its address, and its settings.
 
     Attributes:
-        kind: of device.
-        url: address; "" where it is emulated for the purpose.
+        kind: kind of device.
+        url: address; "": start an emulator.
         driver: settings of the driver, by name.
-        rules: settings of safety (robots) or of what is made of readings (sensors), by name.
+        rules: settings of safety (robots) or processing (sensors), by name.
         emulator: settings of the emulator, by name.
-        faults: of the emulator and its wire, by name.
+        faults: faults of the emulator and its connection, by name.
     """
 
     kind: DeviceKind
@@ -44,29 +44,29 @@ class Target:
 
     @property
     def is_robot(self) -> bool:
-        """True if it has joints."""
+        """True for a robot."""
         return self.kind.kind == ROBOT
 
     @property
     def is_real(self) -> bool:
-        """True if something real may move; an address that is not known for an emulator's counts as real."""
+        """True if a real device may move; an address of an unknown kind counts as real."""
         return bool(self.url) and not is_dry(self.url) and not is_emulated(self.url)
 
     @property
     def is_faultless(self) -> bool:
-        """True if it is emulated without any fault, so that what goes wrong is the machine's or the program's."""
+        """True for an emulator without faults: errors are then caused by the machine or the program."""
         return not self.is_real and not self.faults and "=" not in self.url
 
     def with_defaults(self, rules: Mapping[str, object]) -> Target:
-        """The same target with other defaults of the rules."""
+        """Return a copy with other defaults of the rules."""
         return Target(self.kind, self.url, self.driver, {**rules, **self.rules}, self.emulator, self.faults)
 
     def safety(self) -> SafetySettings:
-        """Rules of a robot. Raises InputError where they cannot be."""
+        """Safety settings of a robot. Raises InputError if they are invalid."""
         return checked(SafetySettings, self.rules, prefix=SAFETY)
 
     def sensing(self) -> ForceSensorSettings:
-        """Settings of the processing of readings. Raises InputError where they cannot be."""
+        """Processing settings of a sensor. Raises InputError if they are invalid."""
         return checked(ForceSensorSettings, self.rules, prefix=SENSOR_PREFIX)
 
 
@@ -77,29 +77,29 @@ def target(
     settings: Mapping[str, object] | None = None,
     faults: Mapping[str, float] | None = None,
 ) -> Target:
-    """A device by its name.
+    """Create the description of a device under test.
 
     Args:
-        device: of the registry.
-        url: its address; "": emulated.
-        settings: of the driver by name; of others with a prefix: "safety." (robots), "sensor.", "emulator.".
-        faults: of an emulator.
+        device: name in the registry.
+        url: address; "": start an emulator.
+        settings: settings of the driver by name; with a prefix: "safety." (robots), "sensor.", "emulator.".
+        faults: faults of the emulator.
 
     Raises:
-        UnknownDevice: there is none.
-        InputError: settings or faults for what is not there; values that cannot be.
+        UnknownDevice: the device is unknown.
+        InputError: unknown or invalid settings or faults.
     """
     kind = find(device)
     driver, rules, emulator = _sorted(kind, settings or {})
     for what, given in (("faults", faults), (f"settings {EMULATOR_PREFIX}...", emulator)):
         if given and url:
             raise InputError(
-                f"{device}: {what} are of an emulated device; leave out its address, or write them into it: "
+                f"{device}: {what} apply to an emulated device; leave out the address, or include them in it: "
                 f"emulator:{','.join(f'{name}={value}' for name, value in given.items())}."
             )
     if "url" in driver:
-        raise InputError(f"{device}: give the address by itself (--url {driver['url']}), not as a setting.")
-    if not url:  # names of faults, before anything is started
+        raise InputError(f"{device}: give the address with --url {driver['url']}, not as a setting.")
+    if not url:  # check the names of faults before anything is started
         read_address(device, f"{EMULATOR}{','.join(f'{name}={value}' for name, value in (faults or {}).items())}")
     found = Target(kind, url, driver, rules, emulator, faults or {})
     _check(found)
@@ -107,11 +107,7 @@ def target(
 
 
 def _check(what: Target) -> None:
-    """Refuse what cannot be before anything is opened: values, angle maps, limits wider than the device's.
-
-    Raises:
-        InputError: which.
-    """
+    """Check values, angle maps and limits before anything is opened; raises InputError."""
     use = checked(what.kind.driver_class().SETTINGS, what.driver)
     checked(what.kind.emulator_class().SETTINGS, what.emulator, prefix=EMULATOR_PREFIX)
     if what.is_robot:
@@ -124,7 +120,7 @@ def _check(what: Target) -> None:
 def _sorted(
     kind: DeviceKind, settings: Mapping[str, object]
 ) -> tuple[dict[str, object], dict[str, object], dict[str, object]]:
-    """Settings of driver, rules and emulator."""
+    """Split settings into those of driver, rules and emulator."""
     own = SAFETY if kind.kind == ROBOT else SENSOR_PREFIX
     found: dict[str, dict[str, object]] = {"": {}, own: {}, EMULATOR_PREFIX: {}}
     for name, value in settings.items():
@@ -139,31 +135,30 @@ def _sorted(
 
 
 class Plugged:
-    """A device that can be opened now.
+    """Device ready to be opened.
 
     Attributes:
-        target: which one.
-        settings: of its driver, with its address.
-        emulator: where one was switched on for it; None else.
+        target: description of the device.
+        settings: settings of its driver, with the address.
+        emulator: emulator started for it, or None.
     """
 
     def __init__(self, target: Target, settings: Any, emulator: EmulatorProcess | None) -> None:
-        """Take what `plugged` made."""
         self.target, self.settings, self.emulator = target, settings, emulator
 
     @property
     def where(self) -> str:
-        """Its address, for people."""
+        """Address for messages."""
         url = str(self.settings.url)
         return f"{url} (emulated)" if self.emulator is not None else url
 
 
 @contextmanager
 def plugged(what: Target) -> Iterator[Plugged]:
-    """Switch an emulated device on where there is no address, and off in the end.
+    """Start an emulator if there is no address, and end it afterwards.
 
     Raises:
-        InputError: settings or faults that it does not have.
+        InputError: unknown settings or faults.
         TransportError: the emulator does not start.
     """
     kinds = what.kind.driver_class().SETTINGS
@@ -181,7 +176,7 @@ def plugged(what: Target) -> Iterator[Plugged]:
 
 
 def _shared(one: type[Any], other: type[Any]) -> set[str]:
-    """Settings in which a device and its driver must agree: those of one name."""
+    """Names of settings common to a device and its driver, which must agree."""
     return _names(fields_of(one)) & _names(fields_of(other))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identity of an open robot in words, and mismatches; nothing moves."""
+"""Identity of an open robot and mismatches with its settings; nothing moves."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 from ada_robot.errors import HardwareError
 
-_SLACK = 1e-3  # [rad] by which limits may be wider than what a controller has stored: both are rounded
+_SLACK = 1e-3  # [rad] tolerance for rounding of stored limits
 Identity = tuple[str, str, dict[str, object]]
 
 
 def identity_of(driver: Any) -> Identity:
-    """The identity of an open driver that is not started: in words, what does not fit ("": all does), and figures.
+    """Return the identity of an open, not started driver: text, mismatches ("" if none), figures.
 
     Raises:
-        HardwareError: it does not answer.
+        HardwareError: no answer.
     """
     text, problems, figures = _KNOWN.get(driver.NAME, _unknown)(driver)
     common = f"{len(driver.joints)} joints, {' or '.join(sorted(mode.value for mode in driver.modes))}"
@@ -24,10 +24,10 @@ def identity_of(driver: Any) -> Identity:
 
 
 def _pa10(driver: Any) -> Identity:
-    """The limits that the controller has stored of each axis, where it is known how they are read."""
+    """Compare the limits with those stored in the controller, for variants whose format is known."""
     settings = driver.settings
     text, figures = f"PA-10, variant {settings.variant}, {settings.axes} axes", {"variant": settings.variant}
-    if settings.variant != "7c":  # the sources for a ce do not say that it knows this packet (docs/pa10_hardware.md)
+    if settings.variant != "7c":  # not documented for a ce (docs/pa10_hardware.md)
         return text, "", figures
     wider, stored = [], {}
     try:
@@ -36,16 +36,15 @@ def _pa10(driver: Any) -> Identity:
             stored[limit.name] = [data.lower, data.upper]
             if limit.lower < data.lower - _SLACK or limit.upper > data.upper + _SLACK:
                 wider.append(
-                    f"{limit.name} [{limit.lower:.4g}, {limit.upper:.4g}] here, [{data.lower:.4g}, {data.upper:.4g}] "
-                    f"in the controller"
+                    f"{limit.name} [{limit.lower:.4g}, {limit.upper:.4g}], stored [{data.lower:.4g}, {data.upper:.4g}]"
                 )
     except HardwareError as problem:
-        return f"{text}; it does not tell its stored limits ({problem})", "", figures
+        return f"{text}; stored limits cannot be read ({problem})", "", figures
     figures["stored_limits_rad"] = stored
     if wider:
-        what = f"limits are wider than those in the controller: {'; '.join(wider)}. Narrow safety.position_lower/upper"
+        what = f"limits exceed those stored in the controller: {'; '.join(wider)}. Narrow safety.position_lower/upper"
         return text, what, figures
-    return f"{text}; limits within those stored", "", figures
+    return f"{text}; limits within the stored ones", "", figures
 
 
 def _khr1(driver: Any) -> Identity:

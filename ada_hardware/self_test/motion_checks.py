@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a robot in which it moves: activation, each joint there and back, silence of the host, stop, reset."""
+"""Checks of a moving robot: activation, motion of each joint, command timeout, stop, reset."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 
-_HOLD = 0.5  # [s] for which a robot that was just activated must stay where it is
-_DWELL = 0.15  # [s] at the far end of a motion, and after it
-_SETTLING = 1.0  # [s] that a joint may take to arrive after it
-_SHORTEST_WAY = 0.3  # [s] of a motion's way there
-_SHARE = 0.4  # of a joint's velocity limit, at most, in a motion
-_ALLOWANCE = 0.3  # [s] beside watchdogs and ramps, for delays of machine and device
-_BRAKES = 1.0  # [s] that a device may take to close its brakes
+_HOLD = 0.5  # [s] during which an activated robot must not move
+_DWELL = 0.15  # [s] at the end of a motion
+_SETTLING = 1.0  # [s] allowed for a joint to arrive after that
+_SHORTEST_WAY = 0.3  # [s] shortest duration of a motion
+_SHARE = 0.4  # largest fraction of the velocity limit in a motion
+_ALLOWANCE = 0.3  # [s] added to watchdogs and ramps for delays of machine and device
+_BRAKES = 1.0  # [s] allowed for closing the brakes
 
 
 class Motion(NamedTuple):
-    """The test motion of a robot's joints.
+    """Test motion of a robot's joints.
 
     Attributes:
-        amplitude: of each joint's motion [rad].
-        tolerance: how far a joint may be from where it should be at rest [rad].
-        resolution: change below which a joint counts as at rest: resolution of its position, and noise [rad].
+        amplitude: amplitude of the motion [rad].
+        tolerance: allowed position error at rest [rad].
+        resolution: largest change of a joint at rest: position resolution and noise [rad].
     """
 
     amplitude: float
@@ -46,7 +46,7 @@ class Motion(NamedTuple):
     resolution: float
 
 
-# Kondo's servos take and report about whole degrees; the others follow to thousandths.
+# Kondo servos resolve about a degree; the others some thousandths of a radian.
 MOTIONS: Mapping[str, Motion] = {
     "pa10": Motion(0.05, 0.003, 2e-4),
     "hexa": Motion(0.05, 0.01, 1e-3),
@@ -57,7 +57,7 @@ _ANY = Motion(0.05, 0.01, 1e-3)
 
 
 class MotionChecks:
-    """The checks of one robot, which is open."""
+    """Motion checks of one open robot."""
 
     def __init__(
         self,
@@ -68,30 +68,30 @@ class MotionChecks:
         joints: Sequence[str] = (),
         tries: int = 1,
     ) -> None:
-        """Prepare.
+        """Prepare the checks.
 
         Args:
-            robot: open and inactive.
-            checks: where what is found is noted.
+            robot: open, inactive robot.
+            checks: receiver of the results.
             rules: limits of the robot.
-            safety: its rules.
-            joints: those that are moved; none: all.
-            tries: of each check.
+            safety: safety settings of the robot.
+            joints: joints to be moved; empty: all.
+            tries: tries of each check.
 
         Raises:
-            InputError: the robot takes no positions.
+            InputError: the robot has no position mode.
         """
         self._robot, self._checks, self._rules, self._safety = robot, checks, rules, safety
         self._joints = tuple(joints) or robot.joints
         self._motion, self._tries = MOTIONS.get(robot.device, _ANY), tries
         if Mode.POSITION not in robot.modes:
-            raise InputError(f"{robot.device} takes no positions; its motion cannot be checked.")
+            raise InputError(f"{robot.device} has no position mode; its motion cannot be checked.")
 
     def run(self) -> None:
-        """All of them, one after another.
+        """Run all checks.
 
         Raises:
-            TestEnded: one failed after which the robot should not be moved any more.
+            TestEnded: a check failed after which the robot should not be moved.
         """
         self._try(lambda: self._activate("activation"), is_active=False)
         self._try(self._check_refusals)
@@ -102,11 +102,11 @@ class MotionChecks:
 
     # --- tries ----------------------------------------------------------------------------------------------------
     def _try(self, check: Callable[[], object], *, is_active: bool = True) -> None:
-        """Do a check; a failed one is repeated where allowed, and noted as such.
+        """Run a check; a failed one is repeated if allowed, with a remark.
 
         Args:
-            check: notes what it finds.
-            is_active: whether the robot is active when it begins, or inactive.
+            check: records its results.
+            is_active: the robot must be active at its start, otherwise inactive.
         """
         checks, remark = self._checks, ""
         for number in range(1, self._tries + 1):
@@ -120,13 +120,13 @@ class MotionChecks:
             is_over = number == self._tries or not (ended or trial.failed)
             if is_over or not self._begin_anew(is_active):
                 break
-            remark = f" (try {number + 1}; the one before: {trial.failed[0].text if trial.failed else ended})"
+            remark = f" (try {number + 1}; previous: {trial.failed[0].text if trial.failed else ended})"
         checks.take(trial, remark)
         if ended is not None:
             raise ended
 
     def _begin_anew(self, is_active: bool) -> bool:
-        """Bring a stopped robot back to where a check begins; True if that succeeds."""
+        """Reset a stopped robot for another try; return True on success."""
         robot = self._robot
         for _ in range(self._tries):
             with suppress(HardwareError):
@@ -141,7 +141,7 @@ class MotionChecks:
 
     # --- steps ----------------------------------------------------------------------------------------------------
     def _activate(self, name: str) -> Array:
-        """Activate and hold; the pose."""
+        """Activate and hold; return the configuration."""
         robot, checks = self._robot, self._checks
         before = robot.feedback.position
         begin = time.monotonic()
@@ -151,7 +151,7 @@ class MotionChecks:
             moved = self._hold(before, _HOLD)
         text = f"active after {took:.2f} s, moved {moved:.2g} rad in {_HOLD:g} s"
         if moved > self._motion.tolerance:
-            raise checks.end(name, f"{text}: at most {self._motion.tolerance:.2g} rad are allowed; it must not jump")
+            raise checks.end(name, f"{text}: at most {self._motion.tolerance:.2g} rad are allowed")
         checks.ok(name, text, after_s=took, moved_rad=moved)
         return before
 
@@ -177,14 +177,14 @@ class MotionChecks:
         return lambda: self._robot.status().refused[why] > before
 
     def _check_joint(self, name: str) -> None:
-        """Move one joint there and back; the others stay."""
+        """Move one joint there and back; all other joints must not move."""
         robot, checks = self._robot, self._checks
         i, check = robot.joints.index(name), f"motion of {name}"
         tolerance, rules, start = self._motion.tolerance, self._rules, robot.feedback.position
         above, below = rules.upper[i] - start[i], start[i] - rules.lower[i]
         way = min(self._motion.amplitude, max(above, below) - tolerance) * (1.0 if above >= below else -1.0)
         if abs(way) < 0.5 * self._motion.amplitude:
-            checks.leave_out(check, f"it has no room at {start[i]:.4g}; move it away from its limits")
+            checks.leave_out(check, f"no room to move at {start[i]:.4g}; move it away from its limits")
             return
         duration = max(_SHORTEST_WAY, abs(way) * 0.5 * math.pi / (_SHARE * rules.velocity[i]))
         with checks.needed(check):
@@ -193,17 +193,17 @@ class MotionChecks:
             back = self._go(start, i, way, 0.0, duration)
         off, left = abs(reached[i] - start[i] - way), float(np.abs(back - start).max())
         text = (
-            f"{math.degrees(way):+.2f} deg in {duration:.2g} s: {math.degrees(off):.2f} deg off there, "
-            f"{math.degrees(left):.2f} deg off back, others {math.degrees(others):.2f} deg"
+            f"{math.degrees(way):+.2f} deg in {duration:.2g} s: error {math.degrees(off):.2f} deg there, "
+            f"{math.degrees(left):.2f} deg back, others {math.degrees(others):.2f} deg"
         )
         most = max(off, left, float(others))
         problem = f"at most {math.degrees(tolerance):.2f} deg are allowed" if most > tolerance else ""
         checks.judge(check, problem, text, way_rad=way, off_there_rad=float(off), off_back_rad=left)
         if problem:
-            raise checks.end("motion", f"{name} does not follow its command; look at its sign, zero and load")
+            raise checks.end("motion", f"{name} does not follow its command; check its sign, zero and load")
 
     def _check_silence(self) -> None:
-        """Commands stop in a motion, as when the commanding program hangs."""
+        """Interrupt the commands during a motion, as if the commanding program hangs."""
         safety, name = self._safety, "silence of the host"
         with self._checks.needed(name):
             mode, values = self._push()
@@ -230,19 +230,19 @@ class MotionChecks:
             rest, stopped, _ = self._watch_rest(Phase.STOPPED, begin)
         by = self._longest_ramp() + _ALLOWANCE
         late = f"later than {by:.2f} s" if not rest <= by else ""
-        checks.judge("stop", late, f"at rest {rest:.2f} s and stopped {stopped:.2f} s after it", rest_s=rest)
+        checks.judge("stop", late, f"at rest {rest:.2f} s and stopped {stopped:.2f} s after the call", rest_s=rest)
         pose = robot.feedback.position
         tries = (("a command", self._command_pose), ("activation", robot.activate))
         taken = [what for what, ask in tries if is_taken(ask)]
         checks.judge(
-            "stop is latched", f"{' and '.join(taken)} was taken" if taken else "", "" if taken else "all is refused"
+            "stop is latched", f"{' and '.join(taken)} was accepted" if taken else "", "" if taken else "all is refused"
         )
         with checks.needed("reset"):
             robot.reset()
             robot.wait_feedback()
             moved = float(np.abs(robot.feedback.position - pose).max())
             if robot.phase is not Phase.INACTIVE or moved > self._motion.tolerance:
-                raise HardwareError(f"it is {robot.phase.value} and moved {moved:.2g} rad; it must not move.")
+                raise HardwareError(f"the robot is {robot.phase.value} and moved {moved:.2g} rad; it must not move.")
         checks.ok("reset", f"inactive, moved {moved:.2g} rad", moved_rad=moved)
 
     # --- motion ---------------------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ class MotionChecks:
         self._robot.command(Mode.POSITION, self._robot.feedback.position.tolist())
 
     def _hold(self, pose: Array, seconds: float, until: Callable[[], bool] = lambda: False) -> float:
-        """Command a pose for a time, or until a condition holds; the largest deviation of a joint."""
+        """Command a configuration for a time, or until a condition is true; return the largest deviation of a joint."""
         robot, end, moved = self._robot, time.monotonic() + seconds, 0.0
         while time.monotonic() < end:
             robot.command(Mode.POSITION, pose.tolist())
@@ -260,7 +260,7 @@ class MotionChecks:
         return moved
 
     def _go(self, start: Array, i: int, begin: float, end: float, duration: float) -> Array:
-        """Move one joint from one distance of `start` to another along half a cosine, and wait; where all are then."""
+        """Move one joint between two offsets from `start` along a cosine and wait; return the final configuration."""
         robot, since, share = self._robot, time.monotonic(), 0.0
         pose = start.copy()
         while share < 1.0:
@@ -276,7 +276,7 @@ class MotionChecks:
         return bool(np.abs(self._robot.feedback.position - pose).max() <= self._motion.tolerance)
 
     def _push(self) -> tuple[Mode, str]:
-        """Set the first joint in motion, away from its nearer limit; a description of that."""
+        """Move the first joint away from its nearer limit; return mode and description."""
         robot, rules = self._robot, self._rules
         i, start = robot.joints.index(self._joints[0]), robot.feedback.position
         sign = 1.0 if rules.upper[i] - start[i] >= start[i] - rules.lower[i] else -1.0
@@ -291,10 +291,10 @@ class MotionChecks:
         return Mode.VELOCITY if is_speed else Mode.POSITION, f"{speed:.2g} rad/s at {robot.joints[i]}"
 
     def _watch_rest(self, phase: Phase, since: float) -> tuple[float, float, float]:
-        """Wait for a phase: when the pose was the last one, when the phase came [s], and the way until then [rad].
+        """Wait for a phase; return the time of the last motion [s], the time of the phase [s], and the motion [rad].
 
         Raises:
-            NoAnswer: the phase does not come.
+            NoAnswer: the phase is not reached.
         """
         robot, poses = self._robot, []
         deadline = since + self._safety.host_timeout + self._longest_ramp() + _ALLOWANCE + _BRAKES + 2.0
@@ -303,7 +303,7 @@ class MotionChecks:
             now = time.monotonic()
             if now > deadline:
                 raise NoAnswer(
-                    f"{now - since:.2f} s later the robot is {robot.phase.value} ({robot.reason}), not {phase.value}. "
+                    f"the robot is {robot.phase.value} ({robot.reason}) after {now - since:.2f} s, not {phase.value}. "
                     "Use the emergency stop."
                 )
             poses.append((now, robot.feedback.position))
@@ -320,7 +320,7 @@ class MotionChecks:
 
 
 def is_taken(ask: Callable[[], object]) -> bool:
-    """True if something is taken instead of refused."""
+    """Return True if a call is accepted, False if it is refused."""
     try:
         ask()
     except HardwareError:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices plugged into this machine: serial ports, ARCNET, a Net F/T in the network; and what each still needs.
+"""Devices connected to this machine: serial ports, ARCNET, a Net F/T in the network; and their problems.
 
-Nothing is opened but a web page, if its address is given: a byte on a serial line may be a command.
+Nothing is opened except a web page at a given address, since a byte on a serial line may be a command.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from ada_hardware.transport.wires import packets_holder
 from ada_robot.errors import HardwareError
 from ada_robot.posix import posix_module
 
-_SLOW_LATENCY = 1  # [ms]; FTDI's converters have 16 by default
-_DISTURBING = ("capmode", "rfc1201")  # modules that take ARCNET frames away from the raw ones
+_SLOW_LATENCY = 1  # [ms]; FTDI converters have 16 by default
+_DISTURBING = ("capmode", "rfc1201")  # modules that intercept raw ARCNET frames
 _PAGE_TIME = 2.0  # [s]
 
 
 @dataclass(frozen=True)
 class PortFound:
-    """A serial port.
+    """Serial port.
 
     Attributes:
-        device: its file.
-        usb: "VID:PID"; "": none of USB.
-        converter: what it is.
-        description: as it says itself.
-        driver: of the kernel.
-        by_id: name that stays; "": none.
-        may_be: devices that may hang on it.
-        latency_ms: of a converter that has one; 0: not known.
-        users: programs that have it open, as far as this user may see.
-        problems: what is in the way, with what mends it.
+        device: device file.
+        usb: "VID:PID"; "": not USB.
+        converter: kind of converter.
+        description: description in the USB descriptor.
+        driver: kernel driver.
+        by_id: permanent name; "": none.
+        may_be: possible devices.
+        latency_ms: latency timer of the converter; 0: unknown.
+        users: programs that have it open, if visible to this user.
+        problems: problems with remedies.
     """
 
     device: str
@@ -55,7 +55,7 @@ class PortFound:
     problems: tuple[str, ...]
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """Return a dictionary for JSON."""
         return asdict(self)
 
 
@@ -64,9 +64,9 @@ class ArcnetFound:
     """ARCNET on this machine.
 
     Attributes:
-        interfaces: by name, whether each is up.
-        may_send: whether this user may use raw frames.
-        problems: what is in the way, with what mends it.
+        interfaces: state (up or down) of the interfaces by name.
+        may_send: this user may use raw frames.
+        problems: problems with remedies.
     """
 
     interfaces: dict[str, bool]
@@ -74,17 +74,17 @@ class ArcnetFound:
     problems: tuple[str, ...]
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """Return a dictionary for JSON."""
         return asdict(self)
 
 
 # --- serial ports -------------------------------------------------------------------------------------------------
 def serial_ports(listed: Iterable[Any] | None = None, root: Path = Path("/")) -> list[PortFound]:
-    """The serial ports.
+    """Return the serial ports.
 
     Args:
-        listed: as pyserial lists them; None: asked of it.
-        root: of the file system.
+        listed: ports as listed by pyserial; None: query them.
+        root: root of the file system.
     """
     if listed is None:
         try:
@@ -152,7 +152,7 @@ def _permission(path: Path, device: str, root: Path) -> tuple[str, ...]:
     if is_shared and group != "root":
         return (f"no permission for {device}: sudo usermod -aG {group} $USER, then log out and in again",)
     return (
-        f"no permission for {device}, which belongs to {group} alone: a udev rule, in /etc/udev/rules.d/99-ada.rules: "
+        f"no permission for {device}, accessible to {group} only: add a udev rule in /etc/udev/rules.d/99-ada.rules: "
         f'KERNEL=="{Path(device).name}", GROUP="dialout", MODE="0660"; then: sudo udevadm control --reload; plug it in '
         "again",
     )
@@ -162,17 +162,17 @@ def _slow(latency: int, name: str) -> tuple[str, ...]:
     if latency <= _SLOW_LATENCY:
         return ()
     return (
-        f"answers wait {latency} ms in the converter: echo 1 | sudo tee "
-        f"/sys/bus/usb-serial/devices/{name}/latency_timer (for ever: see the udev rule on the robot's page)",
+        f"the converter delays answers by {latency} ms: echo 1 | sudo tee "
+        f"/sys/bus/usb-serial/devices/{name}/latency_timer (permanently: see the udev rule on the robot's page)",
     )
 
 
 def _busy(users: tuple[str, ...], device: str) -> tuple[str, ...]:
-    return (f"{device} is in use by {', '.join(users)}: end it there",) if users else ()
+    return (f"{device} is in use by {', '.join(users)}: end that program",) if users else ()
 
 
 def users_of(path: Path, root: Path = Path("/")) -> tuple[str, ...]:
-    """Programs that have a file open, as "name (number)"; only root sees those of others."""
+    """Return the programs that have a file open, as "name (pid)"; only root sees those of other users."""
     found = []
     try:
         target = path.resolve()
@@ -183,7 +183,7 @@ def users_of(path: Path, root: Path = Path("/")) -> tuple[str, ...]:
         try:
             if any(_leads_to(one, target) for one in (process / "fd").iterdir()):
                 found.append(f"{(process / 'comm').read_text().strip()} ({process.name})")
-        except OSError:  # it has ended, or is another user's
+        except OSError:  # it has ended, or belongs to another user
             continue
     return tuple(found)
 
@@ -197,11 +197,11 @@ def _leads_to(link: Path, target: Path) -> bool:
 
 # --- ARCNET -------------------------------------------------------------------------------------------------------
 def arcnet(root: Path = Path("/"), *, may_send: bool | None = None) -> ArcnetFound:
-    """ARCNET interfaces and what they need.
+    """Return the ARCNET interfaces and their problems.
 
     Args:
-        root: of the file system.
-        may_send: whether this user may use raw frames; None: tried.
+        root: root of the file system.
+        may_send: this user may use raw frames; None: try it.
     """
     interfaces = {name: _is_up(name, root) for name in arcnet_interfaces(root)}
     may_send = _may_send_raw() if may_send is None else may_send
@@ -211,10 +211,10 @@ def arcnet(root: Path = Path("/"), *, may_send: bool | None = None) -> ArcnetFou
             "no right to raw frames: sudo setcap cap_net_raw,cap_sys_rawio+ep $(readlink -f $(command -v python3))"
         )
     held = ((name, packets_holder(f"arcnet:{name}")) for name in interfaces)
-    problems += [f"{name} is in use by {one.words}: end it there" for name, one in held if one is not None]
+    problems += [f"{name} is in use by {one.words}: end that program" for name, one in held if one is not None]
     loaded = _modules(root)
     problems += [
-        f"the module {one} takes frames away: sudo modprobe -r {one}"
+        f"the module {one} intercepts frames: sudo modprobe -r {one}"
         for one in _DISTURBING
         if interfaces and one in loaded
     ]
@@ -246,11 +246,11 @@ def _modules(root: Path) -> set[str]:
 
 # --- network ------------------------------------------------------------------------------------------------------
 def net_ft(host: str, timeout: float = _PAGE_TIME) -> dict[str, object]:
-    """Figures of a Net F/T's web page.
+    """Return the data of a Net F/T's web page.
 
     Args:
-        host: name, number, or number:port.
-        timeout: [s].
+        host: name, IP address, or address:port.
+        timeout: timeout [s].
     """
     url = f"http://{host}{PAGE}"
     try:
@@ -264,5 +264,5 @@ def net_ft(host: str, timeout: float = _PAGE_TIME) -> dict[str, object]:
         "rate_hz": found.rate,
         "streams": found.is_streaming_allowed,
         "url": f"udp://{host.rsplit(':', 1)[0] if host.count(':') == 1 else host}:49152",
-        "problem": "" if found.is_streaming_allowed else "RDT is switched off; switch it on in its web page",
+        "problem": "" if found.is_streaming_allowed else "RDT is disabled; enable it on its web page",
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a robot in which nothing moves: address, answer, identity, wire, feedback, alarms, refusals."""
+"""Checks of a robot without motion: connection, identity, communication, feedback, alarms, refusals."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.timing.periods import PeriodSummary
 
-LEAST_SHARE = 0.99  # of exchanges that must be answered
-JITTER = 1.5  # periods that 99 % of periods must not exceed
-_SLOW = 1.1  # periods that the median must not exceed
-_FEWEST = 5  # periods whose median says something
-_ENOUGH = 200  # periods of which the slowest hundredth says something
-_LOOKS = 3  # at periods that are uneven
-_BETWEEN_FIGURES = 1.1  # [s]: a cycle reports once a second
-_SETTLING = 0.5  # [s] in which a cycle's own start is over
+LEAST_SHARE = 0.99  # fraction of exchanges that must be answered
+JITTER = 1.5  # periods, limit of the 99th percentile
+_SLOW = 1.1  # periods, limit of the median
+_FEWEST = 5  # periods needed for a median
+_ENOUGH = 200  # periods needed for a 99th percentile
+_LOOKS = 3  # repetitions if periods are uneven
+_BETWEEN_FIGURES = 1.1  # [s]: a cycle reports once per second
+_SETTLING = 0.5  # [s] of the start of a cycle, which is ignored
 _WHY = "the device answers late, the machine is busy, or the cycle has no priority"
-_WAIT = 5.0  # [s] for a first answer of a cycle
+_WAIT = 5.0  # [s] timeout of the first answer of a cycle
 
 
 def find_robot(plug: Plugged, checks: Checks) -> RobotDriver[object]:
-    """Open the robot, identify it, close it; returns the closed driver.
+    """Open the robot, identify it and close it; return the closed driver.
 
     Raises:
         TestEnded: it cannot be opened.
@@ -54,16 +54,16 @@ def find_robot(plug: Plugged, checks: Checks) -> RobotDriver[object]:
 
 
 def open_it(plug: Plugged, checks: Checks, open_device: Callable[[], object], counts: Callable[[], LinkCounts]) -> None:
-    """Open a device, and note whether its address opens and it answers.
+    """Open a device and record whether its address can be opened and it replies.
 
     Args:
         plug: the device.
-        checks: where it is noted.
-        open_device: opens it.
-        counts: of its wire.
+        checks: receiver of the results.
+        open_device: opens the device.
+        counts: returns its communication statistics.
 
     Raises:
-        TestEnded: it does not.
+        TestEnded: it cannot be opened.
     """
     begin = time.monotonic()
     try:
@@ -79,21 +79,21 @@ def open_it(plug: Plugged, checks: Checks, open_device: Callable[[], object], co
 
 
 def _garbage(counts: LinkCounts) -> str:
-    """A remark on bytes that are not of this device's protocol."""
+    """Remark on received bytes of another protocol."""
     if not counts.refused or counts.received:
         return ""
-    return " Something comes, and none of it is of this device: is the rate right, and is it this device?"
+    return " Bytes were received, but none of this device: check the rate and that it is this device."
 
 
 def check_wire(robot: Robot, checks: Checks, seconds: float, priority: int, *, is_real: bool) -> None:
-    """Exchanges answered, and how even the cycle is.
+    """Check the fraction of answered exchanges and the jitter of the cycle.
 
     Args:
-        robot: open.
-        checks: where it is noted.
-        seconds: for which it is watched.
-        priority: real-time, of the robot's cycle.
-        is_real: whether a machine that is too busy for the robot is a failure; with an emulated one it is a remark.
+        robot: open robot.
+        checks: receiver of the results.
+        seconds: duration of the check.
+        priority: real-time priority of the robot's cycle.
+        is_real: a machine too busy for the robot is a failure; for an emulated robot it is a remark.
     """
     with BareThread(robot.period, priority) as bare:
         try:
@@ -102,7 +102,7 @@ def check_wire(robot: Robot, checks: Checks, seconds: float, priority: int, *, i
             raise checks.end("wire", problem) from None
         time.sleep(_SETTLING)
         sent, received, refused, again = *_watch(robot, seconds), ""
-        if received < LEAST_SHARE * sent:  # a machine that was busy for a moment is no bad wire
+        if received < LEAST_SHARE * sent:  # repeat once, in case the machine was busy for a moment
             sent, received, refused = _watch(robot, seconds)
             again = " the second time"
         status, share = robot.status(), received / sent if sent else 0.0
@@ -114,7 +114,7 @@ def check_wire(robot: Robot, checks: Checks, seconds: float, priority: int, *, i
 
 
 def _watch(robot: Robot, seconds: float) -> tuple[int, int, int]:
-    """Frames that were sent, answered, and damaged or late within so long."""
+    """Return the frames sent, answered, and damaged or late during `seconds`."""
     before = robot.status().counts
     time.sleep(seconds)
     after = robot.status().counts
@@ -123,7 +123,7 @@ def _watch(robot: Robot, seconds: float) -> tuple[int, int, int]:
 
 def _check_period(robot: Robot, checks: Checks, seconds: float, bare: BareThread, *, is_real: bool) -> None:
     periods = _periods(robot)
-    for _ in range(_LOOKS):  # a machine that was busy for a moment is not always busy
+    for _ in range(_LOOKS):  # repeat, in case the machine was busy for a moment
         if periods is None or periods.period_p99 <= JITTER * robot.period:
             break
         time.sleep(max(seconds, _BETWEEN_FIGURES))
@@ -134,7 +134,7 @@ def _check_period(robot: Robot, checks: Checks, seconds: float, bare: BareThread
     p50, p99, longest = periods.period_p50, periods.period_p99, periods.period_max
     text = f"{_ms(robot.period)} set; median {_ms(p50)}, 99 % within {_ms(p99)}, longest {_ms(longest)}"
     notes = "; ".join((*robot.status().notes, *([bare.words] if bare.words else [])))
-    # delays that a sleeping thread has as well are not those of the device or the cycle
+    # delays that the sleeping thread has as well are not caused by device or cycle
     sleeper = bare.found
     usual, most = (0.0, 0.0) if is_real else (sleeper.period_p50, sleeper.period_p99)
     problem = ""
@@ -149,7 +149,7 @@ def _check_period(robot: Robot, checks: Checks, seconds: float, bare: BareThread
 
 
 def _periods(robot: Robot) -> PeriodSummary | None:
-    """Newest figures of the cycle, as soon as there are enough of them."""
+    """Return the latest statistics of the cycle with enough periods, or None."""
     end = time.monotonic() + _WAIT
     while time.monotonic() < end:
         periods = robot.status().periods
@@ -160,7 +160,7 @@ def _periods(robot: Robot) -> PeriodSummary | None:
 
 
 def check_feedback(robot: Robot, checks: Checks, safety: SafetySettings) -> Feedback:
-    """Finite, fresh, within limits; returns it."""
+    """Check that the feedback is finite, fresh and within limits; return it."""
     try:
         feedback = robot.wait_feedback(_WAIT)
     except NoAnswer as problem:
@@ -169,10 +169,10 @@ def check_feedback(robot: Robot, checks: Checks, safety: SafetySettings) -> Feed
     for limit, position in zip(robot.limits, feedback.position.tolist(), strict=True):
         margin = safety.position_margin
         if not math.isfinite(position):
-            problems.append(f"{limit.name} is not reported")
+            problems.append(f"{limit.name} has no reading")
         elif not limit.lower - margin <= position <= limit.upper + margin:
             problems.append(
-                f"{limit.name} is at {position:.4g}, outside of [{limit.lower:.4g}, {limit.upper:.4g}]: bring it inside"
+                f"{limit.name} is at {position:.4g}, outside of [{limit.lower:.4g}, {limit.upper:.4g}]: move it inside"
             )
     values = "".join(f", {name} {value:.4g}" for name, value in feedback.values.items())
     checks.judge(
@@ -186,34 +186,34 @@ def check_feedback(robot: Robot, checks: Checks, safety: SafetySettings) -> Feed
 
 
 def check_alarms(robot: Robot, checks: Checks) -> bool:
-    """Check the alarms of the device; True if there is none."""
+    """Check the alarms of the device; return True if there are none."""
     alarms = robot.status().alarms
     return checks.judge("alarms", in_words(alarms), "" if alarms else "none", codes=[one.code for one in alarms])
 
 
 def check_refusals(robot: Robot, checks: Checks, rules: JointRules, command_timeout: float) -> None:
-    """Check that bad commands are refused, each for its own reason, and that nothing is sent while inactive."""
+    """Check that invalid commands are refused for the right reason, and that no command is sent while inactive."""
     before, pose = robot.status(), robot.feedback.position
     wrong = []
     judge = DemandGuard(rules, robot.modes, command_timeout)
     for why, (mode, values) in bad_commands(robot, rules, pose).items():
         refusal = judge.judge(Demand(mode, values, 0.0), 0.0, pose)
         if refusal is None or refusal.reason != why:
-            wrong.append(f"{why}: {'taken' if refusal is None else refusal.reason}")
+            wrong.append(f"{why}: {'accepted' if refusal is None else refusal.reason}")
         try:
             robot.command(mode, values.tolist())
         except Refused:
             continue
-        wrong.append(f"{why}: taken while {robot.phase.value}")
+        wrong.append(f"{why}: accepted while {robot.phase.value}")
     time.sleep(5.0 * robot.period)
     if robot.status().accepted != before.accepted or robot.demand is not None:
         wrong.append("a command was followed while the robot is inactive")
     names = ", ".join(bad_commands(robot, rules, pose))
-    checks.judge("refusals", "; ".join(wrong), f"{names}: each refused, nothing that moves was sent")
+    checks.judge("refusals", "; ".join(wrong), f"{names}: each refused, no command was sent")
 
 
 def bad_commands(robot: Robot, rules: JointRules, pose: Array) -> dict[str, tuple[Mode, Array]]:
-    """Commands that break a rule, by the reason for which they are refused."""
+    """Invalid commands by the reason of their refusal."""
     still = pose if Mode.POSITION in robot.modes else np.zeros(len(pose))
     mode = Mode.POSITION if Mode.POSITION in robot.modes else min(robot.modes, key=lambda one: one.value)
     not_finite = still.copy()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole test of a device, in order; what `ada hw test` does.
+"""Complete test of a device, as run by `ada hw test`.
 
 checks = test_device(target("pa10", settings={"variant": "7c"}), moves=True)
 assert checks.is_ok, [check.text for check in checks.failed]
@@ -27,10 +27,10 @@ from ada_robot.errors import HardwareError
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.settings import checked
 
-REAL_SCALE, EMULATED_SCALE = 0.1, 0.25  # of velocity limits in motions
-_EMULATED_TRIES = 5  # of a motion in which the machine stood still: a machine without a robot need not be fit for one
-_SHOWN = 3  # violations in words
-_LONGEST_START = 90.0  # [s] of the cycle's process: a first start compiles, and a machine may be busy
+REAL_SCALE, EMULATED_SCALE = 0.1, 0.25  # fractions of the velocity limits used in motions
+_EMULATED_TRIES = 5  # tries of a motion with an emulator, in case the machine is busy
+_SHOWN = 3  # violations listed in the text
+_LONGEST_START = 90.0  # [s] timeout of the cycle's process, whose first start compiles
 
 
 def test_device(
@@ -45,15 +45,15 @@ def test_device(
     """Test a device.
 
     Args:
-        what: which one.
-        moves: whether a robot may move: each joint by some degrees, there and back.
-        seconds: for which wire and period, or samples, are watched.
-        joints: that move; none: all.
-        place: of the robot's cycle.
-        report: called with each check as soon as it is done.
+        what: the device.
+        moves: the robot may move: each joint by some degrees, there and back.
+        seconds: duration of the checks of communication, period and samples.
+        joints: joints to be moved; empty: all.
+        place: place of the robot's cycle.
+        report: called with each finished check.
 
     Raises:
-        InputError: settings, faults or joints that there are not.
+        InputError: unknown settings, faults or joints.
     """
     checks = Checks(report)
     if what.is_robot:
@@ -72,20 +72,16 @@ def test_device(
         except TestEnded:
             pass
         except HardwareError as problem:
-            checks.fail("end", f"the test was ended by: {problem}")
+            checks.fail("end", f"test aborted: {problem}")
         _check_violations(plug, checks)
     return checks
 
 
-test_device.__test__ = False  # type: ignore[attr-defined]  # it is no test of pytest's
+test_device.__test__ = False  # type: ignore[attr-defined]  # not a pytest function
 
 
 def check_joints(what: Target, joints: Sequence[str]) -> None:
-    """Refuse joints that a robot has not; nothing is opened.
-
-    Raises:
-        InputError: which.
-    """
+    """Check the names of joints without opening the robot; raises InputError."""
     cls = what.kind.driver_class()
     known = cls(checked(cls.SETTINGS, what.driver)).joints
     for name in joints:
@@ -112,9 +108,9 @@ def _test_robot(
         is_well = check_alarms(robot, checks)
         check_refusals(robot, checks, rules, safety.command_timeout)
         if not moves:
-            checks.leave_out("motion", "not asked for (--move)")
+            checks.leave_out("motion", "not requested (--move)")
         elif not is_well or checks.failed:
-            checks.leave_out("motion", "not with what failed above")
+            checks.leave_out("motion", "skipped after a failed check")
         else:
             tries = _EMULATED_TRIES if plug.target.is_faultless else 1
             MotionChecks(robot, checks, rules, safety, joints, tries).run()
@@ -123,7 +119,7 @@ def _test_robot(
     with checks.needed("free again"):
         driver.open()
     driver.close()
-    checks.ok("free again", "it was closed, and can be opened again")
+    checks.ok("free again", "closed and opened again")
 
 
 def _close(robot: Robot, checks: Checks) -> None:
@@ -134,7 +130,7 @@ def _close(robot: Robot, checks: Checks) -> None:
 
 
 def _check_violations(plug: Plugged, checks: Checks) -> None:
-    """Violations that an emulator recorded."""
+    """Check the violations recorded by the emulator."""
     if plug.emulator is None:
         return
     try:
@@ -146,6 +142,6 @@ def _check_violations(plug: Plugged, checks: Checks) -> None:
     checks.judge(
         "the emulator's judgement",
         texts,
-        f"{len(found)} things came that must never come" if found else "nothing came that must never come",
+        f"{len(found)} commands that must never be sent" if found else "no command that must never be sent",
         violations=len(found),
     )

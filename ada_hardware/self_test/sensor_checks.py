@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a force/torque sensor: rate, losses, noise, zero; of emulated ones units, saturation and silence, too."""
+"""Checks of a force/torque sensor: rate, losses, noise, zero; with an emulator also units, saturation and timeout."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ada_hardware.self_test.device import Plugged
 from ada_hardware.self_test.robot_checks import open_it
 from ada_robot.errors import HardwareError
 
-LEAST_RATE = 0.8  # of the wanted one; as the sensor's own status has it
-MOST_LOST = 0.01  # share of records
-_FIRST = 2.0  # [s] for a first reading
-_LOOK = 0.005  # [s] between two looks for figures of noise: the thread that reads must not be disturbed
+LEAST_RATE = 0.8  # fraction of the set rate, as in the status of the sensor
+MOST_LOST = 0.01  # fraction of records
+_FIRST = 2.0  # [s] timeout of the first reading
+_LOOK = 0.005  # [s] shortest sampling interval of noise, which must not disturb the reading thread
 _LOAD = -20.0  # [N] along z
 _LOAD_ERROR = 0.2  # [N]: 1 % of it
-_PATIENCE = 5.0  # [s] beyond its own time-outs
-# What drives an emulated sensor to the end of its range
+_PATIENCE = 5.0  # [s] beyond the timeouts of the sensor
+# Loads or status bits that saturate an emulated sensor
 _SATURATE: Mapping[str, tuple[str, float]] = {"onrobot": ("status", float(0x0080))}
 _FAR = ("fz", 1e7)
 
@@ -35,7 +35,7 @@ def check_sensor(plug: Plugged, checks: Checks, seconds: float) -> None:
     """Run all checks of a sensor.
 
     Raises:
-        TestEnded: it cannot be opened, or sends nothing.
+        TestEnded: it cannot be opened, or sends no samples.
     """
     use = plug.target.sensing()
     sensor = ForceSensor(plug.target.kind.name, plug.settings, use)
@@ -45,7 +45,7 @@ def check_sensor(plug: Plugged, checks: Checks, seconds: float) -> None:
         delayed = waited(f"sensor {sensor.name}")
         with BareThread(sensor.period) as bare:
             before, raw = _collect(sensor, checks, seconds)
-        lost = (waited(f"sensor {sensor.name}") - delayed) / seconds  # share without a processor for the reader
+        lost = (waited(f"sensor {sensor.name}") - delayed) / seconds  # fraction of time without a processor
         _check_rate(sensor, before, seconds, min(bare.kept, 1.0 - lost), checks)
         _check_state(sensor, checks)
         _check_noise(raw, use, checks)
@@ -59,12 +59,12 @@ def check_sensor(plug: Plugged, checks: Checks, seconds: float) -> None:
     with checks.needed("free again"):
         sensor.open()
     sensor.close()
-    checks.ok("free again", "it was closed, and can be opened again")
+    checks.ok("free again", "closed and opened again")
 
 
 def _check_identity(identity: SensorIdentity | None, checks: Checks) -> None:
     if identity is None:
-        checks.fail("identity", "it says nothing of itself")
+        checks.fail("identity", "no identity reported")
         return
     scales = identity.scale
     shown = " ".join(f"{scale:g}" for scale in scales)
@@ -72,7 +72,7 @@ def _check_identity(identity: SensorIdentity | None, checks: Checks) -> None:
     is_usable = all(np.isfinite(scales)) and min(scales) > 0.0
     checks.judge(
         "identity",
-        "" if is_usable else "a scale is not positive; give it from the sensor's sheet",
+        "" if is_usable else "a scale is not positive; set it from the data sheet",
         f"{identity.name}{version}; counts per N and N m {shown}, from its {identity.source}",
         product=identity.name,
         version=identity.version,
@@ -82,9 +82,9 @@ def _check_identity(identity: SensorIdentity | None, checks: Checks) -> None:
 
 
 def _collect(sensor: ForceSensor, checks: Checks, seconds: float) -> tuple[SensorStatus, Array]:
-    """Raw wrenches, and the status before them."""
+    """Collect raw wrenches; return them and the status before."""
     if sensor.newer_than(0, _FIRST) is None:
-        raise checks.end("samples", f"no sample came within {_FIRST:g} s; {'; '.join(sensor.status().problems)}")
+        raise checks.end("samples", f"no sample within {_FIRST:g} s; {'; '.join(sensor.status().problems)}")
     before, end, number, found = sensor.status(), time.monotonic() + seconds, 0, []
     while time.monotonic() < end:
         time.sleep(min(max(sensor.period, _LOOK), max(end - time.monotonic(), 0.0)))
@@ -96,18 +96,18 @@ def _collect(sensor: ForceSensor, checks: Checks, seconds: float) -> tuple[Senso
 
 
 def _check_rate(sensor: ForceSensor, before: SensorStatus, seconds: float, had: float, checks: Checks) -> None:
-    """How many samples came, of those for which this process had the time; `had`: share of the time."""
+    """Check the number of received and lost samples; `had`: fraction of time in which this process could run."""
     status, wanted = sensor.status(), 1.0 / sensor.period
     count = status.readings - before.readings
     rate = count / seconds
     said = f"{status.counts.last_problem}. " if status.counts.last_problem else ""
     busy = f"; the machine is busy: this process had {100.0 * had:.0f} % of the time" if had < 1.0 - SOME else ""
-    why = f"{said}Look at cable and network"
-    slow = f"less than {100.0 * LEAST_RATE:g} % of them; {why}. The driver's `rate` may ask for less"
+    why = f"{said}Check cable and network"
+    slow = f"less than {100.0 * LEAST_RATE:g} % of them; {why}. A lower `rate` of the driver may help"
     checks.judge(
         "rate",
         slow if rate < LEAST_RATE * wanted * had else "",
-        f"{rate:.0f} samples per second, of {wanted:.0f}{busy}",
+        f"{rate:.0f} samples per second of {wanted:.0f}{busy}",
         rate_hz=rate,
         wanted_hz=wanted,
     )
@@ -118,7 +118,7 @@ def _check_rate(sensor: ForceSensor, before: SensorStatus, seconds: float, had: 
     checks.judge(
         "losses",
         f"more than {100.0 * MOST_LOST:g} %; {why}" if share > MOST_LOST else "",
-        f"{lost} lost, {late} late, {doubled} doubled, {damaged} damaged or skipped, of {count + lost + damaged}",
+        f"{lost} lost, {late} late, {doubled} duplicate, {damaged} damaged or skipped, of {count + lost + damaged}",
         lost_share=share,
         lost=lost,
         late=late,
@@ -133,8 +133,8 @@ def _check_state(sensor: ForceSensor, checks: Checks) -> None:
         [] if newest is None else [newest.error, newest.warning, *(["it is saturated"] if newest.is_saturated else [])]
     )
     if status.saturated or status.errors:
-        words.append("take off what presses on it, and look at its own page")
-    text = f"{status.saturated} saturated, {status.errors} wrong by its own word, of {status.readings} samples"
+        words.append("remove the load, and check the sensor's web page or manual")
+    text = f"{status.saturated} saturated, {status.errors} with a device error, of {status.readings} samples"
     problem = "; ".join(word for word in words if word)
     checks.judge("state", problem, text, saturated=status.saturated, errors=status.errors, values=dict(status.values))
 
@@ -143,7 +143,9 @@ def _check_noise(raw: Array, use: ForceSensorSettings, checks: Checks) -> None:
     noise, mean = (np.std(raw, axis=0), np.mean(raw, axis=0)) if len(raw) else (np.full(6, np.nan), np.full(6, np.nan))
     most = np.array([use.steady_force] * 3 + [use.steady_moment] * 3)
     loud = [name for name, is_quiet in zip(AXES, noise <= most, strict=True) if not is_quiet]
-    problem = f"{', '.join(loud)} is not steady; keep robot and tool still, look at the cable's shield" if loud else ""
+    problem = (
+        f"{', '.join(loud)} is not steady; keep robot and tool at rest, check the shield of the cable" if loud else ""
+    )
     checks.judge(
         "noise",
         problem,
@@ -164,14 +166,14 @@ def _check_zero(sensor: ForceSensor, use: ForceSensorSettings, checks: Checks) -
     off = bool(np.any(np.abs(rest) > most))
     checks.judge(
         "zero",
-        "it does not stay at zero: is something touching it?" if off else "",
-        f"{_wrench(taken)} taken off, {_wrench(rest)} left",
+        "not zero afterwards: check that nothing touches the sensor" if off else "",
+        f"{_wrench(taken)} subtracted, {_wrench(rest)} left",
         taken=taken.tolist(),
         left=rest.tolist(),
     )
 
 
-# --- emulated sensors alone ---------------------------------------------------------------------------------------
+# --- emulated sensors ---------------------------------------------------------------------------------------------
 def _check_load(sensor: ForceSensor, emulator: EmulatorProcess, checks: Checks) -> None:
     emulator.fault("fz", _LOAD)
     try:
@@ -204,16 +206,16 @@ def _check_silence(sensor: ForceSensor, emulator: EmulatorProcess, use: ForceSen
     after = time.monotonic() - begin
     emulator.fault("silence", 0.0)
     is_back = _comes(sensor, lambda: sensor.status().state is SensorState.READING, use.reopen_after + 2.0)
-    problem = "" if is_noticed and is_back else f"noticed {is_noticed}, reads again {is_back}"
-    text = f"noticed after {after:.2f} s, reads again by itself" if not problem else ""
+    problem = "" if is_noticed and is_back else f"detected {is_noticed}, recovered {is_back}"
+    text = f"detected after {after:.2f} s, recovered by itself" if not problem else ""
     checks.judge("silence of the sensor", problem, text, noticed_s=after)
 
 
 def _mean(sensor: ForceSensor, is_wanted: Callable[[Array], bool], count: int = 100) -> Array:
-    """Mean of some readings, from the first on that is as wanted.
+    """Return the mean of `count` readings, starting at the first one that satisfies `is_wanted`.
 
     Raises:
-        HardwareError: too few came.
+        HardwareError: too few readings were received.
     """
     found: list[Array] = []
     number = sensor.newest.number if sensor.newest is not None else 0
@@ -221,7 +223,7 @@ def _mean(sensor: ForceSensor, is_wanted: Callable[[Array], bool], count: int = 
     while len(found) < count:
         reading = sensor.newer_than(number, max(end - time.monotonic(), 0.0))
         if reading is None:
-            raise HardwareError(f"{sensor.name}: {len(found)} of {count} readings came in {_PATIENCE:g} s.")
+            raise HardwareError(f"{sensor.name}: {len(found)} of {count} readings received in {_PATIENCE:g} s.")
         number = reading.number
         if found or is_wanted(reading.wrench):
             found.append(reading.wrench)
@@ -229,7 +231,7 @@ def _mean(sensor: ForceSensor, is_wanted: Callable[[Array], bool], count: int = 
 
 
 def _comes(sensor: ForceSensor, is_so: Callable[[], bool], timeout: float = 0.0) -> bool:
-    """True if something becomes so in time."""
+    """Return True if a condition becomes true within the timeout plus `_PATIENCE`."""
     end = time.monotonic() + timeout + _PATIENCE
     while not is_so():
         if time.monotonic() > end:

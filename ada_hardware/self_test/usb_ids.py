@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""USB converters by their numbers, and which devices may hang on them.
+"""USB converters by vendor and product ID, and the devices that use them.
 
-Numbers: docs/force_sensors.md (DynPick's CP210x); Linux, drivers/usb/serial/ftdi_sio_ids.h (FTDI, Kondo).
+IDs: docs/force_sensors.md (DynPick's CP210x); Linux, drivers/usb/serial/ftdi_sio_ids.h (FTDI, Kondo).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from ada_hardware.registry import DEVICES
 
 
 class Converter(NamedTuple):
-    """A kind of USB converter.
+    """Kind of USB converter.
 
     Attributes:
-        name: what it is.
-        may_be: devices of the registry that may hang on it, the likeliest first; empty: any with a serial line.
+        name: description.
+        may_be: possible devices of the registry, the most likely first; empty: any serial device.
     """
 
     name: str
@@ -41,7 +41,7 @@ SERIAL = tuple(one.name for one in DEVICES.values() if one.is_serial)
 
 
 def converter(vendor: int | None, product: int | None) -> Converter:
-    """The kind of a converter; of an unknown one its devices are all that have a serial line."""
+    """Return the kind of a converter; an unknown one may be used by any serial device."""
     if vendor is None or product is None:
         return Converter("built in", SERIAL)
     found = CONVERTERS.get((vendor, product)) or CONVERTERS.get((vendor, _ANY_VERSION))

@@ -145,12 +145,12 @@ def answer_garbage(master: int) -> None:
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (("khr1", "--url", "LINE"), "is the rate right"),
-        (("dynpick", "--url", "LINE"), "is the rate right"),
+        (("khr1", "--url", "LINE"), "check the rate"),
+        (("dynpick", "--url", "LINE"), "check the rate"),
         (("khr3", "--emulator", "--fault", "wrong_speed=1"), "625000"),
         # a busy host gives the emulator its turn late
         (("khr1", "--emulator", "--setting", "emulator.second_id=5", "--setting", "reply_timeout=0.2"), "with ID"),
-        (("hexa", "--url", "udp://127.0.0.1:9", "--setting", "connect_timeout=0.1"), "is the address right"),
+        (("hexa", "--url", "udp://127.0.0.1:9", "--setting", "connect_timeout=0.1"), "address is right"),
         (("khr1", "--url", "emulator:silent_board=2"), "board"),
     ],
 )
