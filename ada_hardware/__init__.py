@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real robots and sensors: PA-10, KHR-1 and KHR-3HV, HEXA, force/torque sensors; the same code drives emulators."""
+"""Drivers and emulators of robots and sensors: PA-10, KHR-1, KHR-3HV, HEXA, force/torque sensors."""

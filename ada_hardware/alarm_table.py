@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Alarms of a device as data: what a number means and what to do, for drivers, emulators and the pages in docs/."""
+"""Tables of alarm meanings and remedies, for drivers, emulators and the pages in docs/."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Meaning(NamedTuple):
     """Meaning of an alarm.
 
     Attributes:
-        text: what is wrong.
-        remedy: what to do.
-        is_stop: a person must act before a reset can help.
+        text: description.
+        remedy: remedy for the user.
+        is_stop: a person must act before a reset can succeed.
     """
 
     text: str
@@ -23,17 +23,17 @@ class Meaning(NamedTuple):
     is_stop: bool = False
 
     def alarm(self, code: int, joint: str = "") -> Alarm:
-        """The alarm of that number."""
+        """Create the alarm with a code."""
         return Alarm(code, f"{self.text}; {self.remedy}", joint, self.is_stop)
 
 
 def page_table(table: Mapping[int, Meaning], head: str, digits: int) -> str:
-    """The table in Markdown.
+    """Format the table in Markdown.
 
     Args:
-        table: of the device.
-        head: of the first column, such as "bit".
-        digits: of a number.
+        table: meanings by code.
+        head: heading of the first column, such as "bit".
+        digits: hexadecimal digits of a code.
     """
     rows = (f"| {code:0{digits}X} | {one.text} | {one.remedy} |\n" for code, one in sorted(table.items()))
-    return f"| {head} | what | what to do |\n|---|---|---|\n" + "".join(rows)
+    return f"| {head} | meaning | remedy |\n|---|---|---|\n" + "".join(rows)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot that another program drives, seen from beside it: read from the memory of its flight recorder.
+"""Read-only view of a robot driven by another program, from the memory of its flight recorder.
 
-Nothing is sent, neither to the device nor to the program: a device has one host, which records each of its
-cycles. Its memory has no name, but the system shows it among the open files of the process to the same user and root.
+No data are sent to the device or the program. The shared memory is anonymous; it is found among the open files of the
+process, which are visible to the same user and root.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from ada_robot.safety.flight_memory import MEMORY_NAME, FlightMemory
 from ada_robot.safety.flight_recorder import FlightState, flight_state
 from ada_robot.safety.phases import Phase
 
-_RECENT = 0.1  # [s], or five periods: age up to which a row counts as present
+_RECENT = 0.1  # [s], or five periods: largest age of a current row
 
 
 class DrivenElsewhere:
-    """One robot of another program, read only.
+    """Robot of another program, read only.
 
     Attributes:
-        device: name of its kind.
-        joints: names.
-        limits: of the device; the program may have narrower ones.
-        period: between cycles [s].
+        device: device name.
+        joints: joint names.
+        limits: limits of the device; the program may use narrower ones.
+        period: cycle period [s].
     """
 
     def __init__(self, driver: RobotDriver[Any], holder: Holder) -> None:
-        """Find it.
+        """Find the shared memory.
 
         Args:
-            driver: one of the same kind, never opened: it knows limits and period.
-            holder: program that has the wire.
+            driver: driver of the same kind, not opened; used for its limits and joints.
+            holder: program that drives the robot.
 
         Raises:
-            TransportError: its memory cannot be read from here; the message says why.
+            TransportError: the memory cannot be read; the message contains the reason.
         """
         self.device, self.joints, self.limits, self._holder = driver.NAME, driver.joints, driver.limits, holder
         self._memory = _memory(driver.NAME, tuple(driver.joints), holder)
@@ -52,11 +52,11 @@ class DrivenElsewhere:
 
     @property
     def feedback(self) -> Feedback:
-        """Feedback of the newest cycle; not fresh where that is long ago, or its program has ended."""
+        """Feedback of the last cycle; not fresh if it is too old or the program has ended."""
         return self._state().feedback
 
     def status(self) -> RobotStatus:
-        """Status as seen from here; counts of the wire and periods are the program's own."""
+        """Status as recorded; without communication counts and periods, which are internal to the program."""
         state, events = self._state(), self._memory.events()
         reason = events[-1].text if events else ""
         return RobotStatus(
@@ -87,9 +87,9 @@ def _old(last: Feedback) -> Feedback:
 
 
 def _memory(device: str, joints: tuple[str, ...], holder: Holder) -> FlightMemory:
-    """The memory in which a program keeps this robot's flight."""
+    """Find the shared memory of a program for this robot."""
     folder = Path(f"/proc/{holder.pid}/fd")
-    refused = f"{device}: in use by {holder.words}, and cannot be looked at beside it"
+    refused = f"{device}: in use by {holder.words}, and cannot be monitored"
     try:
         links = list(folder.iterdir())
     except OSError:
@@ -102,19 +102,17 @@ def _memory(device: str, joints: tuple[str, ...], holder: Holder) -> FlightMemor
             if MEMORY_NAME not in str(link.readlink()):
                 continue
             descriptor = os.open(link, os.O_RDONLY)
-        except OSError:  # closed meanwhile
+        except OSError:  # closed in the meantime
             continue
         try:
             memory = FlightMemory(descriptor, is_writer=False)
             if memory.flight.joints == joints:
                 found[os.fstat(descriptor).st_ino] = memory
-        except (ValueError, KeyError, TypeError):  # of something else
+        except (ValueError, KeyError, TypeError):  # memory of another kind
             continue
         finally:
             os.close(descriptor)
     if len(found) != 1:
-        why = "it drives several such robots" if found else "it keeps no flight record of such a robot (record_seconds)"
-        raise TransportError(
-            f"{refused}: {why}. End it first, or ask it: under ROS 2 its topics tell the same.", field="holder"
-        )
+        why = "it drives several such robots" if found else "it records no flight data of such a robot (record_seconds)"
+        raise TransportError(f"{refused}: {why}. End it first, or use its ROS 2 topics.", field="holder")
     return next(iter(found.values()))

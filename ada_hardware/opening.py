@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How drivers open the wire of their device: a real one by its address, or one to an emulator, which it starts.
+"""Opening of device connections by address: real devices, or emulators started on demand.
 
-"dry:" leads to an emulator in this process: the whole pipeline works, byte for byte, and no port is opened. "emulator:"
-leads to one in a process of its own, on a real wire: a pseudo-terminal, or UDP of this machine. Its faults and settings
-may stand behind it, as in "emulator:drop=0.1".
+"dry:" selects an emulator in this process: the complete software runs, and no port is opened. "emulator:" starts one in
+its own process on a pseudo-terminal or local UDP port, optionally with faults and settings, as in "emulator:drop=0.1".
 """
 
 from __future__ import annotations
@@ -23,18 +22,18 @@ DRY, EMULATOR = "dry:", SCHEME
 def open_device_stream(
     device: str, url: str, serial: Serial, *, emulator_settings: Mapping[str, object] | None = None
 ) -> ByteStream:
-    """Open the line of a device that speaks in streams of bytes.
+    """Open the byte stream of a device.
 
     Args:
-        device: its name in the registry.
+        device: name in the registry.
         url: address as of `open_stream`, or "dry:", or "emulator:".
-        serial: how the line is set.
-        emulator_settings: of the emulator that is started, by name, where it has to be like the driver's.
+        serial: settings of the line.
+        emulator_settings: settings of the emulator that must match the driver's, by name.
 
     Raises:
-        TransportError: no address; an emulator that does not start; or as of `open_stream`.
-        UnknownDevice: there is no such device.
-        InputError: a fault or setting in the address of an emulator that it does not have.
+        TransportError: no address, the emulator does not start, or as of `open_stream`.
+        UnknownDevice: the device is unknown.
+        InputError: unknown fault or setting in the address.
     """
     if is_dry(url):
         return InProcessStream(made_emulator(device, emulator_settings), url=f"{DRY}{device}")
@@ -44,7 +43,7 @@ def open_device_stream(
 
 
 def open_device_packets(device: str, url: str, *, emulator_settings: Mapping[str, object] | None = None) -> PacketPort:
-    """Open the way to a device that speaks in packets; arguments and errors as of `open_device_stream`."""
+    """Open the packet connection of a device; arguments and errors as of `open_device_stream`."""
     if is_dry(url):
         return InProcessPackets(made_emulator(device, emulator_settings), url=f"{DRY}{device}")
     if is_emulated(url):
@@ -53,12 +52,12 @@ def open_device_packets(device: str, url: str, *, emulator_settings: Mapping[str
 
 
 def is_dry(url: str) -> bool:
-    """True if an address asks for a dry run."""
+    """Return True for the address of a dry run."""
     return url == DRY
 
 
 def is_emulated(url: str) -> bool:
-    """True if an address asks for an emulator in a process of its own."""
+    """Return True for the address of an emulator in a separate process."""
     return url.startswith(EMULATOR)
 
 
@@ -66,8 +65,7 @@ def _given(device: str, url: str) -> str:
     if url:
         return url
     text = (
-        f"{device}: url is not set; where is the device? Such as {', '.join(find(device).addresses)}. Without one: "
-        f"{EMULATOR} (an emulated device, which is started and ended with the wire) or {DRY} (a dry run: no port is "
-        "opened)."
+        f"{device}: url is not set. Set it to the address of the device, such as {', '.join(find(device).addresses)}, "
+        f"or to {EMULATOR} (emulator, started and ended with the connection) or {DRY} (dry run, opens no port)."
     )
     raise TransportError(text, field="url", allowed=(*find(device).addresses, EMULATOR, DRY))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plausibility of position readings: neither arms nor servos jump.
+"""Plausibility check of position readings: joints do not jump.
 
-Checksums of devices are short: that of an RCB-1 does not see a flip of a byte's highest bit, 128 degrees; UDP has none
-beside ARCNET's. A reading that no joint can have reached since the last one is put aside. Where some in a row agree
-with one another they are believed: then it is the robot, or its zero, that is elsewhere.
+Device checksums are short: that of an RCB-1 does not detect an error in the highest bit of a byte (128 degrees), and a
+PA-10 packet has none. A reading that no joint can have reached since the last one is rejected, until several successive
+readings agree: then the robot was moved, or its zero was changed.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from ada_dynamics.arrays import Array
 
 
 class PlausibleReadings:
-    """The readings of some joints, in time.
+    """Successive readings of some joints.
 
     Attributes:
-        believed: the newest believed one; None before the first.
-        refused: how many were put aside.
+        believed: last accepted reading; None before the first.
+        refused: number of rejected readings.
     """
 
     def __init__(
         self, speed: float | Array, slack: float, *, in_a_row: int = 2, longest: float = math.inf, trusts: bool = False
     ) -> None:
-        """Prepare.
+        """Create the check.
 
         Args:
-            speed: greatest of the joints per second, in the unit of the readings.
-            slack: what a reading may be wrong by, in that unit.
-            in_a_row: readings that agree with one another, and are believed then.
-            longest: time between two readings after which a joint can be anywhere [s].
-            trusts: whether the first reading is believed by itself.
+            speed: largest joint speed, in the unit of the readings per second.
+            slack: tolerance of a reading, in the same unit.
+            in_a_row: number of agreeing readings that are accepted after a jump.
+            longest: time between two readings after which any position is plausible [s].
+            trusts: accept the first reading at once.
         """
         self._speed, self._slack, self._in_a_row, self._longest, self._trusts = speed, slack, in_a_row, longest, trusts
         self.believed: Array | None = None
@@ -43,7 +43,7 @@ class PlausibleReadings:
         self._doubts = 0
 
     def take(self, reading: Array, time: float) -> bool:
-        """Take a reading at a time [s]; True if it is believed."""
+        """Check a reading at a time [s]; return True if it is accepted."""
         is_near = self._trusts if self.believed is None else self._agrees(reading, self.believed, time - self._time)
         if not is_near:
             is_again = self._doubted is not None and self._agrees(reading, self._doubted, time - self._doubted_time)
@@ -56,7 +56,7 @@ class PlausibleReadings:
         return True
 
     def forget(self) -> None:
-        """Restart, after an interruption."""
+        """Restart after an interruption."""
         self.believed = self._doubted = None
         self._doubts = 0
 

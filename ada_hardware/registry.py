@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The devices by name; a device's own modules are imported when it is asked for."""
+"""Registry of devices by name; modules of a device are imported on demand."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ ROBOT, SENSOR = "robot", "sensor"
 
 
 class DeviceKind(NamedTuple):
-    """A kind of device.
+    """Kind of device.
 
     Attributes:
-        name: as users write it.
+        name: name for users.
         kind: "robot" or "sensor".
-        summary: one line.
-        place: module of its driver in this package (or its whole name), and what the names of its driver and emulator
-            begin with.
-        addresses: what the address of a real one looks like.
-        robot: name in the catalogue of models; "" for sensors.
+        summary: one-line description.
+        place: module of the driver in this package (or its full name), and the prefix of the class names of driver and
+            emulator.
+        addresses: examples of addresses of a real device.
+        robot: catalogue name of the model; "" for sensors.
     """
 
     name: str
@@ -38,27 +38,27 @@ class DeviceKind(NamedTuple):
 
     @property
     def driver(self) -> str:
-        """Import path "module:class" of its driver, of `RobotDriver` or `force_torque.sensor.SensorDriver`."""
+        """Import path "module:class" of the driver, a `RobotDriver` or `force_torque.sensor.SensorDriver`."""
         package = "" if self.place.startswith("ada_") else "ada_hardware."
         return f"{package}{self.place}Driver"
 
     @property
     def emulator(self) -> str:
-        """Import path "module:class" of its emulator."""
+        """Import path "module:class" of the emulator."""
         module, _, name = self.place.partition(":")
         return f"ada_hardware.{module.rpartition('.')[0]}.emulator:{name}Emulator"
 
     def driver_class(self) -> type[Any]:
-        """Its driver."""
+        """Import the driver class."""
         return _loaded(self.driver)
 
     def emulator_class(self) -> type[Emulator[Any]]:
-        """Its emulator."""
+        """Import the emulator class."""
         return _loaded(self.emulator)
 
     @property
     def is_serial(self) -> bool:
-        """True if it hangs on a serial line."""
+        """True for a device on a serial line."""
         return self.addresses == SERIAL
 
 
@@ -92,17 +92,17 @@ _SIMULATED = DeviceKind(
     "simulated", ROBOT, "any robot with a model, simulated", "ada_robot.simulated.driver:Simulated", ()
 )
 DRIVEN: Mapping[str, DeviceKind] = {**DEVICES, _SIMULATED.name: _SIMULATED}
-"""Everything a node can drive: the devices, and a simulation, which has neither wire nor emulator."""
+"""Devices and simulation, which has neither connection nor emulator: everything that a node can drive."""
 
 
 def find(name: str, among: Mapping[str, DeviceKind] = DEVICES) -> DeviceKind:
-    """A kind of device by its name.
+    """Return a kind of device by name.
 
     Raises:
-        UnknownDevice: there is none.
+        UnknownDevice: the name is unknown.
     """
     if name not in among:
-        text = f"there is no device {name!r}; there are {', '.join(among)}."
+        text = f"no device {name!r}; the devices are {', '.join(among)}."
         raise UnknownDevice(text, field="device", value=name, allowed=tuple(among))
     return among[name]
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Six-axis force/torque sensors, and what makes of their readings the force at the hand."""
+"""Six-axis force/torque sensors, and the conversion of their readings to the contact wrench."""

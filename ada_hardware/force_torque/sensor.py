@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Force/torque sensor for programs and nodes: a reading thread, and the newest wrench at any time.
+"""Force/torque sensor for programs and nodes: a reading thread, and the latest wrench at any time.
 
 sensor = ForceSensor("netft", {"url": "udp://192.168.1.1:49152"}, ForceSensorSettings(filter_cutoff=50.0))
 sensor.open()
@@ -155,7 +155,7 @@ class ForceSensor:
 
     @property
     def newest(self) -> Reading | None:
-        """Newest reading; None before the first. Check its `time` (or `status().age`) before use."""
+        """Latest reading; None before the first. Check its `time` (or `status().age`) before use."""
         return self._reader.newest
 
     def newer_than(self, number: int, timeout: float) -> Reading | None:
@@ -196,7 +196,7 @@ class ForceSensor:
 
         Raises:
             TransportError: the connection cannot be opened.
-            NoAnswer: no such sensor answers.
+            NoAnswer: no reply of such a sensor.
             InputError: the filter cutoff is too high for the sample rate.
             Refused: bias_at_open is set and the signal is not steady.
         """
@@ -330,7 +330,7 @@ class ForceSensor:
         return future.result(0.0 if self._is_stepped else timeout)
 
     def _step_until(self, is_done: Callable[[], bool], timeout: float) -> None:
-        """Without a thread: read samples until a condition holds or the clock has passed the timeout [s]."""
+        """Without a thread: read samples until a condition is true or the clock has passed the timeout [s]."""
         deadline = self._clock.now() + timeout
         while self._is_open and not is_done() and self._clock.now() <= deadline:
             self._reader.step(self._ending)

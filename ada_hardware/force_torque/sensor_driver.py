@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Base of the force/torque sensor drivers: conversion of device data to wrenches.
 
-Zero, filter, tool and frames are handled by `pipeline` for all sensors. All calls come from one thread at a time:
+Zero, filter, tool and frames are handled by `pipeline` for all sensors. Only one thread may call it at a time:
 
     open -> read, read, ... (bias and reset in between) -> close
 
@@ -152,7 +152,7 @@ class SensorDriver(ABC, Generic[S, W, R]):
         """Find the sensor and determine its scale.
 
         Raises:
-            NoAnswer: no such sensor answers.
+            NoAnswer: no reply of such a sensor.
         """
 
     @abstractmethod
@@ -197,7 +197,7 @@ class SensorDriver(ABC, Generic[S, W, R]):
 
         Raises:
             TransportError: the connection cannot be opened.
-            NoAnswer: no such sensor answers.
+            NoAnswer: no reply of such a sensor.
         """
         self.close()
         self._wire = wire = self._given or self._open_wire()
@@ -232,7 +232,7 @@ class SensorDriver(ABC, Generic[S, W, R]):
         return self._last
 
     def _next(self) -> Sample:
-        """Return the sample of the oldest pending record, or of the newest if too many are pending."""
+        """Return the sample of the oldest pending record, or of the latest if too many are pending."""
         old = len(self._records) - 1
         if old >= self._backlog:  # prefer the newest wrench
             self.counts.refused += old

@@ -26,7 +26,7 @@ S = TypeVar("S", bound=SensorEmulatorSettings)
 
 
 class SensorEmulator(Emulator[S]):
-    """Sensor under a load; sends nothing until a stream is requested.
+    """Sensor under a load; silent until a stream is requested.
 
     Attributes:
         load: load on the sensor.

@@ -36,11 +36,11 @@ class SensorReader:
         pipeline: pipeline in use.
         state: connection state.
         reason: reason of the state, the first cause first; "" while samples are received.
-        newest: newest reading; None before the first.
+        newest: latest reading; None before the first.
         motion: motion of the sensor; None if unknown.
         identity: identity of the sensor; None before it was opened.
         is_biased_here: the host subtracts a zero.
-        is_biased_in_device: the device subtracts a zero, as far as known.
+        is_biased_in_device: the device subtracts a zero, if known.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class SensorReader:
 
         Raises:
             TransportError: the connection cannot be opened.
-            NoAnswer: no such sensor answers.
+            NoAnswer: no reply of such a sensor.
             InputError: the filter cutoff is too high for the sample rate.
         """
         self.driver.open()

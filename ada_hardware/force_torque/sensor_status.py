@@ -101,7 +101,7 @@ class SensorStatus:
         state: connection state.
         level: worst level of `problems`.
         problems: descriptions of all problems.
-        age: age of the newest sample; inf before the first [s].
+        age: age of the latest sample; inf before the first [s].
         rate: samples per second over the last second [Hz].
         readings: number of samples since the sensor was opened.
         saturated: number of saturated samples.
@@ -144,7 +144,7 @@ def problems_of(
     Args:
         state: connection state.
         reason: reason of the state.
-        newest: newest reading; None before the first.
+        newest: latest reading; None before the first.
         passed_limit: description of an exceeded limit; "" without one.
         rate: sample rate; 0 if unknown [Hz].
         wanted_rate: sample rate as set [Hz].

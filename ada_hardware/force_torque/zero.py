@@ -33,7 +33,7 @@ class ZeroTaking:
 
     @property
     def count(self) -> int:
-        """Number of samples so far."""
+        """Number of collected samples."""
         return len(self._seen)
 
     def mean(self) -> Array:

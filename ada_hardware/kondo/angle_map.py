@@ -197,8 +197,8 @@ def _servo(entry: MapEntry, board: Board) -> Servo:
         if not kind.lowest <= value <= kind.highest:
             raise entry.problem(
                 key,
-                f"it is {value:g}; servos of an {kind.title} go from {kind.lowest:g} to {kind.highest:g} deg, and a "
-                "limit must not be wider than that.",
+                f"it is {value:g}; the servo range of an {kind.title} is {kind.lowest:g} to {kind.highest:g} deg, and "
+                "a limit must not be wider than that.",
             )
     if not low <= home <= high:
         raise entry.problem("home", f"it is {home:g}, not between min and max.")

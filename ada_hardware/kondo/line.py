@@ -38,7 +38,7 @@ class BoardBus(ABC, Generic[C, R]):
     Attributes:
         url: address of the line.
         counts: communication statistics.
-        hint: what to check, for the message about a missing reply.
+        hint: remedy for the message about a missing reply.
     """
 
     TIMEOUT: ClassVar[float]  # [s]
@@ -87,7 +87,7 @@ class BoardBus(ABC, Generic[C, R]):
             retries: number of retries; None for the default.
 
         Raises:
-            InputError: a value is out of range; nothing was sent.
+            InputError: a value is out of range; no data were sent.
             NoAnswer: no reply was received.
             TransportError: the line failed.
         """
@@ -110,7 +110,7 @@ class BoardBus(ABC, Generic[C, R]):
         """Send a command once and return its reply, or None after a timeout.
 
         Raises:
-            InputError: a value is out of range; nothing was sent.
+            InputError: a value is out of range; no data were sent.
             TransportError: the line failed.
         """
         return self._try(self._question(command))

@@ -238,7 +238,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         self._is_started, self._is_free, self._unseen = True, False, 0
 
     def stop(self) -> None:
-        """Command the present servo angles as far as known; no effect before `start`."""
+        """Command the present servo angles if known; no effect before `start`."""
         if not self._is_started or self._bus is None:
             return
         is_blind = self._is_blind

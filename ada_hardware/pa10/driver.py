@@ -204,7 +204,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         """Convert a command to mode bits, torques and speeds.
 
         Raises:
-            Refused: the command exceeds a limit of the arm; nothing is sent.
+            Refused: the command exceeds a limit of the arm; no packet is sent.
         """
         values = np.asarray(demand.values, dtype=np.float64)
         still = self._still

@@ -33,7 +33,7 @@ BRAKED, AT_SPEED, AT_TORQUE, FREE = range(4)
 
 
 class EmulatedArm:
-    """Seven axes and their motion. A missing axis stays braked.
+    """Seven axes and their motion. A missing axis remains braked.
 
     Attributes:
         q: angles [rad].

@@ -118,7 +118,7 @@ class PacketParser:
         self.last_problem = ""
 
     def feed(self, data: bytes) -> list[Packet]:
-        """Return the packet in a datagram; empty if it is invalid or an echo of the receiver's own packet."""
+        """Return the packet in a datagram; empty if it is invalid or an echo of a sent packet."""
         if len(data) < HEAD + 2:
             return self._refuse(f"{len(data)} bytes are too few for a packet")
         sender, receiver, pointer, _, sequence, kind = data[:6]

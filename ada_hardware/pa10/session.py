@@ -60,7 +60,7 @@ class Session:
         clock: Callable[[], float],
         interrupted: Callable[[], str] = lambda: "",
     ) -> None:
-        """Use an open port; nothing is sent.
+        """Use an open port; no packet is sent.
 
         Args:
             wire: port of the controller.
@@ -87,15 +87,15 @@ class Session:
         """Listen for other hosts, then check arm and variant: E, S, C with brakes on, E. Nothing moves.
 
         Raises:
-            TransportError: another host is active on this bus; nothing was sent.
-            NoAnswer: no answer; the message names what to check.
+            TransportError: another host is active on this bus; no data were sent.
+            NoAnswer: no answer; the message contains the remedy.
         """
         settings, url = self._settings, self.wire.url
         heard = self._link.listen(_LISTEN)
         if heard >= _TALK:
             text = (
                 f"pa10 at {url}: another program communicates with this arm: {heard} packets in {1e3 * _LISTEN:g} ms. "
-                "Starting would close its brakes; nothing was sent. End that program first."
+                "Starting would close its brakes; no data were sent. End that program first."
             )
             raise TransportError(text, field="state", value="in use")
         tries = max(1, round(settings.start_timeout / settings.command_timeout))
@@ -186,7 +186,7 @@ class Session:
         return self.is_in_control
 
     def end(self) -> bool:
-        """Send E; return True if it was answered. Raises nothing; sends nothing if nothing was sent before."""
+        """Send E; return True if it was answered. Raises no exception; no packet is sent before the first request."""
         answer = None
         if not self._link.has_asked:
             return False
@@ -215,7 +215,7 @@ class Session:
             speeds: joint speeds [rad/s].
 
         Raises:
-            Refused: a value does not fit into the packet; nothing is sent.
+            Refused: a value does not fit into the packet; no packet is sent.
         """
         payload = self._translation.command(mode, torques, speeds)
         self.speeds, self.driven_at = speeds, self._clock()
@@ -268,7 +268,7 @@ class Session:
     def read_braked(self, tries: int = 1) -> ArmState | None:
         """Send C with brakes on; clear the arm's timeout if it is the only alarm.
 
-        The arm times out if this program sends too late. This is harmless if nothing was moving; after a motion the
+        The arm times out if this program sends too late. This is harmless without motion; after a motion the
         alarm remains until a reset.
         """
         state = self.send_braked(tries)

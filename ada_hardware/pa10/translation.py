@@ -73,7 +73,7 @@ class ArmState:
         return np.array([not word & UNPOWERED for word in self.axes])
 
     def rests(self, slow: float) -> bool:
-        """Return True if all axes with servo on are at most as fast as `slow` [rad/s]; the others are braked."""
+        """Return True if all axes with servo on are at most as fast as `slow` [rad/s]; all other axes are braked."""
         return all(word & UNPOWERED or abs(v) <= slow for word, v in zip(self.axes, self.velocity, strict=True))
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wires: streams of bytes (serial lines, pseudo-terminals) and packets (UDP, ARCNET), opened by their address."""
+"""Connections opened by address: byte streams (serial lines, pseudo-terminals) and packets (UDP, ARCNET)."""
 
 from ada_hardware.transport.wires import ByteStream, PacketPort, Serial, open_packets, open_stream
 

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets over ARCNET, by an address such as arcnet:arc0: a raw packet socket of Linux on that interface.
+"""Packets over ARCNET (addresses such as arcnet:arc0): a raw packet socket of Linux on the interface.
 
-A packet here is what the kernel exchanges with such a socket: the head of 4 bytes {sender, receiver, pointer, one},
-then the data, such as {sequence, type, payload} of a PA-10. The same bytes go over UDP where an emulator stands in.
+A packet consists of the bytes exchanged with such a socket: the 4-byte header {sender, receiver, pointer, unused}, then
+the data, such as {sequence, type, payload} of a PA-10. An emulator exchanges the same bytes over UDP.
 
-What the kernel (drivers/net/arcnet, read; no ARCNET hardware was at hand) does to the head:
+Header processing in the kernel (drivers/net/arcnet, from its source; not tested on hardware):
 
-- Sending: it writes the pointer itself, 256 minus the number of data bytes, and the card its own number as sender
-  (255 for the PC of a PA-10: the card must be set to it); what stands there counts for nothing, but has to be there.
-- Receiving: sender, receiver and pointer are those of the wire. The byte behind is whatever the card's memory holds.
-- Which encapsulation takes a frame hangs on its first data byte. With the module arc-rawmode alone all are raw;
-  capmode takes 1 to 8, rfc1201 some from 0xC4 on: where these are loaded, frames with such sequence numbers get lost.
-- What other programs of this machine send on the interface is shown as well, marked as going out: so a second program
-  is noticed. Frames of other nodes to the controller are not: a card takes what is for its own number alone.
-- A frame shorter than the kernel's largest head of ARCNET, 19 bytes or so, needs the right CAP_SYS_RAWIO beside
-  CAP_NET_RAW.
+- Sending: the kernel writes the pointer, 256 minus the number of data bytes, and the card its node number as sender
+(255
+  for the PC of a PA-10, to which the card must be set). The header bytes of the packet are ignored, but must be
+  present.
+- Receiving: sender, receiver and pointer are those of the frame; the following byte is undefined.
+- The first data byte selects the encapsulation. With the module arc-rawmode only, all frames are raw; capmode takes 1
+to
+  8, rfc1201 some values from 0xC4: with these modules, frames with such sequence numbers are lost.
+- Frames sent by other programs of this machine are received, marked as outgoing, which allows their detection. Frames
+of
+  other nodes to the controller are not received.
+- A frame shorter than the kernel's largest ARCNET header, about 19 bytes, needs the capability CAP_SYS_RAWIO in
+addition
+  to CAP_NET_RAW.
 """
 
 from __future__ import annotations
@@ -34,14 +39,14 @@ from ada_hardware.transport.wires import PacketPort
 from ada_robot.errors import TransportError
 
 ARPHRD_ARCNET = 7  # linux/if_arp.h
-LARGEST = 512  # [bytes] of an ARCNET frame with its head
+LARGEST = 512  # [bytes] of an ARCNET frame including its header
 _ETH_P_ALL = 0x0003
-_OUTGOING = 4  # linux/if_packet.h: PACKET_OUTGOING, the copy of what this machine sends
-_MOST_OVERHEARD = 64  # frames of others that are kept
+_OUTGOING = 4  # linux/if_packet.h: PACKET_OUTGOING, copy of a frame sent by this machine
+_MOST_OVERHEARD = 64  # stored frames of other programs
 _ROOT, _INTERFACES = Path("/"), "sys/class/net"
 _LOST = (errno.ENOBUFS, errno.EAGAIN)
 _RIGHTS = (
-    "Raw frames need rights: run as root, or once: sudo setcap cap_net_raw,cap_sys_rawio+ep $(readlink -f "
+    "Raw frames need permissions: run as root, or once: sudo setcap cap_net_raw,cap_sys_rawio+ep $(readlink -f "
     "$(command -v python3)); for a service: AmbientCapabilities=CAP_NET_RAW CAP_SYS_RAWIO."
 )
 _SET_UP = (
@@ -51,10 +56,10 @@ _SET_UP = (
 
 
 class ArcnetPort(PacketPort):
-    """Raw frames on an interface; packets as the module's text says."""
+    """Raw frames on an interface; the module docstring describes the packets."""
 
     def __init__(self, interface: str, raw: socket.socket, claim: Claim | None = None) -> None:
-        """Take a bound packet socket, and the claim on the interface; `open_arcnet` makes them."""
+        """Use a bound packet socket and the claim of the interface; created by `open_arcnet`."""
         self.url = f"arcnet:{interface}"
         self._socket, self._interface, self._claim = raw, interface, claim
         self._overheard: deque[bytes] = deque(maxlen=_MOST_OVERHEARD)
@@ -75,7 +80,7 @@ class ArcnetPort(PacketPort):
             if not is_readable(self._socket.fileno(), end - time.monotonic()):
                 return None
             frame = self._next()
-            if frame is not None or time.monotonic() >= end:  # frames of others are no reason to stop waiting
+            if frame is not None or time.monotonic() >= end:  # wait on after frames of other programs
                 return frame
 
     def overheard(self) -> Sequence[bytes]:  # noqa: D102
@@ -86,7 +91,7 @@ class ArcnetPort(PacketPort):
         return found
 
     def discard_input(self) -> None:  # noqa: D102
-        for _ in range(100_000):  # endless input must not block this call
+        for _ in range(100_000):  # limit for endless input
             try:
                 self._socket.recv(LARGEST)
             except OSError:
@@ -109,13 +114,13 @@ class ArcnetPort(PacketPort):
                 raise self._gone(problem, 0) from None
             if origin[2] != _OUTGOING:
                 return frame
-            self._overheard.append(frame)  # sent by another socket: a sender does not see its own frames
+            self._overheard.append(frame)  # sent by another socket: own frames are not returned to their sender
 
     def _gone(self, problem: OSError, length: int) -> TransportError:
         if problem.errno == errno.ENETDOWN:
             return TransportError(
                 f"{self.url}: the interface is down: sudo ip link set {self._interface} up; if it goes down again, "
-                "see dmesg, and whether the fibre is plugged in at both ends.",
+                "check dmesg and the fibre at both ends.",
                 field="state",
                 value="down",
             )
@@ -126,7 +131,7 @@ class ArcnetPort(PacketPort):
                 value=length,
             )
         return TransportError(
-            f"{self.url}: frames can go no more: {problem.strerror}. Is the card still there?",
+            f"{self.url}: cannot send or receive frames: {problem.strerror}. Check that the card is present.",
             field="state",
             value="gone",
         )
@@ -137,21 +142,20 @@ def open_arcnet(interface: str, *, any_kind: bool = False, exclusive: bool = Tru
 
     Args:
         interface: name, such as arc0.
-        any_kind: take interfaces of other networks, too; for tests on a pair of virtual Ethernets.
+        any_kind: accept interfaces of other networks; for tests on a pair of virtual Ethernets.
         exclusive: see `wires.open_packets`.
 
     Raises:
-        TransportError: no such interface, not of ARCNET, down, no rights, another program has it, or a system other
-            than Linux.
+        TransportError: no such interface, not ARCNET, down, no permission, in use, or not Linux.
     """
     url = f"arcnet:{interface}"
     if not hasattr(socket, "AF_PACKET"):
-        raise TransportError(f"{url}: this system has no packet sockets; ARCNET needs Linux.", field="system")
+        raise TransportError(f"{url}: no packet sockets on this system; ARCNET needs Linux.", field="system")
     kind = _kind_of(interface)
     if kind is None or (kind != ARPHRD_ARCNET and not any_kind):
-        what = "there is no such interface" if kind is None else "this interface is not one of ARCNET"
+        what = "no such interface" if kind is None else "not an ARCNET interface"
         there = ", ".join(arcnet_interfaces()) or "none"
-        text = f"{url}: {what}. ARCNET interfaces here: {there}. {_SET_UP}"
+        text = f"{url}: {what}. ARCNET interfaces: {there}. {_SET_UP}"
         raise TransportError(text, field="interface", value=interface, allowed=tuple(arcnet_interfaces()))
     raw = _raw_socket(url)
     try:
@@ -170,7 +174,7 @@ def open_arcnet(interface: str, *, any_kind: bool = False, exclusive: bool = Tru
 
 
 def place_of(interface: str) -> str:
-    """An interface's place, the same for all of its names; see `claim`."""
+    """Unique key of an interface for `claim`, independent of its alternative names."""
     try:
         return f"arcnet {socket.if_nametoindex(interface)}"
     except OSError:
@@ -179,7 +183,7 @@ def place_of(interface: str) -> str:
 
 def _bind(raw: socket.socket, interface: str, url: str) -> None:
     try:
-        # Protocol only now: before the bind the socket would collect frames of all interfaces.
+        # The protocol is set by the bind: before it, the socket would receive frames of all interfaces.
         raw.bind((interface, _ETH_P_ALL))
     except OSError as problem:
         raise TransportError(
@@ -192,7 +196,7 @@ def _bind(raw: socket.socket, interface: str, url: str) -> None:
 
 
 def arcnet_interfaces(root: Path = _ROOT) -> list[str]:
-    """Names of the ARCNET interfaces of this machine, or of the one whose file system is mounted at `root`."""
+    """Return the ARCNET interfaces of this machine, or of the file system mounted at `root`."""
     folder = root / _INTERFACES
     names = [one.name for one in folder.iterdir()] if folder.is_dir() else []
     return sorted(name for name in names if _kind_of(name, root) == ARPHRD_ARCNET)
@@ -208,11 +212,11 @@ def _raw_socket(url: str) -> socket.socket:
             value=os.getuid(),
         ) from None
     except OSError as problem:
-        raise TransportError(f"{url}: no packet sockets here: {problem.strerror}.", field="system") from None
+        raise TransportError(f"{url}: no packet sockets: {problem.strerror}.", field="system") from None
 
 
 def _kind_of(interface: str, root: Path = _ROOT) -> int | None:
-    """Its type of hardware as of linux/if_arp.h; None: there is no such interface."""
+    """Hardware type as in linux/if_arp.h; None if there is no such interface."""
     if not interface or "/" in interface or interface in (".", ".."):
         return None
     try:

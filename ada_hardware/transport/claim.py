@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One program of this machine at a time on a wire for packets, as serial lines have it by their own lock.
+"""Exclusive use of a packet connection among the programs of this machine; serial ports are locked by the system.
 
-The mark is a listening socket in the abstract namespace: it needs no file permissions, is the same for all users, and
-belongs to the network namespace of the wire (a container with its own network has its own wires). The system frees it
-when its process ends, and knows which process that is.
+The claim is a listening socket in the abstract namespace: it needs no file permissions, is common to all users, and
+belongs to the network namespace of the connection (a container can have a separate one). The kernel releases
+it when its process ends, and reports its process.
 
-Other machines do not see it: their packets can only be detected on the wire itself, as far as they are visible there.
+Other machines are not covered; their packets can only be detected on the network.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from typing import NamedTuple
 
 from ada_robot.errors import TransportError
 
-_NAME = "\0ada_hardware "  # the zero makes it a name without a file (man 7 unix)
+_NAME = "\0ada_hardware "  # a leading zero selects the abstract namespace (man 7 unix)
 _CREDENTIALS = struct.Struct("3i")  # process, user, group
-_ASKERS = 512  # pending connections of programs that asked for the holder; none is answered
-_LONGEST = 90  # characters of a program's name
+_ASKERS = 512  # backlog of connections made by `holder`, which are never accepted
+_LONGEST = 90  # characters of a program's description
 _CYCLE = "ada_robot.cycle"
 _log = logging.getLogger("ada_hardware")
 
 
 class Holder(NamedTuple):
-    """Holder of a wire.
+    """Holder of a connection.
 
     Attributes:
-        pid: number of the process; 0 where it cannot be seen from here.
-        words: what it was started as.
+        pid: process ID; 0 if it is not visible.
+        words: command line.
     """
 
     pid: int
@@ -41,31 +41,31 @@ class Holder(NamedTuple):
 
 
 class Claim:
-    """The use of a wire, until it is released or this process ends."""
+    """Exclusive use of a connection until released, or until this process ends."""
 
     def __init__(self, mark: socket.socket | None) -> None:
-        """Take a bound socket; `claim` makes one."""
+        """Use a bound socket, created by `claim`."""
         self._mark = mark
 
     def release(self) -> None:
-        """Let others use the wire; may be called twice."""
+        """Release the connection; may be called twice."""
         if self._mark is not None:
             self._mark.close()
             self._mark = None
 
 
 def claim(place: str, url: str) -> Claim:
-    """Claim a wire for this program.
+    """Claim a connection for this program.
 
     Args:
-        place: of the wire, the same whichever way it is written, such as "udp 127.0.0.1:41234".
-        url: as messages name it.
+        place: unique key of the connection, such as "udp 127.0.0.1:41234".
+        url: address for messages.
 
     Raises:
-        TransportError: another program, or another part of this one, has it; the message says which.
+        TransportError: it is in use; the message names the holder.
     """
     if sys.platform != "linux":
-        _log.warning("%s: nothing keeps a second program off this wire: this system has no names for that.", url)
+        _log.warning("%s: cannot lock out other programs: not supported on this system.", url)
         return Claim(None)
     mark = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -76,7 +76,7 @@ def claim(place: str, url: str) -> Claim:
         found = holder(place)
         who = found.words if found else "another program"
         raise TransportError(
-            f"{url}: in use by {who}. A device has one host: end that program first, or look at the robot beside it "
+            f"{url}: in use by {who}. A device accepts one host: end that program first, or monitor the robot "
             "with `ada hw monitor`.",
             field="holder",
             value=found.pid if found else None,
@@ -85,14 +85,14 @@ def claim(place: str, url: str) -> Claim:
 
 
 def holder(place: str) -> Holder | None:
-    """Holder of a wire; None: it is free."""
+    """Return the holder of a connection, or None."""
     if sys.platform != "linux":
         return None
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asker:
         asker.setblocking(False)
         try:
             asker.connect(_NAME + place)
-        except BlockingIOError:  # its backlog is full
+        except BlockingIOError:  # the backlog is full
             return Holder(0, "another program")
         except OSError:
             return None
@@ -101,9 +101,9 @@ def holder(place: str) -> Holder | None:
 
 
 def _program(pid: int) -> str:
-    """A process in words, with who started it where it is a robot's cycle."""
+    """Describe a process; for a robot's cycle including its parent."""
     if pid == os.getpid():
-        return f"this program itself ({pid})"
+        return f"this program ({pid})"
     words = _command(pid)
     if not words:
         return f"process {pid}" if pid else "a program in another container"
@@ -124,7 +124,7 @@ def _command(pid: int) -> str:
 
 def _parent(pid: int) -> int:
     try:
-        # its second field, a name in brackets, may have anything in it
+        # the second field, a name in parentheses, may contain any character
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except (OSError, ValueError, IndexError):
         return 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds frames in bytes as they come, for any protocol in which a frame's beginning tells its length."""
+"""Incremental frame parser for any protocol whose first bytes determine the frame length."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ T = TypeVar("T")
 
 
 class FrameParser(Generic[T]):
-    """One end of a line: takes bytes in any pieces, and resynchronises after damage.
+    """Finds frames in a byte stream and resynchronizes after errors.
 
     Attributes:
-        refused: bytes that were no part of a frame.
-        runs: how often such bytes came in a row.
+        refused: bytes that were not part of a frame.
+        runs: number of contiguous runs of such bytes.
     """
 
     def __init__(self, length: Callable[[bytes], int | None], decode: Callable[[bytes], T | None]) -> None:
-        """Begin with an empty line.
+        """Create the parser.
 
         Args:
-            length: of the frame that begins with these bytes, or how many are needed to tell; None: none begins so.
-            decode: what a whole frame says; None: it is none after all.
+            length: returns the length of the frame that starts with the given bytes, or the number of bytes needed to
+                determine it; None if no frame starts with them.
+            decode: returns the content of a complete frame; None if it is invalid.
         """
         self._length, self._decode, self._buffer = length, decode, b""
         self.refused = self.runs = 0
         self._is_in_run = False
 
     def feed(self, data: bytes) -> list[T]:
-        """Contents of the frames that these bytes complete."""
+        """Return the contents of the frames completed by `data`."""
         self._buffer += data
         found = []
         while self._buffer:
@@ -50,10 +51,10 @@ class FrameParser(Generic[T]):
 
     @property
     def waiting(self) -> int:
-        """Bytes of a frame that is not complete."""
+        """Bytes of an incomplete frame."""
         return len(self._buffer)
 
     def forget(self) -> None:
-        """Drop a frame that is not complete."""
+        """Discard an incomplete frame, which counts as refused."""
         self.refused += len(self._buffer)
         self._buffer = b""

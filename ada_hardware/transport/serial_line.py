@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serial lines and pseudo-terminals: pyserial sets them up; reads and writes are done here, with waits exact to 0.1 ms.
+"""Serial lines and pseudo-terminals, configured by pyserial; reads and writes with a timing resolution of 0.1 ms.
 
-pyserial itself moves the bytes of its URLs (socket://, rfc2217://, loop://).
+The URLs of pyserial (socket://, rfc2217://, loop://) use its own reads and writes.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from ada_robot.errors import TransportError
 from ada_robot.posix import posix_module
 
 BITS_PER_BYTE = 11.0  # start bit, 8 bits, parity, stop bit
-WRITE_MARGIN = 0.1  # [s] beyond the line's own time for the bytes; a line that takes longer takes none
-_POLL = 1e-3  # [s] between polls of a remote line
-_LATENCY_FILE = "sys/class/tty/{name}/device/latency_timer"  # of FTDI's converters: 16 ms by default
+WRITE_MARGIN = 0.1  # [s] added to the transmission time as the timeout of a write
+_POLL = 1e-3  # [s] polling period of a remote line
+_LATENCY_FILE = "sys/class/tty/{name}/device/latency_timer"  # of FTDI converters: 16 ms by default
 
 
 class SerialPort(ByteStream):
-    """A serial port or pseudo-terminal of this machine."""
+    """Serial port or pseudo-terminal of this machine."""
 
     def __init__(self, url: str, port: Any, serial: Serial) -> None:
-        """Take an open port; `open_port` makes one.
+        """Use an open port, created by `open_port`.
 
         Args:
-            url: file of the port.
+            url: device file.
             port: open `serial.Serial`.
-            serial: how it is set.
+            serial: settings of the line.
         """
         self.url, self._port, self._serial = url, port, serial
         self._descriptor: int = port.fileno()
@@ -50,8 +50,8 @@ class SerialPort(ByteStream):
             except BlockingIOError:
                 if not is_writable(self._descriptor, deadline - time.monotonic()):
                     raise TransportError(
-                        f"{self.url}: the line takes no more bytes ({len(rest)} of {len(data)} are left): the device "
-                        "behind it hangs, or holds the line by flow control.",
+                        f"{self.url}: write timeout ({len(rest)} of {len(data)} bytes left): the device does not read, "
+                        "or blocks the line by flow control.",
                         field="state",
                         value="blocked",
                     ) from None
@@ -67,14 +67,14 @@ class SerialPort(ByteStream):
             return b""
         except OSError as problem:
             raise self._gone(problem.strerror) from None
-        if not data and limit > 0:  # ready, but nothing to read: the port is gone
+        if not data and limit > 0:  # readable without data: end of file
             raise self._gone("end of file")
         return data
 
     def discard_input(self) -> None:  # noqa: D102
         if self._descriptor >= 0:
             termios = _termios()
-            with contextlib.suppress(OSError, termios.error):  # where it is gone, the next read says so
+            with contextlib.suppress(OSError, termios.error):  # an error is raised by the next read
                 termios.tcflush(self._descriptor, termios.TCIFLUSH)
 
     def close(self) -> None:  # noqa: D102
@@ -90,18 +90,18 @@ class SerialPort(ByteStream):
 
     def _gone(self, why: str | None) -> TransportError:
         return TransportError(
-            f"{self.url}: the line is gone ({why}): unplugged, or the program at its other end has ended. Plug it in "
-            "again and reset; a converter may come back as another port.",
+            f"{self.url}: disconnected ({why}): unplugged, or the program at the other end has ended. Plug it in "
+            "again and reset; a converter may get another port name.",
             field="state",
             value="gone",
         )
 
 
 class UrlPort(ByteStream):
-    """A serial line somewhere else, by a URL of pyserial."""
+    """Remote serial line, by a URL of pyserial."""
 
     def __init__(self, url: str, port: Any) -> None:
-        """Take an open port of `serial.serial_for_url`."""
+        """Use an open port of `serial.serial_for_url`."""
         self.url, self._port = url, port
 
     def write(self, data: bytes) -> None:  # noqa: D102
@@ -111,7 +111,7 @@ class UrlPort(ByteStream):
             raise self._gone(problem) from None
 
     def read(self, limit: int, timeout: float) -> bytes:  # noqa: D102
-        # Asked again and again: a new timeout would have rfc2217:// negotiate the whole line anew.
+        # Poll instead of setting a timeout, which would make rfc2217:// negotiate all settings again.
         deadline = time.monotonic() + timeout
         try:
             while not self._port.in_waiting:
@@ -120,7 +120,7 @@ class UrlPort(ByteStream):
                     return b""
                 time.sleep(min(left, _POLL))
             data: bytes = self._port.read(limit)
-        except OSError as problem:  # SerialException is one
+        except OSError as problem:  # includes SerialException
             raise self._gone(problem) from None
         return data
 
@@ -133,7 +133,7 @@ class UrlPort(ByteStream):
             self._port.close()
 
     def _gone(self, problem: OSError) -> TransportError:
-        return TransportError(f"{self.url}: the line is gone ({problem}).", field="state", value="gone")
+        return TransportError(f"{self.url}: disconnected ({problem}).", field="state", value="gone")
 
 
 def _termios() -> Any:
@@ -141,16 +141,16 @@ def _termios() -> Any:
 
 
 def open_port(path: str, serial: Serial) -> SerialPort:
-    """Open a serial port or pseudo-terminal of this machine, for this program alone.
+    """Open a serial port or pseudo-terminal of this machine for exclusive use.
 
-    DTR has its level before anything is sent. Linux itself raises it for the moment in which a port is opened.
+    DTR is set before anything is sent, but Linux raises it briefly while a port is opened.
 
     Raises:
         TransportError: see `open_stream`.
     """
     termios, module = _termios(), _pyserial()
     port = module.Serial()
-    # Linux keeps parity off on pseudo-terminals, and glibc calls asking for nothing but that an invalid argument.
+    # Linux keeps parity off on pseudo-terminals, and glibc reports a request for it as an invalid argument.
     is_without = serial.parity in ("E", "O") and _is_pseudo_terminal(path)
     _set(port, path, serial._replace(parity="N") if is_without else serial, path)
     port.exclusive = True
@@ -166,7 +166,7 @@ def open_url(url: str, serial: Serial) -> UrlPort:
     """Open a URL of pyserial.
 
     Raises:
-        TransportError: an unknown kind of URL, or nothing is there.
+        TransportError: unknown kind of URL, or the connection failed.
     """
     module = _pyserial()
     try:
@@ -174,12 +174,12 @@ def open_url(url: str, serial: Serial) -> UrlPort:
         _set(port, None, serial, url)
         port.open()
     except (OSError, ValueError) as problem:
-        raise TransportError(f"{url}: cannot be opened: {problem}.", field="url", value=url) from None
+        raise TransportError(f"{url}: cannot open: {problem}.", field="url", value=url) from None
     return UrlPort(url, port)
 
 
 def ports() -> list[str]:
-    """The serial ports of this machine."""
+    """Return the serial ports of this machine."""
     try:
         from serial.tools import list_ports
     except ImportError:
@@ -205,15 +205,15 @@ def _pyserial() -> ModuleType:
 def _set(port: Any, path: str | None, serial: Serial, where: str) -> None:
     try:
         if serial.baud <= 0:
-            raise ValueError("a rate of 0 or less hangs up")
+            raise ValueError("the rate must be positive")
         if path is not None:
             port.port = path
         port.baudrate, port.parity, port.timeout = serial.baud, serial.parity, 0.0
         port.dtr = serial.dtr
     except (TypeError, ValueError, OSError) as problem:
         raise TransportError(
-            f"{where}: {serial.baud!r} baud, parity {serial.parity!r} cannot be set: {problem}; a rate is a number of "
-            "bits per second, a parity N, E or O.",
+            f"{where}: cannot set {serial.baud!r} baud, parity {serial.parity!r}: {problem}; the rate is in bits per "
+            "second, the parity is N, E or O.",
             field="parity" if serial.parity not in ("N", "E", "O") else "baud",
             value=serial.parity if serial.parity not in ("N", "E", "O") else serial.baud,
         ) from None
@@ -222,9 +222,9 @@ def _set(port: Any, path: str | None, serial: Serial, where: str) -> None:
 def _explained(path: str, serial: Serial, problem: Exception) -> TransportError:
     number = getattr(problem, "errno", None)
     if number in (errno.ENOENT, errno.ENXIO, errno.ENODEV):
-        there = ", ".join(ports()) or "none; is the cable plugged in?"
+        there = ", ".join(ports()) or "none; check the cable"
         return TransportError(
-            f"{path}: there is no such port. Serial ports here: {there}.",
+            f"{path}: no such port. Serial ports: {there}.",
             field="port",
             value=path,
             allowed=tuple(ports()),
@@ -238,32 +238,32 @@ def _explained(path: str, serial: Serial, problem: Exception) -> TransportError:
         )
     if number in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK) or "exclusively lock" in str(problem):
         return TransportError(
-            f"{path}: in use by another program. Find it with: fuser -v {path}; close it there (also ModemManager).",
+            f"{path}: in use by another program. Find it with: fuser -v {path}, and end it (also ModemManager).",
             field="holder",
         )
     if isinstance(problem, ValueError) or number == errno.EINVAL or "baud" in str(problem).lower():
         return TransportError(
-            f"{path}: this port cannot do {serial.baud} baud, parity {serial.parity}: {problem}. Take the rate that "
-            "the device is set to and another converter, if this one cannot do it.",
+            f"{path}: {serial.baud} baud, parity {serial.parity} is not supported by this port: {problem}. Use the "
+            "rate of the device, and another converter if needed.",
             field="baud",
             value=serial.baud,
         )
-    return TransportError(f"{path}: cannot be opened as a serial port: {problem}.", field="url", value=path)
+    return TransportError(f"{path}: cannot open as a serial port: {problem}.", field="url", value=path)
 
 
 def _set_low_latency(port: Any, path: str) -> None:
-    """Let the port deliver bytes at once, where it can; others are only slower."""
+    """Reduce the input latency of a port if it supports that."""
     with contextlib.suppress(OSError, ValueError, NotImplementedError, AttributeError):
         port.set_low_latency_mode(True)  # ASYNC_LOW_LATENCY; with FTDI's driver it is the latency timer, too
     shorten_latency(path)
 
 
 def shorten_latency(path: str, root: Path = Path("/")) -> None:
-    """Set the latency timer of a USB converter to 1 ms, where it has one and this user may.
+    """Set the latency timer of a USB converter to 1 ms if it has one and this user is permitted.
 
     Args:
-        path: file of the port.
-        root: of the file system with /sys.
+        path: device file of the port.
+        root: root of the file system with /sys.
     """
     with contextlib.suppress(OSError, ValueError):
         latency = root / _LATENCY_FILE.format(name=Path(path).resolve().name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets over a connected socket: UDP, or a pair of sockets inside this machine."""
+"""Packets over a connected socket: UDP, or a socket pair within this machine."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ada_hardware.transport.wires import PacketPort
 from ada_robot.errors import TransportError
 
 LARGEST = 65_536  # [bytes]
-# A peer that is switched off, or a queue that is full: nothing comes, or a packet is lost.
+# Peer switched off, or queue full: treated as lost packets.
 _SILENT = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENOBUFS, errno.EAGAIN, errno.EMSGSIZE)
 
 
 class SocketPort(PacketPort):
-    """Packets over a socket that is connected to its one peer; the socket belongs to it."""
+    """Packets over a connected socket, which it owns."""
 
     def __init__(self, url: str, connected: socket.socket, claim: Claim | None = None) -> None:
-        """Args: address, as messages name it; the socket; and the claim on the address, which ends with it."""
+        """Args: address for messages; the socket; the claim of the address, released on close."""
         self.url = url
         self._socket, self._claim = connected, claim
         connected.setblocking(False)
@@ -31,7 +31,7 @@ class SocketPort(PacketPort):
             try:
                 self._socket.send(packet)
             except OSError as problem:
-                # "Refused" tells of an earlier packet, and this one was not sent: once more.
+                # The error refers to an earlier packet, and this one was not sent: repeat.
                 if problem.errno == errno.ECONNREFUSED:
                     continue
                 if problem.errno not in _SILENT:
@@ -51,14 +51,14 @@ class SocketPort(PacketPort):
             raise self._gone(problem) from None
 
     def discard_input(self) -> None:  # noqa: D102
-        for _ in range(100_000):  # a peer that never stops sending must not block this call
+        for _ in range(100_000):  # limit for a peer that never stops sending
             try:
                 self._socket.recv(LARGEST)
             except BlockingIOError:
                 return
             except OSError as problem:
                 if problem.errno not in _SILENT:
-                    return  # the next exchange says what is wrong
+                    return  # the error is raised by the next exchange
 
     def close(self) -> None:  # noqa: D102
         with contextlib.suppress(OSError):
@@ -69,7 +69,7 @@ class SocketPort(PacketPort):
 
     def _gone(self, problem: OSError) -> TransportError:
         return TransportError(
-            f"{self.url}: packets can go no more: {problem.strerror}. Check cable and interface.",
+            f"{self.url}: cannot send or receive packets: {problem.strerror}. Check cable and interface.",
             field="state",
             value="gone",
         )

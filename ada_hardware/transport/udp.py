@@ -14,14 +14,14 @@ from ada_robot.errors import TransportError
 
 
 def host_and_port(url: str, *, lowest_port: int = 1) -> tuple[str, int]:
-    """The two parts of udp://HOST:PORT.
+    """Parse udp://HOST:PORT.
 
     Args:
-        url: address; IPv6 hosts stand in square brackets.
-        lowest_port: 0 where the system may choose one.
+        url: address; IPv6 hosts in square brackets.
+        lowest_port: 0 if the system may choose the port.
 
     Raises:
-        TransportError: it is none.
+        TransportError: invalid address.
     """
     try:
         parts = urlsplit(url)
@@ -30,22 +30,22 @@ def host_and_port(url: str, *, lowest_port: int = 1) -> tuple[str, int]:
         host, port = None, None
     if not url.startswith("udp://") or not host or port is None or port < lowest_port:
         text = (
-            f"{url!r} is no address of packets over UDP; it must be udp://HOST:PORT, such as udp://192.168.1.1:49152, "
-            f"with a port from {lowest_port} to 65535."
+            f"{url!r} is not an address for packets over UDP; required is udp://HOST:PORT, such as "
+            f"udp://192.168.1.1:49152, with a port from {lowest_port} to 65535."
         )
         raise TransportError(text, field="url", value=url, allowed="udp://HOST:PORT")
     return host, port
 
 
 def open_udp(url: str, *, exclusive: bool = True) -> SocketPort:
-    """A way to one peer over UDP; whether the peer is there is known when an answer comes.
+    """Open a connection to one peer over UDP; the presence of the peer is not checked.
 
     Args:
         url: address of the peer.
         exclusive: see `wires.open_packets`.
 
     Raises:
-        TransportError: no such address or host, no network to it, or another program has it.
+        TransportError: unknown host, no network, or in use by another program.
     """
     family, kind, protocol, address = _found(url)
     claimed = claim(_place(address), url) if exclusive else None
@@ -57,7 +57,7 @@ def open_udp(url: str, *, exclusive: bool = True) -> SocketPort:
         if claimed is not None:
             claimed.release()
         raise TransportError(
-            f"{url}: cannot be reached: {problem.strerror}. Give this machine an address in the device's network.",
+            f"{url}: network unreachable: {problem.strerror}. Assign this machine an address in the device's network.",
             field="network",
             value=url,
         ) from None
@@ -65,18 +65,18 @@ def open_udp(url: str, *, exclusive: bool = True) -> SocketPort:
 
 
 def place_of(url: str) -> str:
-    """The peer's place, the same however its address is written; see `claim`. Raises TransportError as `open_udp`."""
+    """Unique key of a peer for `claim`, independent of the notation. Raises TransportError as `open_udp`."""
     return _place(_found(url)[3])
 
 
 def _found(url: str) -> tuple[int, int, int, tuple[Any, ...]]:
-    """Family, kind and protocol of a socket, and the address for it."""
+    """Family, type and protocol of the socket, and its address."""
     host, port = host_and_port(url)
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
     except OSError as problem:
         raise TransportError(
-            f"{url}: there is no host {host!r}: {problem.strerror}. Give its number.", field="host", value=host
+            f"{url}: unknown host {host!r}: {problem.strerror}. Use its IP address.", field="host", value=host
         ) from None
     return family, kind, protocol, address
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting for file descriptors as exactly as the system's timers allow; `poll` and sockets round to milliseconds."""
+"""Waiting for file descriptors with a resolution better than 1 ms, to which `poll` and sockets round."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import math
 import select
 from collections.abc import Sequence
 
-_LARGEST = 1024  # from this descriptor on `select` takes none
+_LARGEST = 1024  # descriptors from this one on are not supported by `select`
 
 
 def is_readable(descriptor: int, timeout: float) -> bool:
-    """True if something can be read; waits up to `timeout` [s], not at all for 0 or less."""
+    """Return True if input is available; wait up to `timeout` [s], not at all for 0 or less."""
     return bool(readable([descriptor], timeout))
 
 
 def readable(descriptors: Sequence[int], timeout: float) -> set[int]:
-    """Descriptors that are readable; waits up to `timeout` [s] for the first, not at all for 0 or less."""
+    """Return the readable descriptors; wait up to `timeout` [s] for the first, not at all for 0 or less."""
     timeout = max(timeout, 0.0)
     if all(descriptor < _LARGEST for descriptor in descriptors):
         return set(select.select(descriptors, [], [], timeout)[0])
@@ -24,7 +24,7 @@ def readable(descriptors: Sequence[int], timeout: float) -> set[int]:
 
 
 def is_writable(descriptor: int, timeout: float) -> bool:
-    """True if something can be written; waits up to `timeout` [s], not at all for 0 or less."""
+    """Return True if output is possible; wait up to `timeout` [s], not at all for 0 or less."""
     timeout = max(timeout, 0.0)
     if descriptor < _LARGEST:
         return bool(select.select([], [descriptor], [], timeout)[1])
@@ -32,7 +32,7 @@ def is_writable(descriptor: int, timeout: float) -> bool:
 
 
 def _polled(descriptors: Sequence[int], event: int, timeout: float) -> set[int]:
-    """The same for any descriptors, up to a millisecond later."""
+    """Same for any descriptors, with a resolution of 1 ms."""
     poll = select.poll()
     for descriptor in descriptors:
         poll.register(descriptor, event)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two kinds of wires that drivers know, and how one is opened by its address.
+"""Base classes of connections, and their creation by address.
 
     stream = open_stream("/dev/ttyUSB0", Serial(baud=115200, dtr=False))
     packets = open_packets("udp://127.0.0.1:49152")      # or "arcnet:arc0"
 
-Addresses of streams: a device file such as /dev/ttyUSB0 or a pseudo-terminal, or any URL of pyserial (socket://host:port,
-rfc2217://...). Addresses of packets: udp://host:port, arcnet:INTERFACE. Drivers open theirs through
-`ada_hardware.opening`, which knows dry runs, too.
+Addresses of streams: a device file such as /dev/ttyUSB0 or a pseudo-terminal, or a URL of pyserial (socket://host:port,
+rfc2217://...). Addresses of packets: udp://host:port, arcnet:INTERFACE. Drivers use `ada_hardware.opening`, which also
+supports dry runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Serial(NamedTuple):
     Attributes:
         baud: bits per second.
         parity: "N", "E" or "O".
-        dtr: level of the line DTR while it is open; the level shifters of some cables hang on it.
+        dtr: level of DTR while the line is open; it controls the level shifter of some cables.
     """
 
     baud: int = 115_200
@@ -37,11 +37,11 @@ class Serial(NamedTuple):
 
 
 class Wire(ABC):
-    """Base of both kinds of wires.
+    """Base of both kinds of connections.
 
     Attributes:
-        url: its address.
-        device: the emulated device that was switched on for it and goes off with it; None for any other.
+        url: address.
+        device: emulator process started for it, which ends with it; None otherwise.
     """
 
     url: str
@@ -49,11 +49,11 @@ class Wire(ABC):
 
     @abstractmethod
     def discard_input(self) -> None:
-        """Drop unread input."""
+        """Discard unread input."""
 
     @abstractmethod
     def close(self) -> None:
-        """Free it; may be called twice."""
+        """Close; may be called twice."""
 
     def _switch_off(self) -> None:
         if self.device is not None:
@@ -61,70 +61,67 @@ class Wire(ABC):
 
 
 class ByteStream(Wire):
-    """A stream of bytes, one user at a time."""
+    """Byte stream."""
 
     @abstractmethod
     def write(self, data: bytes) -> None:
-        """Send all of it. Raises TransportError where the line is gone."""
+        """Send all bytes. Raises TransportError if the connection failed."""
 
     @abstractmethod
     def read(self, limit: int, timeout: float) -> bytes:
-        """The bytes that have come, at most `limit`; waits up to `timeout` [s] for the first; b"" where none came.
+        """Return received bytes, at most `limit`; wait up to `timeout` [s] for the first; b"" after the timeout.
 
         Raises:
-            TransportError: the line is gone.
+            TransportError: the connection failed.
         """
 
 
 class PacketPort(Wire):
-    """A way to exchange packets with one peer."""
+    """Packets to and from one peer."""
 
     def overheard(self) -> Sequence[bytes]:
-        """Packets that others sent to the peer over this wire, since it was asked last.
+        """Return packets sent to the peer by other programs, received since the last call during `send` and `receive`.
 
-        They come in while this one sends and receives. Ways that show nothing of others have none: over UDP each
-        program has a way of its own.
+        Only available on ARCNET; a UDP socket does not receive packets of other programs.
         """
         return ()
 
     @abstractmethod
     def send(self, packet: bytes) -> None:
-        """Send one. Raises TransportError where the way is gone; a packet that gets lost is no error."""
+        """Send a packet. Raises TransportError if the connection failed; a lost packet is no error."""
 
     @abstractmethod
     def receive(self, timeout: float) -> bytes | None:
-        """The next packet; waits up to `timeout` [s]; None where none came. Raises TransportError as `send`."""
+        """Return the next packet; wait up to `timeout` [s]; None after the timeout. Raises as `send`."""
 
 
 def open_stream(url: str, serial: Serial) -> ByteStream:
-    """Open a stream of bytes.
+    """Open a byte stream.
 
     Args:
-        url: a device file, or a URL of pyserial.
-        serial: how the line is set; URLs of networks take what they can of it.
+        url: device file or URL of pyserial.
+        serial: settings of the line; network URLs use those they support.
 
     Raises:
-        TransportError: no such port, no permission, in use by another program, a rate the port cannot do; the message
-            says what to do.
+        TransportError: no such port, no permission, in use, or unsupported rate; the message contains the remedy.
     """
     from ada_hardware.transport import serial_line
 
     if not url or url.startswith(("udp:", "arcnet:", "dry:", "emulator:")):
-        text = f"{url!r} is no address of a stream of bytes; it must be {STREAM_ADDRESSES}."
+        text = f"{url!r} is not an address of a byte stream; required is {STREAM_ADDRESSES}."
         raise TransportError(text, field="url", value=url, allowed=STREAM_ADDRESSES)
     return serial_line.open_url(url, serial) if "://" in url else serial_line.open_port(url, serial)
 
 
 def open_packets(url: str, *, exclusive: bool = True) -> PacketPort:
-    """Open a way for packets.
+    """Open a packet connection.
 
     Args:
-        url: udp://host:port, or arcnet:INTERFACE.
-        exclusive: refuse it where another program of this machine has it, and keep others off until it is closed.
+        url: udp://host:port or arcnet:INTERFACE.
+        exclusive: refuse it if another program of this machine uses it, and lock out other programs until it is closed.
 
     Raises:
-        TransportError: no such host or interface, no permission, in use by another program; the message says what to
-            do.
+        TransportError: no such host or interface, no permission, or in use; the message contains the remedy.
     """
     from ada_hardware.transport import arcnet, udp
 
@@ -133,12 +130,12 @@ def open_packets(url: str, *, exclusive: bool = True) -> PacketPort:
         return udp.open_udp(url, exclusive=exclusive)
     if kind == "arcnet" and place:
         return arcnet.open_arcnet(place, exclusive=exclusive)
-    text = f"{url!r} is no address for packets; it must be {PACKET_ADDRESSES}."
+    text = f"{url!r} is not an address for packets; required is {PACKET_ADDRESSES}."
     raise TransportError(text, field="url", value=url, allowed=PACKET_ADDRESSES)
 
 
 def packets_holder(url: str) -> Holder | None:
-    """Program of this machine that holds a way for packets; None: none, or it is no such address."""
+    """Return the program of this machine that uses a packet connection; None if unused, or for other addresses."""
     from ada_hardware.transport import arcnet, udp
 
     kind, _, place = url.partition(":")

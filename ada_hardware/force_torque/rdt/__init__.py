@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Force/torque sensors that send RDT records over UDP: ATI Net F/T, OnRobot HEX (OptoForce)."""
+"""Force/torque sensors with RDT records over UDP: ATI Net F/T, OnRobot HEX (OptoForce)."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boards RCB-1, of which a KHR-1 has two on one serial line."""
+"""Kondo RCB-1 boards, two of which are on the serial line of a KHR-1."""

@@ -35,14 +35,14 @@ class Rcb1Bus(BoardBus[CommandFrame, Reply]):
             retries: number of retries; None for the default.
 
         Raises:
-            InputError: a value is out of range; nothing was sent.
+            InputError: a value is out of range; no data were sent.
             NoAnswer: no reply was received.
             TransportError: the line failed.
         """
         return self._until_answered(CommandFrame(code, board, tuple(int(value) for value in values)), retries)
 
     def boards(self) -> list[int]:
-        """Return the IDs of all boards that reply; takes about a second and moves nothing.
+        """Return the IDs of all boards that reply; takes about a second, without motion.
 
         Raises:
             TransportError: the line failed.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Driver of the KHR-1: sends positions to both boards and reads them back once per cycle.
 
-The boards hold the last position and have no watchdog timeout: if the host stops sending, the servos stay where they
-are. Positions are read in whole degrees; implausible readings are rejected (`ada_hardware.plausible`).
+The boards hold the last position and have no watchdog timeout: if the host stops sending, the servos keep their
+position. Positions are read in whole degrees; implausible readings are rejected (`ada_hardware.plausible`).
 """
 
 from __future__ import annotations
@@ -297,7 +297,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
 
 
 def _kept_at(first: int, second: int, commanded: int) -> int:
-    """Return the value that leaves an unmapped channel unchanged.
+    """Return the value that keeps an unmapped channel unchanged.
 
     Args:
         first: reading of the channel.

@@ -35,7 +35,7 @@ class Rcb4Bus(BoardBus[CommandFrame, Reply]):
         """Send a command until a reply is received, and return the data of the reply.
 
         Raises:
-            InputError: a value is out of range; nothing was sent.
+            InputError: a value is out of range; no data were sent.
             NoAnswer: no reply was received.
             DeviceAlarm: the board refused the command (NACK).
             TransportError: the line failed.

@@ -2,7 +2,7 @@
 """Driver of the KHR-3HV and KXR: sends one position command for all servos and reads them back, once per cycle.
 
 The servos hold the last position; the board has no watchdog timeout. While the driver is started, the program in the
-ROM of the board is stopped, since it would command the servos, too. It stays stopped until `run_program(True)` or a
+ROM of the board is stopped, since it would command the servos, too. It remains stopped until `run_program(True)` or a
 power cycle.
 """
 

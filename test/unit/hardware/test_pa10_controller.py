@@ -161,7 +161,7 @@ def test_an_arm_that_moves_stays_still_once_a_second_program_began_until_somebod
     assert ours.cycle.phase is Phase.STOPPED
     assert (
         "another program" in ours.cycle.latched
-        or "from elsewhere" in ours.cycle.latched
+        or "by another host" in ours.cycle.latched
         or "servo" in ours.cycle.latched
     )
     with pytest.raises(HardwareError):
