@@ -16,7 +16,7 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_experiments.motion_simulation.packets import Flags, PicturePacket, decode
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
-from ada_hardware.emulation.ends import ANY_UDP, UdpEnd
+from ada_hardware.emulation.device_ports import ANY_UDP, UdpPort
 from ada_tools.browser.page import HOST, PORT, Page
 from ada_tools.browser.plots import LivePlot
 from ada_tools.browser.scene import Arrow, Scene
@@ -68,7 +68,7 @@ class Graphics:
             TransportError: the UDP address is not available.
             InputError: viser is not installed, or the port is in use.
         """
-        self._end, self._clock = UdpEnd(listen), clock
+        self._end, self._clock = UdpPort(listen), clock
         self.url = self._end.url
         self._page = Page("hybrid motion simulation", host, port)
         self.page_url = self._page.url

@@ -23,7 +23,7 @@ from ada_experiments.motion_simulation.motion_table import MotionTable
 from ada_experiments.motion_simulation.robot_pair import RobotPair
 from ada_experiments.motion_simulation.table_program import FollowSettings, TableProgram
 from ada_experiments.motion_simulation.touch import first_touch, smoothed
-from ada_hardware.emulation.ends import ANY_UDP, UdpEnd
+from ada_hardware.emulation.device_ports import ANY_UDP, UdpPort
 from ada_hardware.emulation.faults import WireFaults
 from ada_hardware.transport.wires import PacketPort, open_packets
 from ada_robot.errors import NoAnswer
@@ -132,7 +132,7 @@ class TableServer:
         """
         self.table, self.program = table, TableProgram(table, follow)
         self._network = WireFaults(faults, is_stream=False, seed=seed)
-        self._end = UdpEnd(listen)
+        self._end = UdpPort(listen)
         self.url, self._clock = self._end.url, clock
         self._busy = Stopwatch(clock)
         self._loop = _Loop("table", table.period, self._tick, priority)

@@ -12,12 +12,12 @@ from typing import Any
 
 from ada_dynamics.errors import AdaError
 from ada_hardware.emulation.catalogue import emulator_class, made_emulator
-from ada_hardware.emulation.door import Door
+from ada_hardware.emulation.control_lines import LineReader, answer, encode_line
+from ada_hardware.emulation.control_socket import ControlServer
 from ada_hardware.emulation.emulator import Emulator
 from ada_hardware.emulation.faults import BOTH_WAYS, WIRE_FAULTS
 from ada_hardware.emulation.host import PRIORITY, EmulatorHost
-from ada_hardware.emulation.pages import PageServer
-from ada_hardware.emulation.talk import Lines, answer, as_line
+from ada_hardware.emulation.page_server import PageServer
 from ada_hardware.registry import DEVICES
 from ada_robot.interrupts import restore_sigint
 from ada_robot.settings import fields_of, option_numbers, option_values
@@ -88,7 +88,7 @@ def _serve(options: argparse.Namespace) -> int:
     faults = option_numbers("fault", options.fault)
     host = EmulatorHost(emulator, options.listen, faults=faults, seed=options.seed)
     pages: PageServer | None = None
-    door: Door | None = None
+    control: ControlServer | None = None
     try:
         ready: dict[str, object] = {"ready": True, "url": host.url}
         if hasattr(emulator, "http_pages"):
@@ -96,10 +96,12 @@ def _serve(options: argparse.Namespace) -> int:
             ready["http_url"] = pages.url
         if hasattr(os, "getuid"):  # on other systems, faults are set by stdin only
             try:
-                host.add(door := Door(host, emulator.NAME))
+                host.add(control := ControlServer(host, emulator.NAME))
             except AdaError as problem:  # the device works without a control socket
                 print(f"{options.device}: no `ada hw fault`: {problem}", file=sys.stderr)
-        host.add(Lines(sys.stdin.fileno(), lambda line: _say(answer(host, line)), _at_end(host, options.until_eof)))
+        host.add(
+            LineReader(sys.stdin.fileno(), lambda line: _say(answer(host, line)), _at_end(host, options.until_eof))
+        )
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         reduce_interpreter_jitter()
         raise_process_priority(options.priority)
@@ -109,7 +111,7 @@ def _serve(options: argparse.Namespace) -> int:
         pass
     finally:
         host.close()
-        for one in (pages, door):
+        for one in (pages, control):
             if one is not None:
                 one.close()
     return 0
@@ -121,7 +123,7 @@ def _at_end(host: EmulatorHost, until_eof: bool) -> Any:
 
 def _say(what: dict[str, object]) -> None:
     try:
-        os.write(sys.stdout.fileno(), as_line(what))
+        os.write(sys.stdout.fileno(), encode_line(what))
     except OSError:  # stdout is closed
         return
 

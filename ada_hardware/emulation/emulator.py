@@ -90,7 +90,7 @@ class Emulator(ABC, Generic[S]):
         """Copy of the values of all FAULTS."""
         return dict(self._faults)
 
-    def _accuse(self, text: str) -> None:
+    def _report_violation(self, text: str) -> None:
         """Record a violation of the host at the present time."""
         self.violations.append(Violation(self._time, text))
 

@@ -51,7 +51,7 @@ class Arrival(NamedTuple):
     data: bytes
 
 
-class FaultyWay:
+class FaultyDirection:
     """One direction of a connection with faults.
 
     Attributes:
@@ -77,7 +77,7 @@ class FaultyWay:
 
     def send(self, data: bytes, time: float) -> None:
         """Send a frame that arrives at `time` [s] without faults."""
-        self._let_go(time)
+        self._release_held(time)
         for frame in self._changed(data):
             later = self._value("delay") + self._value("jitter") * self._random.random()
             if self._held is None and self._happens("reorder"):
@@ -90,7 +90,7 @@ class FaultyWay:
 
     def arrived(self, now: float) -> list[Arrival]:
         """Return the frames that have arrived up to now, in order, each once."""
-        self._let_go(now)
+        self._release_held(now)
         if self._next_noise <= now:
             self._make_noise(now)
         found = []
@@ -121,7 +121,7 @@ class FaultyWay:
         share = self.values.get(name, 0.0)
         return share > 0.0 and self._random.random() < share
 
-    def _let_go(self, now: float) -> None:
+    def _release_held(self, now: float) -> None:
         """Send the frame held for reordering if its time is over."""
         if self._held is not None and self._held.time <= now:
             self._put(self._held.time, self._held.data)
@@ -180,8 +180,8 @@ class WireFaults:
         Raises:
             InputError: unknown fault or invalid value.
         """
-        self.commands = FaultyWay(2 * seed, is_stream=is_stream)
-        self.answers = FaultyWay(2 * seed + 1, is_stream=is_stream)
+        self.commands = FaultyDirection(2 * seed, is_stream=is_stream)
+        self.answers = FaultyDirection(2 * seed + 1, is_stream=is_stream)
         self.is_disconnected = False
         for name, value in (faults or {}).items():
             self.set(name, value, 0.0)

@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from ada_hardware.emulation.device_ports import DevicePort, open_device_port
+from ada_hardware.emulation.emulated_link import EmulatedLink
 from ada_hardware.emulation.emulator import Emulator
-from ada_hardware.emulation.ends import End, open_end
-from ada_hardware.emulation.line import EmulatedLine
-from ada_hardware.transport.waiting import readable
+from ada_hardware.transport.polling import readable
 
 PRIORITY = 49  # real-time priority, one less than the default of the robot's cycle
 _LONGEST_WAIT = 0.5  # [s]
@@ -54,7 +54,7 @@ class EmulatorHost:
 
         Args:
             emulator: the device.
-            listen: address as of `ends.open_end`; "": default of the kind of connection.
+            listen: address as of `device_ports.open_device_port`; "": default of the kind of connection.
             faults: faults of connection and device, by name.
             seed: seed of random faults.
             clock: monotonic time [s].
@@ -64,8 +64,8 @@ class EmulatorHost:
             InputError: unknown fault or invalid value.
         """
         self._clock = clock
-        self.line = EmulatedLine(emulator, clock(), faults=faults, seed=seed)
-        self._end: End = open_end(emulator.WIRE, listen)
+        self.line = EmulatedLink(emulator, clock(), faults=faults, seed=seed)
+        self._end: DevicePort = open_device_port(emulator.WIRE, listen)
         self._controls: list[Control] = []
         self._is_running = True
         self._follow_cable()

@@ -18,8 +18,8 @@ from typing import Any
 
 from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.errors import InputError
+from ada_hardware.emulation.emulated_link import EmulatedLink
 from ada_hardware.emulation.emulator import Emulator
-from ada_hardware.emulation.line import EmulatedLine
 from ada_hardware.transport.wires import ByteStream, PacketPort
 from ada_robot.errors import TransportError
 
@@ -58,7 +58,7 @@ class _InProcess:
         self.url = url or f"in-process {emulator.NAME}"
         self._clock, self._sleep = clock, sleep
         self._lock = threading.RLock()
-        self._line = EmulatedLine(emulator, clock(), faults=faults, seed=seed)
+        self._line = EmulatedLink(emulator, clock(), faults=faults, seed=seed)
 
     @property
     def emulator(self) -> Emulator[Any]:

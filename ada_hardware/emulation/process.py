@@ -25,10 +25,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ada_dynamics.errors import InputError
+from ada_hardware.emulation.control_lines import encode_line
 from ada_hardware.emulation.emulator import Violation
 from ada_hardware.emulation.host import PRIORITY
-from ada_hardware.emulation.talk import as_line
-from ada_hardware.transport.waiting import is_readable
+from ada_hardware.transport.polling import is_readable
 from ada_robot.child_process import ChildProcess
 from ada_robot.errors import NoAnswer, TransportError
 
@@ -39,7 +39,7 @@ class EmulatorProcess(ChildProcess):
     """Emulator in a separate process; ends with the `with` block, and with this process.
 
     Attributes:
-        url: address for the driver; may change after a fault "disconnect", see `ends.PtyEnd`.
+        url: address for the driver; may change after a fault "disconnect", see `device_ports.PtyPort`.
         http_url: address of the device's web pages; "": none.
     """
 
@@ -59,7 +59,7 @@ class EmulatorProcess(ChildProcess):
         Args:
             name: name in the registry, or "module:class".
             settings: settings of the device by name.
-            listen: address as of `ends.open_end`; "": default of the kind of connection.
+            listen: address as of `device_ports.open_device_port`; "": default of the kind of connection.
             faults: faults of connection and device, by name.
             seed: seed of random faults.
             priority: real-time priority if permitted; 0: none.
@@ -71,7 +71,7 @@ class EmulatorProcess(ChildProcess):
         self.name, self._timeout = name, timeout
         self._rest = b""
         self._lock = threading.Lock()  # one request at a time
-        self._owed = 0  # pending answers, including those of requests that timed out
+        self._pending_answers = 0  # pending answers, including those of requests that timed out
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the process
         command = [sys.executable, "-m", "ada_hardware.emulation", name, "--until-eof"]
         command += [f"--seed={seed}", f"--priority={priority}"]
@@ -142,10 +142,10 @@ class EmulatorProcess(ChildProcess):
     def _answer(self, order: dict[str, object]) -> dict[str, Any]:
         with self._lock:
             self._ask(order)
-            self._owed += 1
-            while self._owed:
+            self._pending_answers += 1
+            while self._pending_answers:
                 answer = self._line()
-                self._owed -= 1
+                self._pending_answers -= 1
         if "error" in answer:
             text = f"emulator {self.name}: {answer['error']}"
             raise InputError(text, field=str(order["fault"]) if "fault" in order else None, value=order.get("value"))
@@ -156,7 +156,7 @@ class EmulatorProcess(ChildProcess):
         try:
             if pipe is None or pipe.closed:
                 raise BrokenPipeError
-            pipe.write(as_line(order))
+            pipe.write(encode_line(order))
             pipe.flush()
         except OSError:
             raise self._gone() from None
@@ -168,7 +168,8 @@ class EmulatorProcess(ChildProcess):
         deadline = time.monotonic() + self._timeout
         while b"\n" not in self._rest:
             if not is_readable(pipe.fileno(), deadline - time.monotonic()):
-                text = f"emulator {self.name}: no answer within {self._timeout:g} s; it may be frozen. {self._words()}"
+                text = f"emulator {self.name}: no answer within {self._timeout:g} s; it may be frozen. "
+                text += self._error_output()
                 raise NoAnswer(text, field="state", value="frozen")
             data = os.read(pipe.fileno(), _PIECE)
             if not data:
@@ -180,9 +181,11 @@ class EmulatorProcess(ChildProcess):
 
     def _gone(self) -> TransportError:
         self.wait(2.0)
-        return TransportError(f"emulator {self.name}: has ended. {self._words()}".strip(), field="state", value="ended")
+        return TransportError(
+            f"emulator {self.name}: has ended. {self._error_output()}".strip(), field="state", value="ended"
+        )
 
-    def _words(self) -> str:
+    def _error_output(self) -> str:
         if self._errors.closed:
             return ""
         self._errors.seek(0)

@@ -131,7 +131,7 @@ class SensorDriver(ABC, Generic[S, W, R]):
         self.settings = settings
         self.counts = LinkCounts()
         self.sequence = SequenceCounts()
-        self._given, self._clock = wire, clock
+        self._injected, self._clock = wire, clock
         self._wire: W | None = None
         self._records: deque[tuple[float, R]] = deque()  # pending records with their times of reception
         self._backlog = 64  # largest number of pending records; beyond it the older ones are skipped
@@ -200,7 +200,7 @@ class SensorDriver(ABC, Generic[S, W, R]):
             NoAnswer: no reply of such a sensor.
         """
         self.close()
-        self._wire = wire = self._given or self._open_wire()
+        self._wire = wire = self._injected or self._open_wire()
         try:
             self._identity = self._prepare(wire)
             self._scale = np.array(self._identity.scale)

@@ -64,7 +64,7 @@ class SensorReader:
         self.state, self.reason = SensorState.CLOSED, NOT_OPEN
         self.motion: ToolMotion | None = None
         self.identity: SensorIdentity | None = None
-        self._come = threading.Condition()  # notified of a new reading
+        self._new_reading = threading.Condition()  # notified of a new reading
         self._actions: deque[tuple[Callable[[], object], Future[Any]]] = deque()
         self._zero: tuple[ZeroTaking, Future[Array]] | None = None
         self._begin()
@@ -76,7 +76,7 @@ class SensorReader:
         self.is_biased_here = self.is_biased_in_device = self._is_to_reopen = False
         self._last_sample = self._clock()
         self._cause = ""  # first cause of the loss; "" while samples are received
-        self._vain = 0  # successive failed attempts to reopen
+        self._failed_reopens = 0  # successive failed attempts to reopen
 
     @property
     def name(self) -> str:
@@ -110,8 +110,8 @@ class SensorReader:
 
     def newer_than(self, number: int, timeout: float) -> Reading | None:
         """Wait up to `timeout` [s] for a reading with a greater number; None after the timeout."""
-        with self._come:
-            self._come.wait_for(lambda: self.newest is not None and self.newest.number > number, timeout)
+        with self._new_reading:
+            self._new_reading.wait_for(lambda: self.newest is not None and self.newest.number > number, timeout)
             newest = self.newest
         return newest if newest is not None and newest.number > number else None
 
@@ -129,7 +129,7 @@ class SensorReader:
                 self.step(ending)
         except BaseException:  # report any error that ends the thread
             _log.exception("%s: an error ended the reading thread", self.name)
-            self._lose(SensorState.LOST, "an error ended the reading thread; see the log")
+            self._mark_lost(SensorState.LOST, "an error ended the reading thread; see the log")
         finally:
             self.finish()
 
@@ -141,7 +141,7 @@ class SensorReader:
             if not is_closed:
                 self._take(self.driver.read())
         except HardwareError as problem:
-            self._lose(SensorState.LOST, str(problem))
+            self._mark_lost(SensorState.LOST, str(problem))
         if is_closed:
             self._reopen(ending)
         elif self.state is SensorState.LOST and not self._is_to_reopen:
@@ -167,10 +167,10 @@ class SensorReader:
     def _take(self, sample: Sample) -> None:
         if not sample.is_fresh:
             if self._clock() - self._last_sample > self._settings.silence_timeout:
-                self._lose(SensorState.SILENT, f"no sample for {self._settings.silence_timeout:g} s")
+                self._mark_lost(SensorState.SILENT, f"no sample for {self._settings.silence_timeout:g} s")
             return
         self._last_sample = sample.time
-        self.state, self.reason, self._cause, self._vain = SensorState.READING, "", "", 0
+        self.state, self.reason, self._cause, self._failed_reopens = SensorState.READING, "", "", 0
         motion = self.motion
         if self._zero is not None:
             self._take_zero(*self._zero, sample, motion)
@@ -182,11 +182,11 @@ class SensorReader:
         self.rate.add(sample.time)
         if self.pipeline.passes_limit(reading):
             self._report_limit()
-        with self._come:
+        with self._new_reading:
             self.newest = reading
-            self._come.notify_all()
+            self._new_reading.notify_all()
 
-    def _lose(self, state: SensorState, reason: str) -> None:
+    def _mark_lost(self, state: SensorState, reason: str) -> None:
         """Note that the sensor is silent or lost: report it once, and trip the limits."""
         if self.state is not state:
             _log.warning("%s: %s", self.name, reason)
@@ -222,9 +222,9 @@ class SensorReader:
             self.driver.open()
             self.pipeline.set_period(self.driver.period)
         except (HardwareError, InputError) as problem:
-            self._vain += 1
+            self._failed_reopens += 1
             self.state = SensorState.LOST
-            self._explain(f"{self._vain} failed attempts to reopen: {problem}")
+            self._explain(f"{self._failed_reopens} failed attempts to reopen: {problem}")
             return
         self.identity = self.driver.identity()
         self.is_biased_in_device = self._is_to_reopen = False

@@ -64,7 +64,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
             session: session number of this host; default: random.
         """
         super().__init__(settings)
-        self._given, self._wire = wire, None if wire is None else wire
+        self._injected, self._wire = wire, None if wire is None else wire
         self._clock = clock
         self._session = 1 + secrets.randbelow(NUMBERS - 1) if session is None else session % NUMBERS
         self._number = 0
@@ -75,7 +75,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
 
     # --- driver ---------------------------------------------------------------------------------------------------
     def open(self) -> None:  # noqa: D102
-        self._wire = self._given or open_device_packets(self.NAME, self.settings.url)
+        self._wire = self._injected or open_device_packets(self.NAME, self.settings.url)
         self._is_open = True
         deadline, status = self._clock() + self.settings.connect_timeout, None
         try:

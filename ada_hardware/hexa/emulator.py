@@ -26,7 +26,7 @@ from ada_dynamics.robots.mechanisms.parallel_robots import LEGS
 from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.emulation.emulator import Emulator, Reply
 from ada_hardware.hexa.alarms import AxisAlarm, TableAlarm
-from ada_hardware.hexa.command_judge import why_not
+from ada_hardware.hexa.command_check import invalid_reason
 from ada_hardware.hexa.kinematics import NoPose
 from ada_hardware.hexa.limits import LEAST_HOLD, LOWER, PERIOD, RATE_LIMIT, UPPER
 from ada_hardware.hexa.packets import CommandPacket, Request, State, Status, decode_command, encode_status, is_newer
@@ -98,7 +98,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         self.state_now = State.BRAKED
         self._session, self._number = 0, 0
         self._alarms, self._axis_alarms, self._alarm_time = _NO_ALARM, [_NO_AXIS_ALARM] * LEGS, math.inf
-        self._heard = -math.inf
+        self._last_command_time = -math.inf
         self.target = self.plant.angles
         self._target_pose = self.plant.pose
         self._target_rates, self._rates_age = np.zeros(LEGS), _RATES_LAST
@@ -135,7 +135,7 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         if self._faults["power_cut"]:
             return
         if self.state_now in _DRIVEN:
-            if self._now - self._heard > self.settings.watchdog + _NEAR * PERIOD:
+            if self._now - self._last_command_time > self.settings.watchdog + _NEAR * PERIOD:
                 self._alarm(TableAlarm.HOST_SILENT)
             self._watch_axes()
         if self.state_now in _DRIVEN:
@@ -204,17 +204,17 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             self.ignored += 1  # duplicate or out of order
             return []
         if is_own:
-            self._heard = now
+            self._last_command_time = now
         elif self.state_now in _DRIVEN and command.request not in (Request.READ, Request.STOP):
             self.ignored += 1
-            self._accuse(f"{command.request.name} of a second host, session {command.session:08x}")
+            self._report_violation(f"{command.request.name} of a second host, session {command.session:08x}")
             return self._answer(command)
-        self._obey(command, now, is_own)
+        self._execute(command, now, is_own)
         if is_own:
             self._number = command.number
         return self._answer(command)
 
-    def _obey(self, command: CommandPacket, now: float, is_own: bool) -> None:
+    def _execute(self, command: CommandPacket, now: float, is_own: bool) -> None:
         request = command.request
         if request is Request.START:
             self._start(command, now)
@@ -225,27 +225,27 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
             self._clear()
         elif request in (Request.POSITION, Request.EFFORT):
             if self.state_now not in _DRIVEN or not is_own:
-                self._accuse_not_driven(command)
+                self._report_undriven(command)
                 return
             self._follow(command)
 
     def _start(self, command: CommandPacket, now: float) -> None:
         if self.state_now is State.ALARM:
-            self._accuse_not_driven(command)
+            self._report_undriven(command)
         if self.state_now is not State.BRAKED:
             return
-        self._session, self._number, self._heard = command.session, command.number, now
+        self._session, self._number, self._last_command_time = command.session, command.number, now
         self.target, self._target_pose = self._angles(), self.plant.pose
         self._rates_age = _RATES_LAST
         self.state_now = State.POSITION
 
-    def _accuse_not_driven(self, command: CommandPacket) -> None:
+    def _report_undriven(self, command: CommandPacket) -> None:
         """Record a motion command during an alarm or with brakes on."""
         since = self._time - self._alarm_time
         if self.state_now is not State.ALARM:
-            self._accuse(f"{command.request.name} with the brakes on")
+            self._report_violation(f"{command.request.name} with the brakes on")
         elif since > _GRACE:
-            self._accuse(f"{command.request.name} {since:.3f} s after an alarm that was not cleared")
+            self._report_violation(f"{command.request.name} {since:.3f} s after an alarm that was not cleared")
 
     def _clear(self) -> None:
         self._alarms, self._axis_alarms = _NO_ALARM, [_NO_AXIS_ALARM] * LEGS
@@ -257,9 +257,9 @@ class HexaEmulator(Emulator[HexaEmulatorSettings]):
         values = np.array(command.values)
         cycles = (command.number - self._number) % (1 << 32)
         from_where = self.target if self.state_now is State.POSITION else self._angles()
-        problem = why_not(command, from_where, cycles)
+        problem = invalid_reason(command, from_where, cycles)
         if problem:
-            self._accuse(problem)
+            self._report_violation(problem)
             self._alarm(TableAlarm.BAD_COMMAND)
             return
         if command.request is Request.EFFORT:

@@ -121,12 +121,12 @@ def encode_command(command: CommandPacket) -> bytes:
         )
         raise Refused(text, field="values", value=values)
     number, session = command.number % NUMBERS, command.session % NUMBERS
-    return _sealed(_COMMAND_BODY.pack(_COMMAND, VERSION, command.request, number, session, *values))
+    return _with_crc(_COMMAND_BODY.pack(_COMMAND, VERSION, command.request, number, session, *values))
 
 
 def decode_command(packet: bytes) -> CommandPacket | None:
     """Decode a command; return None if it is damaged, of another version, or not a command."""
-    body = _opened(packet, _COMMAND, _COMMAND_BODY)
+    body = _unpack(packet, _COMMAND, _COMMAND_BODY)
     if body is None:
         return None
     _, _, request, number, session, *values = body
@@ -138,7 +138,7 @@ def decode_command(packet: bytes) -> CommandPacket | None:
 # --- status ---------------------------------------------------------------------------------------------------------
 def encode_status(status: Status) -> bytes:
     """Encode a status."""
-    return _sealed(
+    return _with_crc(
         _STATUS_BODY.pack(
             _STATUS,
             VERSION,
@@ -158,7 +158,7 @@ def encode_status(status: Status) -> bytes:
 
 def decode_status(packet: bytes) -> Status | None:
     """Decode a status; return None if it is damaged, of another version, not finite, or not a status."""
-    body = _opened(packet, _STATUS, _STATUS_BODY)
+    body = _unpack(packet, _STATUS, _STATUS_BODY)
     if body is None:
         return None
     _, _, state, number, session, alarms, *rest = body
@@ -179,11 +179,11 @@ _REQUESTS = frozenset(map(int, Request))
 _STATES = frozenset(map(int, State))
 
 
-def _sealed(body: bytes) -> bytes:
+def _with_crc(body: bytes) -> bytes:
     return body + _CHECK.pack(zlib.crc32(body))
 
 
-def _opened(packet: bytes, magic: bytes, layout: struct.Struct) -> tuple[Any, ...] | None:
+def _unpack(packet: bytes, magic: bytes, layout: struct.Struct) -> tuple[Any, ...] | None:
     """Return the fields of a valid packet, or None."""
     if len(packet) != layout.size + _CHECK.size or packet[:2] != magic or packet[2] != VERSION:
         return None

@@ -52,11 +52,11 @@ class BoardEmulator(Emulator[S], Generic[S, C]):
         super().__init__(settings)
         self.map = AngleMap.read(settings.angle_map or resources.find("config", self.ANGLE_MAP), self.BOARD)
         self._parser, self._random = parser, random.Random(settings.seed)
-        self._heard: float | None = None
+        self._last_received: float | None = None
         self._silent_until: float | None = None
 
     @abstractmethod
-    def _obeyed(self, data: bytes) -> list[Reply]:
+    def _execute_received(self, data: bytes) -> list[Reply]:
         """Execute the commands completed by `data` and return the replies."""
 
     @abstractmethod
@@ -99,19 +99,19 @@ class BoardEmulator(Emulator[S], Generic[S, C]):
             "free": [joint for joint, motor in motors.items() if motor.is_free],
         }
 
-    def _judge_free(self, whose: str) -> None:
+    def _check_free(self, whose: str) -> None:
         if not self.settings.free_is_allowed:
-            self._accuse(f"{whose}: servo freed although free_is_allowed is not set")
+            self._report_violation(f"{whose}: servo freed although free_is_allowed is not set")
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
         """Execute commands and return the replies."""
         self.advance(now)
-        if self._heard is not None and now - self._heard > _GAP:
+        if self._last_received is not None and now - self._last_received > _GAP:
             self._parser.forget()
-        self._heard = now
+        self._last_received = now
         if self._silent_until is not None and now < self._silent_until:
             return []
-        return self._obeyed(data)
+        return self._execute_received(data)
 
     def advance(self, now: float) -> list[Reply]:
         """Advance running motions to the time `now`."""

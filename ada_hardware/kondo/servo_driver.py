@@ -18,7 +18,7 @@ from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import AngleMap, Board, Servo, joints_of_robot
 from ada_hardware.kondo.servo_settings import READ, ServoSettings
 from ada_hardware.opening import open_device_stream
-from ada_hardware.plausible import PlausibleReadings
+from ada_hardware.plausibility import PlausibilityCheck
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback, RobotDriver
@@ -31,16 +31,16 @@ B = TypeVar("B")
 SLACK = 5.0  # [deg] by which readings of a servo at rest may differ
 _LONGEST = 0.25  # [s] since the last reading, after which any angle is plausible
 _MARGIN = 1.25  # period over transmission time
-_OUTSIDE = 3.5  # counts that a servo may be beyond its limits: deflection of three counts, and rounding
-_FINEST = 3.0  # [deg] the same, for boards with fine resolution
+_TOLERANCE_COUNTS = 3.5  # counts that a servo may be beyond its limits: deflection of three counts, and rounding
+_LEAST_TOLERANCE = 3.0  # [deg] the same, for boards with fine resolution
 _READINGS = 6  # at most, until two agree
 _BLIND = 2  # alarm code, defined here
-_LEAST_UNSEEN = 2  # failed exchanges: a single lost reply does not count
+_LEAST_MISSED = 2  # failed exchanges: a single lost reply does not count
 
 
-def servo_readings(speed: float) -> PlausibleReadings:
+def servo_readings(speed: float) -> PlausibilityCheck:
     """Return the plausibility check of angles [deg] for servos with a given speed [rad/s]."""
-    return PlausibleReadings(math.degrees(speed), SLACK, longest=_LONGEST)
+    return PlausibilityCheck(math.degrees(speed), SLACK, longest=_LONGEST)
 
 
 class ServoDriver(RobotDriver[S], Generic[S, B]):
@@ -74,12 +74,12 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         path = settings.angle_map or resources.find("config", self.ANGLE_MAP)
         self.map = AngleMap.read(path, self.BOARD, joints_of_robot(settings.robot))
         self.joints, self.limits = self.map.joints, self.map.limits(self.SERVO_SPEED)
-        self._wire, self._clock, self._given = wire, clock, wire
+        self._wire, self._clock, self._injected = wire, clock, wire
         self._bus: B | None = None
         self._target: Array | None = None  # last commanded servo angles [deg]
         self._is_started = self._is_free = False
-        self._unseen = 0  # exchanges in a row without a believable reading
-        self._unseen_since = math.nan  # when the first of them began [s]
+        self._missed = 0  # exchanges in a row without a plausible reading
+        self._missed_since = math.nan  # start of the first of them [s]
 
     # --- properties -----------------------------------------------------------------------------------------------
     def _cycle_period(self) -> float:
@@ -89,13 +89,13 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         return max(self.SHORTEST_PERIOD, math.ceil(self._line_time() * _MARGIN / 0.005 - 1e-9) * 0.005)
 
     @property
-    def _outside(self) -> float:
+    def _limit_tolerance(self) -> float:
         """Angle by which a servo may be beyond its limits at the start [deg]."""
-        return max(_FINEST, _OUTSIDE * self.BOARD.value.resolution)
+        return max(_LEAST_TOLERANCE, _TOLERANCE_COUNTS * self.BOARD.value.resolution)
 
     def suited(self, safety: SafetySettings) -> SafetySettings:
         """Widen the position margin by some counts: a servo under load deflects from its target."""
-        margin = math.radians(_OUTSIDE * self.BOARD.value.resolution)
+        margin = math.radians(_TOLERANCE_COUNTS * self.BOARD.value.resolution)
         return replace(safety, position_margin=max(safety.position_margin, margin))
 
     @property
@@ -159,7 +159,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         """Read the servo angles once; return True if all readings are accepted."""
 
     @abstractmethod
-    def _read_until_believed(self) -> None:
+    def _read_until_accepted(self) -> None:
         """Read the servo angles until two readings agree.
 
         Raises:
@@ -167,7 +167,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         """
 
     @abstractmethod
-    def _take_over(self, angles: Array) -> None:
+    def _send_first_command(self, angles: Array) -> None:
         """Send the first position command: the present servo angles [deg].
 
         Raises:
@@ -192,7 +192,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         """Servo angles last accepted [deg]; NaN without a reading."""
 
     @abstractmethod
-    def _let_go(self) -> None:
+    def _free_servos(self) -> None:
         """Free all servos.
 
         Raises:
@@ -217,7 +217,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             raise
 
     def _open_line(self) -> B:
-        self._wire = self._given or open_device_stream(
+        self._wire = self._injected or open_device_stream(
             self.NAME, self.settings.url, self._serial(), emulator_settings=dict(self._emulator_settings())
         )
         self._bus = bus = self._connect(self._wire)
@@ -231,11 +231,11 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             NoAnswer: a board does not reply.
         """
         self._check_ready()
-        self._read_until_believed()
-        angles = self._held()
-        self._check_inside(angles)
-        self._take_over(angles)
-        self._is_started, self._is_free, self._unseen = True, False, 0
+        self._read_until_accepted()
+        angles = self._hold_angles()
+        self._check_servo_limits(angles)
+        self._send_first_command(angles)
+        self._is_started, self._is_free, self._missed = True, False, 0
 
     def stop(self) -> None:
         """Command the present servo angles if known; no effect before `start`."""
@@ -256,21 +256,21 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         Raises:
             Refused: the command is not a position command.
         """
-        angles = self._asked_for(demand)
+        angles = self._servo_angles(demand)
         begin = self._clock()
         is_fresh = self._read() if self._is_blind else self._exchange(angles)
         if is_fresh:
-            self._unseen = 0
+            self._missed = 0
         else:
-            self._unseen_since = self._unseen_since if self._unseen else begin
-            self._unseen += 1
+            self._missed_since = self._missed_since if self._missed else begin
+            self._missed += 1
         return self._feedback(is_fresh)
 
     def close(self) -> None:
         """Close the line; the servos hold their position."""
         self._is_started = False
         self._bus = None
-        wire, self._wire = self._wire, self._given
+        wire, self._wire = self._wire, self._injected
         if wire is not None:
             with suppress(TransportError):
                 wire.close()
@@ -283,7 +283,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             NoAnswer: a board does not reply.
         """
         self._check_may_fall(confirm, "release")
-        self._let_go()
+        self._free_servos()
 
     # --- helpers of drivers ---------------------------------------------------------------------------------------
     def _check_may_fall(self, confirm: bool, call: str) -> None:
@@ -301,9 +301,9 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
     @property
     def _is_blind(self) -> bool:
         """True after `blind_time` of commands without an accepted reading."""
-        if not self._is_started or self._unseen < _LEAST_UNSEEN:
+        if not self._is_started or self._missed < _LEAST_MISSED:
             return False
-        return self._clock() - self._unseen_since >= self.settings.blind_time
+        return self._clock() - self._missed_since >= self.settings.blind_time
 
     def _supply(self, is_fresh: bool) -> tuple[tuple[Alarm, ...], dict[str, float]]:
         """Return alarms and named values with unit for the feedback; none by default."""
@@ -314,7 +314,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         alarms, values = self._supply(is_fresh)
         if self._is_blind:
             text = (
-                f"no plausible reading for {self._clock() - self._unseen_since:.2f} s (blind_time is "
+                f"no plausible reading for {self._clock() - self._missed_since:.2f} s (blind_time is "
                 f"{self.settings.blind_time:g} s; {self.counts.last_problem}): check line and power supply."
             )
             alarms = (*alarms, Alarm(_BLIND, text))
@@ -322,7 +322,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         is_driven = self._is_started and not self._is_free
         return Feedback(self._clock(), self._positions(), unknown, unknown, is_fresh, is_driven, alarms, values)
 
-    def _asked_for(self, demand: Demand) -> Array:
+    def _servo_angles(self, demand: Demand) -> Array:
         """Servo angles of a position command [deg].
 
         Raises:
@@ -333,29 +333,29 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
             raise Refused(text, field="mode", value=demand.mode.value, allowed=Mode.POSITION.value)
         return self.map.angles(demand.values)
 
-    def _check_inside(self, angles: Array) -> None:
+    def _check_servo_limits(self, angles: Array) -> None:
         """Check that all servos are within their limits.
 
         Raises:
             DeviceAlarm: a servo is outside of its limits.
         """
         for servo, angle in zip(self.map.servos.values(), angles, strict=True):
-            if not servo.lowest - self._outside <= angle <= servo.highest + self._outside:
+            if not servo.lowest - self._limit_tolerance <= angle <= servo.highest + self._limit_tolerance:
                 text = (
                     f"{self.NAME}: {servo.joint} ({self._place(servo)}): servo angle {angle:.0f} deg is outside of its "
                     f"limits {servo.lowest:g} to {servo.highest:g} deg; turn it back by hand or correct the angle map."
                 )
                 raise DeviceAlarm(text, joint=servo.joint, value=float(angle), allowed=(servo.lowest, servo.highest))
 
-    def _believes(self, readings: PlausibleReadings, angles: Array, whose: str, *, can_be: bool = True) -> bool:
+    def _accepts(self, readings: PlausibilityCheck, angles: Array, whose: str, *, can_be: bool = True) -> bool:
         """Return True if a reading [deg] is accepted; after the first accepted one, rejected ones are counted."""
-        is_believed = can_be and readings.take(angles, self._clock())
-        if not is_believed and readings.believed is not None:
+        is_accepted = can_be and readings.take(angles, self._clock())
+        if not is_accepted and readings.accepted is not None:
             self.counts.refused += 1
             self.counts.last_problem = f"{whose}: implausible servo angles {np.round(angles)}"
-        return is_believed
+        return is_accepted
 
-    def _until_believed(self, read: Callable[[], bool], whose: str, hint: str) -> None:
+    def _retry_until_accepted(self, read: Callable[[], bool], whose: str, hint: str) -> None:
         """Read until two readings agree.
 
         Raises:
@@ -370,7 +370,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         )
         raise NoAnswer(text, field="position")
 
-    def _held(self) -> Array:
+    def _hold_angles(self) -> Array:
         """Servo angles to hold [deg]: the last command where the servo is close to it, else the measured angle.
 
         A servo under load deflects from its target. Commanding the measured angle would add this deflection each time.

@@ -98,9 +98,9 @@ class HardwareNode(ManagedNode):
         self._follows = False
         self._configured_at = 0.0
         self._was_configured = self._was_activated = False
-        self._said: dict[str, int] = {}
-        self._troubles = self._reported_troubles = 0  # failed iterations of the node's thread
-        self._trouble = ""
+        self._logged_refusals: dict[str, int] = {}
+        self._failures = self._reported_failures = 0  # failed iterations of the node's thread
+        self._failure_text = ""
         self._published = ""
         self._states = self.create_publisher(String, "~/state", qos.LATCHED)
         self._stop_service = PolledService(self, Trigger, "~/stop", self._stop)
@@ -144,7 +144,7 @@ class HardwareNode(ManagedNode):
             if plan.kind.kind == ROBOT:
                 robots[name] = self._make_robot(kind, plan.driver, plan.rules, place=plan.settings.place)
             else:
-                sensors[name] = ForceSensor(kind, plan.driver, plan.rules, on_limit=partial(self._hit, name))
+                sensors[name] = ForceSensor(kind, plan.driver, plan.rules, on_limit=partial(self._stop_on_limit, name))
         return robots, sensors
 
     def _activate(self) -> None:
@@ -170,11 +170,11 @@ class HardwareNode(ManagedNode):
         connection, self.connection = self.connection, None
         self.loop.period = 1.0 / _IDLE_RATE
         if connection is not None:
-            self._pass()
+            self._finish_iteration()
             connection.close()
-        self._said.clear()
+        self._logged_refusals.clear()
 
-    def _pass(self) -> None:
+    def _finish_iteration(self) -> None:
         """Wait until the node's thread has finished its present iteration."""
         try:
             self.loop.post(lambda: None).result(_PATIENCE)
@@ -191,8 +191,8 @@ class HardwareNode(ManagedNode):
             if connection is not None:
                 connection.look(follows=self._follows)
         except Exception:  # the thread must go on to answer ~/stop; robots without commands stop by themselves
-            self._troubles += 1
-            self._trouble = traceback.format_exc()
+            self._failures += 1
+            self._failure_text = traceback.format_exc()
 
     def _stop(self, _: Any, answer: Any) -> Any:
         return answered(answer, lambda: self._stop_all("the service ~/stop was called"))
@@ -203,7 +203,7 @@ class HardwareNode(ManagedNode):
         names = ", ".join(name for name, robot in self.devices.robots.items() if robot.phase is not Phase.CLOSED)
         return f"{f'{names}: stopping' if names else 'nothing was active'}; nothing moves until ~/reset."
 
-    def _hit(self, sensor: str, why: str) -> None:
+    def _stop_on_limit(self, sensor: str, why: str) -> None:
         """Stop all robots after a limit violation of a sensor; called in the sensor's thread."""
         try:
             self._stop_all(f"{sensor}: {why}")
@@ -220,20 +220,20 @@ class HardwareNode(ManagedNode):
     # --- periodic checks --------------------------------------------------------------------------------------------
     def _look(self) -> None:
         """Start automatically, log problems, and follow robots that left their phase."""
-        if self._troubles > self._reported_troubles:
-            self._reported_troubles = self._troubles
+        if self._failures > self._reported_failures:
+            self._reported_failures = self._failures
             self.get_logger().error(
-                f"{self._troubles} iterations for commands and readings have failed; the node "
-                f"continues:\n{self._trouble}",
+                f"{self._failures} iterations for commands and readings have failed; the node "
+                f"continues:\n{self._failure_text}",
                 throttle_duration_sec=_LOG_INTERVAL,
             )
         if self.connection is not None:
             self._log_refusals(self.connection)
-            self._mirror()
+            self._follow_robot_phases()
         self._start()
         self._publish_state()
 
-    def _mirror(self) -> None:
+    def _follow_robot_phases(self) -> None:
         why = self.devices.fallen()
         if self.phase == ACTIVE and why:
             is_fault = any(robot.phase in (Phase.STOPPED, Phase.CLOSED) for robot in self.devices.robots.values())
@@ -273,12 +273,12 @@ class HardwareNode(ManagedNode):
 
     def _log_refusals(self, connection: Connection) -> None:
         for name, (count, words) in connection.refusals().items():
-            new = count - self._said.get(name, 0)
-            is_said = new > 0 and self.get_logger().warning(
+            new = count - self._logged_refusals.get(name, 0)
+            is_logged = new > 0 and self.get_logger().warning(
                 f"{name}: refused {new} commands, last: {words}", throttle_duration_sec=_LOG_INTERVAL
             )
-            if is_said or new < 0:
-                self._said[name] = count
+            if is_logged or new < 0:
+                self._logged_refusals[name] = count
 
     def _publish_state(self) -> None:
         """Publish ~/state if it has changed."""
@@ -306,7 +306,7 @@ class HardwareNode(ManagedNode):
             "dry run": self._settings.value.dry_run,
             "stopped because": latched,
             "last problem": "" if self.problem is None else str(self.problem),
-            "looks that failed": self._troubles,
+            "looks that failed": self._failures,
             **period_values(self.loop.statistics.summary()),
         }
         if self.loop.failure is not None:

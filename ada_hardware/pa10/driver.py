@@ -73,7 +73,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         self._arm = arm(settings.variant, settings.axes, settings.rated_torque)
         self.joints, self.limits = self._arm.joints, self._arm.limits
         self.period, self.device_timeout = settings.period, settings.device_timeout
-        self._given, self._clock = wire, clock
+        self._injected, self._clock = wire, clock
         self._session: Session | None = None
         self._bounds = Limits(self._arm.limits)
         self._positions = PositionLoop(
@@ -108,7 +108,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
     def open(self) -> None:  # noqa: D102
         if self._session is not None:
             return
-        wire = self._given
+        wire = self._injected
         if wire is None:
             settings = self.settings
             like = {"variant": settings.variant, "axes": settings.axes, "rated_torque": list(settings.rated_torque)}
@@ -129,8 +129,8 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         session = self._session_in_use()
         if session.is_teaching:
             return self._feedback(session.send_free(), is_driven=False)
-        is_heard = session.is_in_control or session.begin(tries=1)
-        state = session.read_braked() if is_heard else None
+        is_answered = session.is_in_control or session.begin(tries=1)
+        state = session.read_braked() if is_answered else None
         self._silent = 0 if state is not None else self._silent + 1
         if self._silent >= _LOST or (state is not None and not state.alarms and state.is_not_controllable):
             session.lose_control()

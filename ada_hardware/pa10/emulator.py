@@ -22,6 +22,7 @@ from ada_hardware.pa10.alarms import AxisStatus as Bit
 from ada_hardware.pa10.alarms import ControllerStatus as Own
 from ada_hardware.pa10.arm import arm, model_name
 from ada_hardware.pa10.axis_data import AxisData, axis_of, encode_axis_data
+from ada_hardware.pa10.command_check import ArmSituation, Bounds, CommandCheck
 from ada_hardware.pa10.cyclic import (
     ANGLE_COUNT,
     BRAKE,
@@ -37,7 +38,6 @@ from ada_hardware.pa10.cyclic import (
 )
 from ada_hardware.pa10.emulated_arm import AT_SPEED, AT_TORQUE, BRAKED, FREE, EmulatedArm
 from ada_hardware.pa10.emulator_settings import Pa10EmulatorSettings
-from ada_hardware.pa10.judge import Bounds, Judge, Situation
 from ada_hardware.pa10.packets import HOST, Packet, PacketParser, PacketType, encode_packet
 from ada_hardware.pa10.variants import AXES, GEAR, variant
 
@@ -94,7 +94,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
             torque = limit.effort / self._torque_count[slot] + 0.5
             bounds[slot] = Bounds(limit.name, limit.velocity / SPEED_COUNT + 0.5, torque, rise)
         self._names = tuple(one.name for one in bounds)
-        self.judge = Judge(bounds, _PERIOD, self.violations)
+        self.command_check = CommandCheck(bounds, _PERIOD, self.violations)
         start = np.where(self._has_axis, np.array(settings.start), 0.0)
         self.arm = EmulatedArm(
             model_name(settings.variant),
@@ -115,7 +115,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
 
     def _switch_on(self) -> None:
         self.mode = STOPPED
-        self._heard_at = -math.inf
+        self._last_packet_time = -math.inf
         self._axis_alarms = [0] * AXES
         self._controller_alarm = 0
         self._is_locked = np.ones(AXES, dtype=bool)  # not controllable
@@ -126,7 +126,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self._watches_dead_man = False
         self._alarm_reported_at = math.inf
         self.arm.brake()
-        self.judge.forget()
+        self.command_check.forget()
 
     # --- time -----------------------------------------------------------------------------------------------------
     @property
@@ -137,7 +137,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
     def advance(self, now: float) -> list[Reply]:
         """Advance the arm and the watchdog to the time `now`."""
         before, self._now = (now if self._now == -math.inf else self._now), max(now, self._now)
-        end = self._heard_at + self._watchdog
+        end = self._last_packet_time + self._watchdog
         if self.mode == CONTROL and end < self._now:
             self._move(before, max(end, before))
             self._time_out()
@@ -177,7 +177,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         for i in np.flatnonzero(beyond & self._has_axis).tolist():
             bound = self._upper[i] if q[i] > self._upper[i] else self._lower[i]
             if abs(q[i] - bound) > _BEYOND and self._axis_alarms[i] == 0:
-                self.judge.note(self._now, f"{self._names[i]} was driven beyond its limit")
+                self.command_check.note(self._now, f"{self._names[i]} was driven beyond its limit")
                 self._raise(i, POSITION_LIMIT)
             elif self.arm.ways[i] == AT_SPEED and self._is_outward(self.arm.speeds)[i]:
                 self.arm.speeds[i] = 0.0
@@ -244,7 +244,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         replies = []
         for packet in self._parser.feed(data):
             self.counts["packets"] += 1
-            self._heard_at = self._now
+            self._last_packet_time = self._now
             answer = self._answer(packet)
             if answer is not None and not self._faults["mute"]:
                 self.counts["answers"] += 1
@@ -269,13 +269,13 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
             axis = axis_of(packet.payload)
             return None if axis is None else packet.answer(self._axis_data(axis))
         else:
-            self.judge.note(self._now, f"packet {chr(kind)} would change the zero or the memory of the robot")
+            self.command_check.note(self._now, f"packet {chr(kind)} would change the zero or the memory of the robot")
             return None
         return packet.answer()
 
     def _start(self) -> None:
         if self.mode == CONTROL and np.any(self.arm.ways != BRAKED):
-            self.judge.note(self._now, "S while servos are on")
+            self.command_check.note(self._now, "S while servos are on")
         self._brake_all()
         if self._faults["no_control"]:
             return
@@ -284,14 +284,14 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
 
     def _end(self) -> None:
         if self.mode == CONTROL and np.abs(self.arm.v).max() > _FASTEST_BRAKE:
-            self.judge.note(self._now, f"E while the arm moves at {np.abs(self.arm.v).max():.3g} rad/s")
+            self.command_check.note(self._now, f"E while the arm moves at {np.abs(self.arm.v).max():.3g} rad/s")
         self._brake_all()
         self.mode = STOPPED
         self._is_locked[:] = True
 
     def _teach(self) -> None:
         if self.mode == CONTROL and np.any(self.arm.ways != BRAKED):
-            self.judge.note(self._now, "T while servos are on")
+            self.command_check.note(self._now, "T while servos are on")
         self._brake_all()
         self.mode = TEACHING
         self.arm.ways = np.where(self._has_axis, FREE, BRAKED)
@@ -301,7 +301,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         self._modes = np.full(AXES, BRAKE)
         self._follows, self._waits_for_servos = np.zeros(AXES, dtype=bool), False
         self._servo_since[:] = np.inf
-        self.judge.forget()
+        self.command_check.forget()
 
     def _clear(self, packet: Packet) -> Packet | None:
         axis = int.from_bytes(packet.payload, "big")
@@ -320,8 +320,8 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         knows = self._now - self._alarm_reported_at > self.settings.alarm_grace
         fast = np.abs(self.arm.v) > _FASTEST_BRAKE
         speeds = (self.arm.v / SPEED_COUNT).tolist()
-        situation = Situation(self.mode == CONTROL, ready.tolist(), fast.tolist(), self._has_alarm, knows, speeds)
-        self.judge.command(command, situation, self._now)
+        situation = ArmSituation(self.mode == CONTROL, ready.tolist(), fast.tolist(), self._has_alarm, knows, speeds)
+        self.command_check.command(command, situation, self._now)
         if self.mode == CONTROL:
             self._follow(command)
         elif self.mode == STOPPED and not self.settings.answers_before_start:
@@ -369,7 +369,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
             else AxisResponse()
             for i in range(AXES)
         ]
-        return CyclicResponse(tuple(axes), self._own_status())
+        return CyclicResponse(tuple(axes), self._controller_status())
 
     def _status(self, slot: int) -> int:
         word = self._axis_alarms[slot]
@@ -378,7 +378,7 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         word |= _LOCKED if self.mode == STOPPED or self._is_locked[slot] else 0
         return word | (_UNPOWERED if self.arm.ways[slot] in (BRAKED, FREE) else 0)
 
-    def _own_status(self) -> int:
+    def _controller_status(self) -> int:
         faults = self._faults
         word = self._controller_alarm
         word |= Own.DEAD_MAN_ON * (not faults["dead_man"])

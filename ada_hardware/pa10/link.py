@@ -52,19 +52,19 @@ class Link:
             clock: monotonic time [s].
         """
         self._wire, self._counts, self._clock = wire, counts, clock
-        self._parser, self._hosts = PacketParser(variant, CONTROLLER), PacketParser(variant, HOST)
+        self._parser, self._host_parser = PacketParser(variant, CONTROLLER), PacketParser(variant, HOST)
         self._sequence = LAST_SEQUENCE
-        self._asked: dict[int, tuple[float, bytes]] = {}  # by sequence number: time and bytes of the last request
+        self._requests: dict[int, tuple[float, bytes]] = {}  # by sequence number: time and bytes of the last request
         self._answered: set[int] = set()  # sequence numbers whose last request was answered
-        self._heard = 0  # valid packets from any node
+        self._received = 0  # valid packets from any node
         self._variant, self.drives = variant, False
         self._stray = ""  # description of a response C with an old number, received before the expected one
         self.foreign, self.is_taken, self.took = "", False, 0.0
 
     @property
-    def has_asked(self) -> bool:
+    def has_sent(self) -> bool:
         """True after the first request."""
-        return bool(self._asked)
+        return bool(self._requests)
 
     @property
     def odd_answers(self) -> int:
@@ -73,10 +73,10 @@ class Link:
 
     def listen(self, duration: float) -> int:
         """Count the packets of other hosts for `duration` seconds without sending."""
-        before = self._heard
+        before = self._received
         self.rest(duration)
         self.forget_foreign()  # a single response may be a late one to the previous host
-        return self._heard - before
+        return self._received - before
 
     def forget_foreign(self) -> None:
         """Discard the evidence of another host."""
@@ -110,7 +110,7 @@ class Link:
         for i in range(tries):
             give_up()
             refused = self._counts.refused
-            answer = self._once(kind, payload, timeout)
+            answer = self._try_once(kind, payload, timeout)
             if answer is not None:
                 return answer
             self._counts.missed += 1
@@ -130,15 +130,15 @@ class Link:
                 break
             self._refuse_late(data)
         for data in self._wire.overheard():
-            self._take_question(data)
+            self._check_outgoing(data)
 
-    def _once(self, kind: PacketType, payload: bytes, timeout: float) -> Packet | None:
+    def _try_once(self, kind: PacketType, payload: bytes, timeout: float) -> Packet | None:
         self.rest(0.0)  # late responses to the previous request
         self._sequence = 0 if self._sequence == LAST_SEQUENCE else self._sequence + 1
         packet = Packet(kind, self._sequence, payload)
         data = encode_packet(packet)
         asked_at = self._clock()
-        self._asked[self._sequence] = asked_at, data
+        self._requests[self._sequence] = asked_at, data
         self._answered.discard(self._sequence)
         self._wire.send(data)
         self._counts.sent += 1
@@ -153,9 +153,9 @@ class Link:
                     self._answered.add(self._sequence)
                     self.took = self._clock() - asked_at
                     if self._stray:
-                        self._note(PacketType.CYCLE, self._stray)
+                        self._report_foreign(PacketType.CYCLE, self._stray)
                     return answer
-                self._take_other(answer)
+                self._check_unexpected(answer)
                 self._refuse(
                     f"answer {chr(answer.type)} number {answer.sequence} instead of {chr(kind)} {self._sequence}"
                 )
@@ -163,18 +163,18 @@ class Link:
 
     def _parsed(self, data: bytes) -> list[Packet]:
         if data[:2] == _TO_CONTROLLER:  # packet sockets and hubs may return sent packets
-            self._take_question(data)
+            self._check_outgoing(data)
             return []
         before = self._parser.refused
         found = self._parser.feed(data)
         if self._parser.refused > before:
             self._refuse(self._parser.last_problem)
-        self._heard += len(found)
+        self._received += len(found)
         return found
 
     def _refuse_late(self, data: bytes) -> None:
         for answer in self._parsed(data):
-            self._take_other(answer)
+            self._check_unexpected(answer)
             self._refuse(f"answer {chr(answer.type)} number {answer.sequence} came too late")
 
     def _refuse(self, problem: str) -> None:
@@ -182,30 +182,30 @@ class Link:
         self._counts.last_problem = problem
 
     # --- others ---------------------------------------------------------------------------------------------------
-    def _take_question(self, data: bytes) -> None:
+    def _check_outgoing(self, data: bytes) -> None:
         """Check a packet to the controller: sent by this program, or by another host."""
-        for packet in self._hosts.feed(data):
-            _, own = self._asked.get(packet.sequence, (0.0, b""))
+        for packet in self._host_parser.feed(data):
+            _, own = self._requests.get(packet.sequence, (0.0, b""))
             if data[HEAD:] != own[HEAD:]:  # the kernel may change the header
-                self._heard += 1
-                self._note(packet.type, f"it sent {chr(packet.type)} number {packet.sequence}")
+                self._received += 1
+                self._report_foreign(packet.type, f"it sent {chr(packet.type)} number {packet.sequence}")
 
-    def _take_other(self, answer: Packet) -> None:
+    def _check_unexpected(self, answer: Packet) -> None:
         """Check an unexpected response: late, or to the request of another host."""
-        asked_at, own = self._asked.get(answer.sequence, (0.0, b""))
+        asked_at, own = self._requests.get(answer.sequence, (0.0, b""))
         age, number = self._clock() - asked_at, f"{chr(answer.type)} number {answer.sequence}"
         if answer.type in _OF_CONTROL:
             if own[HEAD + 1 : HEAD + 2] != bytes((answer.type,)) or age > _LATEST:
-                self._note(answer.type, f"the controller answered {number}, which this program did not send")
+                self._report_foreign(answer.type, f"the controller answered {number}, which this program did not send")
             return
         # own numbers wrap within 0.2 s: a response to an older one belongs to another host
         if answer.type is PacketType.CYCLE and self.drives and age > _DOUBLE and answer.sequence in self._answered:
             self._stray = f"the controller answered {number}, which this program did not send"
             is_braked = any(axis.status & UNPOWERED for axis in decode_response(answer.payload, self._variant).axes)
             if is_braked or self._sequence in self._answered:
-                self._note(answer.type, self._stray)
+                self._report_foreign(answer.type, self._stray)
 
-    def _note(self, kind: PacketType, what: str) -> None:
+    def _report_foreign(self, kind: PacketType, what: str) -> None:
         self._stray = ""
         self.foreign = self.foreign or what
         self.is_taken |= kind in (*_OF_CONTROL, PacketType.CYCLE)

@@ -91,11 +91,11 @@ class Session:
             NoAnswer: no answer; the message contains the remedy.
         """
         settings, url = self._settings, self.wire.url
-        heard = self._link.listen(_LISTEN)
-        if heard >= _TALK:
+        received = self._link.listen(_LISTEN)
+        if received >= _TALK:
             text = (
-                f"pa10 at {url}: another program communicates with this arm: {heard} packets in {1e3 * _LISTEN:g} ms. "
-                "Starting would close its brakes; no data were sent. End that program first."
+                f"pa10 at {url}: another program communicates with this arm: {received} packets in {1e3 * _LISTEN:g} "
+                "ms. Starting would close its brakes; no data were sent. End that program first."
             )
             raise TransportError(text, field="state", value="in use")
         tries = max(1, round(settings.start_timeout / settings.command_timeout))
@@ -156,7 +156,7 @@ class Session:
             DeviceAlarm: another host is active.
             Refused: the sequence is cancelled.
         """
-        self._give_up()
+        self._check_cancelled()
         for alarm in self.foreign_alarms:
             raise alarm_error(f"pa10: {alarm.text}.", [alarm])
 
@@ -171,14 +171,14 @@ class Session:
         self.is_in_control = False
         self._translation.forget()
 
-    def _give_up(self) -> None:
+    def _check_cancelled(self) -> None:
         why = self._interrupted()
         if why:
             raise Refused(f"pa10: cancelled: {why}.", field="stop", value=why)
 
     def command(self, kind: PacketType, payload: bytes = b"", tries: int = _TRIES) -> Packet | None:
         """Send a command other than C; return None without an answer."""
-        return self._link.exchange(kind, payload, self._settings.command_timeout, tries, self._give_up)
+        return self._link.exchange(kind, payload, self._settings.command_timeout, tries, self._check_cancelled)
 
     def begin(self, tries: int = _TRIES) -> bool:
         """Send S; return True if it was answered."""
@@ -188,7 +188,7 @@ class Session:
     def end(self) -> bool:
         """Send E; return True if it was answered. Raises no exception; no packet is sent before the first request."""
         answer = None
-        if not self._link.has_asked:
+        if not self._link.has_sent:
             return False
         with suppress(TransportError):
             answer = self._link.exchange(PacketType.END, b"", self._settings.command_timeout, _LAST_TRIES)
@@ -257,7 +257,7 @@ class Session:
         """Send C with brakes on until it is answered."""
         for i in range(tries):
             if i:
-                self._give_up()
+                self._check_cancelled()
             state = self._send_cycle(self._translation.all_axes(BRAKED))
             if state is not None:
                 self.is_braked = True

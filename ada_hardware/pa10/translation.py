@@ -23,7 +23,7 @@ from ada_hardware.pa10.cyclic import (
     decode_response,
     encode_command,
 )
-from ada_hardware.pa10.plausible import Plausibility
+from ada_hardware.pa10.plausibility import AnglePlausibility
 from ada_hardware.pa10.settings import Pa10Settings
 from ada_hardware.pa10.variants import AXES, GEAR, variant
 from ada_robot.driver import Alarm, Feedback
@@ -108,7 +108,7 @@ class Translation:
         self._extra = extra | (dead_man if self._variant.watches_dead_man == "mode" else 0)
         self._controller = dead_man if self._variant.watches_dead_man == "end" else 0
         self._obeys, self._needs_dead_man = settings.obey_switches, settings.dead_man
-        self._plausibility = Plausibility(arm.limits)
+        self._plausibility = AnglePlausibility(arm.limits)
         self._past: deque[tuple[float, Array]] = deque(maxlen=_WINDOW + 1)
 
     def forget(self) -> None:
@@ -153,7 +153,7 @@ class Translation:
         axes = [response.axes[slot] for slot in self._slots]
         position = np.array([axis.angle for axis in axes]) * ANGLE_COUNT
         reported = np.array([axis.speed for axis in axes]) * SPEED_COUNT if self._variant.tells_speed else None
-        if not self._plausibility.believes(time, position, reported):
+        if not self._plausibility.accepts(time, position, reported):
             return None
         velocity = self._speed_of(position, time - 0.5 * took) if reported is None else reported
         effort = np.array([axis.torque for axis in axes]) * self._torque_count

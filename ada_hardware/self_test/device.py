@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ada_dynamics.errors import InputError
-from ada_hardware.emulation.emulated_wires import read_address
+from ada_hardware.emulation.emulator_address import read_address
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.rdt.calibration import PAGE
 from ada_hardware.force_torque.sensor_settings import ForceSensorSettings

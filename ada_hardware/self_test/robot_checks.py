@@ -10,10 +10,10 @@ from collections.abc import Callable
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_hardware.self_test.bare_thread import BareThread
 from ada_hardware.self_test.checks import Checks
 from ada_hardware.self_test.device import Plugged
 from ada_hardware.self_test.identity import identity_of
+from ada_hardware.self_test.reference_thread import ReferenceThread
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback, LinkCounts, RobotDriver, in_words
 from ada_robot.errors import HardwareError, NoAnswer, Refused, TransportError
@@ -95,7 +95,7 @@ def check_wire(robot: Robot, checks: Checks, seconds: float, priority: int, *, i
         priority: real-time priority of the robot's cycle.
         is_real: a machine too busy for the robot is a failure; for an emulated robot it is a remark.
     """
-    with BareThread(robot.period, priority) as bare:
+    with ReferenceThread(robot.period, priority) as bare:
         try:
             robot.wait_feedback(_WAIT)
         except NoAnswer as problem:
@@ -121,7 +121,7 @@ def _watch(robot: Robot, seconds: float) -> tuple[int, int, int]:
     return after.sent - before.sent, after.received - before.received, after.refused - before.refused
 
 
-def _check_period(robot: Robot, checks: Checks, seconds: float, bare: BareThread, *, is_real: bool) -> None:
+def _check_period(robot: Robot, checks: Checks, seconds: float, bare: ReferenceThread, *, is_real: bool) -> None:
     periods = _periods(robot)
     for _ in range(_LOOKS):  # repeat, in case the machine was busy for a moment
         if periods is None or periods.period_p99 <= JITTER * robot.period:

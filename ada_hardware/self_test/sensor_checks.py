@@ -13,9 +13,9 @@ from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.sensor import ForceSensor, ForceSensorSettings, SensorState, SensorStatus
 from ada_hardware.force_torque.sensor_driver import SensorIdentity
 from ada_hardware.force_torque.zero import AXES
-from ada_hardware.self_test.bare_thread import SOME, BareThread, waited
 from ada_hardware.self_test.checks import Checks
 from ada_hardware.self_test.device import Plugged
+from ada_hardware.self_test.reference_thread import SOME, ReferenceThread, waited
 from ada_hardware.self_test.robot_checks import open_it
 from ada_robot.errors import HardwareError
 
@@ -43,7 +43,7 @@ def check_sensor(plug: Plugged, checks: Checks, seconds: float) -> None:
         open_it(plug, checks, sensor.open, lambda: sensor.status().counts)
         _check_identity(sensor.status().identity, checks)
         delayed = waited(f"sensor {sensor.name}")
-        with BareThread(sensor.period) as bare:
+        with ReferenceThread(sensor.period) as bare:
             before, raw = _collect(sensor, checks, seconds)
         lost = (waited(f"sensor {sensor.name}") - delayed) / seconds  # fraction of time without a processor
         _check_rate(sensor, before, seconds, min(bare.kept, 1.0 - lost), checks)

@@ -34,7 +34,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ada_hardware.transport.claim import Claim, claim
-from ada_hardware.transport.waiting import is_readable
+from ada_hardware.transport.polling import is_readable
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.errors import TransportError
 

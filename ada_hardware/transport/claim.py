@@ -22,7 +22,7 @@ from ada_robot.errors import TransportError
 
 _NAME = "\0ada_hardware "  # a leading zero selects the abstract namespace (man 7 unix)
 _CREDENTIALS = struct.Struct("3i")  # process, user, group
-_ASKERS = 512  # backlog of connections made by `holder`, which are never accepted
+_BACKLOG = 512  # backlog of connections made by `holder`, which are never accepted
 _LONGEST = 90  # characters of a program's description
 _CYCLE = "ada_robot.cycle"
 _log = logging.getLogger("ada_hardware")
@@ -70,7 +70,7 @@ def claim(place: str, url: str) -> Claim:
     mark = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         mark.bind(_NAME + place)
-        mark.listen(_ASKERS)
+        mark.listen(_BACKLOG)
     except OSError:
         mark.close()
         found = holder(place)
@@ -88,15 +88,15 @@ def holder(place: str) -> Holder | None:
     """Return the holder of a connection, or None."""
     if sys.platform != "linux":
         return None
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asker:
-        asker.setblocking(False)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
         try:
-            asker.connect(_NAME + place)
+            probe.connect(_NAME + place)
         except BlockingIOError:  # the backlog is full
             return Holder(0, "another program")
         except OSError:
             return None
-        pid, _, _ = _CREDENTIALS.unpack(asker.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+        pid, _, _ = _CREDENTIALS.unpack(probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
     return Holder(pid, _program(pid))
 
 

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from ada_dynamics.extras import how_to_install
-from ada_hardware.transport.waiting import is_readable, is_writable
+from ada_hardware.transport.polling import is_readable, is_writable
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.errors import TransportError
 from ada_robot.posix import posix_module
@@ -157,7 +157,7 @@ def open_port(path: str, serial: Serial) -> SerialPort:
     try:
         port.open()
     except (OSError, ValueError, termios.error) as problem:  # SerialException is an OSError
-        raise _explained(path, serial, problem) from None
+        raise _open_error(path, serial, problem) from None
     _set_low_latency(port, path)
     return SerialPort(path, port, serial)
 
@@ -219,7 +219,7 @@ def _set(port: Any, path: str | None, serial: Serial, where: str) -> None:
         ) from None
 
 
-def _explained(path: str, serial: Serial, problem: Exception) -> TransportError:
+def _open_error(path: str, serial: Serial, problem: Exception) -> TransportError:
     number = getattr(problem, "errno", None)
     if number in (errno.ENOENT, errno.ENXIO, errno.ENODEV):
         there = ", ".join(ports()) or "none; check the cable"

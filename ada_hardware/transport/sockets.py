@@ -8,7 +8,7 @@ import errno
 import socket
 
 from ada_hardware.transport.claim import Claim
-from ada_hardware.transport.waiting import is_readable
+from ada_hardware.transport.polling import is_readable
 from ada_hardware.transport.wires import PacketPort
 from ada_robot.errors import TransportError
 

@@ -12,7 +12,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_hardware.emulation.process import EmulatorProcess
-from ada_hardware.self_test.bare_thread import BareThread
+from ada_hardware.self_test.reference_thread import ReferenceThread
 from ada_tools.bringup import Plan, plan
 from ada_tools.bringup.console import Console
 from ada_tools.bringup.processes import ParameterValue, params_text
@@ -51,7 +51,7 @@ def run_slice(folder: Path, seconds: float, state: dict[str, Any], priority: int
     """
     said = io.StringIO()
     emulator = {"variant": VARIANT, "start": path(state["phase"]).tolist()}
-    with EmulatorProcess("pa10", emulator, seed=1) as device, BareThread(1e-3) as bare:
+    with EmulatorProcess("pa10", emulator, seed=1) as device, ReferenceThread(1e-3) as bare:
         with Starter(_plan(folder, device.url, state, priority), Console(said)) as starter:
             work = _Work(device, seconds, state["phase"], tell)
             starter.begin()

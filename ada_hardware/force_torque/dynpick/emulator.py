@@ -63,10 +63,10 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
         self._time = now
         replies = self.advance(now)
         for i in range(len(data)):
-            replies += self._obey(data[i : i + 1], now)
+            replies += self._execute(data[i : i + 1], now)
         return replies
 
-    def _obey(self, command: bytes, now: float) -> list[Reply]:
+    def _execute(self, command: bytes, now: float) -> list[Reply]:
         use = self.settings
         digit, self._digit = self._digit, b""
         if command.isdigit():
@@ -84,7 +84,7 @@ class DynPickEmulator(SensorEmulator[DynPickEmulatorSettings]):
         elif command in (codec.SENSITIVITY, codec.TEMPERATURE, b"F"):
             return [] if use.is_old else self._answer(command, digit)
         elif command not in (b"\r", b"\n"):
-            self._accuse(f"unknown command {command!r}")
+            self._report_violation(f"unknown command {command!r}")
         return []
 
     def _answer(self, command: bytes, digit: bytes) -> list[Reply]:

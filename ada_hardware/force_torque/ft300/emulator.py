@@ -26,23 +26,23 @@ class Ft300Emulator(SensorEmulator[SensorEmulatorSettings]):
 
     def __init__(self, settings: SensorEmulatorSettings) -> None:
         super().__init__(settings, codec.SCALE, codec.RATE)
-        self._heard = b""
+        self._request = b""
 
     def receive(self, data: bytes, now: float) -> list[Reply]:
         """Process bytes of the host."""
         self._time = now
         replies = self.advance(now)
         for byte in data:
-            self._heard += bytes([byte])
-            if self._heard.endswith(codec.START):
-                self._heard = b""
+            self._request += bytes([byte])
+            if self._request.endswith(codec.START):
+                self._request = b""
                 self._stream(now)
                 replies.append(Reply(codec.START_ANSWER))
-            elif self._heard.endswith(b"\xff" * _FEWEST_TO_STOP):
-                self._heard, self._is_streaming = b"", False
-            elif len(self._heard) > _LONGEST_REQUEST:
-                self._accuse(f"invalid request: {self._heard[:12].hex(' ')} ...")
-                self._heard = b""
+            elif self._request.endswith(b"\xff" * _FEWEST_TO_STOP):
+                self._request, self._is_streaming = b"", False
+            elif len(self._request) > _LONGEST_REQUEST:
+                self._report_violation(f"invalid request: {self._request[:12].hex(' ')} ...")
+                self._request = b""
         return replies
 
     def _records(self, due: int) -> list[Reply]:

@@ -80,12 +80,12 @@ class _RdtEmulator(SensorEmulator[E]):
         self._time = now
         request = codec.decode_request(data)
         if request is None:
-            self._accuse(f"invalid request of {len(data)} bytes")
+            self._report_violation(f"invalid request of {len(data)} bytes")
             return []
-        self._obey(request, now)
+        self._execute(request, now)
         return self.advance(now)
 
-    def _obey(self, request: Request, now: float) -> None:
+    def _execute(self, request: Request, now: float) -> None:
         if request.command in (codec.START, codec.START_BUFFERED):
             if self._deaf > 0:
                 self._deaf -= 1
@@ -97,7 +97,7 @@ class _RdtEmulator(SensorEmulator[E]):
         elif request.command == codec.STOP:
             self._is_streaming = False
         elif not self._set(request):
-            self._accuse(f"unknown command 0x{request.command:04X}")
+            self._report_violation(f"unknown command 0x{request.command:04X}")
 
     @abstractmethod
     def _set(self, request: Request) -> bool:

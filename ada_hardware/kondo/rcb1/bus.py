@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from ada_hardware.kondo.line import BoardBus, Question
+from ada_hardware.kondo.board_bus import BoardBus, Request
 from ada_hardware.kondo.rcb1.codec import NO_BOARD, CommandFrame, Reply, ReplyParser, encode_command
 from ada_hardware.kondo.rcb1.commands import BOARDS, COMMANDS, Code
 
@@ -49,10 +49,10 @@ class Rcb1Bus(BoardBus[CommandFrame, Reply]):
         """
         return [board for board in range(BOARDS) if self.try_once(CommandFrame(Code.GET_SWITCHES, board)) is not None]
 
-    def _question(self, command: CommandFrame) -> Question[Reply]:
+    def _request(self, command: CommandFrame) -> Request[Reply]:
         whom = "" if command.board == NO_BOARD else f" of board {command.board}"
         name = f"{command.code.name} ({command.code:#04x}){whom}"
-        return Question(encode_command(command), lambda: ReplyParser(command), wire_time(command.code), name)
+        return Request(encode_command(command), lambda: ReplyParser(command), wire_time(command.code), name)
 
 
 def wire_time(code: Code) -> float:

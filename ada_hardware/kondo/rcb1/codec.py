@@ -6,7 +6,7 @@
     parser.feed(received)                                # [Reply(...)] once the reply is complete
 
 The 7-bit checksum does not detect an error in the highest bit of a byte. Values out of range are refused, which detects
-most of these errors; positions must also be checked for plausibility (`ada_hardware.plausible`).
+most of these errors; positions must also be checked for plausibility (`ada_hardware.plausibility`).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def encode_command(command: CommandFrame) -> bytes:
         text = f"RCB-1 {kind.code.name}: has no board field; leave out board {command.board}."
         raise InputError(text, field="board", value=command.board)
     _check(command.code, kind.fields, command.values)
-    return _closed(bytes([*body, *command.values]))
+    return _with_checksum(bytes([*body, *command.values]))
 
 
 def encode_reply(reply: Reply) -> bytes:
@@ -88,7 +88,7 @@ def encode_reply(reply: Reply) -> bytes:
         _check(reply.code, (), reply.values)
         return bytes((reply.board, ACK))
     _check(reply.code, kind.reply, reply.values)
-    return _closed(bytes((reply.board, *reply.values)))
+    return _with_checksum(bytes((reply.board, *reply.values)))
 
 
 def decode_command(frame: bytes, *, checks_values: bool = True) -> CommandFrame | None:
@@ -99,7 +99,7 @@ def decode_command(frame: bytes, *, checks_values: bool = True) -> CommandFrame 
         checks_values: refuse values out of range.
     """
     kind = COMMANDS.get(frame[0]) if frame else None
-    if kind is None or len(frame) != kind.length or not _is_closed(frame):
+    if kind is None or len(frame) != kind.length or not _has_valid_checksum(frame):
         return None
     if kind.keyed and frame[1] != ID_KEY:
         return None
@@ -120,7 +120,9 @@ def decode_reply(command: CommandFrame, frame: bytes) -> Reply | None:
     if kind.reply is None:
         return Reply(kind.code, frame[0]) if frame[1] == ACK else None
     values = tuple(frame[1:-1])
-    return Reply(kind.code, frame[0], values) if _is_closed(frame) and _are_allowed(kind.reply, values) else None
+    return (
+        Reply(kind.code, frame[0], values) if _has_valid_checksum(frame) and _are_allowed(kind.reply, values) else None
+    )
 
 
 class ReplyParser(FrameParser[Reply]):
@@ -146,11 +148,11 @@ def _command_length(begin: bytes) -> int | None:
     return None if kind is None else kind.length
 
 
-def _closed(body: bytes) -> bytes:
+def _with_checksum(body: bytes) -> bytes:
     return body + bytes((checksum(body),))
 
 
-def _is_closed(frame: bytes) -> bool:
+def _has_valid_checksum(frame: bytes) -> bool:
     return frame[-1] == checksum(frame[:-1])
 
 

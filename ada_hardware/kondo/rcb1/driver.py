@@ -2,7 +2,7 @@
 """Driver of the KHR-1: sends positions to both boards and reads them back once per cycle.
 
 The boards hold the last position and have no watchdog timeout: if the host stops sending, the servos keep their
-position. Positions are read in whole degrees; implausible readings are rejected (`ada_hardware.plausible`).
+position. Positions are read in whole degrees; implausible readings are rejected (`ada_hardware.plausibility`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _BoardState:
         self.places = [place for place, _ in servos.values()]
         self.readings = servo_readings(SERVO_SPEED)
         # Commands for channels missing in the map: a frame always has all twelve.
-        self.others = {i: c.LOW for i in range(c.BOARD_CHANNELS) if i not in servos}
+        self.unmapped = {i: c.LOW for i in range(c.BOARD_CHANNELS) if i not in servos}
 
 
 class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
@@ -172,11 +172,11 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
     def _connect(self, wire: ByteStream) -> Rcb1Bus:
         return Rcb1Bus(wire, **self._bus_options())
 
-    def _let_go(self) -> None:
+    def _free_servos(self) -> None:
         # supported by the red servos only
         for board in self._boards:
-            self._find_others(board)
-            values = [c.FREE if i in board.servos else board.others[i] for i in range(c.BOARD_CHANNELS)]
+            self._read_unmapped(board)
+            values = [c.FREE if i in board.servos else board.unmapped[i] for i in range(c.BOARD_CHANNELS)]
             self.bus.ask(c.Code.SET_POSITIONS, board.id, (_SLOWEST, *values))
 
     @staticmethod
@@ -192,16 +192,16 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
                 )
                 raise DeviceAlarm(text, field="board", value=board.id)
 
-    def _take_over(self, angles: Array) -> None:
+    def _send_first_command(self, angles: Array) -> None:
         for board in self._boards:
-            self._find_others(board)
+            self._read_unmapped(board)
         self._target = angles
         for board in self._boards:
             self._send(board, angles)
 
     def _hold(self, is_blind: bool) -> None:
         trusts = self.settings.feedback == READ and not is_blind and self._read()
-        angles = self._held() if trusts else self._target
+        angles = self._hold_angles() if trusts else self._target
         if angles is not None:
             self._target = angles
             for board in self._boards:
@@ -214,21 +214,21 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             try:
                 self.bus.ask(c.Code.GET_HOME, board.id)
             except NoAnswer as silence:
-                who, found = self._who_answers()
+                who, found = self._replying_board()
                 raise NoAnswer(f"khr1: {silence}{who}", field="board", value=board.id, allowed=found) from None
-        self._read_until_believed()
+        self._read_until_accepted()
 
-    def _find_others(self, board: _BoardState) -> None:
+    def _read_unmapped(self, board: _BoardState) -> None:
         """Read the positions of unmapped servos, so that position frames keep them unchanged.
 
         Raises:
             NoAnswer: the board does not reply.
         """
-        if board.others:
+        if board.unmapped:
             first, second = (self.bus.ask(c.Code.GET_POSITIONS, board.id).values for _ in range(2))
-            board.others = {i: _kept_at(first[i], second[i], last) for i, last in board.others.items()}
+            board.unmapped = {i: _unmapped_command(first[i], second[i], last) for i, last in board.unmapped.items()}
 
-    def _who_answers(self) -> tuple[str, int | None]:
+    def _replying_board(self) -> tuple[str, int | None]:
         """Return a sentence about a board that replies to GET_ID, and its ID; "" and None without a reply."""
         with suppress(NoAnswer):
             found = self.bus.ask(c.Code.GET_ID).board
@@ -244,21 +244,21 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
             return False
         values = np.array([reply.values[channel] for channel in board.servos], dtype=np.float64)
         can_be = bool(np.all(values <= c.LARGEST_ANGLE))
-        return self._believes(board.readings, values, f"GET_POSITIONS, board {board.id}", can_be=can_be)
+        return self._accepts(board.readings, values, f"GET_POSITIONS, board {board.id}", can_be=can_be)
 
     def _read(self) -> bool:
         return sum(self._read_board(board) for board in self._boards) == len(self._boards)
 
-    def _read_until_believed(self) -> None:
+    def _read_until_accepted(self) -> None:
         hint = "check the angle map for a channel without a servo, and the line for noise."
         for board in self._boards:
-            self._until_believed(partial(self._read_board, board), f"{self.bus.url}: board {board.id}", hint)
+            self._retry_until_accepted(partial(self._read_board, board), f"{self.bus.url}: board {board.id}", hint)
 
     def _measured(self) -> Array:
         angles = np.full(len(self.map.servos), np.nan)
         for board in self._boards:
-            if board.readings.believed is not None:
-                angles[board.places] = board.readings.believed
+            if board.readings.accepted is not None:
+                angles[board.places] = board.readings.accepted
         return angles
 
     def _exchange(self, angles: Array) -> bool:
@@ -270,10 +270,10 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
                 return False
             self._target[board.places] = angles[board.places]
             values = (speed, *self._bytes(board, angles))
-            is_heard = self.bus.try_once(CommandFrame(c.Code.SET_POSITIONS, board.id, values)) is not None
+            is_answered = self.bus.try_once(CommandFrame(c.Code.SET_POSITIONS, board.id, values)) is not None
             if self.settings.feedback == READ:
-                is_heard = is_heard and self._read_board(board)  # one timeout per silent board is enough
-            is_fresh = is_fresh and is_heard
+                is_answered = is_answered and self._read_board(board)  # one timeout per silent board is enough
+            is_fresh = is_fresh and is_answered
         return is_fresh
 
     def _speed(self, angles: Array) -> int:
@@ -289,14 +289,14 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         self.bus.ask(c.Code.SET_POSITIONS, board.id, (_SLOWEST, *self._bytes(board, angles)), retries=retries)
 
     def _bytes(self, board: _BoardState, angles: Array) -> list[int]:
-        values = [board.others.get(channel, c.LOW) for channel in range(c.BOARD_CHANNELS)]
+        values = [board.unmapped.get(channel, c.LOW) for channel in range(c.BOARD_CHANNELS)]
         for channel, (place, servo) in board.servos.items():
             low, high = math.ceil(servo.lowest), math.floor(servo.highest)
             values[channel] = min(max(round(float(angles[place])), low), high)
         return values
 
 
-def _kept_at(first: int, second: int, commanded: int) -> int:
+def _unmapped_command(first: int, second: int, commanded: int) -> int:
     """Return the value that keeps an unmapped channel unchanged.
 
     Args:
@@ -305,8 +305,8 @@ def _kept_at(first: int, second: int, commanded: int) -> int:
         commanded: last command of the channel.
 
     Returns:
-        The last command if the servo is close to it, as in `ServoDriver._held`, else the measured angle. The special
-        values FREE and HIGH are returned unchanged. LOW (no servo) if the readings differ or are anything else.
+        The last command if the servo is close to it, as in `ServoDriver._hold_angles`, else the measured angle. The
+        special values FREE and HIGH are returned unchanged. LOW (no servo) if the readings differ or are anything else.
     """
     if max(first, second) <= c.LARGEST_ANGLE and abs(first - second) <= SLACK:
         return commanded if commanded <= c.LARGEST_ANGLE and abs(second - commanded) <= SLACK else second

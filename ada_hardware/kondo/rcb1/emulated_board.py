@@ -37,7 +37,7 @@ class EmulatedBoard:
         id: board ID.
         servos: servos by channel, 0 to 11.
         peer: other board whose frames this one waits for; None: no waiting.
-        slowness: factor on all durations (weak battery).
+        duration_factor: factor on all durations (weak battery).
         played: (motion, frame) of all frames that were started.
     """
 
@@ -53,14 +53,14 @@ class EmulatedBoard:
         self.home: Values = tuple(round(homes[i]) if i in homes else c.LOW for i in range(c.BOARD_CHANNELS))
         self.switches = c.MOTION_ENABLE
         self.peer: EmulatedBoard | None = None
-        self.slowness = 1.0
+        self.duration_factor = 1.0
         self.played: list[tuple[int, int]] = []
         self._memory: dict[Values, Values] = {}  # by read command and address
         self._queue: list[tuple[int, int]] = []  # frames to be played
         self._frame_end = 0.0
 
     # --- commands ---------------------------------------------------------------------------------------------------
-    def obey(self, command: CommandFrame, now: float) -> Values | None:
+    def execute(self, command: CommandFrame, now: float) -> Values | None:
         """Execute a command; return the reply values, empty for an ACK, or None for no reply (invalid address)."""
         v, code = command.values, c.Code
         are_allowed = all(field.allows(value) for field, value in zip(command.kind.fields, v, strict=True))
@@ -138,7 +138,7 @@ class EmulatedBoard:
         """Return True while a motion is running."""
         return bool(self._queue) or (bool(self.played) and now < self._frame_end)
 
-    def limp(self, now: float) -> None:
+    def power_off(self, now: float) -> None:
         """Free all servos and end the running motion (loss of power)."""
         self._queue.clear()
         for servo in self.servos.values():
@@ -152,7 +152,7 @@ class EmulatedBoard:
     def _switch(self, switches: int, now: float) -> None:
         self.switches = switches & (c.SLEEP | c.MOTION_ENABLE)  # the other bits are undocumented
         if switches & c.SLEEP:
-            self.limp(now)
+            self.power_off(now)
 
     def _go(self, channels: Sequence[int], duration: float, now: float) -> None:
         if self.switches & c.SLEEP:
@@ -171,7 +171,7 @@ class EmulatedBoard:
 
     def _duration(self, speed: int, change: float) -> float:
         level = min(max(speed, 0), c.SPEEDS - 1)
-        return SECONDS_PER_DEGREE[level] * change * self.slowness
+        return SECONDS_PER_DEGREE[level] * change * self.duration_factor
 
     def _read(self, channel: int, now: float) -> int:
         servo = self.servos.get(channel)

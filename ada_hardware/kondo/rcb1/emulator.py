@@ -67,10 +67,10 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
             self.boards[0].peer, self.boards[1].peer = self.boards[1], self.boards[0]
         self._answers = 0
 
-    def _obeyed(self, data: bytes) -> list[Reply]:
+    def _execute_received(self, data: bytes) -> list[Reply]:
         replies: list[Reply] = []
         for command in self._parser.feed(data):
-            self._judge(command)
+            self._check_command(command)
             replies += self._answer(command)
         return replies
 
@@ -90,7 +90,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
                 board.id += int(value) - int(before)
         elif name == "battery_low":
             for board in self.boards:
-                board.slowness = 1.0 / (1.0 - value) if value < 1.0 else 1.0
+                board.duration_factor = 1.0 / (1.0 - value) if value < 1.0 else 1.0
             if value >= 1.0 or before >= 1.0:
                 self._lose_power(float("inf") if value >= 1.0 else self.settings.boot_time)
 
@@ -107,12 +107,12 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
     # --- answers ----------------------------------------------------------------------------------------------------
     def _answer(self, command: codec.CommandFrame) -> list[Reply]:
         if command.code is c.Code.GET_ID:
-            heard = [board for board in self.boards if not self._is_silent(board)]
-            return [self._reply(command, self._random.choice(heard).id, ())] if heard else []
+            reachable = [board for board in self.boards if not self._is_silent(board)]
+            return [self._reply(command, self._random.choice(reachable).id, ())] if reachable else []
         found = []
         for board in self.boards:
             if (command.code is c.Code.SET_ID or board.id == command.board) and not self._is_silent(board):
-                values = board.obey(command, self._time)
+                values = board.execute(command, self._time)
                 if values is not None:
                     found.append(self._reply(command, board.id, values))
         return found[:1]  # two boards with one ID collide; the host receives the first reply
@@ -131,7 +131,7 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
     def _lose_power(self, silence: float) -> None:
         super()._lose_power(silence)
         for board in self.boards:
-            board.limp(self._time)
+            board.power_off(self._time)
 
     def _motor(self, number: int) -> ServoMotion | None:
         board, place = divmod(number - 1, c.BOARD_CHANNELS)
@@ -154,37 +154,39 @@ class Rcb1Emulator(BoardEmulator[Rcb1EmulatorSettings, codec.CommandFrame]):
         return EmulatedBoard(board_id, homes)
 
     # --- the judge --------------------------------------------------------------------------------------------------
-    def _judge(self, command: codec.CommandFrame) -> None:
+    def _check_command(self, command: codec.CommandFrame) -> None:
         if command.code is c.Code.SET_ID and len(self.boards) > 1:
-            self._accuse("SET_ID with two boards on the line: both take the ID")
+            self._report_violation("SET_ID with two boards on the line: both take the ID")
         for field, value in zip(command.kind.fields, command.values, strict=True):
             if not field.allows(value):
-                self._accuse(f"{command.code.name}: {field.name} is {value}; allowed are {field.allowed}")
+                self._report_violation(f"{command.code.name}: {field.name} is {value}; allowed are {field.allowed}")
         for i, board in enumerate(self.boards):
             if board.id != command.board:
                 continue
             if command.code is c.Code.SET_POSITIONS:
-                self._judge_positions(i, command.values[1:], command.values[0])
+                self._check_positions(i, command.values[1:], command.values[0])
             elif command.code is c.Code.SET_FRAME:
-                self._judge_limits(i, command.values[3:])
+                self._check_limits(i, command.values[3:])
             elif command.code is c.Code.SET_SWITCHES and command.values[0] & c.SLEEP:
-                self._judge_free(f"board {i + 1}")
+                self._check_free(f"board {i + 1}")
 
-    def _judge_positions(self, board: int, channels: tuple[int, ...], speed: int) -> None:
-        self._judge_limits(board, channels)
+    def _check_positions(self, board: int, channels: tuple[int, ...], speed: int) -> None:
+        self._check_limits(board, channels)
         if self.boards[board].switches & c.SLEEP:
-            self._accuse(f"positions for board {board + 1} while it sleeps")
+            self._report_violation(f"positions for board {board + 1} while it sleeps")
         limit = self.settings.max_step
         for channel, motor in self.boards[board].servos.items():
             value, joint = channels[channel], self._limits[board, channel].joint
             if value in (c.FREE, c.LOW):
-                self._judge_free(joint)
+                self._check_free(joint)
             step = abs(value - motor.at(self._time))
             if limit and value <= c.LARGEST_ANGLE and speed not in _SLOW_SPEEDS and step > limit:
-                self._accuse(f"{joint}: a step of {step:.0f} deg at speed {speed}; at most {limit:g}")
+                self._report_violation(f"{joint}: a step of {step:.0f} deg at speed {speed}; at most {limit:g}")
 
-    def _judge_limits(self, board: int, channels: tuple[int, ...]) -> None:
+    def _check_limits(self, board: int, channels: tuple[int, ...]) -> None:
         for channel in self.boards[board].servos:
             servo, value = self._limits[board, channel], channels[channel]
             if value <= c.LARGEST_ANGLE and not servo.lowest <= value <= servo.highest:
-                self._accuse(f"{servo.joint}: {value} deg is outside of {servo.lowest:g} to {servo.highest:g}")
+                self._report_violation(
+                    f"{servo.joint}: {value} deg is outside of {servo.lowest:g} to {servo.highest:g}"
+                )

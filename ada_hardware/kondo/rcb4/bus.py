@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ada_hardware.kondo.line import BoardBus, Question
+from ada_hardware.kondo.board_bus import BoardBus, Request
 from ada_hardware.kondo.rcb4.codec import Reply, ReplyParser, data_length, encode_command
 from ada_hardware.kondo.rcb4.commands import NACK
 from ada_hardware.kondo.rcb4.messages import CommandFrame, code_of
@@ -49,11 +49,9 @@ class Rcb4Bus(BoardBus[CommandFrame, Reply]):
             raise DeviceAlarm(text, field="command", value=code_of(command).name)
         return reply.data
 
-    def _question(self, command: CommandFrame) -> Question[Reply]:
+    def _request(self, command: CommandFrame) -> Request[Reply]:
         name = f"{code_of(command).name} ({code_of(command):#04x})"
-        return Question(
-            encode_command(command), lambda: ReplyParser(command), wire_time(command, self._com_speed), name
-        )
+        return Request(encode_command(command), lambda: ReplyParser(command), wire_time(command, self._com_speed), name)
 
 
 def wire_time(command: CommandFrame, com_speed: int) -> float:

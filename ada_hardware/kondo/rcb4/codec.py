@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ada_dynamics.errors import InputError
 from ada_hardware.kondo.rcb4 import commands as c
-from ada_hardware.kondo.rcb4.commands import ACK, NACK, Code, Move, Way
+from ada_hardware.kondo.rcb4.commands import ACK, NACK, Code, Direction, Move
 from ada_hardware.kondo.rcb4.messages import (
     AckCheck,
     Call,
@@ -73,10 +73,10 @@ def encode_command(command: CommandFrame) -> bytes:
         message = f"RCB-4 {code_of(command).name}: {problem.text}."
         raise InputError(message, field=problem.field, value=problem.value)
     body = bytes((code_of(command), *_payload(command)))
-    return closed(body)
+    return with_checksum(body)
 
 
-def closed(body: bytes) -> bytes:
+def with_checksum(body: bytes) -> bytes:
     """Add length and checksum to the body of a frame."""
     frame = bytes((len(body) + 2,)) + body
     return frame + bytes((checksum(frame),))
@@ -85,9 +85,9 @@ def closed(body: bytes) -> bytes:
 def _payload(command: CommandFrame) -> bytes:
     match command:
         case ReadRam(address, size):
-            return bytes((Way.RAM_TO_COM, 0, 0, 0, address & 0xFF, address >> 8, size))
+            return bytes((Direction.RAM_TO_COM, 0, 0, 0, address & 0xFF, address >> 8, size))
         case WriteRam(address, data):
-            return bytes((Way.COM_TO_RAM, address & 0xFF, address >> 8, 0)) + data
+            return bytes((Direction.COM_TO_RAM, address & 0xFF, address >> 8, 0)) + data
         case Call(address, condition):
             return address.to_bytes(3, "little") + bytes((condition,))
         case MoveServo(servo, frame, position):
@@ -112,16 +112,16 @@ def decode_command(frame: bytes, *, checks_values: bool = True) -> CommandFrame 
     """
     if len(frame) < 3 or frame[0] != len(frame) or frame[-1] != checksum(frame[:-1]) or not _is_beginning(frame):
         return None
-    command = _taken_apart(Code(frame[1]), frame[2:-1])
+    command = _decode_body(Code(frame[1]), frame[2:-1])
     if command is None or (checks_values and fault_of(command)):
         return None
     return command
 
 
-def _taken_apart(code: Code, body: bytes) -> CommandFrame | None:
+def _decode_body(code: Code, body: bytes) -> CommandFrame | None:
     """Decode the bytes between code and checksum; `_is_beginning` has checked their number."""
     if code is Code.MOVE:
-        return _taken_move(body)
+        return _decode_move(body)
     if code is Code.CALL:
         return Call(int.from_bytes(body[:3], "little"), body[3])
     if code is Code.MOVE_SERVO:
@@ -132,16 +132,16 @@ def _taken_apart(code: Code, body: bytes) -> CommandFrame | None:
         return Version()
     if code is Code.RETURN:
         return Return()
-    return _taken_servos(code, body)
+    return _decode_masked(code, body)
 
 
-def _taken_move(body: bytes) -> CommandFrame:
-    if body[0] == Way.RAM_TO_COM:
+def _decode_move(body: bytes) -> CommandFrame:
+    if body[0] == Direction.RAM_TO_COM:
         return ReadRam(body[4] | body[5] << 8, body[6])
     return WriteRam(body[1] | body[2] << 8, bytes(body[4:]))
 
 
-def _taken_servos(code: Code, body: bytes) -> CommandFrame:
+def _decode_masked(code: Code, body: bytes) -> CommandFrame:
     mask = int.from_bytes(body[:_MASK_BYTES], "little")
     servos = [i for i in range(8 * _MASK_BYTES) if mask >> i & 1]
     rest = body[_MASK_BYTES:]
@@ -168,7 +168,7 @@ def encode_reply(reply: Reply) -> bytes:
     if len(reply.data) > c.LONGEST_DATA:
         text = f"RCB-4 reply: {len(reply.data)} bytes of data; at most {c.LONGEST_DATA} fit."
         raise InputError(text, field="data", value=len(reply.data), allowed=f"at most {c.LONGEST_DATA} bytes")
-    return closed(bytes((reply.code,)) + (reply.data or bytes((ACK if reply.is_ack else NACK,))))
+    return with_checksum(bytes((reply.code,)) + (reply.data or bytes((ACK if reply.is_ack else NACK,))))
 
 
 def decode_reply(command: CommandFrame, frame: bytes) -> Reply | None:
@@ -227,9 +227,9 @@ def _is_beginning(data: bytes) -> bool:
         return length >= least and (len(data) < 7 or length == _masked_length(Code(code), data[2:7]))
     if code != Code.MOVE or len(data) < 3:
         return True
-    if data[2] not in _WAYS:
+    if data[2] not in _DIRECTIONS:
         return False
-    return length == _READ_LENGTH if data[2] == Way.RAM_TO_COM else length > _WRITE_HEAD + 1
+    return length == _READ_LENGTH if data[2] == Direction.RAM_TO_COM else length > _WRITE_HEAD + 1
 
 
 def _masked_length(code: Code, mask: bytes) -> int:
@@ -237,7 +237,7 @@ def _masked_length(code: Code, mask: bytes) -> int:
     return 2 + _MASK_BYTES + 1 + (2 * count if code is Code.MOVE_SERVOS else count) + 1
 
 
-_KNOWN, _WAYS = frozenset(map(int, Code)), frozenset(map(int, Way))
+_KNOWN, _DIRECTIONS = frozenset(map(int, Code)), frozenset(map(int, Direction))
 _MASKED = frozenset((Code.MOVE_SERVOS, Code.SET_PARAMETER))
 
 

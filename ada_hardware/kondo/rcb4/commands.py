@@ -43,7 +43,7 @@ class Code(IntEnum):
     ACK_CHECK = 0xFE
 
 
-class Way(IntEnum):
+class Direction(IntEnum):
     """Third byte of MOVE: source and destination."""
 
     COM_TO_RAM = 0x02

@@ -133,7 +133,7 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
     def _connect(self, wire: ByteStream) -> Rcb4Bus:
         return Rcb4Bus(wire, com_speed=self.settings.com_speed, **self._bus_options())
 
-    def _let_go(self) -> None:
+    def _free_servos(self) -> None:
         self.bus.ask(self._moves(c.FREE, 1))
 
     @staticmethod
@@ -145,9 +145,9 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
         self._battery_time = -math.inf
         self.bus.ask(m.AckCheck())
         self.version = self.bus.ask(m.Version()).decode("ascii", errors="replace").strip("\0 ")
-        self._read_until_believed()
+        self._read_until_accepted()
 
-    def _take_over(self, angles: Array) -> None:
+    def _send_first_command(self, angles: Array) -> None:
         self._configure(run=False)
         self._set_parameters()
         self._target = angles
@@ -156,13 +156,13 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
     def _exchange(self, angles: Array) -> bool:
         self._target = angles
         reply = self.bus.try_once(self._moves(self._target, self._frames(self.period)))
-        is_heard = reply is not None and reply.is_ack
+        is_answered = reply is not None and reply.is_ack
         if reply is not None and not reply.is_ack:
             self.counts.refused += 1
             self.counts.last_problem = "MOVE_SERVOS: refused by the board (NACK)"
         if self.settings.feedback == READ and reply is not None:  # one timeout per cycle is enough
-            is_heard = self._read() and is_heard
-        return is_heard
+            is_answered = self._read() and is_answered
+        return is_answered
 
     def _hold(self, is_blind: bool) -> None:
         if not is_blind and self._target is not None and self._has_arrived():
@@ -173,8 +173,8 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
             self.bus.ask(self._moves(c.HOLD, 1), retries=0 if is_blind else None)
 
     def _measured(self) -> Array:
-        believed = self._readings.believed
-        return np.full(len(self.joints), np.nan) if believed is None else believed
+        accepted = self._readings.accepted
+        return np.full(len(self.joints), np.nan) if accepted is None else accepted
 
     def _configure(self, run: bool, ics: bool = True) -> None:
         config = int.from_bytes(self.bus.ask(m.ReadRam(c.CONFIG, 2)), "little")
@@ -221,21 +221,21 @@ class Rcb4Driver(ServoDriver[Rcb4Settings, Rcb4Bus]):
             reply = self.bus.try_once(block.command)
             if reply is None or not reply.is_ack:
                 return False
-            found.update(zip(block.servos, block.taken_apart(reply.data), strict=True))
+            found.update(zip(block.servos, block.decode(reply.data), strict=True))
         data = [found[servo] for servo in self.map.servos]
         self._is_free = any(one.target == c.FREE for one in data)
         angles = np.array([c.angle_of_counts(one.measured - one.trim) for one in data])
-        return self._believes(self._readings, angles, "positions")
+        return self._accepts(self._readings, angles, "positions")
 
     def _has_arrived(self) -> bool:
         """Return True if all servos are close to their commanded angles."""
         if self._target is None or self.settings.feedback != READ or not self._read():
             return False
-        return bool(np.all(np.abs(self._held() - self._target) == 0.0))
+        return bool(np.all(np.abs(self._hold_angles() - self._target) == 0.0))
 
-    def _read_until_believed(self) -> None:
+    def _read_until_accepted(self) -> None:
         hint = "check the line for noise, and the angle map for missing servos."
-        self._until_believed(self._read, f"{self.bus.url}: the board", hint)
+        self._retry_until_accepted(self._read, f"{self.bus.url}: the board", hint)
 
     def _read_battery(self) -> None:
         """Read the supply voltage if `battery_interval` has passed."""

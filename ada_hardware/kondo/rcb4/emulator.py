@@ -82,7 +82,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
         self._count = 0
 
     # --- the line ---------------------------------------------------------------------------------------------------
-    def _obeyed(self, data: bytes) -> list[Reply]:
+    def _execute_received(self, data: bytes) -> list[Reply]:
         if self._faults["wrong_speed"]:
             return [Reply(self._random.randbytes(len(data)), self.settings.reply_delay)]
         refused, replies = self._parser.refused, []
@@ -90,7 +90,7 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
             self._count += 1
             reply = codec.Reply(m.code_of(command), is_ack=False)
             if not (self._faults["nack"] and self._count % int(self._faults["nack"]) == 0):
-                reply = self._obey(command)
+                reply = self._execute(command)
             replies.append(self._sent(command, reply))
         if self.settings.nacks and self._parser.refused > refused:
             replies.append(Reply(codec.encode_reply(codec.Reply(c.Code.ACK_CHECK, is_ack=False))))
@@ -126,8 +126,8 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
         }
 
     # --- actions ----------------------------------------------------------------------------------------------------
-    def _obey(self, command: m.CommandFrame) -> codec.Reply:
-        self._judge(command)
+    def _execute(self, command: m.CommandFrame) -> codec.Reply:
+        self._check_command(command)
         code = m.code_of(command)
         if m.fault_of(command):
             return codec.Reply(code, is_ack=False)
@@ -217,33 +217,33 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
         return Reply(codec.encode_reply(reply), delay)
 
     # --- the judge --------------------------------------------------------------------------------------------------
-    def _judge(self, command: m.CommandFrame) -> None:
+    def _check_command(self, command: m.CommandFrame) -> None:
         problem = m.fault_of(command)
         if problem is not None:
-            self._accuse(f"{m.code_of(command).name}: {problem.text}")
+            self._report_violation(f"{m.code_of(command).name}: {problem.text}")
         match command:
             case m.MoveServo(servo, frame, position):
-                self._judge_moves([c.Move(servo, position)], frame)
+                self._check_moves([c.Move(servo, position)], frame)
             case m.MoveServos(frame, moves):
-                self._judge_moves(moves, frame)
+                self._check_moves(moves, frame)
 
-    def _judge_moves(self, moves: Sequence[c.Move], frame: int) -> None:
+    def _check_moves(self, moves: Sequence[c.Move], frame: int) -> None:
         if self._motion and self._config & c.Config.RUN_PROGRAM:
-            self._accuse(f"servos are commanded while the board plays motion {self._motion}")
+            self._report_violation(f"servos are commanded while the board plays motion {self._motion}")
         for move in moves:
             servo = self.map.servos.get(move.servo)
             if servo is not None and (c.LOWEST <= move.position <= c.HIGHEST or move.position == c.FREE):
-                self._judge_move(servo, move.position, frame * self.settings.frame_time)
+                self._check_move(servo, move.position, frame * self.settings.frame_time)
 
-    def _judge_move(self, servo: Servo, position: int, duration: float) -> None:
+    def _check_move(self, servo: Servo, position: int, duration: float) -> None:
         if position == c.FREE:
-            self._judge_free(servo.joint)
+            self._check_free(servo.joint)
             return
         low, high = c.counts_of_angle(servo.lowest), c.counts_of_angle(servo.highest)
         if not low <= position <= high:
-            self._accuse(f"{servo.joint}: {position} is outside of {low} to {high}")
+            self._report_violation(f"{servo.joint}: {position} is outside of {low} to {high}")
         step = abs(position - self.servos[servo.channel].at(self._time)) / c.COUNTS_PER_DEGREE
         if self.settings.max_step and step > self.settings.max_step and duration < _QUICK:
-            self._accuse(
+            self._report_violation(
                 f"{servo.joint}: a step of {step:.0f} deg in {duration:.3f} s; at most {self.settings.max_step:g}"
             )

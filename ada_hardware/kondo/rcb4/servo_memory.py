@@ -37,7 +37,7 @@ class Block(NamedTuple):
     command: ReadRam
     servos: tuple[int, ...]
 
-    def taken_apart(self, data: bytes) -> list[ServoData]:
+    def decode(self, data: bytes) -> list[ServoData]:
         """Decode the data of a reply."""
         found = []
         for servo in self.servos:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import argparse
 
 from ada_dynamics.errors import InputError, unknown_name
-from ada_hardware.emulation.door import DoorOf, ask, doors
+from ada_hardware.emulation.control_socket import ControlSocket, ask, control_sockets
+from ada_hardware.emulation.emulated_link import fault_names
 from ada_hardware.emulation.faults import BOTH_WAYS, WIRE_FAULTS, base_name
-from ada_hardware.emulation.line import fault_names
 from ada_hardware.registry import DEVICES, find
 from ada_robot.errors import NoAnswer
 from ada_tools.commands.common import print_json
@@ -61,20 +61,20 @@ def run(options: argparse.Namespace) -> int:
     if not options.kind and not options.clear:
         _list(options)
         return 0
-    door = _one_door(options)
+    socket = _one_socket(options)
     if not options.kind:
-        ask(door, {"clear": True})
+        ask(socket, {"clear": True})
     else:
         value = 1.0 if options.value is None else options.value
-        ask(door, {"fault": options.kind, "value": 0.0 if options.clear else value})
-    _show([door], as_json=options.json)
+        ask(socket, {"fault": options.kind, "value": 0.0 if options.clear else value})
+    _show([socket], as_json=options.json)
     return 0
 
 
-def _one_door(options: argparse.Namespace) -> DoorOf:
-    found = doors(options.device, options.process)
+def _one_socket(options: argparse.Namespace) -> ControlSocket:
+    found = control_sockets(options.device, options.process)
     if len(found) > 1:
-        numbers = ", ".join(str(door.pid) for door in found)
+        numbers = ", ".join(str(socket.pid) for socket in found)
         raise InputError(f"{len(found)} emulated {options.device} are running; give --process, one of {numbers}.")
     if not found:
         which = f" in process {options.process}" if options.process else ""
@@ -87,10 +87,10 @@ def _one_door(options: argparse.Namespace) -> DoorOf:
 
 def _list(options: argparse.Namespace) -> None:
     chosen = [options.device] if options.device else list(DEVICES)
-    running = doors(options.device, options.process)
+    running = control_sockets(options.device, options.process)
     own = {name: dict(DEVICES[name].emulator_class().FAULTS) for name in chosen}
     if options.json:
-        print_json({"running": [_facts(door) for door in running], "wire": dict(WIRE_FAULTS), "devices": own})
+        print_json({"running": [_facts(socket) for socket in running], "wire": dict(WIRE_FAULTS), "devices": own})
         return
     _show(running, as_json=False)
     for title, faults in {**own, "every wire": dict(WIRE_FAULTS)}.items():
@@ -99,8 +99,8 @@ def _list(options: argparse.Namespace) -> None:
             print(f"  {name:20} {text}")
 
 
-def _show(running: list[DoorOf], *, as_json: bool) -> None:
-    facts = [_facts(door) for door in running]
+def _show(running: list[ControlSocket], *, as_json: bool) -> None:
+    facts = [_facts(socket) for socket in running]
     if as_json:
         print_json(facts)
         return
@@ -112,9 +112,9 @@ def _show(running: list[DoorOf], *, as_json: bool) -> None:
         print("no emulated device of this user is running")
 
 
-def _facts(door: DoorOf) -> dict[str, object]:
+def _facts(socket: ControlSocket) -> dict[str, object]:
     try:
-        faults = ask(door, {"ask": "faults"})["faults"]
+        faults = ask(socket, {"ask": "faults"})["faults"]
     except NoAnswer as problem:  # a device that does not reply must not hide the others
         faults = str(problem)
-    return {"device": door.device, "process": door.pid, "faults": faults}
+    return {"device": socket.device, "process": socket.pid, "faults": faults}

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ada_dynamics.execution import silence_logger
-from ada_hardware.beside import DrivenElsewhere
+from ada_hardware.flight_monitor import MonitoredRobot
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.robot import Robot
 from ada_hardware.self_test.device import Plugged, plugged
@@ -79,11 +79,11 @@ def _watch_robot(plug: Plugged, options: argparse.Namespace) -> None:
         robot.close()
 
 
-def _driven_elsewhere(plug: Plugged) -> DrivenElsewhere | None:
+def _driven_elsewhere(plug: Plugged) -> MonitoredRobot | None:
     """Robot state recorded by another program of this machine; None if no other program drives it."""
     kind = plug.target.kind
     holder = packets_holder(str(plug.settings.url))
-    return None if holder is None else DrivenElsewhere(made_driver(kind.driver, plug.settings), holder)
+    return None if holder is None else MonitoredRobot(made_driver(kind.driver, plug.settings), holder)
 
 
 def _watch_sensor(plug: Plugged, options: argparse.Namespace) -> None:

@@ -21,7 +21,7 @@ from waiting import LIMIT, until
 
 from ada_dynamics.errors import InputError
 from ada_hardware import opening
-from ada_hardware.emulation.ends import PtyEnd, UdpEnd, open_end
+from ada_hardware.emulation.device_ports import PtyPort, UdpPort, open_device_port
 from ada_hardware.emulation.host import EmulatorHost
 from ada_hardware.emulation.in_process import InProcessStream
 from ada_hardware.emulation.process import EmulatorProcess
@@ -53,7 +53,7 @@ def test_a_cable_that_is_pulled_ends_a_read_that_waits() -> None:
 
 
 def test_hosts_may_close_a_pseudo_terminal_and_open_it_again() -> None:
-    end = PtyEnd()
+    end = PtyPort()
     for number in range(5):
         client = open_stream(end.url, Serial())
         client.write(b"%d" % number)
@@ -67,7 +67,7 @@ def test_hosts_may_close_a_pseudo_terminal_and_open_it_again() -> None:
 
 
 def test_what_nobody_reads_gets_lost_and_holds_nobody() -> None:
-    end = PtyEnd()
+    end = PtyPort()
     for _ in range(3000):
         end.send(bytes(100))
     client = open_stream(end.url, Serial())
@@ -79,12 +79,12 @@ def test_what_nobody_reads_gets_lost_and_holds_nobody() -> None:
 
 def test_a_link_to_a_pseudo_terminal_stays_the_same_and_goes_with_it(tmp_path: Path) -> None:
     path = tmp_path / "robot"
-    end = PtyEnd(str(path))
+    end = PtyPort(str(path))
     first = path.resolve()
     assert end.url == str(path)
     end.disconnect()
     assert not path.is_symlink()
-    other = PtyEnd()  # takes the number that became free
+    other = PtyPort()  # takes the number that became free
     end.reconnect()
     assert end.url == str(path) and path.resolve() != first
     client = open_stream(str(path), Serial())
@@ -99,22 +99,22 @@ def test_a_link_to_a_pseudo_terminal_stays_the_same_and_goes_with_it(tmp_path: P
 @pytest.mark.parametrize("is_same_number", [False, True])
 def test_a_link_that_a_killed_device_left_is_taken_over(tmp_path: Path, is_same_number: bool) -> None:
     path = tmp_path / "robot"
-    before = PtyEnd()
+    before = PtyPort()
     before.close()
     path.symlink_to(before.url if is_same_number else "/dev/pts/4000000")  # the new terminal gets the free number
-    PtyEnd(str(path)).close()
+    PtyPort(str(path)).close()
     assert not path.is_symlink()
 
 
 def test_a_link_that_belongs_to_another_device_or_file_stays(tmp_path: Path) -> None:
     path = tmp_path / "robot"
-    end = PtyEnd(str(path))
+    end = PtyPort(str(path))
     before = path.readlink()
     (tmp_path / "file").write_text("somebody's")
     (tmp_path / "link").symlink_to("file")
     for place in ("robot", "file", "link", "no folder/robot"):
         with refused(TransportError, field="link", value=str(tmp_path / place)):
-            PtyEnd(str(tmp_path / place))
+            PtyPort(str(tmp_path / place))
     assert path.readlink() == before and (tmp_path / "link").read_text() == "somebody's"
     path.unlink()
     path.symlink_to(tmp_path)  # somebody's, made since
@@ -123,7 +123,7 @@ def test_a_link_that_belongs_to_another_device_or_file_stays(tmp_path: Path) -> 
 
 
 def test_answers_go_to_whom_the_newest_packet_came_from_also_after_the_cable_was_out() -> None:
-    end = UdpEnd()
+    end = UdpPort()
     url = end.url
     end.disconnect()
     end.send(b"to nobody")
@@ -148,10 +148,10 @@ def test_answers_go_to_whom_the_newest_packet_came_from_also_after_the_cable_was
 ])  # fmt: skip
 def test_an_address_that_an_emulator_cannot_have_is_refused(wire: str, listen: str, field: str) -> None:
     with refused(TransportError, field=field, value=listen):
-        open_end(wire, listen)
-    end = UdpEnd()
+        open_device_port(wire, listen)
+    end = UdpPort()
     with refused(TransportError, field="port", value=int(end.url.rpartition(":")[2])):
-        UdpEnd(end.url)
+        UdpPort(end.url)
     end.close()
 
 

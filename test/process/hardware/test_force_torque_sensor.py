@@ -13,7 +13,7 @@ from waiting import until
 
 from ada_dynamics.errors import InputError
 from ada_hardware.emulation.in_process import InProcessPackets
-from ada_hardware.emulation.pages import PageServer
+from ada_hardware.emulation.page_server import PageServer
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.force_torque.dynpick.driver import DynPickSettings
 from ada_hardware.force_torque.rdt.calibration import PAGE, fetch_page

@@ -20,11 +20,11 @@ from refused import refused
 from waiting import LIMIT, ended, until
 
 from ada_dynamics import resources
-from ada_hardware.emulation.door import doors
+from ada_hardware.emulation.control_socket import control_sockets
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.registry import DEVICES
+from ada_hardware.self_test.connected_devices import arcnet, net_ft
 from ada_hardware.self_test.device import target
-from ada_hardware.self_test.plugged_in import arcnet, net_ft
 from ada_robot.errors import TransportError
 from ada_tools.commands.hardware.service import SERVICES
 
@@ -36,7 +36,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Doors of this test alone; the path of a socket has at most 107 letters, and pytest's own folders are long."""
     with tempfile.TemporaryDirectory() as folder:
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
-        yield Path(folder, "ada_dynamics_doors")
+        yield Path(folder, "ada_dynamics_emulators")
 
 
 def test_a_device_runs_without_a_door_where_none_can_be(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
@@ -44,7 +44,7 @@ def test_a_device_runs_without_a_door_where_none_can_be(monkeypatch: pytest.Monk
     deep.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(deep))
     with EmulatorProcess("dynpick") as device:
-        assert device.state() and not doors()
+        assert device.state() and not control_sockets()
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_fault_is_made_in_a_device_that_runs_and_cleared(ada: Ada, sensor: Emu
 
 
 def test_only_the_owner_gets_in_and_the_door_goes_with_the_device(place: Path, sensor: EmulatorProcess) -> None:
-    (door,) = doors("dynpick")
+    (door,) = control_sockets("dynpick")
     assert stat.S_IMODE(door.path.stat().st_mode) == 0o600
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
     sensor.close()
@@ -78,7 +78,7 @@ def test_only_the_owner_gets_in_and_the_door_goes_with_the_device(place: Path, s
 
 
 def test_the_socket_of_a_killed_device_is_removed(ada: Ada, sensor: EmulatorProcess) -> None:
-    (door,) = doors()
+    (door,) = control_sockets()
     sensor.kill()
     assert ada("fault", "dynpick", "frozen")[0] == 2
     assert not door.path.exists()
@@ -93,7 +93,7 @@ def test_a_folder_that_others_could_use_is_refused(place: Path, how: str) -> Non
         place.mkdir()
         place.chmod(0o755)
     with refused(TransportError, field="path", value=str(place)):
-        doors()
+        control_sockets()
 
 
 def test_a_fault_or_device_that_cannot_be_is_refused_and_the_device_lives_on(ada: Ada) -> None:
@@ -111,7 +111,7 @@ def test_a_fault_or_device_that_cannot_be_is_refused_and_the_device_lives_on(ada
         here = ("--process", str(arm.pid))
         for kind, value in (("drop", "2"), ("axis_alarm", "9"), ("axis_alarm", "inf"), ("sequence", "nan")):
             assert ada("fault", "pa10", kind, value, *here)[0] == 2
-        (door,) = doors("pa10", arm.pid)
+        (door,) = control_sockets("pa10", arm.pid)
         with socket.socket(socket.AF_UNIX) as visitor:
             visitor.connect(str(door.path))
             visitor.sendall(b"rubbish\n\xff\xfe\n[]\n")
@@ -156,7 +156,7 @@ def test_an_id_is_given_to_a_board_that_is_alone_on_the_line(ada: Ada) -> None:
     with EmulatorProcess("khr1", settings={"first_id": 5, "second_id": 5}) as board:
         done(ada, board, "set-id", "1")
         code, out, _ = ada("test", "khr1", "--url", board.url)
-        assert code == 1 and "board with ID 1 does answer" in out
+        assert code == 1 and "board with ID 1 replies" in out
 
 
 def test_brakes_of_a_pa10_are_open_until_enter() -> None:

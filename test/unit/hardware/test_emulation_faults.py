@@ -10,13 +10,13 @@ import pytest
 from refused import refused
 
 from ada_dynamics.errors import InputError
-from ada_hardware.emulation.faults import WIRE_FAULTS, Arrival, FaultyWay, WireFaults, base_name
+from ada_hardware.emulation.faults import WIRE_FAULTS, Arrival, FaultyDirection, WireFaults, base_name
 
 MANY = 20_000
 
 
-def way(is_stream: bool = False, seed: int = 1, **faults: float) -> FaultyWay:
-    one = FaultyWay(seed, is_stream=is_stream)
+def way(is_stream: bool = False, seed: int = 1, **faults: float) -> FaultyDirection:
+    one = FaultyDirection(seed, is_stream=is_stream)
     one.values.update(faults)
     one.follow(0.0)
     return one
@@ -26,7 +26,7 @@ def numbered(count: int, length: int = 4) -> list[bytes]:
     return [number.to_bytes(length, "big") for number in range(count)]
 
 
-def through(one: FaultyWay, frames: list[bytes], step: float = 1e-3, last: float = 10.0) -> list[Arrival]:
+def through(one: FaultyDirection, frames: list[bytes], step: float = 1e-3, last: float = 10.0) -> list[Arrival]:
     for number, data in enumerate(frames):
         one.send(data, number * step)
     return one.arrived(len(frames) * step + last)

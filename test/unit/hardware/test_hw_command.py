@@ -17,8 +17,7 @@ from hw_command import Ada
 
 from ada_dynamics import resources
 from ada_hardware.pa10.alarms import AXIS_ALARMS, CONTROLLER_ALARMS
-from ada_hardware.self_test import plugged_in
-from ada_hardware.self_test.plugged_in import serial_ports
+from ada_hardware.self_test.connected_devices import serial_ports, users_of
 from ada_hardware.self_test.usb_ids import SERIAL
 
 pytest.importorskip("serial")
@@ -130,7 +129,7 @@ def test_the_program_that_has_a_port_open_is_named(root: Path) -> None:
     found = serial_ports([listed()], root)[0]
     assert found.users == ("ModemManager (123)",) and any("in use" in one for one in found.problems)
     with Path("/dev/null").open() as file:
-        assert f"({os.getpid()})" in " ".join(plugged_in.users_of(Path(f"/proc/self/fd/{file.fileno()}").readlink()))
+        assert f"({os.getpid()})" in " ".join(users_of(Path(f"/proc/self/fd/{file.fileno()}").readlink()))
 
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -253,10 +253,10 @@ def test_the_reply_of_another_board_or_to_another_command_is_no_reply():
 
 def test_a_yes_without_the_data_that_were_asked_for_is_no_reply_and_a_no_is():
     question = m.ReadRam(0x92, 2)
-    assert rcb4.decode_reply(question, rcb4.closed(bytes((Rcb4Code.MOVE, places.ACK)))) is None
-    refused = rcb4.decode_reply(question, rcb4.closed(bytes((Rcb4Code.MOVE, places.NACK))))
+    assert rcb4.decode_reply(question, rcb4.with_checksum(bytes((Rcb4Code.MOVE, places.ACK)))) is None
+    refused = rcb4.decode_reply(question, rcb4.with_checksum(bytes((Rcb4Code.MOVE, places.NACK))))
     assert refused == rcb4.Reply(Rcb4Code.MOVE, is_ack=False)
-    assert rcb4.decode_reply(m.Call(0), rcb4.closed(bytes((Rcb4Code.CALL, 7)))) is None
+    assert rcb4.decode_reply(m.Call(0), rcb4.with_checksum(bytes((Rcb4Code.CALL, 7)))) is None
 
 
 def test_what_no_command_begins_with_is_not_waited_for():

@@ -20,7 +20,7 @@ from ada_hardware.kondo.rcb1.commands import Code as Rcb1Code
 from ada_hardware.kondo.rcb4 import messages as m
 from ada_hardware.kondo.rcb4.codec import encode_command
 from ada_hardware.kondo.rcb4.commands import Config, Move
-from ada_hardware.plausible import PlausibleReadings
+from ada_hardware.plausibility import PlausibilityCheck
 from ada_hardware.registry import find
 from ada_robot.contract import Demand, Mode
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused
@@ -354,13 +354,13 @@ def test_a_map_that_does_not_fit_the_robot_is_refused_by_line_and_key(tmp_path):
 
 
 def test_the_first_reading_and_one_after_a_pause_are_believed_when_a_second_one_agrees():
-    readings = PlausibleReadings(speed=100.0, slack=5.0, longest=0.25)
+    readings = PlausibilityCheck(speed=100.0, slack=5.0, longest=0.25)
     assert not readings.take(np.array([90.0, 10.0]), 0.0)
-    assert readings.believed is None
+    assert readings.accepted is None
     assert not readings.take(np.array([90.0, 138.0]), 0.05)  # 128: a flipped bit
     assert not readings.take(np.array([90.0, 10.0]), 0.10)  # which of the two was wrong is not known
     assert readings.take(np.array([91.0, 9.0]), 0.15)
-    np.testing.assert_array_equal(readings.believed, [91.0, 9.0])
+    np.testing.assert_array_equal(readings.accepted, [91.0, 9.0])
     assert not readings.take(np.array([91.0, 9.0]), 1.0)
     assert readings.take(np.array([91.0, 9.0]), 1.05)
     readings.forget()
@@ -369,7 +369,7 @@ def test_the_first_reading_and_one_after_a_pause_are_believed_when_a_second_one_
 
 @given(st.lists(st.floats(-300.0, 300.0), min_size=2, max_size=50), st.integers(0, 1 << 50))
 def test_flips_that_come_one_at_a_time_are_never_believed(speeds, where):
-    readings, angle, was_flipped = PlausibleReadings(speed=300.0, slack=5.0, longest=0.25), 90.0, True
+    readings, angle, was_flipped = PlausibilityCheck(speed=300.0, slack=5.0, longest=0.25), 90.0, True
     for i, speed in enumerate([0.0, 0.0, *speeds]):
         angle += speed * 0.05
         is_reversed = not was_flipped and i > 1 and bool(where >> (i % 50) & 1)
@@ -377,8 +377,8 @@ def test_flips_that_come_one_at_a_time_are_never_believed(speeds, where):
         is_believed = readings.take(np.array([told]), 0.05 * i)
         assert not (is_reversed and is_believed)
         was_flipped = is_reversed
-    if readings.believed is not None:
-        assert abs(readings.believed[0] - angle) <= 300.0 * 0.05 + 1e-9
+    if readings.accepted is not None:
+        assert abs(readings.accepted[0] - angle) <= 300.0 * 0.05 + 1e-9
 
 
 @pytest.mark.parametrize("com_speed", [115_200, 1_250_000])

@@ -65,7 +65,7 @@ def test_the_boards_play_the_walk_as_its_file_says(world):
 
 def test_what_reads_back_differently_is_told_by_board_frame_and_channel(world):
     lower = world.device.boards[1]
-    kept = lower.obey
+    kept = lower.execute
 
     def forgetful(command, now):
         values = list(command.values)
@@ -73,7 +73,7 @@ def test_what_reads_back_differently_is_told_by_board_frame_and_channel(world):
             values[4] = 91  # channel 2
         return kept(command._replace(values=tuple(values)), now)
 
-    lower.obey = forgetful
+    lower.execute = forgetful
     with refused(VerifyError, field="board 1, motion 4, frame 5, channel 2", value=91):
         world.driver.memory().upload(4, StoredMotion.read(WALK, MAP))
     assert kept(CommandFrame(Code.GET_FRAME_COUNT, 1, (4,)), 0.0) == (0,)  # it cannot be played

@@ -27,7 +27,7 @@ _NOTES = socket.CMSG_SPACE(_STAMP.size)
 _OLDEST = 1.0  # [s]; an older time stamp means that the wall clock was set
 
 
-class End(ABC):
+class DevicePort(ABC):
     """Device side of a connection.
 
     Attributes:
@@ -65,7 +65,7 @@ class End(ABC):
         """Close permanently."""
 
 
-class PtyEnd(End):
+class PtyPort(DevicePort):
     """Pseudo-terminal. Hosts may open and close it repeatedly; each reconnect creates a new terminal."""
 
     def __init__(self, link: str = "") -> None:
@@ -150,7 +150,7 @@ def _is_left_over(link: Path, path: str) -> bool:
     return terminal == Path(path) or (terminal.parent == Path(path).parent and not link.exists())
 
 
-class UdpEnd(End):
+class UdpPort(DevicePort):
     """UDP port. Replies are sent to the sender of the last packet."""
 
     def __init__(self, address: str = ANY_UDP) -> None:
@@ -171,7 +171,7 @@ class UdpEnd(End):
         return [] if self._socket is None else [self._socket.fileno()]
 
     def arrivals(self, now: float) -> list[tuple[float, bytes]]:
-        """As `End.arrivals`, with kernel time stamps, which are correct even if this process was not scheduled."""
+        """As `DevicePort.arrivals`, with kernel time stamps, which do not depend on the scheduling of this process."""
         found: list[tuple[float, bytes]] = []
         present = time.time()
         while self._socket is not None and len(found) < _AT_ONCE:
@@ -232,7 +232,7 @@ def _age(notes: Sequence[tuple[int, int, bytes]], present: float) -> float:
     return 0.0
 
 
-def open_end(wire: str, listen: str = "") -> End:
+def open_device_port(wire: str, listen: str = "") -> DevicePort:
     """Open the device side of a connection.
 
     Args:
@@ -244,9 +244,9 @@ def open_end(wire: str, listen: str = "") -> End:
         TransportError: address of the other kind, or it cannot be opened.
     """
     if wire == "stream" and (not listen or listen.startswith(PTY)):
-        return PtyEnd(listen[len(PTY) :])
+        return PtyPort(listen[len(PTY) :])
     if wire == "packets" and (not listen or listen.startswith("udp:")):
-        return UdpEnd(listen or ANY_UDP)
+        return UdpPort(listen or ANY_UDP)
     allowed = f"{PTY!r} or {PTY + 'PATH'!r}" if wire == "stream" else "udp://HOST:PORT"
     text = f"{listen!r}: this device uses {wire}; it can listen on {allowed}."
     raise TransportError(text, field="listen", value=listen, allowed=allowed)

@@ -18,7 +18,7 @@ SHORTEST_TICK = 1e-5  # [s] lower limit of an emulator's tick
 LONGEST_CATCH_UP = 60.0  # [s] of missed ticks that are executed; older ones are skipped
 
 
-class EmulatedLine:
+class EmulatedLink:
     """Device and connection faults; the owner advances the time.
 
     Attributes:

@@ -15,7 +15,7 @@ _ROUNDING = 1e-9  # [rad]
 _BOUNDS = Limits(LIMITS)
 
 
-def why_not(command: CommandPacket, present: Array, cycles: int) -> str:
+def invalid_reason(command: CommandPacket, present: Array, cycles: int) -> str:
     """Return why the motors cannot execute a command; "" if they can.
 
     Args:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control socket of an emulated device: a local socket by which its owner sets faults while it runs.
 
-It carries the JSON lines of `talk`. Folder (0700) and socket (0600) are accessible to their user only.
+It carries the JSON lines of `control_lines`. Folder (0700) and socket (0600) are accessible to their user only.
 
-    for door in doors("pa10"):
-        ask(door, {"fault": "emergency_stop", "value": 1.0})
+    for target in control_sockets("pa10"):
+        ask(target, {"fault": "emergency_stop", "value": 1.0})
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ada_dynamics.errors import InputError
+from ada_hardware.emulation.control_lines import LineReader, answer, encode_line
 from ada_hardware.emulation.host import EmulatorHost
-from ada_hardware.emulation.talk import Lines, answer, as_line
 from ada_robot.errors import NoAnswer, TransportError
 
 TIMEOUT = 5.0  # [s] of an answer
@@ -29,7 +29,7 @@ _ENDING = ".sock"
 _MOST = 8  # simultaneous connections
 
 
-class DoorOf(NamedTuple):
+class ControlSocket(NamedTuple):
     """Control socket of a running emulator.
 
     Attributes:
@@ -43,7 +43,7 @@ class DoorOf(NamedTuple):
     path: Path
 
 
-class Door:
+class ControlServer:
     """Server side of a control socket; a `Control` of the emulator host.
 
     Attributes:
@@ -61,7 +61,7 @@ class Door:
             TransportError: the folder belongs to another user, or cannot be written.
         """
         self._host, self._device = host, device
-        self._visitors: set[socket.socket] = set()
+        self._clients: set[socket.socket] = set()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.path = folder(make=True) / f"{device}.{os.getpid()}{_ENDING}"
         try:
@@ -85,26 +85,28 @@ class Door:
     def handle(self) -> bool:
         """Accept a connection."""
         with suppress(OSError):
-            visitor = self._socket.accept()[0]
-            if len(self._visitors) >= _MOST:
-                visitor.close()
+            client = self._socket.accept()[0]
+            if len(self._clients) >= _MOST:
+                client.close()
                 return True
-            visitor.setblocking(False)
-            self._visitors.add(visitor)
-            self._host.add(Lines(visitor.fileno(), lambda line: self._reply(visitor, line), lambda: self._end(visitor)))
+            client.setblocking(False)
+            self._clients.add(client)
+            self._host.add(
+                LineReader(client.fileno(), lambda line: self._reply(client, line), lambda: self._end(client))
+            )
         return True
 
-    def _reply(self, visitor: socket.socket, line: str) -> None:
+    def _reply(self, client: socket.socket, line: str) -> None:
         with suppress(OSError):  # a client that does not read must not block the device
-            visitor.send(as_line(answer(self._host, line)))
+            client.send(encode_line(answer(self._host, line)))
 
-    def _end(self, visitor: socket.socket) -> None:
-        self._visitors.discard(visitor)
-        visitor.close()
+    def _end(self, client: socket.socket) -> None:
+        self._clients.discard(client)
+        client.close()
 
     def close(self) -> None:
         """Close and remove the socket."""
-        for one in (self._socket, *self._visitors):
+        for one in (self._socket, *self._clients):
             one.close()
         self.path.unlink(missing_ok=True)
 
@@ -118,8 +120,9 @@ def folder(*, make: bool = False) -> Path:
     Raises:
         TransportError: it is a link, belongs to or is accessible to another user, or cannot be created.
     """
-    run = os.environ.get("XDG_RUNTIME_DIR")
-    place = Path(run, "ada_dynamics_doors") if run else Path(tempfile.gettempdir(), f"ada_dynamics_doors_{os.getuid()}")
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    temporary = Path(tempfile.gettempdir(), f"ada_dynamics_emulators_{os.getuid()}")
+    place = Path(runtime, "ada_dynamics_emulators") if runtime else temporary
     try:
         if make:
             place.mkdir(mode=0o700, exist_ok=True)
@@ -141,7 +144,7 @@ def folder(*, make: bool = False) -> Path:
     return place
 
 
-def doors(device: str = "", pid: int = 0) -> list[DoorOf]:
+def control_sockets(device: str = "", pid: int = 0) -> list[ControlSocket]:
     """Return the control sockets of this user's running emulators.
 
     Args:
@@ -155,25 +158,25 @@ def doors(device: str = "", pid: int = 0) -> list[DoorOf]:
     for path in sorted(folder().glob(f"*{_ENDING}")):
         name, _, number = path.name.removesuffix(_ENDING).rpartition(".")
         if number.isdecimal() and device in ("", name) and pid in (0, int(number)) and not _is_left_over(path):
-            found.append(DoorOf(name, int(number), path))
+            found.append(ControlSocket(name, int(number), path))
     return found
 
 
-def ask(door: DoorOf, order: Mapping[str, object], timeout: float = TIMEOUT) -> dict[str, Any]:
-    """Send an order of `talk` and return the answer.
+def ask(target: ControlSocket, order: Mapping[str, object], timeout: float = TIMEOUT) -> dict[str, Any]:
+    """Send an order of `control_lines` and return the answer.
 
     Raises:
         InputError: the device refuses the order.
         NoAnswer: no answer in time, or the device has ended.
     """
     data = b""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as visitor:
-        visitor.settimeout(timeout)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(timeout)
         try:
-            visitor.connect(str(door.path))
-            visitor.sendall(as_line(dict(order)))
+            client.connect(str(target.path))
+            client.sendall(encode_line(dict(order)))
             while not data.endswith(b"\n"):
-                piece = visitor.recv(65_536)
+                piece = client.recv(65_536)
                 if not piece:
                     raise ConnectionResetError
                 data += piece
@@ -181,23 +184,23 @@ def ask(door: DoorOf, order: Mapping[str, object], timeout: float = TIMEOUT) -> 
             is_frozen = isinstance(problem, TimeoutError)
             why = f"gives no answer within {timeout:g} s; it may be frozen." if is_frozen else "has ended."
             raise NoAnswer(
-                f"the emulated {door.device} of process {door.pid} {why}",
+                f"the emulated {target.device} of process {target.pid} {why}",
                 field="state",
                 value="frozen" if is_frozen else "ended",
             ) from None
     found: dict[str, Any] = json.loads(data)
     if "error" in found:
-        text = f"the emulated {door.device} of process {door.pid}: {found['error']}"
+        text = f"the emulated {target.device} of process {target.pid}: {found['error']}"
         raise InputError(text, field=str(order["fault"]) if "fault" in order else None, value=order.get("value"))
     return found
 
 
 def _is_left_over(path: Path) -> bool:
     """Return True if no process listens on a socket, which is then removed."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as visitor:
-        visitor.setblocking(False)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.setblocking(False)
         try:
-            visitor.connect(str(path))
+            client.connect(str(path))
         except (ConnectionRefusedError, FileNotFoundError):
             path.unlink(missing_ok=True)
             return True

@@ -30,7 +30,7 @@ class Bounds(NamedTuple):
     step: float = 0.0
 
 
-class Situation(NamedTuple):
+class ArmSituation(NamedTuple):
     """State of the arm when a command is received.
 
     Attributes:
@@ -50,7 +50,7 @@ class Situation(NamedTuple):
     speeds: Sequence[float] = (0.0,) * AXES
 
 
-class Judge:
+class CommandCheck:
     """Checks commands and records violations.
 
     Attributes:
@@ -81,7 +81,7 @@ class Judge:
         if len(self.found) < _MOST:
             self.found.append(Violation(now, text))
 
-    def command(self, command: CyclicCommand, situation: Situation, now: float) -> None:
+    def command(self, command: CyclicCommand, situation: ArmSituation, now: float) -> None:
         """Check a command C.
 
         Args:
@@ -94,7 +94,7 @@ class Judge:
             if any(axis) or self._speeds[slot] or self._in_torque[slot]:
                 self._axis(slot, axis, situation, elapsed, now)
 
-    def _axis(self, slot: int, axis: AxisCommand, situation: Situation, elapsed: float, now: float) -> None:
+    def _axis(self, slot: int, axis: AxisCommand, situation: ArmSituation, elapsed: float, now: float) -> None:
         bounds, (mode, torque, speed) = self.bounds[slot], axis
         name = bounds.name or f"slot {slot + 1}"
         in_torque = mode & IN_TORQUE == IN_TORQUE

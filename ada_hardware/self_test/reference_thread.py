@@ -15,7 +15,7 @@ SHORTEST = 1e-3  # [s] shortest period: a shorter one would take processor time 
 SOME = 0.01  # fraction of missed periods up to which the machine does not count as busy
 
 
-class BareThread:
+class ReferenceThread:
     """Wakes periodically at absolute deadlines and records its delays.
 
     Attributes:
@@ -32,7 +32,7 @@ class BareThread:
         self.period = max(period, SHORTEST)
         self._loop = DeadlineLoop(self.period, lambda due: None, name="bare thread", priority=priority)
 
-    def __enter__(self) -> BareThread:
+    def __enter__(self) -> ReferenceThread:
         self._loop.start()
         return self
 

@@ -26,7 +26,7 @@ from ada_robot.safety.phases import Phase
 _RECENT = 0.1  # [s], or five periods: largest age of a current row
 
 
-class DrivenElsewhere:
+class MonitoredRobot:
     """Robot of another program, read only.
 
     Attributes:
@@ -61,28 +61,28 @@ class DrivenElsewhere:
         reason = events[-1].text if events else ""
         return RobotStatus(
             phase=state.phase,
-            reason=f"{reason}; driven by {self._holder.words}" if self._lives() else "its program has ended",
+            reason=f"{reason}; driven by {self._holder.words}" if self._is_running() else "its program has ended",
             alarms=state.feedback.alarms,
             feedback_age=time.monotonic() - state.feedback.time,
             place="elsewhere",
         )
 
-    def _lives(self) -> bool:
+    def _is_running(self) -> bool:
         return Path(f"/proc/{self._holder.pid}").exists()
 
     def _state(self) -> FlightState:
         row = self._memory.newest_row()
-        if row is None or not self._lives():
+        if row is None or not self._is_running():
             unknown = np.full(len(self.joints), math.nan)
             never = Feedback(-math.inf, unknown, unknown, unknown, is_fresh=False)
             return FlightState(-math.inf, Phase.CLOSED, None, never)
         state = flight_state(row)
         if time.monotonic() - state.time <= max(_RECENT, 5.0 * self.period):
             return state
-        return state._replace(feedback=_old(state.feedback))
+        return state._replace(feedback=_stale(state.feedback))
 
 
-def _old(last: Feedback) -> Feedback:
+def _stale(last: Feedback) -> Feedback:
     return Feedback(last.time, last.position, last.velocity, last.effort, False, last.is_driven, last.alarms)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_hardware.plausible import PlausibleReadings
+from ada_hardware.plausibility import PlausibilityCheck
 from ada_robot.contract import JointLimit
 
 _FASTER = 2.0  # plausible speed over the velocity limit, for teach mode and alarms [-]
@@ -22,13 +22,13 @@ _LONGEST_STILL = 0.01  # [rad] integrated speed at which a constant angle is imp
 _LONGEST_STEP = 0.02  # [s] longest interval over which a speed is integrated
 
 
-class Plausibility:
+class AnglePlausibility:
     """Checks angles against earlier ones."""
 
     def __init__(self, limits: Sequence[JointLimit]) -> None:
         """Args: limits of the axes."""
         fastest = _FASTER * np.array([limit.velocity for limit in limits])
-        self._readings = PlausibleReadings(fastest, _NEAR, in_a_row=_TIMES, trusts=True)
+        self._readings = PlausibilityCheck(fastest, _NEAR, in_a_row=_TIMES, accepts_first=True)
         self._gone = np.zeros(len(limits))  # [rad] integrated speed since the angle last changed
         self._before: tuple[float, Array] | None = None
 
@@ -38,7 +38,7 @@ class Plausibility:
         self._before = None
         self._gone[:] = 0.0
 
-    def believes(self, time: float, angles: Array, speeds: Array | None) -> bool:
+    def accepts(self, time: float, angles: Array, speeds: Array | None) -> bool:
         """Return True if angles [rad] at a time [s] are plausible; `speeds`: reported speeds [rad/s] or None."""
         if speeds is not None and self._stand_still(time, angles, speeds):
             return False

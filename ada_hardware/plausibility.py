@@ -15,16 +15,22 @@ import numpy as np
 from ada_dynamics.arrays import Array
 
 
-class PlausibleReadings:
+class PlausibilityCheck:
     """Successive readings of some joints.
 
     Attributes:
-        believed: last accepted reading; None before the first.
+        accepted: last accepted reading; None before the first.
         refused: number of rejected readings.
     """
 
     def __init__(
-        self, speed: float | Array, slack: float, *, in_a_row: int = 2, longest: float = math.inf, trusts: bool = False
+        self,
+        speed: float | Array,
+        slack: float,
+        *,
+        in_a_row: int = 2,
+        longest: float = math.inf,
+        accepts_first: bool = False,
     ) -> None:
         """Create the check.
 
@@ -33,32 +39,35 @@ class PlausibleReadings:
             slack: tolerance of a reading, in the same unit.
             in_a_row: number of agreeing readings that are accepted after a jump.
             longest: time between two readings after which any position is plausible [s].
-            trusts: accept the first reading at once.
+            accepts_first: accept the first reading at once.
         """
-        self._speed, self._slack, self._in_a_row, self._longest, self._trusts = speed, slack, in_a_row, longest, trusts
-        self.believed: Array | None = None
+        self._speed, self._slack, self._in_a_row = speed, slack, in_a_row
+        self._longest, self._accepts_first = longest, accepts_first
+        self.accepted: Array | None = None
         self.refused = 0
-        self._time = self._doubted_time = -math.inf
-        self._doubted: Array | None = None
-        self._doubts = 0
+        self._time = self._suspect_time = -math.inf
+        self._suspect: Array | None = None
+        self._suspect_count = 0
 
     def take(self, reading: Array, time: float) -> bool:
         """Check a reading at a time [s]; return True if it is accepted."""
-        is_near = self._trusts if self.believed is None else self._agrees(reading, self.believed, time - self._time)
+        is_near = (
+            self._accepts_first if self.accepted is None else self._agrees(reading, self.accepted, time - self._time)
+        )
         if not is_near:
-            is_again = self._doubted is not None and self._agrees(reading, self._doubted, time - self._doubted_time)
-            self._doubts = self._doubts + 1 if is_again else 1
-            if self._doubts < self._in_a_row:
-                self.refused += self.believed is not None
-                self._doubted, self._doubted_time = reading, time
+            is_again = self._suspect is not None and self._agrees(reading, self._suspect, time - self._suspect_time)
+            self._suspect_count = self._suspect_count + 1 if is_again else 1
+            if self._suspect_count < self._in_a_row:
+                self.refused += self.accepted is not None
+                self._suspect, self._suspect_time = reading, time
                 return False
-        self.believed, self._time, self._doubted, self._doubts = reading, time, None, 0
+        self.accepted, self._time, self._suspect, self._suspect_count = reading, time, None, 0
         return True
 
     def forget(self) -> None:
         """Restart after an interruption."""
-        self.believed = self._doubted = None
-        self._doubts = 0
+        self.accepted = self._suspect = None
+        self._suspect_count = 0
 
     def _agrees(self, reading: Array, other: Array, duration: float) -> bool:
         if duration > self._longest:

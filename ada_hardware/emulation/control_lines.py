@@ -18,7 +18,7 @@ _PIECE = 65_536  # [bytes]
 ASKS = ("state", "violations", "url", "faults")
 
 
-class Lines:
+class LineReader:
     """Reads lines from a file descriptor; a `Control` of the host."""
 
     def __init__(self, descriptor: int, take: Callable[[str], object], at_end: Callable[[], object]) -> None:
@@ -74,7 +74,7 @@ def answer(host: EmulatorHost, line: str) -> dict[str, Any]:
     return {"error": f"{line!r:.80} is not a known order; {_ALLOWED}"}
 
 
-def as_line(what: dict[str, Any]) -> bytes:
+def encode_line(what: dict[str, Any]) -> bytes:
     """Encode one line of JSON; numpy arrays become lists, other types text."""
     return (json.dumps(what, default=lambda one: one.tolist() if hasattr(one, "tolist") else str(one)) + "\n").encode()
 

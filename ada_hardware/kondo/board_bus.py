@@ -18,7 +18,7 @@ R = TypeVar("R")
 _CHUNK = 512  # [bytes] read at once
 
 
-class Question(Generic[R]):
+class Request(Generic[R]):
     """Request frame and the parser of its reply.
 
     Attributes:
@@ -69,10 +69,10 @@ class BoardBus(ABC, Generic[C, R]):
         self._wire, self._retries, self._pause, self._clock = wire, retries, pause, clock
         self._timeout = self.TIMEOUT if timeout is None else timeout
         self.counts = LinkCounts() if counts is None else counts
-        self._trouble = ""
+        self._problem = ""
 
     @abstractmethod
-    def _question(self, command: C) -> Question[R]:
+    def _request(self, command: C) -> Request[R]:
         """Encode a command.
 
         Raises:
@@ -91,20 +91,20 @@ class BoardBus(ABC, Generic[C, R]):
             NoAnswer: no reply was received.
             TransportError: the line failed.
         """
-        question = self._question(command)
+        request = self._request(command)
         tries = 1 + (self._retries if retries is None else retries)
         for attempt in range(tries):
             if attempt:
                 self.counts.retries += 1
                 self._drain(self._pause)
-            reply = self._try(question)
+            reply = self._try(request)
             if reply is not None:
                 return reply
         text = (
-            f"{self.url}: no answer to {question.name} in {tries} tries of {self._timeout * 1e3:.0f} ms "
-            f"({self._trouble}). {self.hint}"
+            f"{self.url}: no answer to {request.name} in {tries} tries of {self._timeout * 1e3:.0f} ms "
+            f"({self._problem}). {self.hint}"
         )
-        raise NoAnswer(text, field="command", value=question.name)
+        raise NoAnswer(text, field="command", value=request.name)
 
     def try_once(self, command: C) -> R | None:
         """Send a command once and return its reply, or None after a timeout.
@@ -113,14 +113,14 @@ class BoardBus(ABC, Generic[C, R]):
             InputError: a value is out of range; no data were sent.
             TransportError: the line failed.
         """
-        return self._try(self._question(command))
+        return self._try(self._request(command))
 
-    def _try(self, question: Question[R]) -> R | None:
-        parser = question.parser()
+    def _try(self, request: Request[R]) -> R | None:
+        parser = request.parser()
         self._wire.discard_input()  # stale replies
-        self._wire.write(question.frame)
+        self._wire.write(request.frame)
         self.counts.sent += 1
-        deadline = self._clock() + self._timeout + question.wire_time
+        deadline = self._clock() + self._timeout + request.wire_time
         while True:
             left = deadline - self._clock()
             replies = parser.feed(self._wire.read(_CHUNK, max(left, 0.0)))
@@ -131,11 +131,11 @@ class BoardBus(ABC, Generic[C, R]):
                 break
         if strange := parser.refused + parser.waiting:
             self.counts.refused += 1
-            self._trouble = f"{strange} bytes received that are no valid reply"
+            self._problem = f"{strange} bytes received that are no valid reply"
         else:
             self.counts.missed += 1
-            self._trouble = "no byte received"
-        self.counts.last_problem = f"{question.name}: {self._trouble}"
+            self._problem = "no byte received"
+        self.counts.last_problem = f"{request.name}: {self._problem}"
         return None
 
     def _drain(self, duration: float) -> None:
