@@ -85,8 +85,9 @@ class RowBuffer:
         self.events: list[EventRecord] = []
         self.singular: list[float] = []
         widths = {"t": 1, "q": model.nq, "v": model.nv, "a": model.nv, "tau": model.nv}
-        # by group and name: "" for the state, "external" and "contact_wrenches" for wrenches
-        self._tables = {("", name): GrowableTable(width) for name, width in widths.items()}
+        self._state = {name: GrowableTable(width) for name, width in widths.items()}
+        self._external: dict[str, GrowableTable] = {}
+        self._contact: dict[str, GrowableTable] = {}
         self._rows = 0
 
     def __len__(self) -> int:
@@ -117,17 +118,17 @@ class RowBuffer:
         times = np.atleast_1d(np.asarray(t, dtype=np.float64))
         if not len(times):
             return
-        state = {name: _as_rows(x) for name, x in (("q", q), ("v", v), ("a", a), ("tau", tau))}
+        state = [_as_rows(x) for x in (q, v, a, tau)]
         forces = {link: _as_rows(w) for link, w in (external or {}).items()}
         contacts = {name: _as_rows(w) for name, w in (contact or {}).items()}
-        groups = {"": {"t": times[:, None], **state}, "external": forces, "contact_wrenches": contacts}
-        given = {(group, name): rows for group, parts in groups.items() for name, rows in parts.items()}
-        before = len(self._tables["", "t"])
-        for key in given:
-            self._tables.setdefault(key, GrowableTable(6, before))
-        for key, table in self._tables.items():
-            rows = given.get(key)
-            rows = np.zeros((len(times), 6)) if rows is None else rows
+        before = len(self._state["t"])
+        added = list(zip(self._state.values(), (times[:, None], *state), strict=True))
+        for tables, given in ((self._external, forces), (self._contact, contacts)):
+            for name in given:
+                if name not in tables:
+                    tables[name] = GrowableTable(6, before)
+            added += [(table, given.get(name, np.zeros((len(times), 6)))) for name, table in tables.items()]
+        for table, rows in added:
             if not self.keep and len(table):  # the first row and the last
                 table.cut(1)
                 rows = rows[-1:]
@@ -136,7 +137,7 @@ class RowBuffer:
             table.append(rows)
         self._rows += len(times)
         for recorder in self.recorders:  # last, because a full disk ends the run
-            recorder.append(times, state["q"], state["v"], state["a"], state["tau"], forces, contacts)
+            recorder.append(times, state[0], state[1], state[2], state[3], forces, contacts)
 
     def event(self, event: EventRecord) -> None:
         """Append an event."""
@@ -152,15 +153,16 @@ class RowBuffer:
 
     def content(self, **info: Any) -> dict[str, Any]:
         """Return the arguments of `Log` for all rows so far, with additional information."""
-        found: dict[str, dict[str, Array]] = {"": {}, "external": {}, "contact_wrenches": {}}
-        for (group, name), table in self._tables.items():
-            found[group][name] = table.rows()
-        state = found.pop("")
+        state, external, contact = (
+            {name: table.rows() for name, table in tables.items()}
+            for tables in (self._state, self._external, self._contact)
+        )
         return {
             "model": self.model,
             **state,
             "t": state["t"][:, 0],
-            **found,
+            "external": external,
+            "contact_wrenches": contact,
             "contact_frames": self.contact_frames,
             "events": self.events,
             "singular": self.singular,
