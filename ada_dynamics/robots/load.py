@@ -30,21 +30,13 @@ _SOURCES = "a catalogue name, a path or URDF text"
 
 
 class Document(NamedTuple):
-    """A robot description before parsing.
-
-    Attributes:
-        data: content.
-        name: name for messages.
-        path: file to which relative addresses refer, or None.
-        base: default joint between world and root link.
-        gravity: default gravity [m/s²].
-    """
+    """A robot description before parsing."""
 
     data: bytes | str
-    name: str
-    path: Path | None
-    base: str = "fixed"
-    gravity: tuple[float, float, float] | None = None
+    name: str  # for messages
+    path: Path | None  # file to which relative addresses refer
+    base: str = "fixed"  # default joint between world and root link
+    gravity: tuple[float, float, float] | None = None  # default gravity [m/s²]
 
 
 def load(

@@ -7,6 +7,7 @@ Points of planar mechanisms are (x, z); an angle turns about +y, and a bar at an
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -79,19 +80,14 @@ def hooke_angles(direction: Array) -> Array:
     return np.array([math.atan2(d[0], d[2]), -math.atan2(d[1], math.hypot(d[0], d[2]))])
 
 
-def turned_x(angle: float) -> Array:
-    """Rotation matrix about x."""
-    s, c = math.sin(angle), math.cos(angle)
-    return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+def _turned(k: int, angle: float) -> Array:
+    """Rotation matrix about coordinate axis k."""
+    i, j = (k + 1) % 3, (k + 2) % 3
+    R = np.eye(3)
+    R[i, i] = R[j, j] = math.cos(angle)
+    R[j, i] = math.sin(angle)
+    R[i, j] = -R[j, i]
+    return R
 
 
-def turned_y(angle: float) -> Array:
-    """Rotation matrix about y."""
-    s, c = math.sin(angle), math.cos(angle)
-    return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
-
-
-def turned_z(angle: float) -> Array:
-    """Rotation matrix about z."""
-    s, c = math.sin(angle), math.cos(angle)
-    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+turned_x, turned_y, turned_z = (partial(_turned, k) for k in range(3))  # rotation matrices about x, y and z

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -38,7 +37,7 @@ def parse_numbers(text: str, least: int, most: int, unbounded: bool = False) -> 
 
 
 class ElementReader:
-    """Reads values of an element and reports problems; a subclass knows where a value with a name is."""
+    """Reads values of an element and reports problems; subclasses define where a value is found."""
 
     def __init__(self, element: Element, where: str, sink: Sink) -> None:
         """Args: the element, the link or joint for messages, and the callback for problems."""
@@ -61,11 +60,7 @@ class ElementReader:
     def inside(self: Reader, tag: str) -> Reader | None:
         """Return the reader of a child, or None."""
         child = self.child(tag)
-        if child is None:
-            return None
-        reader = copy(self)
-        reader.element = child
-        return reader
+        return None if child is None else type(self)(child, self.where, self.sink)
 
     def find(self, name: str) -> tuple[Element, str | None, str]:
         """Return the element of a value, its text or None, and its label in messages."""
@@ -79,8 +74,11 @@ class ElementReader:
             if default is None:
                 self.problem("missing-attribute", f"has no attribute {name!r}.", f'Add {name}="..." (a number).')
             return fallback
-        values = self.parsed(text, 1, label, at, unbounded)
-        return fallback if values is None else float(values[0])
+        try:
+            return to_float(text, unbounded=unbounded)
+        except BadNumber:
+            self.parsed(text, 1, label, at, unbounded)  # reports it
+            return fallback
 
     def vector(self, name: str, default: Sequence[float]) -> Array:
         """Return numbers separated by spaces, or the default if they are missing or invalid."""
@@ -152,9 +150,7 @@ class ElementReader:
         shapes = []
         for element in self.element.all(role):
             problems: list[Problem] = []
-            reader = copy(self)
-            reader.element, reader.sink = element, problems.append
-            shape = read(reader)
+            shape = read(type(self)(element, self.where, problems.append))
             for problem in problems:
                 sink(problem)
             if shape is not None and not problems:

@@ -7,6 +7,7 @@ Document type declarations are refused, so entities are never expanded and no ot
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NoReturn
 from xml.parsers import expat
 
 from ada_dynamics.errors import ModelError
@@ -145,8 +146,10 @@ class _XmlParser:
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._text
-        parser.StartDoctypeDeclHandler = self._doctype
-        parser.EntityDeclHandler = self._entity
+        parser.StartDoctypeDeclHandler = lambda name, *_: self._refuse(
+            f"a document type declaration (<!DOCTYPE {name[:40]} ...>)"
+        )
+        parser.EntityDeclHandler = lambda name, *_: self._refuse(f"an entity declaration ({name[:40]})")
         self._expat = parser
 
     def parse(self, raw: bytes) -> Element:
@@ -210,12 +213,6 @@ class _XmlParser:
         if self._texts and not text.isspace():
             self._texts[-1].append(text)
 
-    def _doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
-        raise self._refused(f"a document type declaration (<!DOCTYPE {name[:40]} ...>)")
-
-    def _entity(self, name: str, *rest: object) -> None:
-        raise self._refused(f"an entity declaration ({name[:40]})")
-
-    def _refused(self, what: str) -> ModelError:
+    def _refuse(self, what: str) -> NoReturn:
         message = f"it has {what}, which is refused, as entities can exhaust the memory or read other files; remove it."
-        return _error(self._where, message, self._expat.CurrentLineNumber)
+        raise _error(self._where, message, self._expat.CurrentLineNumber)

@@ -59,23 +59,14 @@ URDF_PLUS_KINDS = ("revolute", "prismatic", "planar", "fixed")  # types of the U
 
 
 class LoopElement(NamedTuple):
-    """Format of an element that describes a loop.
+    """Format of an element that describes a loop."""
 
-    Attributes:
-        words: names of the format for joint types of this library.
-        ends: tags of both ends.
-        children: tags of the other children.
-        known_in_end: known children and attributes of an end; None for no check.
-        pose: function that reads the pose of an end from the element, the tag of the end and the end.
-        axes: function that reads the axes and returns True if they are valid.
-    """
-
-    words: Mapping[str, str]
-    ends: tuple[str, str]
-    children: tuple[str, ...]
-    known_in_end: tuple[tuple[str, ...], tuple[str, ...]] | None
-    pose: Callable[[Attributes, str, Attributes], Pose]
-    axes: Callable[[LoopJoint, Attributes], bool]
+    words: Mapping[str, str]  # names of the format for joint types of this library
+    ends: tuple[str, str]  # tags of both ends
+    children: tuple[str, ...]  # tags of the other children
+    known_in_end: tuple[tuple[str, ...], tuple[str, ...]] | None  # children and attributes of an end; None for no check
+    pose: Callable[[Attributes, str, Attributes], Pose]  # of an end, from the element, the end's tag and the end
+    axes: Callable[[LoopJoint, Attributes], bool]  # reads the axes; True if they are valid
 
 
 def read_loop(element: Element, file: str, sink: Sink) -> LoopJoint | None:

@@ -39,7 +39,9 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
     if not bodies:
         message = f"{file}, line {root.line}: <mujoco>: a MuJoCo (MJCF) file without a <worldbody>."
         raise ModelError(message, file=file, line=root.line)
-    worldbody = _merged(bodies)
+    worldbody = bodies[0]  # with the content of all sections
+    worldbody.children = [child for section in bodies for child in section.children]
+    root.children = [child for child in root.children if child is worldbody or child.tag != "worldbody"]
     expand_replicates(worldbody, settings, sink)
     read_ground(worldbody, settings)
     world = BodyTreeReader(robot, settings, Meshes(root, file, settings, sink), sink).run(worldbody)
@@ -60,12 +62,3 @@ def describe_mjcf(root: Element, file: str, sink: Sink) -> Description:
     read_keyframe(root, robot, world, settings)
     note_left_out(root, robot)
     return robot
-
-
-def _merged(sections: list[Element]) -> Element:
-    """Merge several <worldbody> sections."""
-    if len(sections) == 1:
-        return sections[0]
-    merged = Element("worldbody", {}, sections[0].line)
-    merged.children = [child for section in sections for child in section.children]
-    return merged

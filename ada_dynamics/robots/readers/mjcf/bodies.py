@@ -34,19 +34,12 @@ _UNREAD = ("attach", "composite", "flexcomp", "plugin")
 
 @dataclass
 class MjcfWorld:
-    """Content of the tree of bodies, to which other sections refer.
+    """Content of the tree of bodies, to which other sections refer."""
 
-    Attributes:
-        bodies: pose in the world by body, in the configuration of the file.
-        sites: body and pose in it by site.
-        joints: joints by name.
-        in_qpos: joints in the order of qpos: depth first.
-    """
-
-    bodies: dict[str, Pose] = field(default_factory=dict)
-    sites: dict[str, tuple[str, Pose]] = field(default_factory=dict)
+    bodies: dict[str, Pose] = field(default_factory=dict)  # in the world, in the configuration of the file
+    sites: dict[str, tuple[str, Pose]] = field(default_factory=dict)  # body and pose in it
     joints: dict[str, MjcfJoint] = field(default_factory=dict)
-    in_qpos: list[MjcfJoint] = field(default_factory=list)
+    in_qpos: list[MjcfJoint] = field(default_factory=list)  # in the order of qpos: depth first
 
 
 class _Context(NamedTuple):

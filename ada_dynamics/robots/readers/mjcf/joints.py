@@ -47,21 +47,13 @@ TYPES = ("free", "ball", "slide", "hinge")
 
 @dataclass(eq=False)
 class MjcfJoint:
-    """A joint of the file, in the frame of its body.
+    """A joint of the file, in the frame of its body."""
 
-    Attributes:
-        record: the joint; its ends are known when its body is connected.
-        type: one of TYPES.
-        anchor: position in the body.
-        reference: position of the joint in the configuration of the file.
-        spring_damper: time constant [s] and damping ratio, which replace stiffness and damping.
-    """
-
-    record: Joint
-    type: str
-    anchor: Array = field(default_factory=lambda: np.zeros(3))
-    reference: float = 0.0
-    spring_damper: tuple[float, float] | None = None
+    record: Joint  # its ends are known when its body is connected
+    type: str  # one of TYPES
+    anchor: Array = field(default_factory=lambda: np.zeros(3))  # position in the body
+    reference: float = 0.0  # position of the joint in the configuration of the file
+    spring_damper: tuple[float, float] | None = None  # time constant [s] and damping ratio, replace both of them
 
 
 def read_joint(name: str, values: MjcfValues, frame: Pose) -> MjcfJoint:

@@ -46,19 +46,12 @@ _AXES = ("axis", "axis2")
 
 @dataclass(eq=False)
 class SdfJoint:
-    """A joint of the file, which becomes a tree joint or a loop joint.
+    """A joint of the file, which becomes a tree joint or a loop joint."""
 
-    Attributes:
-        record: the joint, whose ends are frames until `resolve_frames` replaces them by links.
-        must_close: True if it has <must_be_loop_joint>.
-        in_parent: pose of the joint in its parent link.
-        in_child: pose of the joint in its child link.
-    """
-
-    record: Joint
-    must_close: bool
-    in_parent: Pose = NO_MOVE
-    in_child: Pose = NO_MOVE
+    record: Joint  # its ends are frames until `resolve_frames` replaces them by links
+    must_close: bool  # <must_be_loop_joint>
+    in_parent: Pose = NO_MOVE  # pose of the joint in its parent link
+    in_child: Pose = NO_MOVE  # pose of the joint in its child link
 
 
 def read_joint(element: Element, sink: Sink) -> SdfJoint | None:
