@@ -20,8 +20,8 @@ from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.check.bodies import rigid_bodies
 from ada_dynamics.robots.check.inertias import check_inertias
 from ada_dynamics.robots.check.joints import check_joints
-from ada_dynamics.robots.check.loops import loop_findings
-from ada_dynamics.robots.check.report import CheckReport, Collector, in_order
+from ada_dynamics.robots.check.loops import check_loops
+from ada_dynamics.robots.check.report import CheckReport, Collector
 from ada_dynamics.robots.check.singular import check_singular
 from ada_dynamics.robots.load import Document, Source, find_document, refuse_base, to_model
 from ada_dynamics.robots.readers import describe
@@ -83,15 +83,13 @@ def check(
         if not shown.endswith(" text") and not Path(shown).is_file():
             raise
         out.add("unreadable", "error", "the document", str(problem).removeprefix(shown).lstrip(":, "))
-    report = out.report(shown, robot.name if robot else "")
-    can_be_built = all(finding.code == "singular" for finding in report.errors)
-    if document is None or robot is None or not robot.loops or not can_be_built:
-        return report
-    refuse_base(document, robot, base)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the findings contain their content
-        found = loop_findings(to_model(document, robot, base), robot, start_of(source), report)
-    return CheckReport(report.source, report.robot, in_order(found), report.left_out)
+    can_be_built = all(finding.severity != "error" or finding.code == "singular" for finding in out.findings)
+    if document is not None and robot is not None and robot.loops and can_be_built:
+        refuse_base(document, robot, base)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the findings contain their content
+            check_loops(to_model(document, robot, base), robot, start_of(source), out)
+    return out.report(shown, robot.name if robot else "")
 
 
 def _add_loops(robot: Description, loops: LoopSource, out: Collector) -> None:

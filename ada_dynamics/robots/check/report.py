@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -117,29 +117,26 @@ class Collector:
     """Collects findings, at most MOST_OF_A_KIND of each code."""
 
     def __init__(self) -> None:
-        self._findings: list[Finding] = []
+        self.findings: list[Finding] = []
         self._seen: Counter[str] = Counter()
 
     def add(self, code: str, severity: str, where: str, message: str, fix: str = "", line: int | None = None) -> None:
         """Add a finding."""
         self._seen[code] += 1
         if self._seen[code] <= MOST_OF_A_KIND:
-            self._findings.append(Finding(code, severity, where, message, fix, line))
+            self.findings.append(Finding(code, severity, where, message, fix, line))
 
     @property
     def has_errors(self) -> bool:
         """True if a finding is an error."""
-        return any(f.severity == "error" for f in self._findings)
+        return any(f.severity == "error" for f in self.findings)
 
     def report(self, source: str, robot: str) -> CheckReport:
         """Return the report."""
         left_out = {code: n - MOST_OF_A_KIND for code, n in self._seen.items() if n > MOST_OF_A_KIND}
-        return CheckReport(source, robot, in_order(self._findings), left_out)
-
-
-def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """Sort findings: those on motors first, the others by line."""
-    return sorted(findings, key=lambda f: (f.code not in MOTORS, f.line is None, f.line or 0))
+        # those on motors first, the others by line
+        ordered = sorted(self.findings, key=lambda f: (f.code not in MOTORS, f.line is None, f.line or 0))
+        return CheckReport(source, robot, ordered, left_out)
 
 
 def listed(names: Sequence[str], form: Callable[[str], str] = str) -> str:
