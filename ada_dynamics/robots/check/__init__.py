@@ -67,29 +67,24 @@ def check(
         raise unknown_name("base", base, BASES)
     if isinstance(loops, str | os.PathLike):
         read_file(Path(loops))  # raises if the file is missing
-    out = Collector()
-    document: Document | None = None
-    robot: Description | None = None
+    out, name = Collector(), ""
     shown = str(source) if len(str(source)) <= 200 and "<" not in str(source) else "URDF text"
     try:
         document = find_document(source, mappings)
         shown = document.name
         robot = describe(parse_xml(document.data, shown), shown, _sink(out, shown))
+        name = robot.name
         if loops is not None:
             _add_loops(robot, loops, out)
         note_open_frames(robot)
         _check_robot(robot, base or robot.own_base or document.base, document.path, out)
+        if all(finding.code == "singular" for finding in out.findings if finding.severity == "error"):
+            _check_model(source, document, robot, base, out)
     except ModelError as problem:
         if not shown.endswith(" text") and not Path(shown).is_file():
             raise
         out.add("unreadable", "error", "the document", str(problem).removeprefix(shown).lstrip(":, "))
-    can_be_built = all(finding.severity != "error" or finding.code == "singular" for finding in out.findings)
-    if document is not None and robot is not None and robot.loops and can_be_built:
-        refuse_base(document, robot, base)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the findings contain their content
-            check_loops(to_model(document, robot, base), robot, start_of(source), out)
-    return out.report(shown, robot.name if robot else "")
+    return out.report(shown, name)
 
 
 def _add_loops(robot: Description, loops: LoopSource, out: Collector) -> None:
@@ -137,11 +132,19 @@ def _check_robot(robot: Description, base: str, path: Path | None, out: Collecto
         if not note.startswith(ODD_SHAPES):  # each one has its own finding
             out.add("left-out", "note", f"robot {robot.name!r}", note)
     _check_meshes(robot, path, out)
-    if not out.has_errors:
-        try:
-            robot.build(base)
-        except ModelError as problem:  # pragma: no cover - the rules above cover all refusals of the builder
-            out.add("unbuildable", "error", f"robot {robot.name!r}", str(problem))
+
+
+def _check_model(source: Source, document: Document, robot: Description, base: Base | None, out: Collector) -> None:
+    try:
+        model = to_model(document, robot, base)
+    except ModelError as problem:  # pragma: no cover - the rules above cover all refusals of the builder
+        out.add("unbuildable", "error", f"robot {robot.name!r}", str(problem))
+        return
+    if robot.loops:
+        refuse_base(document, robot, base)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the findings contain their content
+            check_loops(model, robot, start_of(source), out)
 
 
 def _check_meshes(robot: Description, path: Path | None, out: Collector) -> None:

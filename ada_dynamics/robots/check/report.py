@@ -126,11 +126,6 @@ class Collector:
         if self._seen[code] <= MOST_OF_A_KIND:
             self.findings.append(Finding(code, severity, where, message, fix, line))
 
-    @property
-    def has_errors(self) -> bool:
-        """True if a finding is an error."""
-        return any(f.severity == "error" for f in self.findings)
-
     def report(self, source: str, robot: str) -> CheckReport:
         """Return the report."""
         left_out = {code: n - MOST_OF_A_KIND for code, n in self._seen.items() if n > MOST_OF_A_KIND}
