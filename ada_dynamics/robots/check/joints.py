@@ -12,7 +12,7 @@ from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.robots.check.bodies import crosses
 from ada_dynamics.robots.check.report import Collector, listed
-from ada_dynamics.robots.readers.urdf import NEW_JOINT_TYPES
+from ada_dynamics.robots.readers.urdf import STANDARD
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import BadNumber, to_float
 
@@ -32,7 +32,7 @@ def check_joints(robot: Description, out: Collector) -> None:
                 message = "it is fixed, so its <mimic> has no effect."
                 out.add("mimic-fixed", "note", joint.where, message, "Remove the <mimic>.", mimic.line)
             continue
-        if joint.kind in NEW_JOINT_TYPES:
+        if joint.kind not in STANDARD:
             message = f"joint type {joint.kind} is an extension, unknown to other readers of URDF."
             out.add("joint-type-extension", "note", joint.where, message, "", joint.line)
         _axis(joint, out)

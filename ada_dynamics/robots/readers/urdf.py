@@ -110,28 +110,20 @@ def _read_inertial(link: Link, inertial: Attributes) -> None:
     link.inertia = I if R is UNIT else clean_relative(conjugated(R, I))
 
 
+# Types of URDF 1.0; urdfdom refuses files with other ones. Other joints are written as floating, with their type in the
+# attribute EXACT_TYPE.
+STANDARD = ("revolute", "continuous", "prismatic", "planar", "floating", "fixed")
 _EULER = Refused("make it spherical or floating, whose coordinates are a quaternion.")
 # Types spherical, cylindrical and universal are extensions; Euler angles are a choice of coordinates.
 KINDS = JointKindTable[str](
     "URDF",
     {
-        "revolute": "revolute",
-        "continuous": "continuous",
-        "prismatic": "prismatic",
-        "planar": "planar",
-        "floating": "floating",
-        "fixed": "fixed",
-        "spherical": "spherical",
-        "cylindrical": "cylindrical",
-        "universal": "universal",
+        **{kind: kind for kind in (*STANDARD, "spherical", "cylindrical", "universal")},
         "helical": Refused("write the model as SDFormat, whose type is screw."),
         "spherical_euler": _EULER,
         "floating_euler": _EULER,
     },
 )
-# Types of URDF 1.0; urdfdom refuses files with other ones. Other joints are written as floating, with their type in the
-# attribute EXACT_TYPE.
-STANDARD = ("revolute", "continuous", "prismatic", "planar", "floating", "fixed")
 EXACT_TYPE = "ada_type"
 _DRAKE_TYPES = {"ball": "spherical"}  # of <drake:joint>, which also has universal and planar
 
@@ -233,8 +225,6 @@ def _turns(joint: Joint, values: Attributes) -> Turns | None:
     values.sink(Problem("turns", readers[0].element.line, values.where, f"{problem}.", fix))
     return None
 
-
-NEW_JOINT_TYPES = ("spherical", "cylindrical", "universal")  # extensions, unknown to other readers of URDF
 
 _LOOKS_LIKE = {
     "sdf": "an SDFormat file",
