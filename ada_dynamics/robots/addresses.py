@@ -17,7 +17,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -58,14 +59,14 @@ class AddressResolver:
 
     def file(self, address: str) -> Path | None:
         """Return the file of an address, or None."""
-        return next((place for place in self._places(parse_address(address)) if _is_file(place)), None)
+        return next((place for place in self._places(parse_address(address)) if _holds(place.is_file)), None)
 
     def package_of(self, address: str) -> Path | None:
         """Return the folder of the package that contains the file of an address, or None without a package."""
         wanted = parse_address(address)
         if wanted.package is None:
             return None
-        return next((f for f in self._folders(wanted.package) if _is_file(_inside(f, wanted.path))), None)
+        return next((f for f in self._folders(wanted.package) if _holds(_inside(f, wanted.path).is_file)), None)
 
     def searched(self, address: str) -> str:
         """Describe the search for an address in an error message."""
@@ -105,7 +106,7 @@ class AddressResolver:
 
     def _folders(self, package: str) -> list[Path]:
         if package not in self._packages:
-            found = dict.fromkeys(folder for folder in _candidates(package, self._near) if _is_folder(folder))
+            found = dict.fromkeys(folder for folder in _candidates(package, self._near) if _holds(folder.is_dir))
             self._packages[package] = list(found)
         return self._packages[package]
 
@@ -165,13 +166,14 @@ def _inside(folder: Path, path: str) -> Path:
     decoded = os.path.normpath(unquote(path))
     if decoded == path or "\0" in decoded or _leaves(decoded):
         return plain
-    return plain if _is_file(plain) else folder / decoded
+    return plain if _holds(plain.is_file) else folder / decoded
 
 
 def _candidates(name: str, near: Path | None) -> Iterator[Path]:
     """Candidate folders of a package, in order of preference; some do not exist."""
     if name in _OWN:
-        yield from _own_share()
+        with suppress(AdaError):  # installation without data files
+            yield resources.find("urdf", "pa10.urdf").parent.parent
     if near is not None:
         yield from _upwards(name, near)
     yield from (share / name for share in ament_shares())
@@ -182,13 +184,6 @@ def _candidates(name: str, near: Path | None) -> Iterator[Path]:
     for share in _shares():
         yield from (share / name, share / "example-robot-data" / "robots" / name)
     yield from (_cache() / name, *(inner / name for inner in _subfolders(_cache())))
-
-
-def _own_share() -> Iterator[Path]:
-    try:
-        yield resources.find("urdf", "pa10.urdf").parent.parent
-    except AdaError:  # installation without data files
-        return
 
 
 def _upwards(name: str, near: Path) -> Iterator[Path]:
@@ -208,7 +203,7 @@ def ament_shares() -> list[Path]:
 def _shares() -> list[Path]:
     """Share folders of this Python; example-robot-data from pip is in the prefix of cmeel."""
     prefixes = [Path(sys.prefix), *(Path(entry) / "cmeel.prefix" for entry in sys.path if entry)]
-    return [p / "share" for p in dict.fromkeys(prefixes) if _is_folder(p / "share")]
+    return [p / "share" for p in dict.fromkeys(prefixes) if _holds((p / "share").is_dir)]
 
 
 def _cache() -> Path:
@@ -248,16 +243,10 @@ def _resolved(path: Path) -> Path:
         return path.absolute()
 
 
-def _is_file(path: Path) -> bool:
+def _holds(test: Callable[[], bool]) -> bool:
+    """Result of `is_file` or `is_dir` of a path; False for a path that cannot be examined."""
     try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
+        return test()
     except (OSError, ValueError):
         return False
 

@@ -46,23 +46,21 @@ def expand_xacro(path: str | os.PathLike[str], mappings: Mapping[str, object] | 
         except AdaError:
             raise
         except RecursionError:
-            raise ModelError(
-                f"{path}: xacro recurses without end: does a file or macro include itself?", file=path
-            ) from None
+            message = f"{path}: xacro recurses without end: does a file or macro include itself?"
+            raise ModelError(message, file=path) from None
         except Exception as problem:  # expressions in the file can raise any exception
             reason = " ".join(str(problem).split()) or type(problem).__name__
-            raise ModelError(
-                f"{path}: xacro cannot expand it: {reason[:500]}{_sites(xacro, path)}.", file=path
-            ) from problem
+            included = [str(f) for f in (getattr(xacro, "filestack", None) or []) if f and str(f) != str(path)]
+            where = f" (in {included[-1]})" if included else ""
+            raise ModelError(f"{path}: xacro cannot expand it: {reason[:500]}{where}.", file=path) from problem
 
 
 def _package() -> ModuleType:
     try:
         import xacro
     except ImportError:
-        raise InputError(
-            "xacro files need the package xacro, which is not installed. Install it with: pip install xacro"
-        ) from None
+        fix = "Install it with: pip install xacro"
+        raise InputError(f"xacro files need the package xacro, which is not installed. {fix}") from None
     return xacro  # type: ignore[no-any-return]
 
 
@@ -75,12 +73,6 @@ def _arguments(mappings: object) -> dict[str, str]:
     return {name: str(value) for name, value in mappings.items()}
 
 
-def _sites(xacro: ModuleType, path: str | os.PathLike[str]) -> str:
-    """Name of the included file in which xacro stopped, for messages."""
-    files = [str(f) for f in (getattr(xacro, "filestack", None) or []) if f and str(f) != str(path)]
-    return f" (in {files[-1]})" if files else ""
-
-
 @contextmanager
 def _counting(xacro: ModuleType, path: str | os.PathLike[str]) -> Iterator[None]:
     """Limit the number of expanded elements."""
@@ -89,9 +81,8 @@ def _counting(xacro: ModuleType, path: str | os.PathLike[str]) -> Iterator[None]
 
     def counted(*arguments: Any) -> Any:
         if next(left, None) is None:
-            raise ModelError(
-                f"{path}: xacro expands more than {MOST_ELEMENTS} elements, which is the limit.", file=path
-            )
+            message = f"{path}: xacro expands more than {MOST_ELEMENTS} elements, which is the limit."
+            raise ModelError(message, file=path)
         return expand(*arguments)
 
     xacro.handle_macro_call = counted  # type: ignore[attr-defined]
@@ -108,7 +99,6 @@ def _finding_packages(path: Path) -> Iterator[None]:
 
     installed: Callable[[str], str] = substitution_args._eval_find
     names: dict[str, Any] = getattr(substitution_args, "_eval_dict", {})
-
     addresses = AddressResolver(path)
 
     def find(package: str) -> str:
