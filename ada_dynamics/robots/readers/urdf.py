@@ -38,9 +38,9 @@ def _read_colours(root: Element, sink: Sink) -> Colours:
     # problems of the materials in shapes are reported when the shape is read
     for owner, report in ((root, sink), *((shape, _ignore) for shape in shapes)):
         for material in owner.all("material"):
-            colour = _colour(Attributes(material, "<robot>", report))
-            if colour is not None:
-                found.setdefault(material.attributes.get("name", ""), colour)
+            name, colour = material.attributes.get("name", ""), _colour(Attributes(material, "<robot>", report))
+            if name and colour is not None:
+                found.setdefault(name, colour)
     return found
 
 

@@ -62,6 +62,13 @@ def test_shapes_of_a_urdf_have_kind_size_place_and_colour_which_another_link_may
     np.testing.assert_allclose(a.visuals[0].rotation[:, 0], [np.cos(1.5), np.sin(1.5), 0.0], atol=1e-15)
 
 
+def test_a_colour_without_a_name_is_that_of_its_shape_only():
+    box = '<visual><geometry><box size="1 1 1"/></geometry>{}</visual>'
+    boxes = box.format('<material><color rgba="1 0 0 1"/></material>') + box.format("<material/>")
+    (red, plain) = load(f'<robot name="r"><link name="a">{boxes}</link></robot>').links["a"].visuals
+    assert (red.rgba, plain.rgba) == ((1.0, 0.0, 0.0, 1.0), PLAIN)
+
+
 @pytest.mark.parametrize(
     ("broken", "code"),
     [
