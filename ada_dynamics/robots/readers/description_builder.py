@@ -70,7 +70,10 @@ def joints_above(carriers: Mapping[str, Joint], link: str) -> list[Joint]:
 def read_actuated(robot: Description, attribute: str, sink: Sink) -> None:
     """Read the extension `attribute`="false" of a <joint> without a motor; mimic joints must be known."""
     passive: set[str] = set()
-    for joint in {id(joint.element): joint for joint in reversed(robot.joints)}.values():  # the first of an element
+    owners: dict[int, Joint] = {}  # the first joint of each element; fixed joints of massless links follow it
+    for joint in robot.joints:
+        owners.setdefault(id(joint.element), joint)
+    for joint in owners.values():
         written = joint.element.attributes.get(attribute, "true")
         if written.strip().lower() == "false":
             passive.add(joint.name)
