@@ -34,18 +34,14 @@ Colours = Mapping[str, tuple[float, ...]]
 def _read_colours(root: Element, sink: Sink) -> Colours:
     """Read colours by material; those of the document have priority over those in the shapes of links."""
     found: dict[str, tuple[float, ...]] = {}
-    shapes = (visual for link in root.all("link") for visual in link.all("visual"))
-    # problems of the materials in shapes are reported when the shape is read
-    for owner, report in ((root, sink), *((shape, _ignore) for shape in shapes)):
-        for material in owner.all("material"):
+    inside = [material for link in root.all("link") for v in link.all("visual") for material in v.all("material")]
+    reported: list[Problem] = []  # with the shape
+    for materials, report in ((root.all("material"), sink), (inside, reported.append)):
+        for material in materials:
             name, colour = material.attributes.get("name", ""), _colour(Attributes(material, "<robot>", report))
             if name and colour is not None:
                 found.setdefault(name, colour)
     return found
-
-
-def _ignore(problem: Problem) -> None:
-    pass
 
 
 def _colour(material: Attributes) -> tuple[float, ...] | None:
