@@ -31,8 +31,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Mode, Reason, Refusal
-from ada_robot.cycle.host_link import HostLink
-from ada_robot.cycle.place import CyclePlace, CycleProcess, CycleThread, flight_memory, made_driver, made_recorder
+from ada_robot.cycle.connection import CycleConnection
+from ada_robot.cycle.runners import CycleProcess, CycleRunner, CycleThread, flight_memory, made_driver, made_recorder
 from ada_robot.driver import Feedback, RobotDriver
 from ada_robot.errors import HardwareError, NoAnswer, Refused
 from ada_robot.robot_status import Judged, RobotStatus
@@ -120,8 +120,8 @@ class Robot:
         self.joints, self.limits = tuple(driver.joints), self._rules.limits
         self.modes, self.period = driver.modes, driver.period
         self._requests = threading.RLock()  # serializes open and close only
-        self._link: HostLink | None = None
-        self._cycle: CyclePlace | None = None
+        self._link: CycleConnection | None = None
+        self._cycle: CycleRunner | None = None
         self._recorder: FlightRecorder | None = None
         self._flight = -1
         self._is_closing = False
@@ -236,7 +236,7 @@ class Robot:
                 self._cycle = CycleThread(self._driver, self._safety, self._flight, self._clock)
             try:
                 self._cycle.start(timeout)
-                self._link = HostLink(
+                self._link = CycleConnection(
                     self._cycle.fast, self._cycle.requests, self._safety.host_timeout, self._lost, self._clock
                 )
                 self._link.ask("open", max(0.1, deadline - self._clock.now()))
@@ -348,7 +348,7 @@ class Robot:
             raise self._refused(Refusal(Reason.NOT_TAKEN, text))
         return demand.stamp
 
-    def _refuse_inactive(self) -> HostLink:
+    def _refuse_inactive(self) -> CycleConnection:
         phase, link = self.phase, self._link
         if phase is not Phase.ACTIVE or link is None:
             text = f"the robot is {phase.value}: {self.reason}. Activate it first."
@@ -443,12 +443,12 @@ class Robot:
                 self._let_go()
                 self._is_closing = False
 
-    def _living(self) -> HostLink | None:
+    def _living(self) -> CycleConnection | None:
         """Return the link to a running cycle, or None."""
         link = self._link
         return link if link is not None and link.is_alive else None
 
-    def _opened(self, to: str) -> HostLink:
+    def _opened(self, to: str) -> CycleConnection:
         link = self._living()
         if link is None:
             text = f"{self.device} is closed ({self._closed_because}); open it to {to}."

@@ -17,7 +17,7 @@ from std_msgs.msg import Float64MultiArray
 
 from ada_controllers.node.controller_settings import ARM, CONTACT, JOINT_STATES, STATE
 from ada_controllers.node.joint_state_reader import JointStateReader
-from ada_controllers.running.state_watch import Measured
+from ada_controllers.running.state_filter import ReceivedState
 from ada_controllers.state import State
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
@@ -86,7 +86,7 @@ class StateInputs:
         self._inbox.close()
         self._wrenches.close()
 
-    def fetch(self) -> Measured | None:
+    def fetch(self) -> ReceivedState | None:
         """Return the latest state received since the last call, or None."""
         messages = self._inbox.fetch()
         if not messages:
@@ -99,17 +99,17 @@ class StateInputs:
             self._refuse("not whole", f"{self.topic}: {problem}")
             return None
 
-    def _from_joint_states(self, message: Any) -> Measured:
+    def _from_joint_states(self, message: Any) -> ReceivedState:
         q, v, effort = self._joints.read(message)
         stamp, now = message.header.stamp, int(self._clock.now().nanoseconds)
         measured = stamp.sec * 1_000_000_000 + stamp.nanosec or now  # zero: no stamp
         if self._epoch is None:
             self._epoch = measured
-        return Measured(
+        return ReceivedState(
             State(q, v, self._newest_wrench()), (measured - self._epoch) * _NS, (now - measured) * _NS, effort
         )
 
-    def _from_state(self, message: Any) -> Measured:
+    def _from_state(self, message: Any) -> ReceivedState:
         model, dimensions = self._model, message.layout.dim
         t, q, v, tau = read_state([one.label for one in dimensions], [one.size for one in dimensions], message.data)
         if (len(q), len(v)) != (model.nq, model.nv):
@@ -117,7 +117,7 @@ class StateInputs:
                 f"the state has {len(q)} positions and {len(v)} velocities; the controller's model {model.name!r} has "
                 f"{model.nq} and {model.nv}. Use the same robot and base in both nodes."
             )
-        return Measured(State(q, v, self._newest_wrench()), t, 0.0, tau)
+        return ReceivedState(State(q, v, self._newest_wrench()), t, 0.0, tau)
 
     def _newest_wrench(self) -> Array | None:
         now = self._steady.now()

@@ -23,15 +23,15 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ActivationRefused, ReferenceRefused
-from ada_controllers.running.hand_over import HandOver, start_of, within_limits
+from ada_controllers.running.command_blend import CommandBlend, start_of, within_limits
 from ada_controllers.running.robot_phase import RobotPhase
-from ada_controllers.running.state_watch import Measured, StateWatch, Verdict
+from ada_controllers.running.state_filter import ReceivedState, StateFilter, StateKind
 from ada_controllers.state import JointPath, Reference
 from ada_dynamics.errors import AdaError, InputError
 from ada_robot.contract import Command
 from ada_robot.settings import setting
 
-_OF_A_STALL = 0.25  # maximum share of state_timeout that one step without a state adds
+_STALL_SHARE = 0.25  # maximum share of state_timeout that one step without a state adds
 HOLD, RELEASE, SILENT = "hold", "release", "silent"
 AUTO, MACHINE, STATES = "auto", "machine", "states"
 REFERENCE = "reference"  # counter of refused references
@@ -118,11 +118,11 @@ class ControlLoop:
         self.last_refusal = ""
         self.begins = self.restarts = 0
         self.begun_because = ""
-        self._watch = StateWatch(controller.model)
-        self._hand_over = HandOver()
+        self._filter = StateFilter(controller.model)
+        self._blend = CommandBlend()
         self._source: Source | None = None
         self._offered: Reference | None = None
-        self._anew = ""  # reason to restart the controller with the next state
+        self._restart_because = ""  # reason to restart the controller with the next state
         self._robot: RobotPhase | None = None
         self._was_driven = False  # the robot has followed commands since the activation
         self._silence = 0.0  # time since the last valid state [s]
@@ -130,9 +130,9 @@ class ControlLoop:
 
     # --- status -------------------------------------------------------------------------------------------------
     @property
-    def latest(self) -> Measured | None:
+    def latest(self) -> ReceivedState | None:
         """Latest valid state."""
-        return self._watch.latest
+        return self._filter.latest
 
     @property
     def target(self) -> Reference | None:
@@ -141,14 +141,16 @@ class ControlLoop:
 
     def age(self, time: float) -> float:
         """Return the age of the latest valid state, since its reception [s]."""
-        return time - self._watch.latest_at
+        return time - self._filter.latest_at
 
     @property
     def waits(self) -> str:
         """Reason why references are refused although it is active: the robot follows no commands; otherwise ""."""
         if self._robot is not None and not self._robot.follows:
             return self._robot.words
-        return f"{self._anew}, and the controller has not been restarted yet" if self._anew else ""
+        return (
+            f"{self._restart_because}, and the controller has not been restarted yet" if self._restart_because else ""
+        )
 
     @property
     def is_silent(self) -> bool:
@@ -173,9 +175,9 @@ class ControlLoop:
         if self.is_silent:
             self._source = self._offered = self.command = None
         if is_begin and self.is_active:
-            self._anew = "the robot became active"
+            self._restart_because = "the robot became active"
             try:  # at once, so that references received later are relative to this state
-                self._begin_anew(self._recent(time))
+                self._restart(self._recent(time))
             except AdaError as problem:
                 self.refuse("control law", str(problem))
 
@@ -240,15 +242,15 @@ class ControlLoop:
         else:
             self._offered = target
 
-    def _begin(self, controller: Controller[Any], start: Command, measured: Measured, why: str) -> None:
+    def _begin(self, controller: Controller[Any], start: Command, measured: ReceivedState, why: str) -> None:
         """Start a controller; an InputError leaves the loop unchanged."""
         controller.reset(measured.state, measured.stamp, start)
-        self._hand_over.begin(controller, start, self.settings.blend)
+        self._blend.begin(controller, start, self.settings.blend)
         self._source = self._offered = None
-        self._anew, self.begun_because = "", why
+        self._restart_because, self.begun_because = "", why
         self.begins += 1
 
-    def _begin_anew(self, measured: Measured) -> None:
+    def _restart(self, measured: ReceivedState) -> None:
         """Restart the controller in the measured state; unknown efforts are taken from the last command.
 
         Raises:
@@ -257,10 +259,10 @@ class ControlLoop:
         start = start_of(self.controller, None, measured)
         if self.controller.KIND == "effort" and start.effort is None:
             start = start_of(self.controller, self.command, measured)
-        self._begin(self.controller, start, measured, self._anew)
+        self._begin(self.controller, start, measured, self._restart_because)
         self.restarts += 1
 
-    def _recent(self, time: float) -> Measured:
+    def _recent(self, time: float) -> ReceivedState:
         measured, age = self.latest, self.age(time)
         if measured is None:
             raise ActivationRefused(
@@ -280,7 +282,7 @@ class ControlLoop:
     def _last(self) -> str:
         return f" (last refusal: {self.last_refusal})" if self.last_refusal else ""
 
-    def _refuse_motion(self, measured: Measured) -> None:
+    def _refuse_motion(self, measured: ReceivedState) -> None:
         most = self.settings.max_start_speed
         speeds = np.abs(measured.state.v)
         if not most or not speeds.size or speeds.max() <= most:
@@ -339,7 +341,7 @@ class ControlLoop:
             self.controller.brake(self.latest.stamp)
 
     # --- steps ----------------------------------------------------------------------------------------------------
-    def step(self, measured: Measured | None, time: float) -> Command | None:
+    def step(self, measured: ReceivedState | None, time: float) -> Command | None:
         """Process a measured state, and return the command.
 
         Args:
@@ -351,14 +353,14 @@ class ControlLoop:
         """
         timeout = self.settings.state_timeout
         # a stall of this thread may have stalled the publisher, too: count only a part of it
-        self._silence += min(self._passed(measured, time), _OF_A_STALL * timeout)
-        verdict = self._judge(measured, time)
+        self._silence += min(self._passed(measured, time), _STALL_SHARE * timeout)
+        kind = self._judge(measured, time)
         if not self.is_active:
             return None
-        if verdict is Verdict.BEGINS:
-            self._anew = self._anew or self._watch.break_text
-        is_good = verdict in (Verdict.NEW, Verdict.BEGINS)
-        if verdict is Verdict.AGAIN or (is_good and self.is_silent):
+        if kind is StateKind.DISCONTINUOUS:
+            self._restart_because = self._restart_because or self._filter.break_text
+        is_good = kind in (StateKind.NEW, StateKind.DISCONTINUOUS)
+        if kind is StateKind.REPEATED or (is_good and self.is_silent):
             self._silence = 0.0
         elif is_good:
             assert measured is not None
@@ -377,7 +379,7 @@ class ControlLoop:
             )
         return None
 
-    def _passed(self, measured: Measured | None, time: float) -> float:
+    def _passed(self, measured: ReceivedState | None, time: float) -> float:
         """Return the time since the last step on the clock of the timeout [s]."""
         passed, self._stepped_at = time - self._stepped_at, time
         stamp = self._stamp if measured is None or not math.isfinite(measured.stamp) else measured.stamp
@@ -385,21 +387,21 @@ class ControlLoop:
         chosen = self.settings.timeout_clock
         return by_states if chosen == STATES or (chosen == AUTO and self.is_simulated) else passed
 
-    def _judge(self, measured: Measured | None, time: float) -> Verdict | None:
+    def _judge(self, measured: ReceivedState | None, time: float) -> StateKind | None:
         if measured is None:
             return None
-        watch, settings = self._watch, self.settings
-        verdict = watch.judge(
+        states, settings = self._filter, self.settings
+        kind = states.judge(
             self.controller, measured, time, settings.state_timeout, settings.max_position_jump, settings.max_gap
         )
-        if verdict is Verdict.REFUSED:
-            self.refuse(watch.reason, watch.text)
-        return verdict
+        if kind is StateKind.REFUSED:
+            self.refuse(states.reason, states.text)
+        return kind
 
-    def _run(self, measured: Measured) -> Command:
+    def _run(self, measured: ReceivedState) -> Command:
         controller, (state, stamp, _, _) = self.controller, measured
-        if self._anew:
-            self._begin_anew(measured)
+        if self._restart_because:
+            self._restart(measured)
         reference = self._offered
         if self._source is not None:
             reference = self._source(stamp)
@@ -410,7 +412,7 @@ class ControlLoop:
             self.refuse(REFERENCE, str(problem))
             self._source = None
             command = controller.update(state, None, stamp)
-        return self._hand_over(command, state, stamp)
+        return self._blend(command, state, stamp)
 
     def refuse(self, reason: str, text: str) -> None:
         """Count a refused input.

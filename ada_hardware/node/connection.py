@@ -32,7 +32,7 @@ from ada_robot.messages.outgoing import FixedTransform
 from ada_robot.node.frames import MeasuredFrames, can_send_frames, publish_fixed
 from ada_robot.node.joint_commands import JointCommands
 from ada_robot.node.robot_topics import RobotTopics
-from ada_robot.node.whole_state import StateOfRobot
+from ada_robot.node.state_estimation import StateEstimator
 from ada_robot.robot import Robot
 from ada_robot.ros.diagnostics import Diagnostics, Status
 from ada_robot.ros.robot_settings import RobotSettings
@@ -55,7 +55,7 @@ class Tool(NamedTuple):
     robot: str
     sensor: ForceSensor
     motion: SensorMotion
-    whole: StateOfRobot
+    whole: StateEstimator
 
     def move(self, feedback: Feedback) -> None:
         """Set the motion of the sensor; accelerations are not measured and assumed to be zero."""
@@ -98,7 +98,7 @@ class Connection:
         self.robots: dict[str, RobotTopics] = {}
         self.sensors: dict[str, SensorTopics] = {}
         self.playing: Playing | None = None
-        self._models: dict[str, StateOfRobot | None] = {}
+        self._models: dict[str, StateEstimator | None] = {}
         self._tools: list[Tool] = []
         self._frames: dict[str, MeasuredFrames] = {}
         self._fixed: Any = None  # publisher of /tf_static
@@ -143,7 +143,7 @@ class Connection:
         frames = self._frames.get(plan.name)
         self._report(plan.name, RobotReport(robot, topics.commands, topics.lease, frames.whole if frames else whole))
 
-    def _add_frames(self, plan: DevicePlan, robot: Robot, whole: StateOfRobot, settings: HardwareSettings) -> None:
+    def _add_frames(self, plan: DevicePlan, robot: Robot, whole: StateEstimator, settings: HardwareSettings) -> None:
         """Publish the frames of a robot on /tf if possible."""
         if not self._sends_frames(settings):
             return
@@ -317,7 +317,7 @@ def _hold_to(commands: JointCommands, settings: HardwareSettings) -> None:
     commands.hold_to(settings.max_command_age, settings.max_position_jump, require_stamps=settings.require_stamps)
 
 
-def _whole(plan: DevicePlan, robot: Robot) -> StateOfRobot | None:
+def _whole(plan: DevicePlan, robot: Robot) -> StateEstimator | None:
     """Create the full state of the robot from its model; None without a model."""
     # the settings of a driver may specify the robot more precisely than its kind
     source, driver = plan.settings.model or getattr(plan.driver, "robot", "") or plan.kind.robot, plan.driver
@@ -327,6 +327,6 @@ def _whole(plan: DevicePlan, robot: Robot) -> StateOfRobot | None:
         # motors do not determine the base pose of a legged robot
         is_own = isinstance(driver, RobotSettings) and not plan.settings.model
         model = replace(driver, base="fixed").load() if is_own else load(source, base="fixed")
-        return StateOfRobot(model, robot.joints, start_of(source, model))
+        return StateEstimator(model, robot.joints, start_of(source, model))
     except AdaError as problem:
         raise InputError(f"parameter {plan.name}.model: {problem}") from problem

@@ -13,7 +13,7 @@ from ada_robot.contract import Reason
 from ada_robot.driver import LinkCounts, in_words
 from ada_robot.node.joint_commands import JointCommands
 from ada_robot.node.lease import Lease
-from ada_robot.node.whole_state import StateOfRobot
+from ada_robot.node.state_estimation import StateEstimator
 from ada_robot.robot import Robot
 from ada_robot.robot_status import RobotStatus
 from ada_robot.ros.period_status import period_values
@@ -46,7 +46,7 @@ class RobotReport:
         robot: Robot,
         commands: JointCommands,
         lease: Lease,
-        whole: StateOfRobot | None = None,
+        whole: StateEstimator | None = None,
     ) -> None:
         """Args: the robot, its received commands, the lease of its commander, and its full state if it has a model."""
         self._robot, self._commands, self._lease, self._whole = robot, commands, lease, whole

@@ -42,7 +42,7 @@ from ada_hardware.node.hardware_settings import (
 from ada_hardware.node.requests import Requests
 from ada_hardware.registry import ROBOT
 from ada_hardware.robot import Robot
-from ada_robot.outlet import STDERR, Outlet
+from ada_robot.nonblocking_output import STDERR, NonBlockingOutput
 from ada_robot.ros import qos
 from ada_robot.ros.answers import answered
 from ada_robot.ros.diagnostics import Diagnostics
@@ -346,7 +346,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the node until shutdown; stderr is decoupled so that an unread log cannot block it."""
     if os.isatty(STDERR):
         os.environ.setdefault("RCUTILS_COLORIZED_OUTPUT", "1")  # rclpy would see a pipe
-    with Outlet():
+    with NonBlockingOutput():
         return run_node(HardwareNode, arguments)
 
 

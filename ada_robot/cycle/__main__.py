@@ -16,9 +16,9 @@ import sys
 from contextlib import suppress
 
 from ada_robot.cycle import messages
-from ada_robot.cycle.place import made_driver, made_recorder
+from ada_robot.cycle.runners import made_driver, made_recorder
 from ada_robot.cycle.server import CycleServer
-from ada_robot.outlet import Outlet
+from ada_robot.nonblocking_output import NonBlockingOutput
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import checked
 from ada_robot.timing.deadlines import DeadlineLoop, reduce_interpreter_jitter
@@ -31,7 +31,7 @@ _log = logging.getLogger("ada_robot")
 
 def main(fast: int, requests: int, flight: int) -> int:
     """Run the cycle until its end, with a non-blocking stderr."""
-    with Outlet():
+    with NonBlockingOutput():
         return _serve(fast, requests, flight)
 
 

@@ -14,7 +14,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_robot.driver import Feedback
 from ada_robot.messages.outgoing import FixedTransform, State, StateMessages
 from ada_robot.node.stamps import Stamps
-from ada_robot.node.whole_state import StateOfRobot
+from ada_robot.node.state_estimation import StateEstimator
 from ada_robot.ros import environment, qos
 from ada_robot.ros.robot_settings import PlaceSettings
 
@@ -85,7 +85,7 @@ class MeasuredFrames(Frames):
         whole: estimator of the full state, used by that thread.
     """
 
-    def __init__(self, node: Node, whole: StateOfRobot, world_frame: str, place: PlaceSettings) -> None:
+    def __init__(self, node: Node, whole: StateEstimator, world_frame: str, place: PlaceSettings) -> None:
         """Create the publisher.
 
         Args:

@@ -15,7 +15,7 @@ from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback
 from ada_robot.messages.joint_state_layouts import JointStateLayouts
 from ada_robot.messages.state_message import StateNumbers
-from ada_robot.node.whole_state import StateOfRobot
+from ada_robot.node.state_estimation import StateEstimator
 
 
 class JointStateBytes:
@@ -26,7 +26,7 @@ class JointStateBytes:
         needs_whole: whether `measured` needs the full state.
     """
 
-    def __init__(self, joints: Sequence[str], whole: StateOfRobot | None) -> None:
+    def __init__(self, joints: Sequence[str], whole: StateEstimator | None) -> None:
         """Choose the joints.
 
         Args:

@@ -20,16 +20,16 @@ from ada_robot.driver import Feedback
 from ada_robot.errors import HardwareError
 from ada_robot.messages.joint_command import command_of
 from ada_robot.node.description import publish_description
+from ada_robot.node.halt_detection import HaltDetector
 from ada_robot.node.joint_commands import JointCommands
 from ada_robot.node.joint_state_bytes import JointStateBytes
 from ada_robot.node.lease import Lease
-from ada_robot.node.lookout import Lookout
 from ada_robot.node.stamps import Stamps
-from ada_robot.node.whole_state import StateOfRobot
+from ada_robot.node.state_estimation import StateEstimator
 from ada_robot.robot import Robot
 from ada_robot.ros import qos
 from ada_robot.ros.inbox import Inbox
-from ada_robot.safety.measured import Measured
+from ada_robot.safety.measured_state import MeasuredState
 from ada_robot.safety.settings import SafetySettings
 
 _QUEUE = qos.streams(20)  # joints may be commanded by several messages
@@ -57,7 +57,7 @@ class RobotTopics:
         node: Node,
         robot: Robot,
         safety: SafetySettings,
-        whole: StateOfRobot | None,
+        whole: StateEstimator | None,
         *,
         look_rate: float,
         state_rate: float,
@@ -82,9 +82,9 @@ class RobotTopics:
         self._stamps = Stamps.of(self._clock)
         self._gap = _EARLY / state_rate
         self._stale = safety.command_timeout
-        self._lookout = Lookout(max(self._stale, _SOME_LOOKS / look_rate))
+        self._halts = HaltDetector(max(self._stale, _SOME_LOOKS / look_rate))
         self._published_at = -np.inf
-        self._measured = Measured(len(robot.joints))
+        self._measured = MeasuredState(len(robot.joints))
         self._bytes = JointStateBytes(robot.joints, whole)
         self._inbox = Inbox(node, JointState, f"{prefix}joint_commands", _QUEUE, senders=True)
         self.lease = Lease(safety.host_timeout, self._inbox.senders)
@@ -129,10 +129,10 @@ class RobotTopics:
             Feedback published by this call, or None.
         """
         feedback = self.robot.feedback
-        waited = self._lookout.look()
+        waited = self._halts.poll()
         for message, sender in self._inbox.fetch_sent():
             came_at = time.monotonic()
-            waited = max(waited, self._lookout.look())  # this thread may be halted during the loop
+            waited = max(waited, self._halts.poll())  # this thread may be halted during the loop
             if not is_active:
                 self.commands.ignored()
             elif plays:

@@ -17,7 +17,7 @@ from ada_dynamics.arrays import Array
 from ada_robot.contract import Demand, Mode
 from ada_robot.safety.demand_shaper import DemandShaper
 from ada_robot.safety.joint_rules import JointRules
-from ada_robot.safety.measured import Measured
+from ada_robot.safety.measured_state import MeasuredState
 from ada_robot.safety.settings import SafetySettings
 
 HOLDING = (Mode.POSITION, Mode.VELOCITY)  # modes that can bring a robot to rest, preferred one first
@@ -60,12 +60,12 @@ class Demands:
         self._none = np.zeros(len(rules.names))
         self._wanted: Demand | None = None
         self._held, self._fell_back_at = 0, math.nan
-        self._measured = Measured(len(rules.names))
+        self._measured = MeasuredState(len(rules.names))
         self._resting_mode = next(mode for mode in (*HOLDING, Mode.EFFORT) if mode in self._modes)
         self.mode, self.is_first = self._resting_mode, True
         self.longest_ramp = rules.longest_ramp
 
-    def begin(self, measured: Measured) -> None:
+    def begin(self, measured: MeasuredState) -> None:
         """Start at rest in the measured configuration.
 
         Args:

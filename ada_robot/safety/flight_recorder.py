@@ -19,7 +19,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback
-from ada_robot.outlet import stderr_for_children
+from ada_robot.nonblocking_output import stderr_for_children
 from ada_robot.ros.environment import child_environment
 from ada_robot.safety.flight_memory import FIXED, VECTORS, FlightMemory
 from ada_robot.safety.phases import Phase

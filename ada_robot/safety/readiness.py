@@ -7,19 +7,21 @@ import numpy as np
 
 from ada_robot.driver import Feedback, alarm_error, in_words
 from ada_robot.errors import Refused
-from ada_robot.safety.measured import Measured
-from ada_robot.safety.state_watch import StateWatch
+from ada_robot.safety.measured_state import MeasuredState
+from ada_robot.safety.state_monitor import StateMonitor
 
 _NAMED = 8  # joint names listed in a message
 
 
-def require_ready(feedback: Feedback, measured: Measured, watch: StateWatch, pose_since: float, problem: str) -> None:
+def require_ready(
+    feedback: Feedback, measured: MeasuredState, monitor: StateMonitor, pose_since: float, problem: str
+) -> None:
     """Raise if a robot is not ready for activation.
 
     Args:
         feedback: latest feedback.
         measured: latest known joint state.
-        watch: limits and standstill threshold.
+        monitor: limits and standstill threshold.
         pose_since: earliest allowed time of the last complete feedback [s].
         problem: description of the latest connection problem.
 
@@ -34,7 +36,7 @@ def require_ready(feedback: Feedback, measured: Measured, watch: StateWatch, pos
         text = f"robot not activated: {in_words(feedback.hindrances)}."
         raise alarm_error(text, feedback.hindrances)
     if not measured.at >= pose_since:
-        unknown = [watch.names[i] for i in np.flatnonzero(~np.isfinite(feedback.position))[:_NAMED].tolist()]
+        unknown = [monitor.names[i] for i in np.flatnonzero(~np.isfinite(feedback.position))[:_NAMED].tolist()]
         raise Refused(
             f"robot not activated: no recent joint positions"
             f"{' of ' + ', '.join(unknown) if unknown else ''}; check that the cycle runs, and check cable "
@@ -43,10 +45,10 @@ def require_ready(feedback: Feedback, measured: Measured, watch: StateWatch, pos
             field="position",
             value=tuple(unknown),
         )
-    trouble = watch.out_of_limits(measured.position)
+    trouble = monitor.out_of_limits(measured.position)
     if trouble:
         text = f"robot not activated: {trouble}. Move it inside by hand, or widen the limits."
         raise Refused(text, field="limits", value=trouble)
-    trouble = watch.moving(measured.speed)
+    trouble = monitor.moving(measured.speed)
     if trouble:
         raise Refused(f"robot not activated: {trouble}. Wait until it is at rest.", field="speed", value=trouble)

@@ -30,13 +30,13 @@ from ada_robot.errors import HardwareError, NoAnswer, Refused, TransportError
 from ada_robot.safety.dead_man import DeadMan
 from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.demands import Demands
+from ada_robot.safety.exchange_timing import ExchangeTiming
 from ada_robot.safety.joint_rules import JointRules
-from ada_robot.safety.measured import Measured
-from ada_robot.safety.pace import Pace
+from ada_robot.safety.measured_state import MeasuredState
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.readiness import require_ready
 from ada_robot.safety.settings import SafetySettings
-from ada_robot.safety.state_watch import StateWatch
+from ada_robot.safety.state_monitor import StateMonitor
 
 STILL_AFTER = 0.3  # time at zero demanded velocity after which the robot counts as at rest [s]
 RAMP_AT_MOST = 1.0  # allowed excess of a ramp over its planned duration [s]
@@ -64,7 +64,7 @@ class SafeCycle:
         settings: safety settings.
         rules: joint rules from the limits of device and user.
         check: check of demands, with its counters.
-        pace: timing of the exchanges, with its counters.
+        timing: timing of the exchanges, with its counters.
         phase: present phase.
         reason: reason of the phase.
         latched: first cause of the latched stop; "" for none.
@@ -102,12 +102,12 @@ class SafeCycle:
         self.rules.tool.prepare(len(self.rules.names))
         self.check = DemandGuard(self.rules, driver.modes, settings.command_timeout, clock)
         self._longest_gap = max(settings.longest_gap, SLOWEST * driver.period)
-        self.pace = Pace(driver.period, min(driver.device_timeout, self._longest_gap), clock)
+        self.timing = ExchangeTiming(driver.period, min(driver.device_timeout, self._longest_gap), clock)
         rules = self.rules
         waits = driver.device_timeout  # time for which the device follows the last command if this process dies
         lateness = (waits if math.isfinite(waits) else SLOWEST * driver.period) - driver.period
         driver.keep(rules, settings.drive_lag, lateness)
-        self._watch = StateWatch(self.rules, settings, driver.period)
+        self._monitor = StateMonitor(self.rules, settings, driver.period)
         self._demands = Demands(rules, settings, driver.modes, driver.period, lateness, lambda: driver.commanded_speeds)
         self._dead_man = DeadMan(settings, can_ramp=self._demands.can_ramp)
         self._ramp_at_most = RAMP_AT_MOST + self._demands.longest_ramp
@@ -117,7 +117,7 @@ class SafeCycle:
     def _forget(self) -> None:
         count = len(self.rules.names)
         unknown = np.full(count, math.nan)
-        self._measured = Measured(count)
+        self._measured = MeasuredState(count)
         self.feedback = Feedback(-math.inf, unknown, unknown, unknown, is_fresh=False)
         self.demand: Demand | None = None
         self.latched = ""
@@ -167,7 +167,7 @@ class SafeCycle:
             first = "reset it first; " if self.phase is Phase.STOPPED else ""
             raise self._out_of_phase(f"{first}activation requires phase inactive")
         pose_before = now - max(LATEST_POSE, 3.0 * self._driver.period)
-        require_ready(self.feedback, self._measured, self._watch, pose_before, self._driver.counts.last_problem)
+        require_ready(self.feedback, self._measured, self._monitor, pose_before, self._driver.counts.last_problem)
         self._be(Phase.STARTING, "activating", now)
         self._driver.interrupted = stop_wanted
         try:
@@ -182,8 +182,8 @@ class SafeCycle:
         if stopped:
             self.stop(now, stopped)
             raise Refused(f"stopped while starting: {stopped}.", field="stop", value=stopped)
-        self.pace.begin()
-        self._watch.begin()
+        self.timing.begin()
+        self._monitor.begin()
         self._demands.begin(self._measured)
         self._missed_in_row = self._undriven_in_row = 0
         self.commanded_at = -math.inf
@@ -291,7 +291,7 @@ class SafeCycle:
         """
         if self.phase is Phase.CLOSED:
             raise self._out_of_phase("open it first")
-        self._keep_pace(now)
+        self._check_timing(now)
         for demand in demands:
             self._take(demand, now)
         if self.phase is Phase.ACTIVE:
@@ -302,12 +302,12 @@ class SafeCycle:
             self._recorder.cycle(now, self.phase, self.demand, self.feedback)
         return self.feedback
 
-    def _keep_pace(self, now: float) -> None:
-        gap = self.pace.count(now, self.phase.is_driven)
+    def _check_timing(self, now: float) -> None:
+        gap = self.timing.count(now, self.phase.is_driven)
         if not self.phase.is_driven:
             return
-        if self.pace.suspended:
-            why = f"the machine was suspended for {self.pace.suspended:.3g} s; commands made before are obsolete"
+        if self.timing.suspended:
+            why = f"the machine was suspended for {self.timing.suspended:.3g} s; commands made before are obsolete"
             self._idle(now)  # brakes first: a ramp from the previous demand would move the robot
             self._fault(now, why, at_once=True)
             return
@@ -355,8 +355,8 @@ class SafeCycle:
             return
         demand = demands.first() if demands.is_first else demands.next(now, slow_down)
         if self.demand is None or demand.mode is not self.demand.mode:
-            self._watch.begin()
-        self._watch.expect(now, demand)
+            self._monitor.begin()
+        self._monitor.expect(now, demand)
         self.demand = demand
         self._accept(now, lambda: self._driver.cycle(demand))
         if demands.is_first and self._is_seen:
@@ -369,7 +369,7 @@ class SafeCycle:
         # efforts depend on measurements: without feedback they become invalid sooner than other demands
         share = 4 if self._demands.mode is Mode.EFFORT else 2
         is_blind = share * self._missed_in_row > self.settings.max_missed
-        if not (is_blind or self.pace.brake):
+        if not (is_blind or self.timing.brake):
             return False
         gave_up = self._demands.gives_up(now)
         if gave_up:
@@ -424,7 +424,7 @@ class SafeCycle:
         if self._undriven_in_row >= UNDRIVEN:
             self._fault(now, "the device reports that its motors no longer follow commands", at_once=True)
         elif self._is_seen and self.phase is Phase.ACTIVE and self.demand is not None:
-            trouble = self._watch.trouble(self.demand.mode, self.demand.values, feedback)
+            trouble = self._monitor.trouble(self.demand.mode, self.demand.values, feedback)
             if trouble:
                 self._fault(now, trouble)
 
@@ -450,7 +450,7 @@ class SafeCycle:
             self._demands.distrust()
         else:
             self._demands.drop()
-        self._watch.begin()
+        self._monitor.begin()
         self._ramp_since, self._rest_since = now, math.nan
         self._be(Phase.STOPPING, why, now)
         if not can_ramp:  # efforts cannot hold a position: the device must
@@ -463,7 +463,7 @@ class SafeCycle:
             return False
         if math.isnan(self._rest_since):
             self._rest_since = now
-        return not self._watch.moving(self._measured.speed) or now - self._rest_since > STILL_AFTER
+        return not self._monitor.moving(self._measured.speed) or now - self._rest_since > STILL_AFTER
 
     def _end_ramp(self, now: float) -> None:
         self._hold_by_itself(now)

@@ -169,7 +169,7 @@ class ToolRules:
         return velocity if share == 1.0 else slowest + share * (velocity - slowest)
 
 
-class ToolWatch:
+class ToolMonitor:
     """Monitors the limits of the measured tool point.
 
     Its speed is measured over `WINDOW`, because reply delays would appear as speed over a single cycle. A lowered limit

@@ -16,8 +16,8 @@ from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.pa10.cyclic import ANGLE_COUNT
 from ada_hardware.registry import DEVICES
 from ada_robot.contract import Demand, Mode
-from ada_robot.cycle.host_link import HostLink
-from ada_robot.cycle.place import CycleProcess, made_driver
+from ada_robot.cycle.connection import CycleConnection
+from ada_robot.cycle.runners import CycleProcess, made_driver
 from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
@@ -104,7 +104,7 @@ def _through_wire(rules: JointRules, sample: int, safety: SafetySettings) -> tup
     with EmulatorProcess("pa10", priority=EMULATOR_PRIORITY) as device:
         place = CycleProcess(DEVICES["pa10"].driver, {"url": device.url}, safety, -1)
         place.start(60.0)
-        link = HostLink(place.fast, place.requests, safety.host_timeout)
+        link = CycleConnection(place.fast, place.requests, safety.host_timeout)
         try:
             link.ask("open", 60.0)
             link.wait_newer(1.0)

@@ -17,7 +17,7 @@ from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.robot import Robot
 from ada_hardware.self_test.device import Plugged, plugged
 from ada_hardware.transport.wires import packets_holder
-from ada_robot.cycle.place import made_driver
+from ada_robot.cycle.runners import made_driver
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
 from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target, seconds
 from ada_tools.commands.hardware.pictures import robot_lines, robot_words, sensor_lines, sensor_words

@@ -12,7 +12,7 @@ from ada_hardware.registry import find
 from ada_hardware.robot import Robot
 from ada_robot.contract import Demand, Mode
 from ada_robot.errors import NoAnswer, Refused
-from ada_robot.safety.pace import Suspends
+from ada_robot.safety.exchange_timing import SuspendDetector
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import checked
@@ -83,5 +83,5 @@ def test_a_robot_moves_with_its_cycle_in_a_process_of_its_own(device, settings, 
 
 
 def test_the_clocks_of_this_machine_show_no_suspend_while_there_is_none():
-    suspends = Suspends(SYSTEM_CLOCK)
+    suspends = SuspendDetector(SYSTEM_CLOCK)
     assert sum(suspends.look() for _ in range(1000)) == 0.0

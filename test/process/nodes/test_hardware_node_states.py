@@ -16,7 +16,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.robots.catalogue import start_of
 from ada_robot.driver import Feedback
 from ada_robot.node.joint_state_bytes import JointStateBytes
-from ada_robot.node.whole_state import StateOfRobot
+from ada_robot.node.state_estimation import StateEstimator
 
 
 def feedback(position, velocity=None, effort=None):
@@ -26,16 +26,16 @@ def feedback(position, velocity=None, effort=None):
 
 def test_joints_of_a_chain_get_the_coordinates_of_the_model_and_missing_ones_are_zero():
     model = ada.load("pa10")
-    whole = StateOfRobot(model, list(reversed(model.joint_names)))
+    whole = StateEstimator(model, list(reversed(model.joint_names)))
     state = whole.at(1.5, np.arange(7.0), np.arange(7.0) / 10, np.full(7, math.nan))
     assert (state.t, whole.missing, whole.problem) == (1.5, (), "")
     assert state.q.tolist() == list(range(6, -1, -1))
     assert state.v.tolist() == [i / 10 for i in range(6, -1, -1)] and state.tau.tolist() == [0.0] * 7
-    whole = StateOfRobot(model, [name for name in model.joint_names if name != "s3"])  # as the PA10-6CE
+    whole = StateEstimator(model, [name for name in model.joint_names if name != "s3"])  # as the PA10-6CE
     assert whole.missing == ("s3",)
     assert whole.at(0.0, np.ones(6), np.ones(6), np.ones(6)).q.tolist() == [1, 1, 0, 1, 1, 1, 1]
     with pytest.raises(InputError):
-        StateOfRobot(model, ["s1", "knee"])
+        StateEstimator(model, ["s1", "knee"])
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def hexa():
 
 def test_passive_joints_of_a_motion_table_follow_from_its_closed_loops(hexa):
     model, start, rows = hexa
-    whole, dynamics, q = StateOfRobot(model, model.actuated, start), ada.Dynamics(model), start
+    whole, dynamics, q = StateEstimator(model, model.actuated, start), ada.Dynamics(model), start
     ways = np.array([1.0, 0.5, -0.3, 0.2, 0.8, -0.6])
     t = np.linspace(0.0, 1.0, 60)[:, None]
     positions = start[rows] + 0.15 * np.sin(2 * np.pi * t) * ways
@@ -72,7 +72,7 @@ def test_passive_joints_of_a_motion_table_follow_from_its_closed_loops(hexa):
 
 def test_a_jump_of_the_cranks_closes_the_loops_again_and_an_impossible_one_keeps_the_passive_joints(hexa):
     model, start, rows = hexa
-    whole, zero = StateOfRobot(model, model.actuated, start), np.zeros(6)
+    whole, zero = StateEstimator(model, model.actuated, start), np.zeros(6)
     before = whole.at(0.0, start[rows], zero, zero)
     state = whole.at(0.1, start[rows] + 0.5, zero, zero)
     assert not whole.problem and ada.Dynamics(model).constraints.closure_error(state.q) < 1e-6
@@ -92,7 +92,7 @@ def test_a_jump_of_the_cranks_closes_the_loops_again_and_an_impossible_one_keeps
 def test_a_reading_is_published_in_the_order_of_the_model_without_what_the_device_does_not_measure():
     model = ada.load("pa10")
     names = ["w2", "s1", "s2", "s3", "e1", "e2", "w1"]
-    bytes_of = JointStateBytes(names, StateOfRobot(model, names))
+    bytes_of = JointStateBytes(names, StateEstimator(model, names))
     assert not bytes_of.needs_whole
     reading = feedback(np.arange(7.0), np.arange(7.0) + 10, np.arange(7.0) + 20)
     one = deserialize_message(bytes_of.measured(reading, None, 3_000_000_007), JointState)
@@ -109,7 +109,7 @@ def test_passive_joints_are_published_too():
     model = ada.load("four_bar")
     motor = model.actuated[0]
     q = np.array(ada.close_loops(model, start_of("four_bar", model)))
-    whole = StateOfRobot(model, [motor], q)
+    whole = StateEstimator(model, [motor], q)
     bytes_of = JointStateBytes([motor], whole)
     assert bytes_of.needs_whole and set(bytes_of.names) == set(model.joint_names)
     reading = feedback([float(q[model.q_index(motor)][0])], [0.5])

@@ -16,7 +16,7 @@ from ada_controllers import ActivationRefused, Command, JointReference, PoseRefe
 from ada_controllers.controller import Controller
 from ada_controllers.running.control_loop import ControlLoop, LoopSettings
 from ada_controllers.running.robot_phase import RobotPhase
-from ada_controllers.running.state_watch import Measured
+from ada_controllers.running.state_filter import ReceivedState
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_robot.settings import setting
@@ -78,7 +78,7 @@ class Robot:
         self.clock.advance(DT)
         self.stamp += DT + later
         q, v = np.array(q, dtype=float), np.array(v, dtype=float)
-        return self.loop.step(Measured(State(q, v), self.stamp, **fields), self.time)
+        return self.loop.step(ReceivedState(State(q, v), self.stamp, **fields), self.time)
 
     def silence(self, seconds):
         told = []
@@ -250,7 +250,7 @@ class Stepped:
         self.loop.activate(self.clock.now())
 
     def measured(self):
-        return Measured(State(self.q, self.v), self.clock.now(), effort=self.dynamics.inverse(self.q, REST, REST))
+        return ReceivedState(State(self.q, self.v), self.clock.now(), effort=self.dynamics.inverse(self.q, REST, REST))
 
     def cycle(self, dt=DT):
         self.clock.advance(dt)
@@ -423,10 +423,10 @@ def test_a_switch_does_not_drive_a_joint_past_its_end():
     first.said, second.said = Command(velocity=np.array([0.6, 0.0])), Command(velocity=np.zeros(2))
     loop = ControlLoop(first, LoopSettings(blend=1.0, max_start_speed=0.0))
     q, v, dt = np.array([1.94, 0.0]), np.array([0.6, 0.0]), 2e-3  # the end is at 2
-    loop.step(Measured(State(q, v), 0.0), 0.0)
+    loop.step(ReceivedState(State(q, v), 0.0), 0.0)
     loop.activate(0.0)
     for k in range(1, 501):
-        v = loop.step(Measured(State(q, v), k * dt), k * dt).velocity
+        v = loop.step(ReceivedState(State(q, v), k * dt), k * dt).velocity
         q = q + dt * v  # a drive that does as it is told
         if k == 1:
             loop.switch(second, k * dt)

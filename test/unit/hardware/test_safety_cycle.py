@@ -223,8 +223,8 @@ def test_a_cycle_that_is_late_slows_down_before_it_follows_commands_again():
     np.testing.assert_allclose(world.speeds[-3:, 0], 0.5 - A * T * np.arange(1, 4))
     world.steps(4, Mode.VELOCITY, 0.5)
     assert world.speeds[-1, 0] == 0.5
-    assert world.cycle.pace.late == 1
-    assert world.cycle.pace.longest == pytest.approx(0.008)
+    assert world.cycle.timing.late == 1
+    assert world.cycle.timing.longest == pytest.approx(0.008)
     for _ in range(30):  # a machine that stays late brings the robot to rest
         world.step(Mode.VELOCITY, 0.5, after=0.008)
     assert world.cycle.phase is Phase.ACTIVE and not world.arm.speed.any()
@@ -241,11 +241,11 @@ def test_a_gap_longer_than_the_device_waits_stops_a_robot_that_is_driven():
     assert world.cycle.phase is Phase.STOPPED
     assert "11 ms after the previous one; the watchdog of the device stops it after 10 ms" in world.cycle.reason
     assert len(world.arm.demands) == count, "no demand after the gap"
-    assert world.cycle.pace.beyond == 1
+    assert world.cycle.timing.beyond == 1
     patient = LockStep(HOLD, device_timeout=0.0).active()
     patient.seconds(0.2, Mode.VELOCITY, 0.5)
     patient.step(Mode.VELOCITY, 0.5, after=0.05)
-    assert patient.cycle.phase is Phase.ACTIVE and patient.cycle.pace.late == 0
+    assert patient.cycle.phase is Phase.ACTIVE and patient.cycle.timing.late == 0
 
 
 def test_single_losses_change_nothing_and_silence_slows_down_and_then_stops():

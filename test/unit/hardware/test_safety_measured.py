@@ -13,8 +13,8 @@ from pa10_bus import Bus, Program
 from ada_dynamics.clock import ManualClock
 from ada_robot.contract import Mode
 from ada_robot.driver import Feedback
-from ada_robot.safety.measured import Measured
-from ada_robot.safety.pace import Pace, Suspends
+from ada_robot.safety.exchange_timing import ExchangeTiming, SuspendDetector
+from ada_robot.safety.measured_state import MeasuredState
 from ada_robot.safety.phases import Phase
 
 PERIOD, TIMEOUT = 0.25, 1.0  # [s], which sums of floats do not round
@@ -23,13 +23,13 @@ PERIOD, TIMEOUT = 0.25, 1.0  # [s], which sums of floats do not round
 def paced(gaps, is_driven=True, slept=0.0):
     """What is counted of cycles with these gaps between them."""
     clock, now = ManualClock(), 10.0
-    pace = Pace(PERIOD, TIMEOUT, clock)
-    assert pace.count(now, is_driven) == 0.0
+    timing = ExchangeTiming(PERIOD, TIMEOUT, clock)
+    assert timing.count(now, is_driven) == 0.0
     for gap in gaps:
         now += gap
         clock.suspend(slept)
-        assert pace.count(now, is_driven) == gap + slept
-    return pace.late, pace.beyond, pace.longest, pace.brake
+        assert timing.count(now, is_driven) == gap + slept
+    return timing.late, timing.beyond, timing.longest, timing.brake
 
 
 @pytest.mark.parametrize(
@@ -54,22 +54,22 @@ def test_a_robot_slows_down_for_as_many_cycles_as_were_lost(gaps, late, beyond, 
 
 def test_gaps_of_a_robot_that_is_not_driven_are_told_and_not_counted():
     assert paced([2.0, 0.25], is_driven=False) == (0, 0, 0.0, 0)
-    pace = Pace(PERIOD, TIMEOUT, ManualClock())
+    timing = ExchangeTiming(PERIOD, TIMEOUT, ManualClock())
     for now in (0.0, 2.0):
-        pace.count(now, True)
-    assert pace.brake == 7
-    pace.count(2.25, False)
-    assert pace.brake == 0, "it is at rest, and begins anew"
+        timing.count(now, True)
+    assert timing.brake == 7
+    timing.count(2.25, False)
+    assert timing.brake == 0, "it is at rest, and begins anew"
 
 
 def test_what_was_before_the_start_is_no_gap():
-    pace = Pace(PERIOD, TIMEOUT, ManualClock())
+    timing = ExchangeTiming(PERIOD, TIMEOUT, ManualClock())
     for now in (0.0, 2.0):
-        pace.count(now, True)
-    pace.begin()
-    assert pace.brake == 0
-    assert pace.count(9.0, True) == 0.0
-    assert (pace.late, pace.beyond) == (1, 1)
+        timing.count(now, True)
+    timing.begin()
+    assert timing.brake == 0
+    assert timing.count(9.0, True) == 0.0
+    assert (timing.late, timing.beyond) == (1, 1)
 
 
 def test_time_in_which_the_machine_was_suspended_belongs_to_the_gap():
@@ -92,13 +92,13 @@ class SlowClock(ManualClock):
 def test_a_process_that_stands_still_between_two_clocks_is_taken_for_no_suspend(
     delays: list[float], looks: int
 ) -> None:
-    suspends = Suspends(SlowClock([0.0, *delays]))
+    suspends = SuspendDetector(SlowClock([0.0, *delays]))
     assert [suspends.look() for _ in range(looks)] == [0.0] * looks
 
 
 def test_each_suspend_is_told_once_with_its_length() -> None:
     clock = ManualClock(50.0)
-    suspends = Suspends(clock)
+    suspends = SuspendDetector(clock)
     for length in (0.3, 3600.0, 0.05):
         clock.suspend(length)
         assert suspends.look() == pytest.approx(length, abs=1e-6)
@@ -129,7 +129,7 @@ def taken(measured, now, position, velocity=(math.nan, math.nan), **more):
 
 
 def test_a_speed_that_the_device_does_not_say_is_smoothed_over_half_a_second():
-    measured = Measured(2)
+    measured = MeasuredState(2)
     assert taken(measured, 5.0, (1.0, 0.0))
     assert measured.speed.tolist() == [0.0, 0.0], "one position is no speed"
     taken(measured, 5.1, (1.1, 0.0))  # 1 rad/s
@@ -141,7 +141,7 @@ def test_a_speed_that_the_device_does_not_say_is_smoothed_over_half_a_second():
 
 
 def test_a_speed_that_the_device_says_is_taken_as_it_is_beside_one_that_it_does_not():
-    measured = Measured(2)
+    measured = MeasuredState(2)
     taken(measured, 5.0, (1.0, 0.0), (3.0, 4.0))
     assert measured.speed.tolist() == [3.0, 4.0]
     taken(measured, 6.0, (1.0, 0.5), (-3.0, math.nan))
@@ -153,7 +153,7 @@ def test_a_speed_that_the_device_says_is_taken_as_it_is_beside_one_that_it_does_
 
 @pytest.mark.parametrize("bad", [{"is_fresh": False}, {"position": (math.nan, 0.0)}])
 def test_an_answer_without_all_positions_or_of_before_changes_nothing(bad):
-    measured = Measured(2)
+    measured = MeasuredState(2)
     assert measured.at == -math.inf
     taken(measured, 5.0, (1.0, 2.0), (0.5, 0.5))
     assert not taken(measured, 6.0, **{"position": (9.0, 9.0), "velocity": (9.0, 9.0), **bad})

@@ -13,11 +13,11 @@ from ada_robot.driver import Feedback
 from ada_robot.errors import Refused
 from ada_robot.safety.dead_man import DeadMan
 from ada_robot.safety.joint_rules import JointRules
-from ada_robot.safety.measured import Measured
+from ada_robot.safety.measured_state import MeasuredState
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.readiness import require_ready
 from ada_robot.safety.settings import SafetySettings
-from ada_robot.safety.state_watch import StateWatch
+from ada_robot.safety.state_monitor import StateMonitor
 
 BEGIN, LITTLE = 10.0, 1 / 64  # [s], which floats hold exactly, as the timeouts here
 TIMES = {"command_timeout": 0.125, "host_timeout": 0.5}
@@ -98,8 +98,8 @@ def test_a_commander_that_falls_silent_is_noted_once_as_held_and_once_as_disarme
 
 def test_a_pose_is_fresh_up_to_its_age_and_eight_joints_without_one_are_named():
     joints = [JointLimit(f"j{i}", -1.0, 1.0, 1.0, 1.0) for i in range(1, 11)]
-    watch = StateWatch(JointRules(joints, SafetySettings()), SafetySettings(), 0.002)
-    measured, rest = Measured(10), np.zeros(10)
+    watch = StateMonitor(JointRules(joints, SafetySettings()), SafetySettings(), 0.002)
+    measured, rest = MeasuredState(10), np.zeros(10)
     good = Feedback(5.0, rest, rest, rest)
     measured.take(good, 5.0)
     require_ready(good, measured, watch, 5.0, "")

@@ -10,7 +10,7 @@ from ada_robot.contract import Demand, JointLimit, Mode
 from ada_robot.driver import Feedback
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
-from ada_robot.safety.state_watch import StateWatch
+from ada_robot.safety.state_monitor import StateMonitor
 
 T = 0.002
 LAG = 0.02  # [s], the default of drive_lag
@@ -20,7 +20,7 @@ EPS = 1e-6
 
 
 def watch(**settings):
-    return StateWatch(JointRules(JOINTS, SafetySettings(**settings)), SafetySettings(**settings), T)
+    return StateMonitor(JointRules(JOINTS, SafetySettings(**settings)), SafetySettings(**settings), T)
 
 
 def state(position=(0.0, 0.0), velocity=(0.0, 0.0)):

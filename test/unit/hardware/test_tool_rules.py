@@ -15,7 +15,7 @@ from ada_dynamics import resources
 from ada_robot.contract import Mode
 from ada_robot.safety.link_point import LinkPoint
 from ada_robot.safety.settings import SafetySettings
-from ada_robot.safety.tool_rules import ToolRules, ToolState, ToolWatch
+from ada_robot.safety.tool_rules import ToolMonitor, ToolRules, ToolState
 
 L1, L2 = 0.5, 0.3  # [m]
 
@@ -117,7 +117,7 @@ def along(place):
     return ToolState(np.array([place[0], 0.0, 0.0]), np.array([[1.0], [0.0], [0.0]]))
 
 
-def first_trouble(watch: ToolWatch, speed: float, seconds: float = 0.5, begin: float = 0.0, since: float = 0.0):
+def first_trouble(watch: ToolMonitor, speed: float, seconds: float = 0.5, begin: float = 0.0, since: float = 0.0):
     """When, after how long, and what a watch says of a point that goes along the x axis at a speed, told each 2 ms."""
     for i in range(round(seconds / 0.002) + 1):
         text = watch.broken(since + 0.002 * i, np.array([begin + speed * 0.002 * i]))
@@ -128,7 +128,7 @@ def first_trouble(watch: ToolWatch, speed: float, seconds: float = 0.5, begin: f
 
 @pytest.mark.parametrize("speed", [0.31, -0.31, 0.315, -0.315])
 def test_a_point_may_be_a_quarter_faster_than_its_limit_and_is_judged_after_a_twentieth_of_a_second(speed) -> None:
-    after, text = first_trouble(ToolWatch(ToolRules(along, SafetySettings(tool_speed=0.25))), speed)
+    after, text = first_trouble(ToolMonitor(ToolRules(along, SafetySettings(tool_speed=0.25))), speed)
     if abs(speed) > 0.3125:
         assert after == pytest.approx(0.05, abs=0.0021) and "at 0.315 m/s; the maximum is 0.25 m/s" in text
     else:
@@ -145,14 +145,14 @@ def test_a_point_may_be_a_quarter_faster_than_its_limit_and_is_judged_after_a_tw
     ],
 )
 def test_a_point_beyond_a_plane_by_its_margin_is_told_where_it_moves_on(begin, speed, is_told) -> None:
-    watch = ToolWatch(ToolRules(along, SafetySettings(tool_planes=WALL)))
+    watch = ToolMonitor(ToolRules(along, SafetySettings(tool_planes=WALL)))
     after, text = first_trouble(watch, speed, 0.06, begin)
     assert ("beyond plane 1" in text) == is_told == math.isfinite(after)
 
 
 def test_a_limit_that_is_lowered_counts_once_there_was_time_to_slow_down() -> None:
     found = ToolRules(along, SafetySettings(tool_speed=0.25))
-    watch = ToolWatch(found, ramp=0.1)
+    watch = ToolMonitor(found, ramp=0.1)
     assert first_trouble(watch, 0.2) == (math.inf, "")
     found.lower(0.1)
     after, text = first_trouble(watch, 0.2, begin=0.1004, since=0.502)
@@ -162,14 +162,14 @@ def test_a_limit_that_is_lowered_counts_once_there_was_time_to_slow_down() -> No
 
 @pytest.mark.parametrize("pause", [0.06, -0.01])
 def test_after_a_pause_or_a_clock_that_went_back_a_speed_is_made_of_new_points_alone(pause) -> None:
-    watch = ToolWatch(ToolRules(along, SafetySettings(tool_speed=0.25)))
+    watch = ToolMonitor(ToolRules(along, SafetySettings(tool_speed=0.25)))
     assert first_trouble(watch, 0.0, 0.1) == (math.inf, "")
     # somewhere else: no way led there that anybody saw
     assert first_trouble(watch, 0.0, 0.1, begin=5.0, since=0.1 + pause) == (math.inf, "")
 
 
 def test_an_answer_that_comes_late_is_no_speed() -> None:
-    watch = ToolWatch(rules(tool_speed=0.25))
+    watch = ToolMonitor(rules(tool_speed=0.25))
     for i in range(200):
         late = 0.0015 if i % 10 == 9 else 0.0  # the next one is in time: 0.5 ms for 2 ms of way
         assert watch.broken(0.002 * i + late, np.array([0.3 * 0.002 * i, 0.0])) == ""

@@ -15,7 +15,7 @@ from ada_controllers.node.joint_state_reader import JointStateReader
 from ada_controllers.node.tolerances import Tolerance, first_beyond, tolerances_of
 from ada_controllers.running.control_loop import ControlLoop, LoopSettings
 from ada_controllers.running.robot_phase import RobotPhase
-from ada_controllers.running.state_watch import Measured
+from ada_controllers.running.state_filter import ReceivedState
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Reason
 from ada_robot.trajectory.points import OfferedTrajectory
@@ -41,7 +41,7 @@ class Arm:
 
     def send(self, seconds=0.001):
         self.time += seconds
-        command = self.loop.step(Measured(State(self.q, self.v), self.time), self.time)
+        command = self.loop.step(ReceivedState(State(self.q, self.v), self.time), self.time)
         if self.moves and command is not None:
             self.q, self.v = command.position, command.velocity
             self.commands.append(command)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from ada_dynamics.clock import ManualClock
 from ada_hardware.node.device_status import newest_refusal
 from ada_robot.contract import Command, JointLimit, Mode
+from ada_robot.node.halt_detection import SETTLED, HaltDetector
 from ada_robot.node.joint_commands import JointCommands
 from ada_robot.node.lease import Lease
-from ada_robot.node.lookout import SETTLED, Lookout
 from ada_robot.robot_status import Judged, RobotStatus
 
 A, B = b"a" * 16, b"b" * 16
@@ -76,29 +76,29 @@ def test_where_senders_are_not_told_two_publishers_are_both_refused(lease):
 
 
 def test_what_a_standstill_kept_waiting_is_as_old_as_the_standstill(clock):
-    lookout = Lookout(0.1, clock)
+    detector = HaltDetector(0.1, clock)
     for _ in range(50):
         clock.advance(0.002)
-        assert lookout.look() == 0.0
+        assert detector.poll() == 0.0
     clock.advance(0.4)
-    assert lookout.look() == pytest.approx(0.4)
+    assert detector.poll() == pytest.approx(0.4)
     clock.advance(0.5 * SETTLED)
-    assert lookout.look() == pytest.approx(0.4 + 0.5 * SETTLED), "it comes through little by little"
+    assert detector.poll() == pytest.approx(0.4 + 0.5 * SETTLED), "it comes through little by little"
     clock.advance(0.51 * SETTLED)
-    assert lookout.look() == pytest.approx(0.4 + 1.01 * SETTLED), "it may have come since the look before"
+    assert detector.poll() == pytest.approx(0.4 + 1.01 * SETTLED), "it may have come since the look before"
     clock.advance(0.002)
-    assert lookout.look() == 0.0
+    assert detector.poll() == 0.0
 
 
 @given(st.lists(st.floats(0.001, 0.6), min_size=1, max_size=60))
 def test_nothing_that_waited_longer_than_a_standstill_is_ever_taken_for_new(steps):
     clock = ManualClock(100.0)
-    lookout = Lookout(0.1, clock)
+    detector = HaltDetector(0.1, clock)
     standstills, perhaps = [], []  # with steps of 0.1 s, of which rounding decides
     for step in steps:
         before = clock.now()
         clock.advance(step)
-        waited = lookout.look()
+        waited = detector.poll()
         standstills += [(before, clock.now())] if step > 0.1 + 1e-9 else []
         perhaps += [(before, clock.now())] if step > 0.1 - 1e-9 else []
         # of a message that comes now, the oldest that it may be

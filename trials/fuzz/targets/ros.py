@@ -32,7 +32,7 @@ from ada_controllers.node.phase_input import PhaseInput
 from ada_controllers.node.reference_inputs import ReferenceInputs
 from ada_controllers.registry import make
 from ada_controllers.running.control_loop import ControlLoop, LoopSettings
-from ada_controllers.running.state_watch import Measured
+from ada_controllers.running.state_filter import ReceivedState
 from ada_controllers.state import State
 from ada_dynamics.drawing.marks import MarkStore
 from ada_dynamics.errors import AdaError
@@ -177,7 +177,7 @@ class _Controlled:
         thread = self.thread[source]
         thread.control = ControlLoop(thread.control.controller, LoopSettings())
         thread.following = Following(thread.control)
-        thread.control.step(Measured(self._rest, 0.0), _NOW)
+        thread.control.step(ReceivedState(self._rest, 0.0), _NOW)
         thread.control.activate(_NOW)
         return self.references
 

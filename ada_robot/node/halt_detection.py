@@ -19,8 +19,8 @@ def since_boot() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-class Lookout:
-    """Detects halts of the thread that calls `look`."""
+class HaltDetector:
+    """Detects halts of the thread that calls `poll`."""
 
     def __init__(self, longest: float, clock: Callable[[], float] = since_boot) -> None:
         """Start now.
@@ -33,7 +33,7 @@ class Lookout:
         self._looked_at = clock()
         self._awake_before = self._settled_at = -1e9  # last call before a halt, end of the delivery [s]
 
-    def look(self) -> float:
+    def poll(self) -> float:
         """Return the possible waiting time of messages received since the last call [s]; 0 without a halt."""
         now, before = self._clock(), self._looked_at
         if now - before > self._longest:

@@ -34,7 +34,7 @@ _PAUSE = 1.0  # time between attempts after a failed loop closure, which is slow
 _WIDEST = 1e-6  # tolerance of the closure error [m, rad]
 
 
-class StateOfRobot:
+class StateEstimator:
     """Estimator of the full state of a robot.
 
     Attributes:
@@ -71,7 +71,7 @@ class StateOfRobot:
         self._closed: Dynamics | None = None  # dynamics of the model with heavy motors, once the loops are closed
         self._tried_at = -math.inf
 
-    def copy(self) -> StateOfRobot:
+    def copy(self) -> StateEstimator:
         """Return a copy for another thread."""
         other = copy(self)
         other._q = self._q.copy()

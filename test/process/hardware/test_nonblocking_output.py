@@ -13,7 +13,7 @@ import pytest
 from robot_world import assert_ended_along_a_ramp, violations
 from waiting import LIMIT, ended, until
 
-from ada_robot.outlet import Outlet
+from ada_robot.nonblocking_output import NonBlockingOutput
 from ada_robot.safety.flight_recorder import sibling_environment
 
 # some 600 lines fill a pipe, the queue and the pipe in front of it: the cycle would be blocked 400 lines before the end
@@ -73,15 +73,15 @@ def test_each_line_is_passed_on_whole_or_counted_where_it_is_missing(seed):
     data = b"\n".join(lines) + b"\n"
     reading, writing = os.pipe()
     descriptor = os.dup(writing)
-    with Outlet(descriptor, room=20_000) as outlet:
+    with NonBlockingOutput(descriptor, room=20_000) as output:
         while data:  # nobody reads: of 200 kB there is room for the pipe's 64 kB and these 20
             size = random.randrange(1, 4000)
             with contextlib.suppress(BlockingIOError):  # its thread is behind
                 data = data[os.write(descriptor, data[:size]) :]
-        until(lambda: outlet.dropped, "lines without room")
+        until(lambda: output.dropped, "lines without room")
         with ThreadPoolExecutor(1) as pool:
             reader = pool.submit(everything, reading, lambda read: read.endswith(b"last words\n"))
-            until(lambda: not outlet.dropped, "room")
+            until(lambda: not output.dropped, "room")
             os.write(descriptor, b"last words\n")
             *passed, last = reader.result(LIMIT)
     assert last == "last words"
@@ -103,7 +103,8 @@ def test_a_process_whose_words_nobody_takes_ends_all_the_same():
     while select.select([], [writing], [], 0.0)[1]:
         os.write(writing, b"." * 4096)
     os.set_blocking(writing, True)
-    program = "import os\nfrom ada_robot.outlet import Outlet\nwith Outlet():\n    os.write(2, b'unheard')"
+    imported = "import os\nfrom ada_robot.nonblocking_output import NonBlockingOutput\n"
+    program = imported + "with NonBlockingOutput():\n    os.write(2, b'unheard')"
     process = subprocess.Popen([sys.executable, "-c", program], stderr=writing, env=sibling_environment())
     try:
         assert process.wait(LIMIT) == 0

@@ -19,7 +19,7 @@ from ada_robot.command.lateness import CLOCKS, Lateness
 _ROUNDED = 1.0 + 1e-9  # tolerance for rounded differences of stamps
 
 
-class Measured(NamedTuple):
+class ReceivedState(NamedTuple):
     """Received state.
 
     Attributes:
@@ -35,16 +35,16 @@ class Measured(NamedTuple):
     effort: Array | None = None
 
 
-class Verdict(Enum):
+class StateKind(Enum):
     """Result of the check of a state."""
 
     NEW = "new"
-    AGAIN = "again"  # repeated state: the publisher is alive
-    BEGINS = "begins"  # discontinuous: robot moved by others, clock set back, or gap in time
+    REPEATED = "again"  # repeated state: the publisher is alive
+    DISCONTINUOUS = "begins"  # discontinuous: robot moved by others, clock set back, or gap in time
     REFUSED = "refused"
 
 
-class StateWatch:
+class StateFilter:
     """Checks consecutive states.
 
     Attributes:
@@ -52,12 +52,12 @@ class StateWatch:
         latest_at: time of its reception on the steady clock [s].
         reason: category of the last refusal.
         text: message of the last refusal.
-        break_text: description of the discontinuity, if the last result was `BEGINS`.
+        break_text: description of the discontinuity, if the last result was `DISCONTINUOUS`.
     """
 
     def __init__(self, model: Model) -> None:
         """Args: robot model."""
-        self.latest: Measured | None = None
+        self.latest: ReceivedState | None = None
         self.latest_at = -math.inf
         self.reason = self.text = self.break_text = ""
         self._time = -math.inf  # present time on the steady clock [s]
@@ -68,8 +68,8 @@ class StateWatch:
         self._v = np.array([model.v_index(name).start for name in single], dtype=np.intp)
 
     def judge(
-        self, controller: Controller[Any], measured: Measured, time: float, timeout: float, jump: float, gap: float
-    ) -> Verdict:
+        self, controller: Controller[Any], measured: ReceivedState, time: float, timeout: float, jump: float, gap: float
+    ) -> StateKind:
         """Check a state, and store it unless it is refused.
 
         Args:
@@ -102,9 +102,9 @@ class StateWatch:
         except StateRefused as problem:
             return self._refuse("not possible", str(problem))
         before = self.latest
-        verdict = Verdict.NEW
+        kind = StateKind.NEW
         if before is not None and stamp == before.stamp:
-            verdict = Verdict.AGAIN
+            kind = StateKind.REPEATED
         elif before is not None and stamp < before.stamp:
             back = before.stamp - stamp
             if back <= timeout:
@@ -112,25 +112,25 @@ class StateWatch:
                     "backward in time",
                     f"the state is {back:.6g} s older than the previous one: it was late, or two nodes publish states.",
                 )
-            verdict = self._broken(f"the clock of the states was set back by {back:.3g} s")
+            kind = self._discontinuous(f"the clock of the states was set back by {back:.3g} s")
         elif before is not None and gap and stamp - before.stamp > gap * _ROUNDED:
-            verdict = self._broken(f"no states for {stamp - before.stamp:.3g} s, max_gap is {gap:g} s")
+            kind = self._discontinuous(f"no states for {stamp - before.stamp:.3g} s, max_gap is {gap:g} s")
         elif before is not None and jump and self._jumped(before, measured, jump):
-            verdict = self._broken(f"a position jumped by more than max_position_jump, {jump:g} [rad, m]")
+            kind = self._discontinuous(f"a position jumped by more than max_position_jump, {jump:g} [rad, m]")
         self.latest_at = time
-        if verdict is not Verdict.AGAIN:
+        if kind is not StateKind.REPEATED:
             self.latest = measured
-        return verdict
+        return kind
 
-    def _refuse(self, reason: str, text: str) -> Verdict:
+    def _refuse(self, reason: str, text: str) -> StateKind:
         self.reason, self.text = reason, text
-        return Verdict.REFUSED
+        return StateKind.REFUSED
 
-    def _broken(self, text: str) -> Verdict:
+    def _discontinuous(self, text: str) -> StateKind:
         self.break_text = text
-        return Verdict.BEGINS
+        return StateKind.DISCONTINUOUS
 
-    def _jumped(self, before: Measured, now: Measured, jump: float) -> bool:
+    def _jumped(self, before: ReceivedState, now: ReceivedState, jump: float) -> bool:
         """Return True if a joint has moved farther than its velocity explains."""
         way = np.abs(now.state.q[self._q] - before.state.q[self._q])
         speed = np.maximum(np.abs(before.state.v[self._v]), np.abs(now.state.v[self._v]))

@@ -17,7 +17,7 @@ from ada_robot.cycle import messages
 from ada_robot.cycle.server import CycleServer
 from ada_robot.driver import RobotDriver
 from ada_robot.errors import HardwareError, NoAnswer, UnknownDevice
-from ada_robot.outlet import stderr_for_children
+from ada_robot.nonblocking_output import stderr_for_children
 from ada_robot.safety.flight_memory import Flight, new_memory
 from ada_robot.safety.flight_recorder import FlightRecorder, record_folder, sibling_environment
 from ada_robot.safety.settings import SafetySettings
@@ -79,7 +79,7 @@ def made_recorder(descriptor: int, safety: SafetySettings, clock: Clock = SYSTEM
     return FlightRecorder(descriptor, record_folder(safety.record_folder), safety.record_files, clock)
 
 
-class CyclePlace(ABC):
+class CycleRunner(ABC):
     """Execution environment of a cycle.
 
     Attributes:
@@ -123,7 +123,7 @@ class CyclePlace(ABC):
             end.close()
 
 
-class CycleThread(CyclePlace):
+class CycleThread(CycleRunner):
     """Cycle in a thread of this process."""
 
     def __init__(
@@ -166,7 +166,7 @@ class CycleThread(CyclePlace):
         self.requests.close()
 
 
-class CycleProcess(CyclePlace):
+class CycleProcess(CycleRunner):
     """Cycle in a separate process, unaffected by the end, freeze or load of this process."""
 
     def __init__(self, driver: str, settings: object, safety: SafetySettings, flight: int) -> None:

@@ -22,7 +22,7 @@ BEATS = 5  # heartbeats per host_timeout
 LONGEST_WAIT = 0.1  # maximum poll interval of the receiving thread [s]
 
 
-class HostLink:
+class CycleConnection:
     """Connection to one cycle, usable from any thread.
 
     Attributes:

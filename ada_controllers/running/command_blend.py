@@ -9,7 +9,7 @@ import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.kit.shaping import bounded
-from ada_controllers.running.state_watch import Measured
+from ada_controllers.running.state_filter import ReceivedState
 from ada_controllers.state import State
 from ada_dynamics.arrays import Array
 from ada_robot.contract import Command, Mode
@@ -18,7 +18,7 @@ from ada_robot.limits import Limits
 _GREATEST_STEP = 0.2  # maximum progress per command
 
 
-class HandOver:
+class CommandBlend:
     """Blends from the last command, or the measured state, to the commands of a controller.
 
     Time starts with the first command. A gap between two commands counts as a limited progress, so that the command
@@ -96,7 +96,7 @@ def _between(
     return np.clip(value, last - rate * passed, last + rate * passed)
 
 
-def start_of(controller: Controller[Any], commanded: Command | None, measured: Measured) -> Command:
+def start_of(controller: Controller[Any], commanded: Command | None, measured: ReceivedState) -> Command:
     """Return the initial command of a controller: the last command of its kind, or the measured state.
 
     Args:
@@ -128,7 +128,7 @@ def within_limits(controller: Controller[Any], command: Command) -> Command:
     return Command.of({mode: np.clip(values, *limits.span(mode)) for mode, values in command.given().items()})
 
 
-def _measured_effort(controller: Controller[Any], measured: Measured) -> Array | None:
+def _measured_effort(controller: Controller[Any], measured: ReceivedState) -> Array | None:
     if measured.effort is None:
         return None
     effort = measured.effort[controller.v_index]

@@ -13,14 +13,14 @@ from ada_robot.driver import Feedback
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.safety.speed_bounds import Braking
-from ada_robot.safety.tool_rules import ToolWatch
+from ada_robot.safety.tool_rules import ToolMonitor
 
 # Velocity demands are not followed exactly: a joint may lag by this share of the demanded distance, plus the distance
 # at this share of its velocity limit. A joint that lags more counts as blocked.
 SLACK, CREEP = 0.25, 0.005
 
 
-class StateWatch:
+class StateMonitor:
     """Checks a measured state and describes violations. Unreported values (NaN) are ignored.
 
     Attributes:
@@ -31,7 +31,7 @@ class StateWatch:
         """Args: joint rules; settings with the margins; cycle time [s]."""
         self._rules, self._settings, self._period = rules, settings, period
         self.names = rules.names
-        self._tool = ToolWatch(rules.tool, rules.longest_ramp + settings.drive_lag)
+        self._tool = ToolMonitor(rules.tool, rules.longest_ramp + settings.drive_lag)
         self._lower, self._upper = rules.lower - settings.position_margin, rules.upper + settings.position_margin
         # tolerance for the sensor noise of locked joints
         self._fastest = rules.velocity * (1.0 + settings.velocity_margin) + settings.standstill

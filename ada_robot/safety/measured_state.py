@@ -12,7 +12,7 @@ from ada_robot.driver import Feedback
 SMOOTHED = 0.5  # time constant of velocities estimated from positions of coarse sensors [s]
 
 
-class Measured:
+class MeasuredState:
     """Latest known joint state.
 
     Attributes:

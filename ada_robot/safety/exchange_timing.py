@@ -10,7 +10,7 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 _LEAST_SLEEP = 1e-3  # tolerance of the clock difference [s]
 
 
-class Suspends:
+class SuspendDetector:
     """Suspend detection: the steady clock stops while the machine is suspended, the clock since boot does not."""
 
     def __init__(self, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -35,7 +35,7 @@ class Suspends:
         return slept
 
 
-class Pace:
+class ExchangeTiming:
     """Gaps between exchanges.
 
     A cycle that is late by more than half the watchdog timeout indicates an overloaded machine. The robot then slows
@@ -57,7 +57,7 @@ class Pace:
             device_timeout: watchdog timeout of the device [s]; may be infinite.
             clock: clock used to detect suspends.
         """
-        self._suspends = Suspends(clock)
+        self._suspends = SuspendDetector(clock)
         self.suspended = 0.0
         self._period, self._timeout = period, device_timeout
         self.late = self.beyond = self.brake = 0

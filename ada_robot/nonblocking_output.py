@@ -32,7 +32,7 @@ def stderr_for_children() -> int:
     return _real.get(STDERR, STDERR)
 
 
-class Outlet:
+class NonBlockingOutput:
     """Non-blocking replacement of a file descriptor, active from `open` or `__enter__`.
 
     Attributes:
@@ -66,7 +66,7 @@ class Outlet:
         os.close(writing)
         _real[self._descriptor] = self._real
         for work in (self._take, self._hand_on):
-            threading.Thread(target=work, name="outlet", daemon=True).start()
+            threading.Thread(target=work, name="output", daemon=True).start()
 
     def close(self, patience: float = PATIENCE) -> None:
         """Write pending output and restore the descriptor.
@@ -140,7 +140,7 @@ class Outlet:
                     data = data[os.write(self._real, data) :]
             self._is_writing = False
 
-    def __enter__(self) -> Outlet:
+    def __enter__(self) -> NonBlockingOutput:
         """Replace the descriptor."""
         self.open()
         return self
