@@ -113,15 +113,11 @@ class SupportCoupling:
     # --- numerical values -------------------------------------------------------------------------------------------
     def matrix(self, q: Array) -> Array:
         """Return M_fl, (6, joints): momentum about the support at rest per joint velocity [kg m, kg m²]."""
-        return np.asarray(self._inertias(q, np.zeros(self.tree.nv))[1], dtype=np.float64)
-
-    def support_inertia(self, q: Array) -> Array:
-        """Return M_f, (6, 6), rows [f; n], columns [linear, angular]."""
         return np.asarray(self._inertias(q, np.zeros(self.tree.nv))[0], dtype=np.float64)
 
     def bias(self, q: Array, v: Array) -> Array:
         """Return Ṁ_fl θ̇ with the support at rest, (6,) [N, N m]."""
-        return np.asarray(self._inertias(q, v)[2], dtype=np.float64)
+        return np.asarray(self._inertias(q, v)[1], dtype=np.float64)
 
     def projected(self, q: Array, b: Array, preserved: Sequence[str] = COMPONENTS) -> Array:
         """Return N_fl b of eq. 6.9: the joint velocities nearest to b with zero preserved momentum components."""
@@ -135,12 +131,8 @@ class SupportCoupling:
     def _inertias(self) -> Callable[..., Any]:
         def body(q: Vector, v: Vector) -> dict[str, Any]:
             found = coupling(self.tree, q, v, self.support)
-            M = [found.inertia @ _unit(i) for i in range(6)]
-            return {
-                "M_f": _rows_of(M),
-                "M_fl": _rows_of(found.columns),
-                "bias": [*found.bias.force, *found.bias.moment],
-            }
+            columns = [[component(column, i) for column in found.columns] for i in range(6)]
+            return {"M_fl": columns, "bias": [*found.bias.force, *found.bias.moment]}
 
         return compiled("coupling_inertia", {"q": self.tree.nq, "v": self.tree.nv}, body)
 
@@ -188,14 +180,6 @@ def free_motion(found: Coupling, wrench: Force) -> Motion:
     values = [*wrench.moment, *wrench.force]
     x = [sum((a * b for a, b in zip(row, values, strict=True)), ZERO) for row in found.inertia.inverse_matrix()]
     return Motion(Vec3(*x[:3]), Vec3(*x[3:]))
-
-
-def _rows_of(columns: Sequence[Force]) -> list[list[Scalar]]:
-    return [[component(column, i) for column in columns] for i in range(6)]
-
-
-def _unit(i: int) -> Motion:
-    return Motion.linear_first([1.0 if i == j else 0.0 for j in range(6)])
 
 
 def _size(tree: Tree) -> float:

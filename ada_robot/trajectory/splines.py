@@ -102,14 +102,6 @@ class QuinticSpline:
         """Acceleration at times; zero outside the range."""
         return self._derivative(t, 2)
 
-    def jerk(self, t: ArrayLike) -> Array:
-        """Jerk at times; zero outside the range."""
-        return self._derivative(t, 3)
-
-    def snap(self, t: ArrayLike) -> Array:
-        """Snap at times, the highest continuous derivative; zero outside the range."""
-        return self._derivative(t, 4)
-
     def _derivative(self, t: ArrayLike, order: int) -> Array:
         asked = np.asarray(t, dtype=np.float64)
         times = np.clip(asked, self.times[0], self.times[-1])

@@ -191,7 +191,7 @@ def test_bad_states_and_references_are_refused_and_move_nothing_and_what_is_behi
     # bad states
     old, effort = control.target, control.command.effort
     sender.until(lambda: control.refused, what="the refusal", position=BENT[:5], names=NAMES[:5])
-    assert "joints w1, w2 are missing" in control.last_refusal
+    assert "missing joints w1, w2" in control.last_refusal
     np.testing.assert_array_equal(control.command.effort, effort, "as of the last good state, which all are")
     ros.wait(lambda: "w1, w2" in diagnosed(reports, "control").get("last refusal", ""), what="the report")
     count = len(commands)

@@ -393,7 +393,7 @@ def test_the_process_bears_a_clock_before_its_beginning_and_ends_cleanly(ros):
     ros.matched(clock)
     bad, good = Clock(), Clock()
     bad.clock.sec = -3600
-    ros.wait(lambda: clock.publish(bad) or "the node goes on" in process.output, what="word of it")
+    ros.wait(lambda: clock.publish(bad) or "the node continues" in process.output, what="word of it")
     seen = len(states)
 
     def goes_on():

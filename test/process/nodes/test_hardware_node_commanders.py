@@ -83,7 +83,7 @@ def test_commands_that_waited_while_the_node_was_frozen_move_nothing(ros):
             process.signal(signal.SIGCONT)
         seen = len(measured)
         ros.wait(lambda: len(measured) > seen + 200, what="readings")
-        return "stood still" in told.newest()["devices"]["pa10"]["last_refusal"]
+        return "was halted" in told.newest()["devices"]["pa10"]["last_refusal"]
 
     ros.wait(is_refused, what="the refusal of old commands")
     assert measured.newest().position == pytest.approx(before, abs=1e-6)
