@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 
+from ada_controllers.checks.reference_check import ReferenceCheck
+from ada_controllers.checks.shaping import Shaper, ShapingSettings
+from ada_controllers.checks.state_check import LATEST, StateCheck
 from ada_controllers.errors import ReferenceRefused
-from ada_controllers.kit.reference_check import ReferenceCheck
-from ada_controllers.kit.shaping import Shaper, ShapingSettings
-from ada_controllers.kit.state_check import LATEST, StateCheck
 from ada_controllers.state import JointReference, Reference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError

@@ -8,9 +8,9 @@ from typing import cast
 
 import numpy as np
 
+from ada_controllers.checks.shaping import ShapingSettings
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused
-from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.motion.joint_motion import ALLOWED, Bounds, JointMotion, Point
 from ada_controllers.motion.profiles import PROFILES, brake, from_rest, plan, quintic, stop
 from ada_controllers.motion.waypoints import through

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ada_controllers.checks.shaping import ShapingSettings
 from ada_controllers.controller import Controller
 from ada_controllers.errors import ReferenceRefused, StateRefused
-from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.state import JointReference, PoseReference, Reference, State
 from ada_controllers.virtual.branch import Branch
 from ada_controllers.virtual.kernels import FORCE, PATH, Law, constants

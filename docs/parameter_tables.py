@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ada_controllers.kit.shaping import ShapingSettings
+from ada_controllers.checks.shaping import ShapingSettings
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_controllers.running.control_loop import LoopSettings
 from ada_hardware.force_torque.sensor_settings import ForceSensorSettings

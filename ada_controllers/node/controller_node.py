@@ -12,8 +12,8 @@ from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.lifecycle import TransitionCallbackReturn
 
+from ada_controllers.checks.shaping import ShapingSettings
 from ada_controllers.controller import Controller
-from ada_controllers.kit.shaping import ShapingSettings
 from ada_controllers.node.control_thread import ControlThread
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_controllers.node.controller_status import ControlPeriods, control_status

@@ -7,7 +7,7 @@ import json
 import textwrap
 from typing import Any
 
-from ada_controllers.kit.shaping import ShapingSettings
+from ada_controllers.checks.shaping import ShapingSettings
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_controllers.registry import CONTROLLERS, find
 from ada_controllers.running.control_loop import LoopSettings

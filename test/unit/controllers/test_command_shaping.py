@@ -12,8 +12,8 @@ from echo_controller import INF, Echo, EchoPosition, EchoVelocity, echo, say
 from refused import refused
 
 from ada_controllers import Command, State
+from ada_controllers.checks.shaping import STOPPING
 from ada_controllers.errors import CommandRefused
-from ada_controllers.kit.shaping import STOPPING
 
 
 def test_efforts_are_cut_to_their_limits_and_the_joint_is_told() -> None:

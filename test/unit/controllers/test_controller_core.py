@@ -13,8 +13,8 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_controllers import Command, JointPath, JointReference, PoseReference, ReferenceRefused, State, StateRefused
+from ada_controllers.checks.shaping import ShapingSettings
 from ada_controllers.in_simulation import InSimulation
-from ada_controllers.kit.shaping import ShapingSettings
 from ada_dynamics.errors import InputError
 
 

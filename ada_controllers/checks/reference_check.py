@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ada_controllers.checks.state_check import MOST_ACCELERATION, MOST_POSITION, MOST_VELOCITY
 from ada_controllers.errors import ReferenceRefused
-from ada_controllers.kit.state_check import MOST_ACCELERATION, MOST_POSITION, MOST_VELOCITY
 from ada_controllers.state import JointPath, JointReference, PoseReference, Reference
 from ada_dynamics.arrays import Array
 from ada_dynamics.expr import Traced
