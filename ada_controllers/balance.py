@@ -22,11 +22,10 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from ada_controllers.controller import Controller
-from ada_controllers.spring_damper import spring_efforts
+from ada_controllers.spring_damper import between, share, spring_efforts, turned
 from ada_controllers.state import JointReference, State
 from ada_controllers.support.ankle_hip_model import AnkleHipModel
 from ada_controllers.support.constraint_jacobian import carried_weight
-from ada_controllers.support.variable_gains import between, share, turned
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit.compiled import Vector, compiled

@@ -5,20 +5,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from ada_controllers.controller import Controller
 from ada_controllers.state import JointReference, State
 from ada_controllers.support.constraint_jacobian import carried_weight
-from ada_controllers.support.variable_gains import Axis, between, share, turned
+from ada_dynamics import expr
+from ada_dynamics.algorithms.kinematics import link_pose
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.jit.compiled import Vector, compiled
+from ada_dynamics.model.tree import Tree
+from ada_dynamics.spatial.orientation import rpy_of
 from ada_dynamics.spatial.vector import Scalar
 from ada_robot.contract import Command
 from ada_robot.settings import setting
+from ada_robot.trajectory.splines import segment_coefficients
+
+Axis = Literal["x", "y", "z"]
 
 
 @dataclass(frozen=True)
@@ -157,3 +163,22 @@ def refuse_what_joints_cannot_carry(controller: Controller[Any]) -> None:
             value=True,
             allowed=(False,),
         )
+
+
+def share(angle: Scalar, full: Scalar) -> Scalar:
+    """Return 0 at angle zero, 1 for magnitudes from `full` on, and a quintic in between."""
+    way = expr.minimum(expr.absolute(angle) / full, 1.0)
+    total: Scalar = 0.0
+    for coefficient in reversed(segment_coefficients(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0))):  # type: ignore[arg-type]
+        total = total * way + float(coefficient)
+    return total
+
+
+def between(near: Scalar, far: Scalar, part: Scalar) -> Scalar:
+    """Interpolate a gain between its values at zero and at the full angle."""
+    return near + (far - near) * part
+
+
+def turned(tree: Tree, q: Sequence[Scalar], link: str, axis: Axis) -> Scalar:
+    """Return the rotation of a link about a world axis: roll about x, pitch about y, yaw about z [rad]."""
+    return rpy_of(link_pose(tree, q, link).rotation.matrix())["xyz".index(axis)]

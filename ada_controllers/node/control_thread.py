@@ -22,7 +22,7 @@ from ada_controllers.running.robot_phase import RobotPhase
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError
 from ada_robot.contract import Command
-from ada_robot.messages.joint_state_layouts import JointStateLayouts
+from ada_robot.messages.outgoing import JointStateLayouts
 from ada_robot.ros import qos
 from ada_robot.timing.deadlines import DeadlineLoop
 

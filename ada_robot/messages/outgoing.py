@@ -22,6 +22,7 @@ from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.joints import Fixed
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.record import messages
+from ada_dynamics.simulation.record.cdr import Message
 from ada_dynamics.simulation.record.messages import JointStates
 from ada_dynamics.spatial.orientation import quaternions
 from ada_robot.ros.robot_settings import COMMON_WORLD
@@ -186,3 +187,25 @@ def _world_frame(model: Model, name: str) -> str | None:
         f"world_frame is {name!r}, but model {model.name!r} has a link of that name which is movable or not the root, "
         "so that transforms would form a cycle. Choose another name, such as 'odom'."
     )
+
+
+class JointStateLayouts:
+    """Encoder with one message layout per set of joints and quantities."""
+
+    def __init__(self) -> None:
+        """Start without layouts."""
+        self._layouts: dict[tuple[tuple[str, ...], tuple[bool, ...]], Message] = {}
+
+    def filled(self, names: tuple[str, ...], parts: Sequence[Array | None], stamp_ns: int) -> bytes:
+        """Encode a message.
+
+        Args:
+            names: joint names.
+            parts: positions, velocities and efforts; None for those left empty.
+            stamp_ns: time in the header [ns].
+        """
+        key = names, tuple(part is not None for part in parts)
+        layout = self._layouts.get(key)
+        if layout is None:
+            layout = self._layouts[key] = messages.joint_state(*key)
+        return layout.fill_one(stamp_ns, np.concatenate([_NOTHING, *(part for part in parts if part is not None)]))

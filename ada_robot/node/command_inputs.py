@@ -23,8 +23,7 @@ from ada_dynamics.model.model import Model, motor_joints
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_robot.command.guard import CommandGuard
 from ada_robot.contract import Reason, Refusal
-from ada_robot.messages.joint_command import command_of
-from ada_robot.messages.trajectory_message import offered_trajectory
+from ada_robot.messages.command_messages import command_of, offered_trajectory
 from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.node.plant_loop import NotReadyError, PlantLoop, done
 from ada_robot.ros import qos

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishers of /tf and /tf_static; imports rclpy, and tf2_msgs except in `can_send_frames`."""
+"""Publishers of /tf, /tf_static and robot_description; imports rclpy, and tf2_msgs for the former two only."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Quaternion, TransformStamped, Vector3
 from rclpy.node import Node
+from std_msgs.msg import String
 
 from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.record.viewer_topics import description
 from ada_robot.driver import Feedback
 from ada_robot.messages.outgoing import FixedTransform, State, StateMessages
 from ada_robot.node.stamps import Stamps
@@ -111,3 +114,16 @@ class MeasuredFrames(Frames):
     def publish_measured(self, feedback: Feedback) -> None:
         """Publish the transforms of a feedback."""
         self.publish(self.whole.of(feedback), self._stamps.at(feedback.time))
+
+
+def publish_description(node: Node, model: Model, topic: str) -> Any:
+    """Publish a robot description (transient local); return the publisher, or None if URDF cannot express the model."""
+    text = description(model)
+    if text is None:
+        node.get_logger().warning(
+            f"URDF cannot express {model.name!r}: no robot_description, viewers show frames only."
+        )
+        return None
+    publisher = node.create_publisher(String, topic, qos.LATCHED)
+    publisher.publish(String(data=text))
+    return publisher

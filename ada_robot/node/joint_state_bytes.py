@@ -13,7 +13,7 @@ import numpy as np
 from ada_dynamics.simulation.record.messages import JointStates
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Feedback
-from ada_robot.messages.joint_state_layouts import JointStateLayouts
+from ada_robot.messages.outgoing import JointStateLayouts
 from ada_robot.messages.state_message import StateNumbers
 from ada_robot.node.state_estimation import StateEstimator
 

@@ -18,8 +18,8 @@ from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_robot.contract import Reason
 from ada_robot.driver import Feedback
 from ada_robot.errors import HardwareError
-from ada_robot.messages.joint_command import command_of
-from ada_robot.node.description import publish_description
+from ada_robot.messages.command_messages import command_of
+from ada_robot.node.frames import publish_description
 from ada_robot.node.halt_detection import HaltDetector
 from ada_robot.node.joint_commands import JointCommands
 from ada_robot.node.joint_state_bytes import JointStateBytes

@@ -18,9 +18,8 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.scene import floats
 from ada_robot.messages.outgoing import StateMessages
-from ada_robot.node.description import publish_description
 from ada_robot.node.dynamics_settings import FIXED_WORLD, FLOATING_WORLD, DynamicsSettings
-from ada_robot.node.frames import Frames, can_send_frames, publish_fixed
+from ada_robot.node.frames import Frames, can_send_frames, publish_description, publish_fixed
 from ada_robot.ros import qos
 from ada_robot.simulated.plant import Snapshot
 

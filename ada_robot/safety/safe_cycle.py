@@ -34,9 +34,8 @@ from ada_robot.safety.exchange_timing import ExchangeTiming
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.measured_state import MeasuredState
 from ada_robot.safety.phases import Phase
-from ada_robot.safety.readiness import require_ready
 from ada_robot.safety.settings import SafetySettings
-from ada_robot.safety.state_monitor import StateMonitor
+from ada_robot.safety.state_monitor import StateMonitor, require_ready
 
 STILL_AFTER = 0.3  # time at zero demanded velocity after which the robot counts as at rest [s]
 RAMP_AT_MOST = 1.0  # allowed excess of a ramp over its planned duration [s]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Monitoring of the measured state: position limits, velocities and following errors."""
+"""Monitoring of the measured state: position limits, velocities, following errors, readiness for activation."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_robot.contract import Demand, Mode
-from ada_robot.driver import Feedback
+from ada_robot.driver import Feedback, alarm_error, in_words
+from ada_robot.errors import Refused
 from ada_robot.safety.joint_rules import JointRules
+from ada_robot.safety.measured_state import MeasuredState
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.safety.speed_bounds import Braking
 from ada_robot.safety.tool_rules import ToolMonitor
@@ -18,6 +20,7 @@ from ada_robot.safety.tool_rules import ToolMonitor
 # Velocity demands are not followed exactly: a joint may lag by this share of the demanded distance, plus the distance
 # at this share of its velocity limit. A joint that lags more counts as blocked.
 SLACK, CREEP = 0.25, 0.005
+_NAMED = 8  # joint names listed in a message
 
 
 class StateMonitor:
@@ -146,3 +149,44 @@ class StateMonitor:
             f"joint {rules.names[i]!r} moves at {velocity[i]:.4g} towards its limit at a distance of {ahead[i]:.4g}; "
             f"later it could not be stopped before the limit"
         )
+
+
+def require_ready(
+    feedback: Feedback, measured: MeasuredState, monitor: StateMonitor, pose_since: float, problem: str
+) -> None:
+    """Raise if a robot is not ready for activation.
+
+    Args:
+        feedback: latest feedback.
+        measured: latest known joint state.
+        monitor: limits and standstill threshold.
+        pose_since: earliest allowed time of the last complete feedback [s].
+        problem: description of the latest connection problem.
+
+    Raises:
+        DeviceAlarm: if the device has an alarm or a hindrance.
+        Refused: if the configuration is unknown or outside a limit, or the robot moves.
+    """
+    if feedback.alarms:
+        text = f"robot not activated: {in_words(feedback.alarms)}. Reset it first."
+        raise alarm_error(text, feedback.alarms)
+    if feedback.hindrances:
+        text = f"robot not activated: {in_words(feedback.hindrances)}."
+        raise alarm_error(text, feedback.hindrances)
+    if not measured.at >= pose_since:
+        unknown = [monitor.names[i] for i in np.flatnonzero(~np.isfinite(feedback.position))[:_NAMED].tolist()]
+        raise Refused(
+            f"robot not activated: no recent joint positions"
+            f"{' of ' + ', '.join(unknown) if unknown else ''}; check that the cycle runs, and check cable "
+            f"and power. {problem}".rstrip(),
+            joint=unknown[0] if unknown else None,
+            field="position",
+            value=tuple(unknown),
+        )
+    trouble = monitor.out_of_limits(measured.position)
+    if trouble:
+        text = f"robot not activated: {trouble}. Move it inside by hand, or widen the limits."
+        raise Refused(text, field="limits", value=trouble)
+    trouble = monitor.moving(measured.speed)
+    if trouble:
+        raise Refused(f"robot not activated: {trouble}. Wait until it is at rest.", field="speed", value=trouble)

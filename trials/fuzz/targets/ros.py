@@ -36,7 +36,7 @@ from ada_controllers.running.state_filter import ReceivedState
 from ada_controllers.state import State
 from ada_dynamics.drawing.marks import MarkStore
 from ada_dynamics.errors import AdaError
-from ada_robot.messages.joint_command import command_of
+from ada_robot.messages.command_messages import command_of
 from ada_robot.messages.markers import read_markers
 from ada_robot.messages.state_message import LABELS
 from ada_robot.node.command_inputs import CommandInputs
