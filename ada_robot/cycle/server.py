@@ -156,7 +156,7 @@ class CycleServer:
         if now - self._reported_at >= REPORT_EVERY:
             self._report()
         if self._leaving and cycle.phase.is_driven and now > self._leave_before:
-            _log.warning("%s: not at rest within %g s; closed without brakes", self._driver.NAME, GIVE_UP)
+            _log.warning("%s: not at rest within %g s; device stopped without a ramp", self._driver.NAME, GIVE_UP)
             self._end()
 
     def _end(self) -> None:

@@ -136,7 +136,7 @@ class StateMessages:
         return self._joint_state.fill_one(stamp_ns, np.concatenate(numbers))
 
     def joint_positions(self, state: State, stamp_ns: int) -> bytes:
-        """Encode the positions only, for robots without known velocities and efforts."""
+        """Encode the positions only, for a robot whose physics does not run yet."""
         return self._joint_positions.fill_one(stamp_ns, self._joints.numbers(state.q, state.v, state.tau).position)
 
     def transforms(self, state: State, stamp_ns: int) -> bytes:
