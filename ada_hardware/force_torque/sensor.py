@@ -298,12 +298,7 @@ class ForceSensor:
         self._reader.motion = motion
 
     def _do(self, action: Callable[[], object]) -> None:
-        """Run an action in the thread between two samples.
-
-        Raises:
-            Refused: not open.
-            NoAnswer: the thread did not run it in time.
-        """
+        """Run an action in the thread between two samples; raises Refused or NoAnswer."""
         reader = self._reader
         if not self._is_open or reader.state is SensorState.LOST:
             raise Refused(

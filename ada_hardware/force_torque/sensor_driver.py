@@ -149,19 +149,11 @@ class SensorDriver(ABC, Generic[S, W, R]):
 
     @abstractmethod
     def _prepare(self, wire: W) -> SensorIdentity:
-        """Find the sensor and determine its scale.
-
-        Raises:
-            NoAnswer: no reply of such a sensor.
-        """
+        """Find the sensor and determine its scale; raises NoAnswer."""
 
     @abstractmethod
     def _start(self, wire: W) -> None:
-        """Start the records.
-
-        Raises:
-            NoAnswer: no record was received.
-        """
+        """Start the records; raises NoAnswer."""
 
     @abstractmethod
     def _take(self, wire: W, timeout: float) -> bool:

@@ -93,11 +93,7 @@ def identify_tool(
 
 
 def _equations(samples: Sequence[tuple[Array, ToolMotion]], unknowns: int) -> tuple[Array, Array]:
-    """Rows of the unknowns [tool, bias], and the readings.
-
-    Raises:
-        InputError: an invalid wrench.
-    """
+    """Rows of the unknowns [tool, bias], and the readings; raises InputError."""
     rows = np.zeros((len(samples), 6, unknowns + 6))
     seen = np.zeros((len(samples), 6))
     unit = np.eye(INERTIAL)
@@ -115,11 +111,7 @@ def _equations(samples: Sequence[tuple[Array, ToolMotion]], unknowns: int) -> tu
 def _body(
     found: Array, with_inertia: bool
 ) -> tuple[float, tuple[float, float, float], tuple[float, float, float, float, float, float]]:
-    """Mass, centre of mass, and inertia about it.
-
-    Raises:
-        Refused: the mass is not positive.
-    """
+    """Mass, centre of mass, and inertia about it; raises Refused."""
     mass = float(found[0])
     if mass <= 1e-6:
         text = (

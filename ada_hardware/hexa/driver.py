@@ -178,11 +178,7 @@ class HexaDriver(RobotDriver[HexaSettings]):
             counts.last_problem = "late answer" if is_late else "invalid packet, or packet for another host"
 
     def _repeat_until(self, request: Request, is_done: Callable[[Status], bool], patience: float = _PATIENCE) -> Status:
-        """Repeat a request each period until `is_done` or timeout; return the last status.
-
-        Raises:
-            NoAnswer: no answer was received.
-        """
+        """Repeat a request each period until `is_done` or timeout; return the last status; raises NoAnswer."""
         deadline, tries = self._clock() + patience, 0
         status: Status | None = None
         while True:

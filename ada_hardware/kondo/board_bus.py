@@ -73,11 +73,7 @@ class BoardBus(ABC, Generic[C, R]):
 
     @abstractmethod
     def _request(self, command: C) -> Request[R]:
-        """Encode a command.
-
-        Raises:
-            InputError: a value is out of range.
-        """
+        """Encode a command; raises InputError."""
 
     def _until_answered(self, command: C, retries: int | None = None) -> R:
         """Send a command until a reply is received.

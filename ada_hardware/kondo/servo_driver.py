@@ -139,20 +139,11 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
 
     @abstractmethod
     def _find(self) -> None:
-        """Find the boards on the open line and read the servo angles.
-
-        Raises:
-            NoAnswer: a board does not reply.
-        """
+        """Find the boards on the open line and read the servo angles; raises NoAnswer."""
 
     @abstractmethod
     def _check_ready(self) -> None:
-        """Check that the boards can execute position commands.
-
-        Raises:
-            DeviceAlarm: a board cannot.
-            NoAnswer: a board does not reply.
-        """
+        """Check that the boards can execute position commands; raises DeviceAlarm or NoAnswer."""
 
     @abstractmethod
     def _read(self) -> bool:
@@ -160,20 +151,11 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
 
     @abstractmethod
     def _read_until_accepted(self) -> None:
-        """Read the servo angles until two readings agree.
-
-        Raises:
-            NoAnswer: no two readings agree.
-        """
+        """Read the servo angles until two readings agree; raises NoAnswer."""
 
     @abstractmethod
     def _send_first_command(self, angles: Array) -> None:
-        """Send the first position command: the present servo angles [deg].
-
-        Raises:
-            DeviceAlarm: a board refuses it.
-            NoAnswer: a board does not reply.
-        """
+        """Send the first position command: the present servo angles [deg]; raises DeviceAlarm or NoAnswer."""
 
     @abstractmethod
     def _exchange(self, angles: Array) -> bool:
@@ -181,11 +163,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
 
     @abstractmethod
     def _hold(self, is_blind: bool) -> None:
-        """Command the present servo angles; with `is_blind`, do not wait for boards that do not reply.
-
-        Raises:
-            HardwareError: no board accepts the command.
-        """
+        """Command the present servo angles; with `is_blind`, do not wait for boards that do not reply."""
 
     @abstractmethod
     def _measured(self) -> Array:
@@ -193,11 +171,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
 
     @abstractmethod
     def _free_servos(self) -> None:
-        """Free all servos.
-
-        Raises:
-            NoAnswer: a board does not reply.
-        """
+        """Free all servos; raises NoAnswer."""
 
     @staticmethod
     @abstractmethod
@@ -287,11 +261,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
 
     # --- helpers of drivers ---------------------------------------------------------------------------------------
     def _check_may_fall(self, confirm: bool, call: str) -> None:
-        """Check that freeing the servos is confirmed and the driver is stopped.
-
-        Raises:
-            Refused: it is not confirmed, or the driver is started.
-        """
+        """Check that freeing the servos is confirmed and the driver is stopped; raises Refused."""
         if not confirm:
             text = f"{self.NAME}: the robot falls when its servos are freed; support it and call {call}(confirm=True)."
             raise Refused(text, field="confirm", value=False, allowed=True)
@@ -323,22 +293,14 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         return Feedback(self._clock(), self._positions(), unknown, unknown, is_fresh, is_driven, alarms, values)
 
     def _servo_angles(self, demand: Demand) -> Array:
-        """Servo angles of a position command [deg].
-
-        Raises:
-            Refused: the command is not a position command.
-        """
+        """Servo angles of a position command [deg]; raises Refused."""
         if demand.mode is not Mode.POSITION:
             text = f"{self.NAME}: supports position commands only, not {demand.mode.value}."
             raise Refused(text, field="mode", value=demand.mode.value, allowed=Mode.POSITION.value)
         return self.map.angles(demand.values)
 
     def _check_servo_limits(self, angles: Array) -> None:
-        """Check that all servos are within their limits.
-
-        Raises:
-            DeviceAlarm: a servo is outside of its limits.
-        """
+        """Check that all servos are within their limits; raises DeviceAlarm."""
         for servo, angle in zip(self.map.servos.values(), angles, strict=True):
             if not servo.lowest - self._limit_tolerance <= angle <= servo.highest + self._limit_tolerance:
                 text = (
@@ -356,11 +318,7 @@ class ServoDriver(RobotDriver[S], Generic[S, B]):
         return is_accepted
 
     def _retry_until_accepted(self, read: Callable[[], bool], whose: str, hint: str) -> None:
-        """Read until two readings agree.
-
-        Raises:
-            NoAnswer: no two readings agree.
-        """
+        """Read until two readings agree; raises NoAnswer."""
         for _ in range(_READINGS + self.settings.retries):
             if read():
                 return

@@ -123,11 +123,7 @@ class DeviceParameters:
 
 
 def _names(settings: HardwareSettings) -> list[str]:
-    """Names of the devices.
-
-    Raises:
-        InputError: no device, both `device` and `devices` are set, or invalid names.
-    """
+    """Names of the devices; raises InputError."""
     if settings.device and settings.devices:
         raise InputError("parameters device and devices are both set; device is for a single device: leave it out.")
     if settings.device:

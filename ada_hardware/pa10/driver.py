@@ -155,13 +155,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         self._is_started = True
 
     def _servos_on(self, session: Session) -> ArmState:
-        """Switch the servos on and return the state when all are on.
-
-        Raises:
-            DeviceAlarm: a servo does not switch on, and the arm reports an alarm.
-            NoAnswer: a servo does not switch on within `start_timeout`.
-            Refused: the start was cancelled.
-        """
+        """Switch the servos on and return the state when all are on; raises DeviceAlarm or NoAnswer or Refused."""
         state = session.require_braked()
         if state.alarms:
             text = f"pa10: cannot start: {_in_words(state.alarms)}. Remove the cause, then reset."
@@ -201,11 +195,7 @@ class Pa10Driver(RobotDriver[Pa10Settings]):
         return np.zeros(len(self._arm.joints))
 
     def _translated(self, demand: Demand, last_speeds: Array) -> tuple[int, Array, Array]:
-        """Convert a command to mode bits, torques and speeds.
-
-        Raises:
-            Refused: the command exceeds a limit of the arm; no packet is sent.
-        """
+        """Convert a command to mode bits, torques and speeds; raises Refused."""
         values = np.asarray(demand.values, dtype=np.float64)
         still = self._still
         measured = values if self._last is None else self._last.position

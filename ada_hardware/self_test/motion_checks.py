@@ -291,11 +291,7 @@ class MotionChecks:
         return Mode.VELOCITY if is_speed else Mode.POSITION, f"{speed:.2g} rad/s at {robot.joints[i]}"
 
     def _watch_rest(self, phase: Phase, since: float) -> tuple[float, float, float]:
-        """Wait for a phase; return the time of the last motion [s], the time of the phase [s], and the motion [rad].
-
-        Raises:
-            NoAnswer: the phase is not reached.
-        """
+        """Wait for a phase; return the time of the last motion [s], the time of the phase [s], and the motion [rad]."""
         robot, poses = self._robot, []
         deadline = since + self._safety.host_timeout + self._longest_ramp() + _ALLOWANCE + _BRAKES + 2.0
         reached = math.nan

@@ -212,11 +212,7 @@ def _check_silence(sensor: ForceSensor, emulator: EmulatorProcess, use: ForceSen
 
 
 def _mean(sensor: ForceSensor, is_wanted: Callable[[Array], bool], count: int = 100) -> Array:
-    """Return the mean of `count` readings, starting at the first one that satisfies `is_wanted`.
-
-    Raises:
-        HardwareError: too few readings were received.
-    """
+    """Return the mean of `count` readings, starting at the first one that satisfies `is_wanted`."""
     found: list[Array] = []
     number = sensor.newest.number if sensor.newest is not None else 0
     end = time.monotonic() + _PATIENCE

@@ -219,11 +219,7 @@ class Rcb1Driver(ServoDriver[Rcb1Settings, Rcb1Bus]):
         self._read_until_accepted()
 
     def _read_unmapped(self, board: _BoardState) -> None:
-        """Read the positions of unmapped servos, so that position frames keep them unchanged.
-
-        Raises:
-            NoAnswer: the board does not reply.
-        """
+        """Read the positions of unmapped servos, so that position frames keep them unchanged; raises NoAnswer."""
         if board.unmapped:
             first, second = (self.bus.ask(c.Code.GET_POSITIONS, board.id).values for _ in range(2))
             board.unmapped = {i: _unmapped_command(first[i], second[i], last) for i, last in board.unmapped.items()}
