@@ -26,13 +26,37 @@ from ada_dynamics.robots.mechanisms.parallel_robots import LEGS
 from ada_dynamics.spatial.orientation import pose_of
 from ada_hardware.emulation.emulator import Emulator, Reply
 from ada_hardware.hexa.alarms import AxisAlarm, TableAlarm
-from ada_hardware.hexa.command_check import invalid_reason
 from ada_hardware.hexa.kinematics import NoPose
-from ada_hardware.hexa.limits import LEAST_HOLD, LOWER, PERIOD, RATE_LIMIT, UPPER
+from ada_hardware.hexa.limits import LEAST_HOLD, LIMITS, LOWER, PERIOD, RATE_LIMIT, UPPER
 from ada_hardware.hexa.packets import CommandPacket, Request, State, Status, decode_command, encode_status, is_newer
 from ada_hardware.hexa.plant import HexaPlant, Probe
 from ada_hardware.hexa.servo import servo_torques
 from ada_hardware.hexa.settings import HexaEmulatorSettings
+from ada_robot.contract import Mode
+from ada_robot.limits import Limits
+
+_ROUNDING = 1e-9  # [rad]
+_BOUNDS = Limits(LIMITS)
+
+
+def invalid_reason(command: CommandPacket, present: Array, cycles: int) -> str:
+    """Return why the motors cannot execute a command; "" if they can.
+
+    Args:
+        command: POSITION or EFFORT command.
+        present: present targets [rad].
+        cycles: cycles since the last command, including lost ones.
+    """
+    values, what, is_effort = np.array(command.values), command.request.name, command.request is Request.EFFORT
+    refusal = _BOUNDS.refusal(Mode.EFFORT if is_effort else Mode.POSITION, values, present)  # return motion is allowed
+    if refusal is not None:
+        return f"{what}, {refusal.reason.value}: {refusal.text}"
+    steps, most = np.abs(values - present), RATE_LIMIT * PERIOD * cycles + _ROUNDING
+    if is_effort or (steps <= most).all():
+        return ""
+    i = int(np.argmax(steps))
+    return f"{what}: a step of {steps[i]:.6g} rad for leg {i + 1} in {cycles} cycles, at most {most:.6g}"
+
 
 _NO_ALARM, _NO_AXIS_ALARM = TableAlarm(0), AxisAlarm(0)
 _DRIVEN = (State.POSITION, State.EFFORT)

@@ -14,6 +14,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -22,11 +23,32 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.structured_text.fields import Fields
+from ada_dynamics.structured_text.files import read_file
 from ada_dynamics.structured_text.lexical import near
 from ada_dynamics.structured_text.yaml_text import parse_yaml
 from ada_hardware.kondo.errors import MotionError
-from ada_hardware.kondo.text_file import text_of
 from ada_robot.contract import JointLimit
+
+_ENCODINGS = ("utf-8-sig", "cp932")
+
+
+def text_of(path: str | os.PathLike[str]) -> str:
+    """Read a text file in UTF-8 or Shift-JIS.
+
+    Raises:
+        MotionError: the file cannot be read or has neither encoding.
+    """
+    try:
+        data = read_file(Path(path))
+    except ModelError as problem:
+        raise MotionError(str(problem), file=problem.file or path, line=problem.line, field=problem.field) from None
+    for encoding in _ENCODINGS:
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    raise MotionError(f"{path}: neither UTF-8 nor Shift-JIS (cp932) text.", file=path, field="encoding")
+
 
 PathLike = str | os.PathLike[str]
 

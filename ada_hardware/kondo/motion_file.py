@@ -15,9 +15,8 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.structured_text.lexical import BadNumber, to_float
-from ada_hardware.kondo.angle_map import CHANNELS, AngleMap, PathLike, Servo
+from ada_hardware.kondo.angle_map import CHANNELS, AngleMap, PathLike, Servo, text_of
 from ada_hardware.kondo.errors import MotionError
-from ada_hardware.kondo.text_file import text_of
 
 UNUSED = 225  # angle of a channel without a servo
 # Seconds per degree for each speed, measured by RoadNarrows.

@@ -16,7 +16,7 @@ import numpy as np
 from ada_dynamics import resources
 from ada_dynamics.arrays import Array
 from ada_hardware.kondo.angle_map import AngleMap, Board, Servo, joints_of_robot
-from ada_hardware.kondo.servo_settings import READ, ServoSettings
+from ada_hardware.kondo.settings import READ, ServoSettings
 from ada_hardware.opening import open_device_stream
 from ada_hardware.plausibility import PlausibilityCheck
 from ada_hardware.transport.wires import ByteStream, Serial

@@ -18,13 +18,19 @@ from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.load import load
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.force_torque.tool_motion import SensorMotion
-from ada_hardware.node.device_plan import DevicePlan
-from ada_hardware.node.device_status import RobotReport, newest_refusal, robot_state, sensor_report, sensor_state
+from ada_hardware.node.device_status import (
+    RobotReport,
+    newest_refusal,
+    page_facts,
+    robot_state,
+    sensor_report,
+    sensor_state,
+    with_chosen,
+)
 from ada_hardware.node.devices import Devices
-from ada_hardware.node.hardware_settings import HardwareSettings
+from ada_hardware.node.hardware_settings import DevicePlan, HardwareSettings
 from ada_hardware.node.motion_player import Playing
 from ada_hardware.node.mounts import mounted, refuse_links, transforms
-from ada_hardware.node.page_facts import page_facts, with_chosen
 from ada_hardware.node.sensor_topics import SensorTopics
 from ada_robot.contract import Reason
 from ada_robot.driver import Feedback

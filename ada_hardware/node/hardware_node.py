@@ -30,13 +30,13 @@ from ada_dynamics.errors import AdaError
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_hardware.node.connection import Connection
 from ada_hardware.node.device_parameters import DeviceParameters
-from ada_hardware.node.device_plan import DevicePlan
 from ada_hardware.node.devices import Devices
 from ada_hardware.node.hardware_settings import (
     ACTIVE,
     COMMANDED,
     INACTIVE,
     UNCONFIGURED,
+    DevicePlan,
     HardwareSettings,
 )
 from ada_hardware.node.requests import Requests

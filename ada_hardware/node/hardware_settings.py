@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from ada_hardware.registry import DRIVEN
+from ada_hardware.registry import DRIVEN, DeviceKind
 from ada_robot.ros.robot_settings import PlaceSettings
 from ada_robot.settings import setting
 
@@ -127,3 +128,26 @@ class DeviceSettings:
         "pose of a sensor's frame in its parent: x, y, z [m], roll, pitch, yaw [rad]; empty: identity",
         read_only=True,
     )
+
+
+class DevicePlan(NamedTuple):
+    """Device to be opened.
+
+    Attributes:
+        name: name for users.
+        kind: kind of device.
+        settings: its settings in the node.
+        driver: settings of its driver.
+        rules: `SafetySettings` of a robot, `ForceSensorSettings` of a sensor.
+    """
+
+    name: str
+    kind: DeviceKind
+    settings: DeviceSettings
+    driver: Any
+    rules: Any
+
+    @property
+    def frame(self) -> str:
+        """Frame of the wrenches of a sensor, without prefix."""
+        return self.settings.frame or self.name

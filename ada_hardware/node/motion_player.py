@@ -16,7 +16,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_hardware.kondo.motion_file import read_motion
 from ada_hardware.kondo.rcb1.motions import sampled
-from ada_hardware.node.device_plan import DevicePlan
+from ada_hardware.node.hardware_settings import DevicePlan
 from ada_robot.contract import Mode
 from ada_robot.errors import HardwareError, Refused
 from ada_robot.robot import Robot

@@ -13,7 +13,7 @@ import numpy as np
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import pose_of
-from ada_hardware.node.device_plan import DevicePlan
+from ada_hardware.node.hardware_settings import DevicePlan
 from ada_hardware.registry import SENSOR
 from ada_robot.messages.outgoing import FixedTransform
 

@@ -17,9 +17,8 @@ from rclpy.parameter import Parameter
 from std_srvs.srv import SetBool, Trigger
 
 from ada_hardware.node.connection import Connection
-from ada_hardware.node.device_plan import DevicePlan
 from ada_hardware.node.devices import Devices
-from ada_hardware.node.hardware_settings import HardwareSettings
+from ada_hardware.node.hardware_settings import DevicePlan, HardwareSettings
 from ada_hardware.node.motion_player import KINDS, play
 from ada_hardware.node.servo_release import can_release, release
 from ada_robot.errors import Refused

@@ -6,7 +6,7 @@ The robot is closed, its driver is opened to release the servos, and the robot i
 
 from __future__ import annotations
 
-from ada_hardware.node.device_plan import DevicePlan
+from ada_hardware.node.hardware_settings import DevicePlan
 from ada_robot.errors import Refused
 from ada_robot.robot import Robot
 from ada_robot.safety.phases import Phase

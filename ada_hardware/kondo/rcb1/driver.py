@@ -23,9 +23,8 @@ from ada_hardware.kondo.rcb1 import commands as c
 from ada_hardware.kondo.rcb1.bus import BAUD, Rcb1Bus, wire_time
 from ada_hardware.kondo.rcb1.codec import CommandFrame
 from ada_hardware.kondo.rcb1.motions import BoardMemory
-from ada_hardware.kondo.rcb1.settings import CHOSEN, Rcb1Settings
 from ada_hardware.kondo.servo_driver import SLACK, ServoDriver, servo_readings
-from ada_hardware.kondo.servo_settings import READ
+from ada_hardware.kondo.settings import CHOSEN, READ, Rcb1Settings
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.errors import DeviceAlarm, NoAnswer, Refused
 

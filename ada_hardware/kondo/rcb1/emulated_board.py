@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from ada_hardware.kondo.board_emulator import ServoMotion
 from ada_hardware.kondo.motion_file import SECONDS_PER_DEGREE
 from ada_hardware.kondo.rcb1 import commands as c
 from ada_hardware.kondo.rcb1.codec import CommandFrame
-from ada_hardware.kondo.servo_motion import ServoMotion
 
 Values = tuple[int, ...]
 # Write commands: the corresponding read command, and the number of values that form the address.

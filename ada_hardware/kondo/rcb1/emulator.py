@@ -13,12 +13,11 @@ from typing import ClassVar
 
 from ada_hardware.emulation.emulator import Reply
 from ada_hardware.kondo.angle_map import Board, Servo
-from ada_hardware.kondo.board_emulator import BoardEmulator, BoardEmulatorSettings
+from ada_hardware.kondo.board_emulator import BoardEmulator, BoardEmulatorSettings, ServoMotion
 from ada_hardware.kondo.rcb1 import codec
 from ada_hardware.kondo.rcb1 import commands as c
 from ada_hardware.kondo.rcb1.bus import wire_time
 from ada_hardware.kondo.rcb1.emulated_board import EmulatedBoard
-from ada_hardware.kondo.servo_motion import ServoMotion
 from ada_robot.settings import setting
 
 _SLOW_SPEEDS = (6, 7)  # speeds at which large steps are allowed

@@ -21,9 +21,8 @@ from ada_hardware.kondo.rcb4 import commands as c
 from ada_hardware.kondo.rcb4 import messages as m
 from ada_hardware.kondo.rcb4.bus import Rcb4Bus, wire_time
 from ada_hardware.kondo.rcb4.servo_memory import ServoData, blocks
-from ada_hardware.kondo.rcb4.settings import Rcb4Settings
 from ada_hardware.kondo.servo_driver import ServoDriver, servo_readings
-from ada_hardware.kondo.servo_settings import READ
+from ada_hardware.kondo.settings import READ, Rcb4Settings
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.driver import Alarm
 from ada_robot.errors import DeviceAlarm, Refused

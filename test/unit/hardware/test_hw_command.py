@@ -17,8 +17,7 @@ from hw_command import Ada
 
 from ada_dynamics import resources
 from ada_hardware.pa10.alarms import AXIS_ALARMS, CONTROLLER_ALARMS
-from ada_hardware.self_test.connected_devices import serial_ports, users_of
-from ada_hardware.self_test.usb_ids import SERIAL
+from ada_hardware.self_test.connected_devices import SERIAL, serial_ports, users_of
 
 pytest.importorskip("serial")
 
