@@ -79,11 +79,9 @@ class MonitoredRobot:
         state = flight_state(row)
         if time.monotonic() - state.time <= max(_RECENT, 5.0 * self.period):
             return state
-        return state._replace(feedback=_stale(state.feedback))
-
-
-def _stale(last: Feedback) -> Feedback:
-    return Feedback(last.time, last.position, last.velocity, last.effort, False, last.is_driven, last.alarms)
+        last = state.feedback
+        stale = Feedback(last.time, last.position, last.velocity, last.effort, False, last.is_driven, last.alarms)
+        return state._replace(feedback=stale)
 
 
 def _memory(device: str, joints: tuple[str, ...], holder: Holder) -> FlightMemory:

@@ -134,11 +134,10 @@ class FaultyDirection:
             data = data[: 1 + int(self._random.random() * (len(data) - 1))]
         share = self._value("corrupt")
         if share:
-            data = bytes(one ^ self._other_than_zero() if self._random.random() < share else one for one in data)
+            data = bytes(
+                one ^ (1 + int(self._random.random() * 255)) if self._random.random() < share else one for one in data
+            )
         return [data, data] if self._happens("duplicate") else [data]
-
-    def _other_than_zero(self) -> int:
-        return 1 + int(self._random.random() * 255)
 
     def _put(self, time: float, data: bytes) -> None:
         if self._is_stream:

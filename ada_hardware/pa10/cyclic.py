@@ -131,9 +131,10 @@ def encode_response(response: CyclicResponse, variant: Variant) -> bytes:
     _check_axes(response.axes)
     numbers: list[int] = []
     for i, axis in enumerate(response.axes):
-        reported = axis if variant.tells_speed else (axis.status, axis.angle, axis.torque)
-        widths = (16, 32, 16, 16) if variant.tells_speed else (16, 32, 16)
-        for what, value, bits in zip(_reported_names(variant), reported, widths, strict=True):
+        names = ("status", "angle", "speed", "torque") if variant.tells_speed else ("status", "angle", "torque")
+        reported = [getattr(axis, name) for name in names]
+        for what, value in zip(names, reported, strict=True):
+            bits = 32 if what == "angle" else 16
             lower, upper = (0, 2**bits - 1) if what == "status" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
             if not lower <= value <= upper:
                 text = f"PA-10 axis {i + 1}: {what} {value}; allowed are {lower} to {upper}."
@@ -153,10 +154,6 @@ def decode_response(payload: bytes, variant: Variant) -> CyclicResponse:
     else:
         axes = tuple(AxisResponse(numbers[i], numbers[i + 1], 0, numbers[i + 2]) for i in range(0, 3 * AXES, 3))
     return CyclicResponse(axes, numbers[-1])
-
-
-def _reported_names(variant: Variant) -> tuple[str, ...]:
-    return ("status", "angle", "speed", "torque") if variant.tells_speed else ("status", "angle", "torque")
 
 
 def _check_axes(axes: tuple[object, ...]) -> None:

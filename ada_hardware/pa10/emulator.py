@@ -140,7 +140,9 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         end = self._last_packet_time + self._watchdog
         if self.mode == CONTROL and end < self._now:
             self._move(before, max(end, before))
-            self._time_out()
+            self.counts["timeouts"] += 1
+            self._raise_all(COMMUNICATION_TIMEOUT, HOST_TIMEOUT)
+            self.mode = STOPPED
             before = max(end, before)
         self._move(before, self._now)
         return []
@@ -163,11 +165,6 @@ class Pa10Emulator(Emulator[Pa10EmulatorSettings]):
         in_torque = (self._modes & TORQUE) > 0
         self.arm.ways = np.where(axes, np.where(in_torque, AT_TORQUE, AT_SPEED), self.arm.ways)
         self._waits_for_servos = bool((self._follows & (self.arm.ways == BRAKED)).any())
-
-    def _time_out(self) -> None:
-        self.counts["timeouts"] += 1
-        self._raise_all(COMMUNICATION_TIMEOUT, HOST_TIMEOUT)
-        self.mode = STOPPED
 
     def _watch_limits(self) -> None:
         q = self.arm.q

@@ -138,6 +138,7 @@ def _port(one: Any, root: Path) -> PortFound:
     path, name = root / str(one.device).lstrip("/"), Path(str(one.device)).name
     kind = converter(one.vid, one.pid)
     latency, users = _latency(name, root), users_of(path, root)
+    busy = [f"{one.device} is in use by {', '.join(users)}: end that program"] if users else []
     return PortFound(
         str(one.device),
         "" if one.vid is None else f"{one.vid:04X}:{one.pid:04X}",
@@ -148,7 +149,7 @@ def _port(one: Any, root: Path) -> PortFound:
         kind.may_be,
         latency,
         users,
-        (*_permission(path, str(one.device), root), *_slow(latency, name), *_busy(users, str(one.device))),
+        (*_permission(path, str(one.device), root), *_slow(latency, name), *busy),
     )
 
 
@@ -204,10 +205,6 @@ def _slow(latency: int, name: str) -> tuple[str, ...]:
         f"the converter delays answers by {latency} ms: echo 1 | sudo tee "
         f"/sys/bus/usb-serial/devices/{name}/latency_timer (permanently: see the udev rule on the robot's page)",
     )
-
-
-def _busy(users: tuple[str, ...], device: str) -> tuple[str, ...]:
-    return (f"{device} is in use by {', '.join(users)}: end that program",) if users else ()
 
 
 def users_of(path: Path, root: Path = Path("/")) -> tuple[str, ...]:

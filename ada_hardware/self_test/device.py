@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -165,7 +165,9 @@ def plugged(what: Target) -> Iterator[Plugged]:
     if what.url:
         yield Plugged(what, checked(kinds, {**what.driver, "url": what.url}), None)
         return
-    shared = _shared(kinds, what.kind.emulator_class().SETTINGS)
+    # settings of both device and driver must agree
+    shared = {one.name for one in fields_of(what.kind.emulator_class().SETTINGS)}
+    shared &= {one.name for one in fields_of(kinds)}
     same = {name: value for name, value in what.driver.items() if name in shared}
     checked(what.kind.emulator_class().SETTINGS, {**same, **what.emulator}, prefix=EMULATOR_PREFIX)
     with EmulatorProcess(what.kind.name, {**same, **what.emulator}, faults=what.faults) as emulator:
@@ -173,12 +175,3 @@ def plugged(what: Target) -> Iterator[Plugged]:
         if emulator.http_url and not what.driver.get("force_scale"):
             page = {"calibration_url": f"{emulator.http_url}{PAGE}"}
         yield Plugged(what, checked(kinds, {**page, **what.driver, "url": emulator.url}), emulator)
-
-
-def _shared(one: type[Any], other: type[Any]) -> set[str]:
-    """Names of settings common to a device and its driver, which must agree."""
-    return _names(fields_of(one)) & _names(fields_of(other))
-
-
-def _names(settings: Iterable[Any]) -> set[str]:
-    return {one.name for one in settings}

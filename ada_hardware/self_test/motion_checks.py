@@ -165,16 +165,14 @@ class MotionChecks:
             with suppress(Refused):
                 robot.command(mode, values.tolist())
             with checks.needed("refusals while active"):
-                moved = max(moved, self._hold(pose, 1.0, until=self._counted(why, before)))
+                is_counted = partial(lambda why, before: robot.status().refused[why] > before, why, before)
+                moved = max(moved, self._hold(pose, 1.0, until=is_counted))
             if robot.status().refused[why] <= before:
                 wrong.append(f"{why} was not refused")
         if moved > self._motion.tolerance:
             wrong.append(f"the robot moved {moved:.2g} rad")
         text = f"{', '.join(bad)}: each refused, moved {moved:.2g} rad"
         checks.judge("refusals while active", "; ".join(wrong), "" if wrong else text, moved_rad=moved)
-
-    def _counted(self, why: str, before: int) -> Callable[[], bool]:
-        return lambda: self._robot.status().refused[why] > before
 
     def _check_joint(self, name: str) -> None:
         """Move one joint there and back; all other joints must not move."""
@@ -232,7 +230,7 @@ class MotionChecks:
         late = f"later than {by:.2f} s" if not rest <= by else ""
         checks.judge("stop", late, f"at rest {rest:.2f} s and stopped {stopped:.2f} s after the call", rest_s=rest)
         pose = robot.feedback.position
-        tries = (("a command", self._command_pose), ("activation", robot.activate))
+        tries = (("a command", lambda: robot.command(Mode.POSITION, pose.tolist())), ("activation", robot.activate))
         taken = [what for what, ask in tries if is_taken(ask)]
         checks.judge(
             "stop is latched", f"{' and '.join(taken)} was accepted" if taken else "", "" if taken else "all is refused"
@@ -246,9 +244,6 @@ class MotionChecks:
         checks.ok("reset", f"inactive, moved {moved:.2g} rad", moved_rad=moved)
 
     # --- motion ---------------------------------------------------------------------------------------------------
-    def _command_pose(self) -> None:
-        self._robot.command(Mode.POSITION, self._robot.feedback.position.tolist())
-
     def _hold(self, pose: Array, seconds: float, until: Callable[[], bool] = lambda: False) -> float:
         """Command a configuration for a time, or until a condition is true; return the largest deviation of a joint."""
         robot, end, moved = self._robot, time.monotonic() + seconds, 0.0

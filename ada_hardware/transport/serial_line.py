@@ -151,7 +151,7 @@ def open_port(path: str, serial: Serial) -> SerialPort:
     termios, module = _termios(), _pyserial()
     port = module.Serial()
     # Linux keeps parity off on pseudo-terminals, and glibc reports a request for it as an invalid argument.
-    is_without = serial.parity in ("E", "O") and _is_pseudo_terminal(path)
+    is_without = serial.parity in ("E", "O") and str(Path(path).resolve()).startswith("/dev/pts/")
     _set(port, path, serial._replace(parity="N") if is_without else serial, path)
     port.exclusive = True
     try:
@@ -185,10 +185,6 @@ def ports() -> list[str]:
     except ImportError:
         return sorted(str(path) for kind in ("ttyUSB*", "ttyACM*") for path in Path("/dev").glob(kind))
     return sorted(str(one.device) for one in list_ports.comports())
-
-
-def _is_pseudo_terminal(path: str) -> bool:
-    return str(Path(path).resolve()).startswith("/dev/pts/")
 
 
 def _pyserial() -> ModuleType:

@@ -79,7 +79,9 @@ class EmulatedBoard:
             case code.GET_HOME:
                 return self.home
             case code.SET_SWITCHES:
-                self._switch(v[0], now)
+                self.switches = v[0] & (c.SLEEP | c.MOTION_ENABLE)  # the other bits are undocumented
+                if v[0] & c.SLEEP:
+                    self.power_off(now)
             case code.GET_SWITCHES:
                 return (self.switches,)
             case code.PLAY_MOTION:
@@ -148,11 +150,6 @@ class EmulatedBoard:
         if self.switches & c.MOTION_ENABLE:
             self._queue = [(motion, index) for motion in motions for index in range(self.frames(motion))]
             self._frame_end = now
-
-    def _switch(self, switches: int, now: float) -> None:
-        self.switches = switches & (c.SLEEP | c.MOTION_ENABLE)  # the other bits are undocumented
-        if switches & c.SLEEP:
-            self.power_off(now)
 
     def _go(self, channels: Sequence[int], duration: float, now: float) -> None:
         if self.switches & c.SLEEP:

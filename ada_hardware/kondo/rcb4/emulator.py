@@ -137,7 +137,9 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
             case m.WriteRam(address, data):
                 self._write(address, data)
             case m.Call(address, _):
-                self._go_to(address)
+                motion, rest = divmod(address - c.MOTIONS_AT, c.MOTION_SIZE)
+                self._counter, self._step, self._step_end = address, 0, self._time
+                self._motion = motion + 1 if rest == 0 and motion + 1 in self.rom else 0
             case m.Version():
                 return codec.Reply(code, _VERSION)
             case m.SetParameter(parameter, values):
@@ -161,11 +163,6 @@ class Rcb4Emulator(BoardEmulator[Rcb4EmulatorSettings, m.CommandFrame]):
         else:
             way = abs(position - motor.at(self._time))
             motor.go(float(position), max(frame * self.settings.frame_time, way / _SPEED), self._time)
-
-    def _go_to(self, address: int) -> None:
-        motion, rest = divmod(address - c.MOTIONS_AT, c.MOTION_SIZE)
-        self._counter, self._step, self._step_end = address, 0, self._time
-        self._motion = motion + 1 if rest == 0 and motion + 1 in self.rom else 0
 
     def _run_step(self) -> None:
         """Execute the next frame of the running motion."""
