@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Force/torque sensor for programs and nodes: a reading thread, and the latest wrench at any time.
 
-sensor = ForceSensor("netft", {"url": "udp://192.168.1.1:49152"}, ForceSensorSettings(filter_cutoff=50.0))
-sensor.open()
-sensor.bias()                      # use the present wrench as zero; refused while the signal is not steady
-sensor.newest.wrench               # [fx, fy, fz, nx, ny, nz]
-sensor.status().problems           # list of problems
-sensor.close()
+    sensor = ForceSensor("netft", {"url": "udp://192.168.1.1:49152"}, ForceSensorSettings(filter_cutoff=50.0))
+    sensor.open()
+    sensor.bias()                      # use the present wrench as zero; refused while the signal is not steady
+    sensor.newest.wrench               # [fx, fy, fz, nx, ny, nz]
+    sensor.status().problems           # list of problems
+    sensor.close()
+
+All methods can be called from any thread.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identification of tool mass, centre of mass and sensor zero from readings in several orientations, by least squares.
 
-samples = [(reading.raw, motion), ...]      # six or more distinct orientations: gravity along ±x, ±y, ±z
-found = identify_tool(samples)
-found.mass, found.com, found.bias, found.force_residual, found.condition
+    samples = [(reading.raw, motion), ...]      # six or more distinct orientations: gravity along ±x, ±y, ±z
+    found = identify_tool(samples)
+    found.mass, found.com, found.bias, found.force_residual, found.condition
+
+The samples are taken at rest, or with a known motion of the sensor.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Complete test of a device, as run by `ada hw test`.
 
-checks = test_device(target("pa10", settings={"variant": "7c"}), moves=True)
-assert checks.is_ok, [check.text for check in checks.failed]
+    checks = test_device(target("pa10", settings={"variant": "7c"}), moves=True)
+    assert checks.is_ok, [check.text for check in checks.failed]
+
+Real robots move only with `moves=True`.
 """
 
 from __future__ import annotations

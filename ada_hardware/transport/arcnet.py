@@ -7,19 +7,15 @@ the data, such as {sequence, type, payload} of a PA-10. An emulator exchanges th
 Header processing in the kernel (drivers/net/arcnet, from its source; not tested on hardware):
 
 - Sending: the kernel writes the pointer, 256 minus the number of data bytes, and the card its node number as sender
-(255
-  for the PC of a PA-10, to which the card must be set). The header bytes of the packet are ignored, but must be
+  (255 for the PC of a PA-10, to which the card must be set). The header bytes of the packet are ignored, but must be
   present.
 - Receiving: sender, receiver and pointer are those of the frame; the following byte is undefined.
 - The first data byte selects the encapsulation. With the module arc-rawmode only, all frames are raw; capmode takes 1
-to
-  8, rfc1201 some values from 0xC4: with these modules, frames with such sequence numbers are lost.
+  to 8, rfc1201 some values from 0xC4: with these modules, frames with such sequence numbers are lost.
 - Frames sent by other programs of this machine are received, marked as outgoing, which allows their detection. Frames
-of
-  other nodes to the controller are not received.
+  of other nodes to the controller are not received.
 - A frame shorter than the kernel's largest ARCNET header, about 19 bytes, needs the capability CAP_SYS_RAWIO in
-addition
-  to CAP_NET_RAW.
+  addition to CAP_NET_RAW.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """Exclusive use of a packet connection among the programs of this machine; serial ports are locked by the system.
 
 The claim is a listening socket in the abstract namespace: it needs no file permissions, is common to all users, and
-belongs to the network namespace of the connection (a container can have a separate one). The kernel releases
-it when its process ends, and reports its process.
+belongs to the network namespace of the connection (a container can have a separate one). The kernel releases it when
+its process ends, and reports the process ID.
 
 Other machines are not covered; their packets can only be detected on the network.
 """
