@@ -20,7 +20,7 @@ def emulator_class(name: str) -> type[Emulator[Any]]:
         name: name in the registry, or "module:class".
 
     Raises:
-        UnknownDevice: there is no such emulator.
+        UnknownDevice: no such emulator.
     """
     if ":" not in name:
         return find(name).emulator_class()
@@ -48,7 +48,7 @@ def made_emulator(name: str, settings: Mapping[str, object] | None = None) -> Em
         settings: settings by name; missing ones have their defaults.
 
     Raises:
-        UnknownDevice: there is no such emulator.
+        UnknownDevice: no such emulator.
         InputError: unknown setting or invalid value.
     """
     kind = emulator_class(name)

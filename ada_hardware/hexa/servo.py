@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint servo of the HEXA (Tarao et al., sec. 3.2, fig. 11): torques updated every 2 ms.
 
-K_p is 200, 400 or 800 N m/rad in the paper; K_d is not given there ("K_p dominates"), nor whether the weight is
+K_p is 200, 400 or 800 N m/rad in the paper; K_d is not given ("K_p dominates"), nor whether the weight is
 compensated.
 """
 

@@ -78,7 +78,7 @@ class DeviceParameters:
             raise InputError(f"parameter {name}.kind is not set; it must be one of {', '.join(DRIVEN)}.")
         if is_only and kind.name != name:
             raise InputError(
-                f"parameter {name}.kind is {kind.name!r}, but device is {name!r}. Leave {name}.kind out, or name "
+                f"parameter {name}.kind is {kind.name!r}, but device is {name!r}. Remove {name}.kind, or name "
                 "devices by the parameter devices."
             )
         _refuse_foreign(name, kind, own.value)
@@ -124,7 +124,7 @@ class DeviceParameters:
 def _names(settings: HardwareSettings) -> list[str]:
     """Names of the devices; raises InputError."""
     if settings.device and settings.devices:
-        raise InputError("parameters device and devices are both set; device is for a single device: leave it out.")
+        raise InputError("parameters device and devices are both set; device is for a single device: remove it.")
     if settings.device:
         return [settings.device]
     if not settings.devices:
@@ -153,7 +153,7 @@ def _refuse_foreign(name: str, kind: DeviceKind, own: DeviceSettings) -> None:
     for one in foreign:
         if getattr(own, one) != getattr(default, one):
             raise InputError(
-                f"parameter {name}.{one} applies to a {whose}, but {name} ({kind.name}) is not one; leave it out."
+                f"parameter {name}.{one} applies to a {whose}, but {name} ({kind.name}) is not one; remove it."
             )
     for one, pattern in _TOPICS.items():
         if not re.fullmatch(pattern, getattr(own, one)):

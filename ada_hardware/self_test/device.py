@@ -94,7 +94,7 @@ def target(
     for what, given in (("faults", faults), (f"settings {EMULATOR_PREFIX}...", emulator)):
         if given and url:
             raise InputError(
-                f"{device}: {what} apply to an emulated device; leave out the address, or include them in it: "
+                f"{device}: {what} apply to an emulated device; remove the address, or include them in it: "
                 f"emulator:{','.join(f'{name}={value}' for name, value in given.items())}."
             )
     if "url" in driver:
