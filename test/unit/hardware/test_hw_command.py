@@ -169,7 +169,7 @@ def test_the_table_of_signs_is_that_of_the_robot_description() -> None:
 
     # axes are those of the trunk in the pose zero
     assert not any(numbers(joint, "origin", "rpy").any() for joint in turning.values())
-    section = page("bringup_khr1.md").split("| joint | + is |")[1].split("\n\n")[0]
+    section = page("bringup_khr1.md").split("| joint | positive direction |")[1].split("\n\n")[0]
     told = set()
     for names, words in re.findall(r"^\| (`.+?) \| (.+?) \|$", section, re.MULTILINE):
         point, way = WORDS[words]
