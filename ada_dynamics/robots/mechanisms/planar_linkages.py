@@ -198,11 +198,9 @@ def _six_bar(
     hinged(builder, "rocker", "base", (GROUND, 0.0, 0.0), rocker_solid)
     ends = ((0.0, 0.0, COUPLER), (0.0, 0.0, ROCKER))
     builder.loop("rocker_pin", "revolute", "coupler", "rocker", ends[0], child_xyz=ends[1], axis=Y)
-    for rod, parent, (x, z), length in (
-        ("upper", "coupler", COUPLER_PIN, first),
-        ("lower", lower_parent, lower_pin, second),
-    ):
-        hinged(builder, rod, parent, (x, 0.0, z), thin_rod(length, DENSITY * length))
+    (x, z), (u, w) = COUPLER_PIN, lower_pin
+    hinged(builder, "upper", "coupler", (x, 0.0, z), thin_rod(first, DENSITY * first))
+    hinged(builder, "lower", lower_parent, (u, 0.0, w), thin_rod(second, DENSITY * second))
     builder.loop("outer_pin", "revolute", "upper", "lower", (0.0, 0.0, first), child_xyz=(0.0, 0.0, second), axis=Y)
     pose = {"crank": crank, "coupler": folded(coupler - crank), "rocker": rocker}
     pose["upper"] = folded(angle_of(tip - corner) - coupler)
