@@ -29,7 +29,7 @@ MASS_MATRIX_METHODS = ("crba", "unit_vector", "jacobian")
 Vector = Sequence[Scalar]
 
 
-class Row(NamedTuple):
+class TreeQuantity(NamedTuple):
     """A quantity: result = equation(tree, *inputs), or equation(tree, *inputs, link, ...) for one of a link."""
 
     result: str
@@ -82,49 +82,49 @@ def _rows(columns: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-TABLE: dict[str, Row] = {
-    "mass_matrix": Row("M", ("q",), ("nv", "nv"), lambda tree, q: crba.mass_matrix(tree, q).dense(), True),
-    "mass_matrix_unit_vector": Row("M", ("q",), ("nv", "nv"), crba.mass_matrix_by_unit_vectors, True),
-    "mass_matrix_jacobian": Row("M", ("q",), ("nv", "nv"), crba.mass_matrix_by_jacobians, True),
-    "inverse_mass_matrix": Row("M_inv", ("q",), ("nv", "nv"), _inverse_mass_matrix, True, True),
-    "coriolis_matrix": Row("C", ("q", "v"), ("nv", "nv"), _coriolis_matrix),
-    "bias": Row("h", ("q", "v"), ("nv",), lambda tree, q, v: rnea.inverse_dynamics(tree, q, v, None), True),
-    "gravity": Row("g", ("q",), ("nv",), rnea.gravity_efforts, True),
-    "forward_kinematics": Row(
+TABLE: dict[str, TreeQuantity] = {
+    "mass_matrix": TreeQuantity("M", ("q",), ("nv", "nv"), lambda tree, q: crba.mass_matrix(tree, q).dense(), True),
+    "mass_matrix_unit_vector": TreeQuantity("M", ("q",), ("nv", "nv"), crba.mass_matrix_by_unit_vectors, True),
+    "mass_matrix_jacobian": TreeQuantity("M", ("q",), ("nv", "nv"), crba.mass_matrix_by_jacobians, True),
+    "inverse_mass_matrix": TreeQuantity("M_inv", ("q",), ("nv", "nv"), _inverse_mass_matrix, True, True),
+    "coriolis_matrix": TreeQuantity("C", ("q", "v"), ("nv", "nv"), _coriolis_matrix),
+    "bias": TreeQuantity("h", ("q", "v"), ("nv",), lambda tree, q, v: rnea.inverse_dynamics(tree, q, v, None), True),
+    "gravity": TreeQuantity("g", ("q",), ("nv",), rnea.gravity_efforts, True),
+    "forward_kinematics": TreeQuantity(
         "T",
         ("q",),
         ("frames", 4, 4),
         lambda tree, q: [as_matrix(X) for X in kinematics.all_link_poses(tree, q).values()],
     ),
-    "position_map": Row("N", ("q",), ("nq", "nv"), _position_map),
-    "com": Row("c", ("q",), (3,), centroidal.com),
-    "com_velocity": Row(
+    "position_map": TreeQuantity("N", ("q",), ("nq", "nv"), _position_map),
+    "com": TreeQuantity("c", ("q",), (3,), centroidal.com),
+    "com_velocity": TreeQuantity(
         "c_rate",
         ("q", "v"),
         (3,),
         lambda tree, q, v: (1.0 / centroidal.moving_mass(tree)) * centroidal.momentum(tree, q, v).force,
     ),
-    "com_acceleration": Row("c_acceleration", ("q", "v", "a"), (3,), centroidal.com_acceleration),
-    "com_jacobian": Row("J", ("q",), (3, "nv"), lambda tree, q: _rows(centroidal.com_jacobian(tree, q))),
-    "momentum": Row("h", ("q", "v"), (6,), lambda tree, q, v: force_first(centroidal.momentum(tree, q, v))),
-    "momentum_matrix": Row(
+    "com_acceleration": TreeQuantity("c_acceleration", ("q", "v", "a"), (3,), centroidal.com_acceleration),
+    "com_jacobian": TreeQuantity("J", ("q",), (3, "nv"), lambda tree, q: _rows(centroidal.com_jacobian(tree, q))),
+    "momentum": TreeQuantity("h", ("q", "v"), (6,), lambda tree, q, v: force_first(centroidal.momentum(tree, q, v))),
+    "momentum_matrix": TreeQuantity(
         "A", ("q",), (6, "nv"), lambda tree, q: _rows([force_first(c) for c in centroidal.momentum_columns(tree, q)])
     ),
-    "energy": Row(
+    "energy": TreeQuantity(
         "energy", ("q", "v"), (2,), lambda tree, q, v: (energy.kinetic(tree, q, v), energy.potential(tree, q))
     ),
     # --- of links ---------------------------------------------------------------------------------------------------
-    "pose": Row("T", ("q",), (4, 4), lambda tree, q, link: as_matrix(kinematics.link_pose(tree, q, link))),
-    "velocity": Row(
+    "pose": TreeQuantity("T", ("q",), (4, 4), lambda tree, q, link: as_matrix(kinematics.link_pose(tree, q, link))),
+    "velocity": TreeQuantity(
         "V", ("q", "v"), (6,), lambda tree, q, v, link: linear_first(kinematics.link_velocity(tree, q, v, link))
     ),
-    "acceleration": Row(
+    "acceleration": TreeQuantity(
         "A",
         ("q", "v", "a"),
         (6,),
         lambda tree, q, v, a, link: linear_first(kinematics.link_acceleration(tree, q, v, a, link)),
     ),
-    "jacobian": Row("J", ("q",), (6, "nv"), _link_jacobian),
+    "jacobian": TreeQuantity("J", ("q",), (6, "nv"), _link_jacobian),
 }
 """Quantities by name, as the methods of `Dynamics`."""
 
