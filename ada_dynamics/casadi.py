@@ -103,7 +103,7 @@ def _residual(dynamics: Dynamics) -> Function:
         efforts, conditions = residual(tree, q, v, a, plan, given.get("multipliers", ()))
         return {"residual": [x - u for x, u in zip(efforts, tau, strict=True)] + conditions}
 
-    multipliers = {"multipliers": plan.conditions} if plan.conditions else {}
+    multipliers = {"multipliers": plan.constraint_count} if plan.constraint_count else {}
     return trace("residual", {"q": model.nq, "v": model.nv, "a": model.nv, **multipliers, "tau": model.nv}, body)
 
 

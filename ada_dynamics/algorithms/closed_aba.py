@@ -77,8 +77,10 @@ class Sweep:
         self.wrench: list[Force] = [NO_FORCE] * len(tree.bodies)
         self.columns: list[dict[int, Force]] = [{} for _ in tree.bodies]
         self.cross: list[dict[int, CrossInertia]] = [{} for _ in tree.bodies]  # wrench here per acceleration there
-        self.touched: list[set[int]] = [set() for _ in range(plan.conditions)]  # bodies with a column, by constraint
-        self.coupling = _Coupling(plan.conditions)
+        self.touched: list[set[int]] = [
+            set() for _ in range(plan.constraint_count)
+        ]  # bodies with a column, by constraint
+        self.coupling = _Coupling(plan.constraint_count)
         self.right: dict[int, Scalar] = {}
         self.pivots: dict[int, Scalar] = {}
         self.inverse_D: list[Scalar] = [0.0] * tree.nv
@@ -257,7 +259,7 @@ def forward_dynamics(
         for body_index, column in row.wrenches.items():
             sweep.add_column(body_index, c, column)
     accelerations, x = _run(sweep, plan, effort)
-    pivots = [sweep.pivots[c] for c in range(plan.conditions)]
+    pivots = [sweep.pivots[c] for c in range(plan.constraint_count)]
     return ConstrainedSolution(accelerations, [-y for y in x], pivots, sweep.inverse_D)
 
 
@@ -276,7 +278,7 @@ def _run(sweep: Sweep, plan: Plan, effort: Sequence[Scalar]) -> tuple[list[Scala
             sweep.eliminate_joint_of(body, effort[body.v])
 
     result: list[Scalar] = [0.0] * tree.nv
-    x: list[Scalar] = [0.0] * plan.conditions
+    x: list[Scalar] = [0.0] * plan.constraint_count
     motion: dict[int, Motion] = {WORLD: NO_MOTION}
     for step in reversed(sweep.done):
         if isinstance(step, EliminatedMultiplier):

@@ -45,7 +45,7 @@ def system(tree: Tree, q: Sequence[Scalar], effort: Sequence[Scalar], sharing: S
     plan, nv, rest = sharing.plan, tree.nv, no_velocity(tree)
     X = transforms(tree, q)
     rows = planned_rows(tree, X, q, rest, standing_still(tree), plan)
-    matrix = SymmetricMatrix(nv + plan.conditions)
+    matrix = SymmetricMatrix(nv + plan.constraint_count)
     for i in sharing.motors:
         matrix.add(i, i, 1.0)
     for c, (row, unit) in enumerate(zip(rows, sharing.units, strict=True)):
@@ -54,7 +54,7 @@ def system(tree: Tree, q: Sequence[Scalar], effort: Sequence[Scalar], sharing: S
             matrix.add(nv + c, k, x)
             for j, y in scaled[: at + 1]:
                 matrix.add(k, j, x * y)
-    return matrix, [*effort, *[0.0] * plan.conditions]
+    return matrix, [*effort, *[0.0] * plan.constraint_count]
 
 
 def solve(

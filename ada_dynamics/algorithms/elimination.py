@@ -42,7 +42,7 @@ class Plan:
     combinations: Mapping[str, int] = field(default_factory=dict)  # by loop, number that replaces its rows
 
     @property
-    def conditions(self) -> int:
+    def constraint_count(self) -> int:
         """Number of constraints, or combinations, in use."""
         return sum(self.combinations.get(name, len(rows)) for name, rows in self.rows.items())
 

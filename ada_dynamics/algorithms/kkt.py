@@ -41,7 +41,7 @@ def system(
     nv = tree.nv
     X = transforms(tree, q)
     M, rest = equations(tree, q, v, tau, external) if external else equations(tree, q, v, tau)
-    matrix = SymmetricMatrix(nv + plan.conditions)
+    matrix = SymmetricMatrix(nv + plan.constraint_count)
     for i, row in enumerate(M.lower_rows()):
         for j, value in row.items():
             matrix.add(i, j, value)

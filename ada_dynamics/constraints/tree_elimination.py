@@ -89,8 +89,8 @@ class _Search:
         self.tree = constraints.tree
         self.sweeps = [_sweep(self.tree, q, plan, own) for q, own in zip(samples, wrenches, strict=True)]
         self.general = self.sweeps[-1]
-        self.waiting = set(range(plan.conditions))
-        self.typical = np.zeros((len(samples), plan.conditions))
+        self.waiting = set(range(plan.constraint_count))
+        self.typical = np.zeros((len(samples), plan.constraint_count))
         self.work = 0  # approximate number of changed entries of the system
         self.found = TreeOrder()
 

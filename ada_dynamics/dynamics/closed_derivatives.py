@@ -78,7 +78,7 @@ def _by_elimination(
 
 
 def on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Changes:
-    """By singular values of the conditions."""
+    """Derivatives by singular values of the constraint Jacobian."""
     n, system = closed.model.nv, closed.system(q, v, tau)
     a, multipliers = regular(closed, system, v, lambda: closed.rates(q, v))
     by_q, by_v = residual(closed).single(q, v, a, multipliers)
@@ -149,7 +149,7 @@ def multiplier_changes(
     changes: tuple[Array, Array, Array],
     d_a: Array,
 ) -> Array:
-    """Changes dλ of the multipliers of all conditions that act: Jᵀ dλ = dr₁ with the multipliers as they are.
+    """Changes dλ of the multipliers of the non-trivial constraints: Jᵀ dλ = dr₁ at constant multipliers.
 
     Args:
         closed: the mechanism.
@@ -169,7 +169,7 @@ def multiplier_changes(
 
 
 def residual(closed: ClosedDynamics) -> Kernel:
-    """Derivatives of the residual with all conditions that act."""
+    """Derivatives of the residual with all non-trivial constraints."""
     plan = Plan(closed.plans.rows, ())
     tag = closed_quantities.digest(closed.tree, closed.plans, plan)
     make = lambda: quantities.residual_derivatives(closed.tree, plan, f"residual_derivatives_{tag}")  # noqa: E731

@@ -148,7 +148,7 @@ class Kernels(KernelStore):
     def joint_wrenches(
         self, tree: Tree, rows: Mapping[str, tuple[int, ...]], external: bool, along: bool = False
     ) -> Kernel:
-        """Wrenches of all joints from q, v, a and the multipliers of the conditions in use; or changes of them."""
+        """Wrenches of all joints from q, v, a and the multipliers of the constraints, or their changes."""
         links = [self.model.joints[body.name].child for body in tree.bodies]
         made = joint_wrenches(tree, links, rows, external)
         if along:

@@ -199,7 +199,7 @@ def forward(
         given = () if wrenches is None else (body_wrenches(tree, wrenches),)
         closed = solver.run(q, v, tau, *given)
         outputs: dict[str, Sequence[Scalar]] = {"a": closed.accelerations}
-        if multipliers and plan.conditions:
+        if multipliers and plan.constraint_count:
             outputs["multipliers"] = closed.multipliers
         if judged:
             outputs["margin"] = [reduce(minimum, solver.guards(closed), 1.0)]
@@ -207,8 +207,8 @@ def forward(
         return Traced(outputs, solver.guards(closed))
 
     shapes: dict[str, tuple[int, ...]] = {"a": (tree.nv,)}
-    if multipliers and plan.conditions:
-        shapes["multipliers"] = (plan.conditions,)
+    if multipliers and plan.constraint_count:
+        shapes["multipliers"] = (plan.constraint_count,)
     if judged:
         shapes["margin"] = (1,)
     inputs = ("q", "v", "tau", "wrenches") if external else ("q", "v", "tau")
@@ -405,9 +405,9 @@ def _sharing(analysis: ConstraintAnalysis, plans: EliminationPlans, by_all: bool
     """None if the motors do not drive all motions that the loops allow."""
     constraints, model = analysis.constraints, analysis.constraints.model
     nv, chosen = model.nv, range(len(plans.nontrivial)) if by_all else plans.independent
-    conditions = [plans.nontrivial[c] for c in chosen]
-    units = constraints.weights[conditions] * constraints.length
-    samples = [constraints.jacobian(q)[conditions] / units[:, None] for q in analysis.configurations]
+    rows = [plans.nontrivial[c] for c in chosen]
+    units = constraints.weights[rows] * constraints.length
+    samples = [constraints.jacobian(q)[rows] / units[:, None] for q in analysis.configurations]
     motors = tuple(velocities_of(model, [name for name in model.actuated if name != model.floating_joint]))
     E = np.diag(np.isin(np.arange(nv), motors).astype(float))
     blocks = [E + J.T @ J for J in samples]
@@ -483,7 +483,7 @@ def joint_wrenches(tree: Tree, links: Sequence[str], rows: Mapping[str, tuple[in
     Args:
         tree: one body per link, so that fixed joints have their own.
         links: the link of each body.
-        rows: conditions in use by loop; their multipliers are an argument.
+        rows: constraints in use by loop; their multipliers are an argument.
         external: whether wrenches act on links.
     """
     count = sum(len(r) for r in rows.values())

@@ -88,7 +88,7 @@ def gradient_changes(equations: Equations, solved: Solution, given: Vectors) -> 
 
 def _solve(equations: Equations, given: Vectors) -> Solution:
     q, v, tau = given["q"], given["v"], given["tau"]
-    forward = None if equations.plan.conditions else ARTICULATED.get(equations.algorithm())
+    forward = None if equations.plan.constraint_count else ARTICULATED.get(equations.algorithm())
     if forward is None:
         solved = equations.solve(q, v, tau)
         return Solution(solved.state, solved.guards, partial(solve_factorised, solved.factors))
@@ -102,11 +102,11 @@ def _change(equations: Equations, solved: Solution, given: Vectors) -> dict[str,
     residual = substitute(_residual_along(equations), {**solved.state, **moving})["residual"]
     right = [u - x for x, u in zip(residual, _with_zeros(equations, given["d_tau"]), strict=True)]
     found = solved.again(right)
-    return {"a": found[:n], **({"multipliers": [-x for x in found[n:]]} if equations.plan.conditions else {})}
+    return {"a": found[:n], **({"multipliers": [-x for x in found[n:]]} if equations.plan.constraint_count else {})}
 
 
 def _with_zeros(equations: Equations, efforts: Sequence[Scalar]) -> list[Scalar]:
-    return [*efforts, *[ZERO] * equations.plan.conditions]
+    return [*efforts, *[ZERO] * equations.plan.constraint_count]
 
 
 def _by_arguments(equations: Equations, by: Vectors, y: Sequence[Scalar]) -> Outputs:
@@ -222,7 +222,7 @@ def _seeds(tree: Tree, given: Vectors, moving: Sequence[str]) -> dict[Expr, Scal
 
 
 def _inputs(equations: Equations) -> dict[str, int]:
-    tree, conditions = equations.tree, equations.plan.conditions
+    tree, conditions = equations.tree, equations.plan.constraint_count
     sizes = {"q": tree.nq, "v": tree.nv, "a": tree.nv}
     return {**sizes, "multipliers": conditions} if conditions else sizes
 
@@ -230,7 +230,7 @@ def _inputs(equations: Equations) -> dict[str, int]:
 def _residual(equations: Equations, given: Vectors) -> list[Scalar]:
     tree = equations.tree
     q, v, a, multipliers = (given.get(name, ()) for name in ("q", "v", "a", "multipliers"))
-    if not equations.plan.conditions and equations.algorithm() == "lanes":
+    if not equations.plan.constraint_count and equations.algorithm() == "lanes":
         return lane_dynamics.inverse_dynamics(tree, q, v, a)
     efforts, conditions = residual(tree, q, v, a, equations.plan, multipliers)
     return [*efforts, *conditions]

@@ -73,7 +73,7 @@ def inverse_derivatives(tree: Tree) -> Quantity:
 
 def residual_derivatives(tree: Tree, plan: Plan, name: str = "residual_derivatives") -> Quantity:
     """∂r/∂q and ∂r/∂v of the residual of inverse dynamics with multipliers; q changes on the manifold."""
-    n, rows = tree.nv, tree.nv + plan.conditions
+    n, rows = tree.nv, tree.nv + plan.constraint_count
 
     def body(
         q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], multipliers: Sequence[Scalar] = ()
@@ -83,7 +83,7 @@ def residual_derivatives(tree: Tree, plan: Plan, name: str = "residual_derivativ
         return {"dq": dq, "dv": dv}
 
     shapes: dict[str, tuple[int, ...]] = {"dq": (rows, n), "dv": (rows, n)}
-    extra = {"multipliers": plan.conditions} if plan.conditions else {}
+    extra = {"multipliers": plan.constraint_count} if plan.constraint_count else {}
     return quantity(name, tree, ("q", "v", "a"), shapes, body, extra=extra)
 
 
@@ -110,7 +110,7 @@ class Equations(NamedTuple):
     Attributes:
         described: the mechanism.
         tree: the same, with base parameters where these serve, which may leave bodies without mass.
-        plan: its conditions and the order of elimination.
+        plan: its constraints and their elimination order.
         tag: of the names of quantities; differs for any two ways to solve it.
         guards: of a solution, what must not be negative.
         algorithm: of forward dynamics, asked for while tracing; without loops products of derivatives go through it.
@@ -128,13 +128,13 @@ class Equations(NamedTuple):
     @property
     def size(self) -> int:
         """Number of accelerations and multipliers."""
-        return self.tree.nv + self.plan.conditions
+        return self.tree.nv + self.plan.constraint_count
 
     def solve(self, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> Solved:
         """Accelerations and multipliers, where they are to be differentiated."""
         closed, factors = kkt.solved(self.tree.nv, self.plan, kkt.system(self.tree, q, v, tau, self.plan))
         state = {"q": q, "v": v, "a": closed.accelerations}
-        if self.plan.conditions:
+        if self.plan.constraint_count:
             state["multipliers"] = closed.multipliers
         return Solved(factors, state, self.guards(closed))
 
