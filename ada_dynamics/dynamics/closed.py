@@ -38,8 +38,8 @@ from ada_dynamics.constraints.solver import (
 from ada_dynamics.constraints.tree_elimination import SEARCHED
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.kernel_store import KernelStore
+from ada_dynamics.dynamics.loop_warnings import OF_FORWARD, OF_INVERSE, OF_STATE, warn_singular
 from ada_dynamics.dynamics.quantities import closed
-from ada_dynamics.dynamics.singular_warnings import OF_FORWARD, OF_INVERSE, OF_STATE, warn_singular
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.jit import GuardError, Kernel
 from ada_dynamics.jit.cache import ObjectCache, digest, source_hash

@@ -20,7 +20,7 @@ from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, refusal
 from ada_dynamics.dynamics.kernels import Kernels, is_long
-from ada_dynamics.dynamics.off_loops import NOTICED, warn_if_off_loops
+from ada_dynamics.dynamics.loop_warnings import NOTICED, warn_if_off_loops
 from ada_dynamics.dynamics.preflight import refuse_algorithm, refuse_unusable
 from ada_dynamics.dynamics.quantities.equations import Order
 from ada_dynamics.errors import CompileError, InputError, ModelError, WrongTypeError, unknown_name

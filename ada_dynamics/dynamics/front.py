@@ -19,7 +19,7 @@ from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.computation import Computation, compiled_method
 from ada_dynamics.dynamics.derivatives import ForwardInverseDerivatives
 from ada_dynamics.dynamics.joint_wrenches import JointWrenches, joint_wrenches
-from ada_dynamics.dynamics.off_loops import warn_if_off_loops
+from ada_dynamics.dynamics.loop_warnings import warn_if_off_loops
 from ada_dynamics.dynamics.parameter_queries import ParameterQueries
 from ada_dynamics.dynamics.quantities import closed as closed_quantities
 from ada_dynamics.jit import Kernel

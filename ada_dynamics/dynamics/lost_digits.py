@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.off_loops import level_of_caller
+from ada_dynamics.dynamics.loop_warnings import level_of_caller
 from ada_dynamics.errors import LostDigitsWarning, SingularConfigurationError
 from ada_dynamics.model.model import Model
 
