@@ -24,6 +24,7 @@ from ada_robot.ros import qos
 from ada_robot.simulated.plant import Snapshot
 
 _LOOK = 1.0  # interval of queries for other publishers [s]
+_UNKNOWN = "_NODE_NAME_UNKNOWN_"  # name of a publisher whose node has not been discovered yet
 
 
 class OtherPublishers:
@@ -36,7 +37,8 @@ class OtherPublishers:
 
     def _look(self) -> None:
         node, topic = self._node, self._topic
-        found = [(one.node_namespace, one.node_name) for one in node.get_publishers_info_by_topic(topic)]
+        publishers = node.get_publishers_info_by_topic(topic)
+        found = [(one.node_namespace, one.node_name) for one in publishers if one.node_name != _UNKNOWN]
         own = (node.get_namespace(), node.get_name())
         for _ in [one for one in node.publishers if one.topic_name == topic]:
             if own in found:
