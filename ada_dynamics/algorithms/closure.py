@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from ada_dynamics import expr
 from ada_dynamics.algorithms.kinematics import Moving
 from ada_dynamics.model.joints.base import NORMAL, RowKind
-from ada_dynamics.model.tree import WORLD, Loop, Tree
-from ada_dynamics.spatial.motion import NO_FORCE, Force
+from ada_dynamics.model.tree import WORLD, Body, Loop, Tree
+from ada_dynamics.spatial.motion import NO_FORCE, Force, Motion
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import UNIT3, ZERO, ZERO3, Scalar, Vec3, cross
 
@@ -192,6 +192,12 @@ def loop_rows(
     inner, outer = branches.points()
     rates = _Rates(branches, q, v, moving, inner, outer, chosen)
     directions: dict[int, dict[int, Vec3]] = {}
+    subspaces: dict[int, Sequence[Motion]] = {}
+
+    def subspace_of(body: Body) -> Sequence[Motion]:
+        if body.index not in subspaces:
+            subspaces[body.index] = body.joint.subspace(body.positions(q))
+        return subspaces[body.index]
 
     def row_of(kind: RowKind) -> ConstraintRow:
         if kind.pitch:
@@ -206,7 +212,7 @@ def loop_rows(
         for end, side, points, sign in ends:
             for body in (tree.bodies[i] for i in side):
                 wrench = _wrench(kind, e[body.index], points[body.index])
-                for k, s in zip(range(body.v.start, body.v.stop), body.joint.subspace(body.positions(q)), strict=True):
+                for k, s in zip(range(body.v.start, body.v.stop), subspace_of(body), strict=True):
                     columns[k] = columns.get(k, 0.0) + sign * body.multiplier * (s @ wrench)
             if end != WORLD:
                 wrenches[end] = sign * _wrench(kind, e[end], points[end])

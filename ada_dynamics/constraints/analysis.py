@@ -105,7 +105,7 @@ def analyse(model: Model, q: Array | None = None) -> ConstraintAnalysis:
 
 def analyse_turned(analysis: ConstraintAnalysis) -> ConstraintAnalysis:
     """Analyse the same constraints with the axes of the other sides of the loop joints."""
-    constraints = ConstraintSet(analysis.constraints.model, turned=True)
+    constraints = analysis.constraints.turned()
     return _analyse_at(constraints, list(analysis.configurations))
 
 

@@ -28,6 +28,7 @@ from ada_dynamics.spatial.vector import Scalar
 
 # Calls after which a traced Python function of violation and Jacobian pays off, and the largest nv for which it does.
 TRACED_AFTER, TRACED_UP_TO = 8, 120
+REMEMBERED = 16  # mass matrices that are kept: the sample configurations of an analysis are used several times
 
 
 Vector = Array | Sequence[Scalar]
@@ -66,6 +67,13 @@ class ConstraintSet:
         self.weights = np.array([1.0 if kind.is_force else 1.0 / self.length for _, _, kind in self.rows])
         self.moment_units = np.repeat([1.0, self.length], 3)  # of a wrench [force, moment]
         self._calls = 0
+        self._masses: dict[bytes, Array] = {}
+
+    def turned(self) -> ConstraintSet:
+        """The same constraints with the axes of the other sides of the loop joints."""
+        other = ConstraintSet(self.model, turned=not self.is_turned)
+        other._masses = self._masses
+        return other
 
     @cached_property
     def full_tree(self) -> Tree:
@@ -141,15 +149,26 @@ class ConstraintSet:
         backend = PythonBackend(Signature.of(function), lambda: function)
         shape = len(self.rows), self.tree.nv
 
+        last: tuple[bytes, list[Array]] = b"", []
+
         def evaluated(q: Array) -> list[Array]:
+            nonlocal last
+            q = np.ascontiguousarray(q, dtype=np.float64)
+            known, result = last
+            if known == (key := q.tobytes()):
+                return result
             violation, J = np.empty(shape[0]), np.empty(shape[0] * shape[1])
-            if backend.single([np.ascontiguousarray(q, dtype=np.float64)], [violation, J]):
+            if backend.single([q], [violation, J]):
                 raise InputError(
                     f"the loops of model {self.model.name!r} have no finite violation at q = {q.tolist()}.",
                     field="q",
                     value=q,
                 )
-            return [violation, J.reshape(shape)]
+            result = [violation, J.reshape(shape)]
+            for array in result:
+                array.flags.writeable = False
+            last = key, result
+            return result
 
         return evaluated
 
@@ -168,7 +187,16 @@ class ConstraintSet:
 
     def mass_matrix(self, q: Array) -> Array:
         """Joint-space mass matrix M, (nv, nv)."""
-        return np.array(mass_matrix(self.tree, q.tolist()).dense(), dtype=float)
+        key = np.asarray(q, dtype=np.float64).tobytes()
+        M = self._masses.get(key)
+        if M is None:
+            M = np.array(mass_matrix(self.tree, q.tolist()).dense(), dtype=float)
+            M.flags.writeable = False
+            if self.tree.nv <= TRACED_UP_TO:
+                if len(self._masses) >= REMEMBERED:
+                    self._masses.clear()
+                self._masses[key] = M
+        return M
 
     def whitened(self, q: Array) -> Array:
         """W = L⁻¹ Jᵀ with M = L Lᵀ, (nv, m): WᵀW = J M⁻¹ Jᵀ.

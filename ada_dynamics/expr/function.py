@@ -7,6 +7,7 @@ import gc
 import keyword
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
@@ -99,6 +100,10 @@ class Function:
 
     def nodes(self) -> list[Expr]:
         """Nodes on which outputs and guards depend, operands first."""
+        return self._nodes.copy()
+
+    @cached_property
+    def _nodes(self) -> list[Expr]:
         return live_nodes(self.values)
 
 

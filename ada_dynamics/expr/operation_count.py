@@ -61,12 +61,8 @@ class Cost:
 
 def cost(values: Function | Iterable[Scalar], latency: Mapping[str, int] = LATENCY) -> Cost:
     """Operations and critical path [cycles] of a function or of expressions."""
-    values = values.values if isinstance(values, Function) else list(values)
-    nodes = live_nodes(values)
-    counts: dict[str, int] = {}
-    for node in nodes:
-        op, times = (ADD, node.args[0].lanes - 1) if node.op is LANE_SUM else (node.op, node.lanes)
-        counts[op] = counts.get(op, 0) + times
+    nodes = values.nodes() if isinstance(values, Function) else live_nodes(values)
+    counts = _counts(nodes)
     angles = {node.args[0].index: node.lanes for node in nodes if node.op in (SIN, COS)}
     return Cost(
         additions=counts.get(ADD, 0) + counts.get(SUB, 0),
@@ -78,6 +74,21 @@ def cost(values: Function | Iterable[Scalar], latency: Mapping[str, int] = LATEN
         critical_path=critical_path(nodes, latency),
         arctangents=counts.get(ATAN2, 0),
     )
+
+
+def flops(function: Function) -> int:
+    """Additions, subtractions and multiplications of one evaluation; faster than `cost`."""
+    counts = _counts(function.nodes())
+    return counts.get(ADD, 0) + counts.get(SUB, 0) + counts.get(MUL, 0)
+
+
+def _counts(nodes: Iterable[Expr]) -> dict[str, int]:
+    """Number of operations of each kind, each lane counted."""
+    counts: dict[str, int] = {}
+    for node in nodes:
+        op, times = (ADD, node.args[0].lanes - 1) if node.op is LANE_SUM else (node.op, node.lanes)
+        counts[op] = counts.get(op, 0) + times
+    return counts
 
 
 def critical_path(nodes: Iterable[Expr], latency: Mapping[str, int] = LATENCY) -> int:

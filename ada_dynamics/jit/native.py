@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ada_dynamics.arrays import Array
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.expr.function import Function
-from ada_dynamics.expr.operation_count import cost
+from ada_dynamics.expr.operation_count import flops
 from ada_dynamics.jit import batch, cache, compiler, scalar
 from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.target import Target
@@ -164,7 +164,7 @@ class NativeBackend:
             writer = scalar if kind == "single" else batch
             text = writer.module(function, self.target, self._checked)
         effort = 0 if self._quick else writer.effort(function, self.target)
-        return Module(text, {"kernel": function.name, "flops": cost(function).flops}, effort)
+        return Module(text, {"kernel": function.name, "flops": flops(function)}, effort)
 
 
 def _address(array: Any) -> int:

@@ -400,8 +400,9 @@ def _kernel_in_parts(function: Function, target: Target, checked: bool) -> tuple
         buffer = body.element(buffer, size)
     watch, status = NotFinite(body, target), "0"
     if checked:
+        unobserved = unobserved_inputs(function)
         for name, place in zip(function.inputs, inputs, strict=True):
-            if unobserved_inputs(function)[name]:
+            if unobserved[name]:
                 watch.watch_vector(place, function.inputs[name])
         status = body.emit(f"zext i1 {either(body, watch.flags())} to i32")
     arguments = ", ".join(f"ptr {place}" for place in (*inputs, *pointers[split:], buffer))
