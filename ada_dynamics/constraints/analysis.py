@@ -99,6 +99,7 @@ def analyse(model: Model, q: Array | None = None) -> ConstraintAnalysis:
     """
     constraints = ConstraintSet(model)
     refuse_open(constraints)
+    constraints.trace()
     start = closed_near(model, constraints, model.home() if q is None else q)
     return _analyse_at(constraints, sample_configurations(constraints, start))
 
@@ -106,6 +107,7 @@ def analyse(model: Model, q: Array | None = None) -> ConstraintAnalysis:
 def analyse_turned(analysis: ConstraintAnalysis) -> ConstraintAnalysis:
     """Analyse the same constraints with the axes of the other sides of the loop joints."""
     constraints = analysis.constraints.turned()
+    constraints.trace()
     return _analyse_at(constraints, list(analysis.configurations))
 
 

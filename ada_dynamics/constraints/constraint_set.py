@@ -75,6 +75,10 @@ class ConstraintSet:
         other._masses = self._masses
         return other
 
+    def trace(self) -> None:
+        """Trace violation and Jacobian at their next evaluation, for callers that need them many times."""
+        self._calls = TRACED_AFTER
+
     @cached_property
     def full_tree(self) -> Tree:
         """The tree that has a body for every link."""

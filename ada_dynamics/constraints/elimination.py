@@ -76,10 +76,10 @@ class Samples:
         """Eliminate an unknown."""
         coupled = np.flatnonzero(self.pattern[unknown])
         coupled = coupled[coupled != unknown]
-        self.pattern[np.ix_(coupled, coupled)] = True
+        block = coupled[:, None], coupled
+        self.pattern[block] = True
         self.pattern[unknown] = self.pattern[:, unknown] = False
         for K in self.systems:
-            block = np.ix_(coupled, coupled)
             K[block] -= np.outer(K[coupled, unknown], K[unknown, coupled]) / K[unknown, unknown]
 
 
