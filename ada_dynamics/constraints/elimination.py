@@ -95,9 +95,11 @@ def sparsest(samples: Samples) -> tuple[int, ...]:
     while left:
         allowed = [u for u in left if samples.can_eliminate(u)] or [samples.best(sorted(left))]
 
-        def rank(u: int) -> tuple[int, int, int]:
+        couplings = samples.pattern.sum(axis=1).tolist()
+
+        def rank(u: int, couplings: list[int] = couplings) -> tuple[int, int, int]:
             is_velocity = u < samples.nv
-            return int(samples.pattern[u].sum()), int(is_velocity), -u if is_velocity else u
+            return couplings[u], int(is_velocity), -u if is_velocity else u
 
         chosen = min(allowed, key=rank)
         samples.eliminate(chosen)
