@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ada_dynamics.errors import AdaError, InputError
-from ada_dynamics.simulation.progress import Progress
+from ada_dynamics.progress import Progress
 from ada_experiments import ledger
 from ada_experiments.report import figure_text, limit_text, remark, said, write_html
 from ada_experiments.report_pdf import write_pdf

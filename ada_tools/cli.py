@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from ada_dynamics.errors import INTERRUPTED, OUTPUT_LOST, PIPE_CLOSED, USAGE_ERROR, AdaError
+from ada_dynamics.progress import showing_analyses
 from ada_robot.interrupts import restore_sigint
 from ada_tools.commands.parser import parser
 
@@ -42,7 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command is None:
             top.print_help(sys.stderr)
             return USAGE_ERROR
-        code: int = options.run(options)
+        # In the process of somebody else, nothing but the output of the command is written.
+        with showing_analyses() if arguments is None else contextlib.nullcontext():
+            code: int = options.run(options)
         sys.stdout.flush()
         return code
     except SystemExit as end:  # from argparse, after --help or wrong usage

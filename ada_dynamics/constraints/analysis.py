@@ -19,6 +19,7 @@ from ada_dynamics.constraints.rank import ROUNDED_GAP, STEP, ConstraintSubset, d
 from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.model import Model
+from ada_dynamics.progress import Progress, analysis_progress
 
 NEAR_SINGULAR = 0.05  # of the median relative singular value of the sample configurations
 SAMPLES = 6
@@ -101,23 +102,29 @@ def analyse(model: Model, q: Array | None = None) -> ConstraintAnalysis:
     refuse_open(constraints)
     constraints.trace()
     start = closed_near(model, constraints, model.home() if q is None else q)
-    return _analyse_at(constraints, sample_configurations(constraints, start))
+    with _progress(model, 3 * SAMPLES) as progress:
+        return _analyse_at(constraints, sample_configurations(constraints, start, progress), progress)
 
 
 def analyse_turned(analysis: ConstraintAnalysis) -> ConstraintAnalysis:
     """Analyse the same constraints with the axes of the other sides of the loop joints."""
     constraints = analysis.constraints.turned()
     constraints.trace()
-    return _analyse_at(constraints, list(analysis.configurations))
+    with _progress(constraints.model, 2 * SAMPLES) as progress:
+        return _analyse_at(constraints, list(analysis.configurations), progress)
 
 
-def _analyse_at(constraints: ConstraintSet, samples: list[Array]) -> ConstraintAnalysis:
+def _progress(model: Model, configurations: int) -> Progress:
+    return analysis_progress(f"analysing the loops of {model.name}", configurations)
+
+
+def _analyse_at(constraints: ConstraintSet, samples: list[Array], progress: Progress) -> ConstraintAnalysis:
     """Analyse the constraints in configurations that close the loops."""
     jacobians = [constraints.jacobian(q) / constraints.weights[:, None] for q in samples]
     largest = np.max([np.max(np.abs(J), axis=1, initial=0.0) for J in jacobians], axis=0)
     acts, strong = (largest > share * np.max(largest, initial=0.0) for share in (TRIVIAL, ROUNDED_ROW))
-    rank = _general_rank(ConstraintSubset(constraints, np.flatnonzero(acts)), samples)
-    if strong.any() and _general_rank(ConstraintSubset(constraints, np.flatnonzero(strong)), samples) == rank:
+    rank = _general_rank(ConstraintSubset(constraints, np.flatnonzero(acts)), samples, progress)
+    if strong.any() and _general_rank(ConstraintSubset(constraints, np.flatnonzero(strong)), samples, progress) == rank:
         acts = strong
     trivial, nontrivial = np.flatnonzero(~acts), np.flatnonzero(acts)
     whitened = [constraints.whitened(q)[:, nontrivial] for q in samples]
@@ -140,7 +147,7 @@ def nontrivial_constraints(constraints: ConstraintSet, q: Array) -> list[int]:
     return [int(c) for c in np.flatnonzero(largest > TRIVIAL * np.max(largest, initial=0.0))]
 
 
-def sample_configurations(constraints: ConstraintSet, start: Array, count: int = SAMPLES) -> list[Array]:
+def sample_configurations(constraints: ConstraintSet, start: Array, progress: Progress) -> list[Array]:
     """The start and configurations reached from it by motions that keep the loops closed; deterministic.
 
     Any closed configurations would not do, as they can belong to another assembly mode with another mobility; a
@@ -150,14 +157,15 @@ def sample_configurations(constraints: ConstraintSet, start: Array, count: int =
     rng = np.random.default_rng(20120302)
     allowed = max(1e-11, min(ROUNDED_GAP, 10.0 * rows.size(start)))
     found, ranks = [start], [rank_at(rows, start)]
-    for attempt in range(6 * count):
-        if len(found) >= count:
+    for attempt in range(6 * SAMPLES):
+        progress.update(len(found))
+        if len(found) >= SAMPLES:
             break
         i = int(rng.integers(len(found)))
         N = rows.spectrum(found[i]).Vt[ranks[i] :]
         if not len(N):
             break
-        moved = _moved(rows, found[i], ranks[i], _REACH * 0.6 ** (attempt // count) * direction(rng, N))
+        moved = _moved(rows, found[i], ranks[i], _REACH * 0.6 ** (attempt // SAMPLES) * direction(rng, N))
         if moved is not None and rows.size(moved) <= allowed and not reversed_loops(constraints.model.tree, moved):
             found.append(moved)
             ranks.append(rank_at(rows, moved))
@@ -177,9 +185,12 @@ def _moved(rows: ConstraintSubset, q: Array, rank: int, step: Array) -> Array | 
     return found if short > 0.25 * size and aside < size else None
 
 
-def _general_rank(rows: ConstraintSubset, samples: list[Array]) -> int:
+def _general_rank(rows: ConstraintSubset, samples: list[Array], progress: Progress) -> int:
     """Most frequent rank of the samples; the start, which may be singular, does not count if there are others."""
-    ranks = [rank_at(rows, q) for q in (samples[1:] or samples)]
+    ranks = []
+    for q in samples[1:] or samples:
+        ranks.append(rank_at(rows, q))
+        progress.advance()
     return max(ranks, key=lambda rank: (ranks.count(rank), rank))
 
 

@@ -21,6 +21,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import Algorithm, options_of
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model
+from ada_dynamics.progress import reporting
 from ada_dynamics.simulation.accuracy_checks import EVERY, EnergyMonitor, warn_if_energy_rises, warn_if_inconsistent
 from ada_dynamics.simulation.context import (
     checked_model,
@@ -38,7 +39,6 @@ from ada_dynamics.simulation.log import Log, LogBuffer, Recorder
 from ada_dynamics.simulation.methods import IntegratorName, Method
 from ada_dynamics.simulation.options import IntegrationOptions, NotCopyable, invalid, is_positive, whole_steps
 from ada_dynamics.simulation.profiles import Axes, WrenchProfile
-from ada_dynamics.simulation.progress import reporting
 from ada_dynamics.simulation.rollout import Rollout, SimulationBatch, rollout
 from ada_dynamics.simulation.run_loop import RunLoop
 from ada_dynamics.simulation.servos import JointServos, ServoBank

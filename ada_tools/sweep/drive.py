@@ -18,7 +18,7 @@ from typing import Any
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import DeviceError, InputError
-from ada_dynamics.simulation.progress import Progress
+from ada_dynamics.progress import Progress
 from ada_tools.sweep.bench import FAILED, Task, failed_row
 from ada_tools.sweep.crew import Crew, Future, crew_for, refuse_no_count
 from ada_tools.sweep.results import SweepResult, read_result

@@ -8,18 +8,22 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from types import TracebackType
 from typing import TextIO
 
-from ada_dynamics.clock import SYSTEM_CLOCK, Clock
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock, ManualClock
 from ada_dynamics.simulation.options import invalid
 
 FIRST_AFTER = 0.5  # [s] before the first output
+ANALYSIS_AFTER = 1.0  # [s] before the first output of an analysis
 REDRAW_AFTER = 0.1  # [s] between two updates on a terminal
 LINE_AFTER = 10.0  # [s] between two lines in a file, or
 LINE_SHARE = 0.1  # this fraction of the total, with at least
 LINE_NOT_BEFORE = 1.0  # [s] between two lines
 _BAR = 24  # characters
+_STILL = ManualClock()
+_analyses_are_shown: ContextVar[bool] = ContextVar("analyses_are_shown", default=False)
 
 
 class Progress:
@@ -42,6 +46,7 @@ class Progress:
         *,
         quiet: bool = False,
         start: float = 0.0,
+        first_after: float = FIRST_AFTER,
         stream: TextIO | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
@@ -53,6 +58,7 @@ class Progress:
             unit: unit of the total, such as "s" or "runs"; without one only the fraction is shown.
             quiet: whether nothing is shown.
             start: amount done in an earlier run that is resumed.
+            first_after: time before the first output [s].
             stream: text stream; the standard error by default.
             clock: clock of the computation.
         """
@@ -61,6 +67,7 @@ class Progress:
         self._label, self._unit, self._text = label, unit, ""
         self._quiet = quiet
         self._first = float(start)
+        self._first_after = first_after
         self._stream = sys.stderr if stream is None else stream
         self._clock = clock
         self._began = clock()
@@ -87,7 +94,7 @@ class Progress:
         if self._quiet:
             return
         now = self._clock()
-        if now - self._began >= FIRST_AFTER and self._is_due(now):
+        if now - self._began >= self._first_after and self._is_due(now):
             self._show(now)
 
     def advance(self, step: float = 1.0, text: str = "") -> None:
@@ -156,6 +163,25 @@ def reporting(
         yield lambda done: tell(min(1.0, done / total), label)
     else:
         raise invalid("progress", progress, "None, 'auto', or a function of fraction and text")
+
+
+@contextmanager
+def showing_analyses() -> Iterator[None]:
+    """Show the progress of long analyses of loop constraints within the block."""
+    before = _analyses_are_shown.set(True)
+    try:
+        yield
+    finally:
+        _analyses_are_shown.reset(before)
+
+
+def analysis_progress(
+    label: str, total: float, unit: str = "", *, stream: TextIO | None = None, clock: Clock = SYSTEM_CLOCK
+) -> Progress:
+    """Progress of an analysis, which is quiet outside of `showing_analyses`; arguments as for `Progress`."""
+    if not _analyses_are_shown.get():  # library calls do not read the clock
+        return Progress(total, label, unit, quiet=True, clock=_STILL)
+    return Progress(total, label, unit, first_after=ANALYSIS_AFTER, stream=stream, clock=clock)
 
 
 def duration_text(seconds: float) -> str:
