@@ -271,6 +271,7 @@ def warn_if_digits_are_lost(
     what: str,
     q: Array,
     is_near: NDArray[np.bool_],
+    found: Sequence[Array],
     result: Callable[[int, Array], Sequence[Array]],
 ) -> None:
     """Warn of results next to a singular configuration, see `lost_digits`.
@@ -280,18 +281,25 @@ def warn_if_digits_are_lost(
         what: name of the result.
         q: configurations, one or a batch.
         is_near: those that are checked.
-        result: of one state, by its index, in a configuration that may be another one.
+        found: results, matrices of one state or of all.
+        result: of one state, by its index, in another configuration.
     """
     analysis, states = constraints.coordinates.analysis, np.flatnonzero(is_near)
     if analysis is None or not analysis.rank or not len(states):
         return
-    rows = np.ascontiguousarray(np.atleast_2d(q)[states], dtype=np.float64)
+    if q.ndim > 1:
+        rows = np.ascontiguousarray(q[states], dtype=np.float64)
+        J = constraints._jacobian(rows)
+    else:  # the code for one state is faster
+        rows = np.ascontiguousarray(q, dtype=np.float64)[None]
+        J = constraints._jacobian(rows[0])[None]
     lost_digits.warn_if_digits_are_lost(
         constraints._dynamics.model,
         what,
         (rows, states.tolist() if q.ndim > 1 else None),
-        (constraints._jacobian(rows), constraints.violation, constraints.coordinates.units),
+        (J, constraints.violation, constraints.coordinates.units),
         analysis.rank,
+        lambda i: [x.reshape(-1, *x.shape[-2:])[states[i]] for x in found],
         lambda i, at: result(int(states[i]), at),
     )
 

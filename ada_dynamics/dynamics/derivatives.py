@@ -108,11 +108,15 @@ class ForwardInverseDerivatives(MotionQueries):
 
             found, is_near = along(q, v, tau, *wrenches)
             if is_near.any():
-                states = [np.broadcast_to(x, (*found.du.shape[:-2], np.shape(x)[-1])) for x in (q, v, tau, *wrenches)]
-                _, *rest = map(np.atleast_2d, states)
-                near = np.broadcast_to(is_near, states[0].shape[:-1])
-                what, again = "derivatives along the loops", lambda i, q: along(q, *(x[i] for x in rest))[0]
-                warn_if_digits_are_lost(self.constraints, what, states[0], near, again)
+                batch = found.du.shape[:-2]
+
+                def elsewhere(i: int, q: Array) -> Derivatives:
+                    rest = (np.broadcast_to(x, (*batch, np.shape(x)[-1])) for x in (v, tau, *wrenches))
+                    return along(q, *(np.atleast_2d(x)[i] for x in rest))[0]
+
+                states = np.broadcast_to(q, (*batch, self.model.nq))
+                near, what = np.broadcast_to(is_near, batch), "derivatives along the loops"
+                warn_if_digits_are_lost(self.constraints, what, states, near, found, elsewhere)
             return found
         if external:
             efforts, turning = self._pulled(q, external)

@@ -32,6 +32,7 @@ def warn_if_digits_are_lost(
     configurations: tuple[Array, list[int] | None],
     constraints: tuple[Array, Callable[[Array], Array], Array],
     rank: int,
+    found: Callable[[int], Results],
     result: Callable[[int, Array], Results],
 ) -> None:
     """Warn where a result changes within what is known of the configuration.
@@ -42,9 +43,12 @@ def warn_if_digits_are_lost(
         configurations: one in each row; their numbers in a batch, None for a single one.
         constraints: J, one for each; gaps of a configuration; units of the velocities of J.
         rank: of J in general.
-        result: of one state, by its row, in a configuration that may be another one.
+        found: result of one state, by its row.
+        result: the same in another configuration.
     """
     (q, numbers), (J, gaps_of, units) = configurations, constraints
+    if _are_far(J, rank):
+        return
     squares = np.linalg.eigvalsh(J @ J.swapaxes(-1, -2))
     sigma = np.sqrt(np.maximum(squares[:, -rank] / squares[:, -1], 0.0))
     i = int(np.argmin(sigma))
@@ -54,7 +58,7 @@ def warn_if_digits_are_lost(
     known_to = max(_ROUNDING * s[0], float(np.max(np.abs(gaps_of(q[i]))))) / s[rank - 1]
     weakest = V[rank - 1] * units
     try:
-        pairs = list(zip(result(i, q[i]), result(i, model.integrate(q[i], known_to * weakest)), strict=True))
+        pairs = list(zip(found(i), result(i, model.integrate(q[i], known_to * weakest)), strict=True))
         size = max(np.finfo(float).tiny, *(float(np.max(np.abs(x), initial=0.0)) for x, _ in pairs))
         error = max(float(np.max(np.abs(x - y), initial=0.0)) for x, y in pairs) / size
     except SingularConfigurationError:
@@ -71,3 +75,18 @@ def warn_if_digits_are_lost(
     states = () if numbers is None else tuple(numbers[k] for k in np.flatnonzero(sigma < NEAR))
     warning = LostDigitsWarning(message, loops=tuple(model.loop_names), states=states, error=error)
     warnings.warn(warning, stacklevel=level_of_caller())
+
+
+def _are_far(J: Array, rank: int) -> bool:
+    """Return True if all singular values are above NEAR, by a factorization that takes a fraction of their time."""
+    n = J.shape[-2]
+    if rank < n:
+        return False
+    G = J @ J.swapaxes(-1, -2)
+    largest = np.abs(G).sum(axis=-1).max(axis=-1)  # of its eigenvalues, at most
+    G[..., range(n), range(n)] -= NEAR**2 * largest[..., None]
+    try:
+        np.linalg.cholesky(G)
+    except np.linalg.LinAlgError:
+        return False
+    return True

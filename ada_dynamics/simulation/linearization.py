@@ -223,12 +223,14 @@ class LinearizedSteps:
         q, v = map(np.ascontiguousarray, np.split(X, [nq], axis=1))
         changes, is_near = state_map_and_nearness(dynamics.constraints, q, v, coordinates)
 
+        A = found.A[:, kept] @ changes
+
         def result(i: int, q: Array) -> tuple[Array]:
             return (found.A[i][kept] @ dynamics.constraints.state_map(q, v[i], coordinates),)
 
         if is_near.any():
-            warn_if_digits_are_lost(dynamics.constraints, "derivatives of steps", q, is_near, result)
-        return LinearMap(found.after, found.A[:, kept] @ changes, found.B[:, kept], found.P[:, kept])
+            warn_if_digits_are_lost(dynamics.constraints, "derivatives of steps", q, is_near, (A,), result)
+        return LinearMap(found.after, A, found.B[:, kept], found.P[:, kept])
 
     def kept(self, coordinates: Coordinates) -> list[int]:
         """Return the indices of the coordinates in [d_q; d_v]."""

@@ -309,6 +309,44 @@ def test_next_to_a_singular_configuration_an_error_is_estimated(angle: float, is
     assert abs(found.dq[0, 0] - wanted) <= max(1e-10, *errors, 0.0) * wanted
 
 
+def _isosceles_slider_crank(angle: float) -> tuple[list[float], list[float], float]:
+    """Derivatives of θ̈ of a slider-crank with crank = rod, found and in closed form, and the estimate of their error.
+
+    M θ̈ = τ + B ω² cos θ sin θ + G sin θ with M = A + B cos² θ; joint angles θ, π - 2 θ, θ + const.
+    """
+    length, (m1, m2, m3), speed = 0.5, (0.5, 1.0, 0.8), 1.3
+    model, q = mechanisms.slider_crank(length, length, (m1, m2, m3), angle)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        v = speed * np.array([1.0, -2.0, 1.0])
+        found = ada.Dynamics(model, q0=q).forward_derivatives(q, v, 0.0 * v, coordinates=["crank"])
+    errors = [one.message.error for one in caught if issubclass(one.category, ada.LostDigitsWarning)]
+    s, c = np.sin(angle), np.cos(angle)
+    B, G = (2.0 * m2 + 4.0 * m3) * length**2, -model.gravity[2] * (m1 + m2) * length / 2.0
+    M = (m1 + m2) * length**2 / 3.0 + B * c**2
+    bias = B * c * s * speed**2 + G * s
+    dq = (B * speed**2 * (c**2 - s**2) + G * c) / M + 2.0 * B * c * s * bias / M**2
+    wanted = [dq, 2.0 * B * c * s * speed / M, 1.0 / M, -2.0 / M, 1.0 / M]
+    return [found.dq[0, 0], found.dv[0, 0], *found.du[0]], wanted, max(errors, default=0.0)
+
+
+def test_the_estimated_error_of_derivatives_of_a_slider_crank_has_the_size_of_the_error() -> None:
+    estimates, errors = [], []
+    for angle in np.geomspace(3e-4, 1e-3, 6):
+        found, wanted, estimate = _isosceles_slider_crank(angle)
+        errors.append(np.max(np.abs(np.subtract(found, wanted))) / np.max(np.abs(wanted)))
+        estimates.append(estimate)
+    assert min(estimates) > 0.0
+    assert max(estimates) / 30.0 < max(errors) < 30.0 * max(estimates)
+
+
+@pytest.mark.parametrize("angle", [0.03, 0.7])
+def test_derivatives_of_a_slider_crank_far_from_singular_configurations_come_without_a_warning(angle: float) -> None:
+    found, wanted, estimate = _isosceles_slider_crank(angle)
+    assert estimate == 0.0
+    assert np.allclose(found, wanted, rtol=1e-8, atol=1e-8)
+
+
 def test_of_a_batch_the_states_next_to_a_singular_configuration_are_named() -> None:
     made = [mechanisms.four_bar((0.5, 1.0, 0.5, 1.0), crank=np.pi / 2 - angle) for angle in (0.3, 1e-3, 0.4, 2e-3)]
     (model, q), v = made[0], np.array([0.7, -0.7, 0.7])
