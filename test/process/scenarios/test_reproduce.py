@@ -172,7 +172,7 @@ def test_a_scenario_that_fails_is_told_and_the_others_go_on(ada, write, tmp_path
     found = {one["name"]: one for one in json.loads(out)}
     assert code == 1
     assert found["bad"]["error"] == "ZeroDivisionError: by nothing"
-    assert "the loops are open" in found["open"]["error"]
+    assert "the loops are not closed" in found["open"]["error"]
     assert found["good"]["holds"]
     page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
     assert "by nothing" in page
