@@ -194,7 +194,7 @@ class Balance(Controller[BalanceSettings]):
         is_fixed = all(body.parent != WORLD or body.joint.nv == 1 for body in model.tree.bodies)
         if set(self.joints) != set(JOINTS) or model.nv != len(JOINTS) or TRUNK not in model.links or not is_fixed:
             raise InputError(
-                f"{self.NAME}: robot {model.name!r} does not stand on two legs of five joints, {JOINTS[0]} to "
+                f"{self.NAME}: robot {model.name!r} is not supported by two legs of five joints, {JOINTS[0]} to "
                 f"{JOINTS[-1]}, with a link {TRUNK!r}; use 'hoap2_standing' or 'hoap2_reaching'. The simulated robot "
                 "may be another one with joints of these names, such as 'hoap2_10dof'.",
                 field="model",
@@ -203,8 +203,8 @@ class Balance(Controller[BalanceSettings]):
             )
         if len(model.loop_names) != 1:
             raise InputError(
-                f"{self.NAME}: robot {model.name!r} has {len(model.loop_names)} loops; it must stand on one foot by "
-                "its base and on the other by one loop, like 'hoap2_standing'.",
+                f"{self.NAME}: robot {model.name!r} has {len(model.loop_names)} loops; expected one foot as its "
+                "base and one loop at the other foot, as in 'hoap2_standing'.",
                 field="model",
                 value=model.name,
             )

@@ -86,7 +86,7 @@ class Shaper:
         for limit, low, high in zip(limits, lower, upper, strict=True):
             if low > high:
                 raise InputError(
-                    f"position_margin is {settings.position_margin:g}; it leaves joint {limit.name!r} no range within "
+                    f"position_margin {settings.position_margin:g} exceeds half the range of joint {limit.name!r}, "
                     f"[{limit.lower:g}, {limit.upper:g}]. Reduce it.",
                     joint=limit.name,
                     field="position_margin",

@@ -154,7 +154,7 @@ class ControllerNode(ManagedNode):
         source = settings.robot or self._description
         if source is None:
             raise InputError(
-                f"no robot description received on {self._waiting.topic} so far. Start its publisher, such as "
+                f"no robot description received on {self._waiting.topic} yet. Start its publisher, such as "
                 "dynamics_node, or name a robot: -p robot:=pa10 (names: ada list)."
             )
         return settings.load(source)

@@ -275,7 +275,7 @@ class Following:
         if preferred is not None:
             return preferred.copy()
         if latest is None:
-            raise self._refused("no state of the robot received so far.")
+            raise self._refused("no state of the robot received yet.")
         return latest.state.q[control.controller.q_index]
 
     def _check_names(self, names: Sequence[str]) -> None:

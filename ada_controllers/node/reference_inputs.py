@@ -76,7 +76,7 @@ class ReferenceInputs:
         known = [self._prefix + name for name in (root, *(_WORLDS if is_fixed else ()))]
         if frame not in ("", *known):
             raise ReferenceRefused(
-                f"the pose is in frame {frame!r}; give it in the base frame {known[0]!r}, or leave frame_id empty."
+                f"the pose is in frame {frame!r}; expected the base frame {known[0]!r} or an empty frame_id."
             )
 
     def _offer(self, topic: str, offer: Callable[[], None]) -> None:

@@ -266,7 +266,7 @@ class ControlLoop:
         measured, age = self.latest, self.age(time)
         if measured is None:
             raise ActivationRefused(
-                f"{self.controller.NAME}: no state of the robot received so far{self._last()}. Start its publisher.",
+                f"{self.controller.NAME}: no state of the robot received yet{self._last()}. Start its publisher.",
                 field="state",
             )
         if age > self.settings.state_timeout:
@@ -291,7 +291,7 @@ class ControlLoop:
         joint = self.controller.model.joint_of_velocity(fastest)
         raise ActivationRefused(
             f"{self.controller.NAME}: joint {joint!r} moves at {speeds[fastest]:.3g}, faster than max_start_speed "
-            f"{most:g} [rad/s, m/s]. Bring the robot to rest, or increase the limit.",
+            f"{most:g} [rad/s, m/s]. Stop the robot or increase the limit.",
             joint=joint,
             field="max_start_speed",
             value=float(speeds[fastest]),

@@ -105,7 +105,7 @@ def virtual_mechanism(
         )
     if not virtual.loops:
         raise InputError(
-            f"{law}: robot {robot.name!r} has no loops, and none are given: there is no closed chain. "
+            f"{law}: robot {robot.name!r} has no loops, and none are given: no closed chain exists. "
             "Set loops to a file of virtual loops, such as loops/parallel_four_bar.yaml for planar_4r.",
             field="loops",
             value="",
@@ -126,15 +126,15 @@ def virtual_mechanism(
     made = VirtualMechanism(robot, carrier, virtual, joints, base, Dynamics(carrier), Dynamics(virtual))
     if made.analysis.mobility == 0:
         raise InputError(
-            f"{law}: the loops ({', '.join(virtual.loop_names)}) leave robot {robot.name!r} no mobility. Check their "
-            "types and axes with `ada info`.",
+            f"{law}: the loops ({', '.join(virtual.loop_names)}) lock robot {robot.name!r}: its mobility is 0. Check "
+            "types and axes of the loops with `ada info`.",
             field="loops",
             value=virtual.loop_names,
         )
     if made.plans.is_dense_only:
         raise InputError(
-            f"{law}: robot {robot.name!r} has a link whose inertia comes from its loops only; the law needs links "
-            "with mass. See `ada check` of the robot.",
+            f"{law}: robot {robot.name!r} has a massless link that gets inertia from its loops only; the law "
+            "requires links with mass. See `ada check` of the robot.",
             field="model",
             value=robot.name,
             allowed="links with mass",
@@ -209,7 +209,7 @@ def _refuse_too_few_motors(law: str, made: VirtualMechanism) -> None:
     raise InputError(
         f"{law}: robot {robot.name!r} has mobility {motions.shape[1]}, and its motors ({', '.join(made.joints)}) "
         f"drive {rank} of them. The motion of {', '.join(idle[:8])} is not actuated, and virtual loops transmit no "
-        "forces, so that the robot needs motors there.",
+        "forces: add motors to these joints.",
         joint=idle[0],
         field="motors",
         value=rank,

@@ -56,7 +56,7 @@ class Pressing:
         if inner or not model.loops:
             raise InputError(
                 f"{law}: contacts: pressed requires loops from a floating robot to the world, and "
-                f"{'loop ' + repr(inner[0]) + ' is not one' if inner else 'there are none'}; set contacts: held.",
+                f"{'loop ' + repr(inner[0]) + ' is not one' if inner else 'robot has none'}; set contacts: held.",
                 loop=inner[0] if inner else None,
                 field="contacts",
                 value="pressed",

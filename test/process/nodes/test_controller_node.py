@@ -143,8 +143,8 @@ def test_the_node_lives_as_a_lifecycle_node(ros):
     assert life(ros) == "unconfigured"
     assert not any(transition(ros, name) for name in ("activate", "deactivate", "cleanup"))
     assert transition(ros, "configure") and life(ros) == "inactive" and not transition(ros, "configure")
-    assert not transition(ros, "activate"), "no state of the robot received so far"
-    assert "no state of the robot received so far" in str(node.problem) and node.failure is None
+    assert not transition(ros, "activate"), "no state of the robot received yet"
+    assert "no state of the robot received yet" in str(node.problem) and node.failure is None
     sender.ready().until(lambda: node.thread.control.latest, what="a state")
     referenced(ros).publish(JointState(name=["s1"], position=[0.3]))
     ros.wait(lambda: "not active" in node.thread.control.last_refusal, what="the refusal")

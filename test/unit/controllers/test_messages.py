@@ -30,7 +30,7 @@ BENT, REST = np.array([0.1, 0.7, 0.0, 0.8, 0.0, 0.3, 0.0]), np.zeros(7)
             {"support": "link_3"},
             r"Choose the root '\w+', or load the robot with base='floating'",
         ),
-        ("virtual_closed_chain", {}, r"there is no closed chain.*Set loops to a file of virtual loops"),
+        ("virtual_closed_chain", {}, r"no closed chain exists.*Set loops to a file of virtual loops"),
     ],
 )
 def test_a_controller_that_cannot_be_made_says_what_to_change(
@@ -42,7 +42,7 @@ def test_a_controller_that_cannot_be_made_says_what_to_change(
 
 def test_refused_states_references_and_activations_say_what_is_wrong(pa10: ada.Model) -> None:
     controller = make("computed_torque", pa10)
-    with pytest.raises(AdaError, match=r"no state of the robot received so far\. Start its publisher"):
+    with pytest.raises(AdaError, match=r"no state of the robot received yet\. Start its publisher"):
         ControlLoop(controller).activate(0.0)
     with pytest.raises(AdaError, match=r"call reset\(state, time\) before the first update"):
         controller.update(State(BENT, REST), None, 0.0)
