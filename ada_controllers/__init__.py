@@ -5,7 +5,7 @@
 
     controller = make("computed_torque", model)
     controller.reset(State(q, v), time=0.0)
-    command = controller.update(State(q, v), JointReference(q_wanted), time=0.001)
+    command = controller.update(State(q, v), JointReference(q_desired), time=0.001)
 
 List of controllers: `ada_controllers.registry.CONTROLLERS`; settings and units: docs/controllers.md.
 """

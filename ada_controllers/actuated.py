@@ -42,11 +42,11 @@ class Motions:
     drift: Array
     v_index: NDArray[np.intp]
 
-    def acceleration(self, wanted: Array) -> Array:
+    def acceleration(self, desired: Array) -> Array:
         """Return v̇ for desired motor accelerations, in the least-squares sense."""
         if self.E is not None:
-            wanted = np.asarray(np.linalg.lstsq(self.E, wanted - self.drift[self.v_index], rcond=None)[0])
-        return np.asarray(self.T @ wanted + self.drift)
+            desired = np.asarray(np.linalg.lstsq(self.E, desired - self.drift[self.v_index], rcond=None)[0])
+        return np.asarray(self.T @ desired + self.drift)
 
     def along(self, efforts: Array) -> Array:
         """Return the generalized forces Eᵀ τ of motor efforts."""

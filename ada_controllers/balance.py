@@ -232,8 +232,8 @@ class Balance(Controller[BalanceSettings]):
             tau[3] = -own.right_ankle_stiffness * (x[8] - rest[8]) - own.right_ankle_damping * rate[8]
         elif own.strategy == "combined":
             a, h1, h2 = 0.5 * (x[8] + x[3]), x[5], x[7]
-            wanted = self.ankle_hip.ankle_per_hip((a, h1, h2)) * rate[7]  # eq. 6.12
-            ankle = (wanted, 0.5 * (rate[8] + rate[3]))
+            desired = self.ankle_hip.ankle_per_hip((a, h1, h2)) * rate[7]  # eq. 6.12
+            ankle = (desired, 0.5 * (rate[8] + rate[3]))
             tau[8] = tau[8] + own.ankle_gain * (ankle[0] - ankle[1])  # eq. 6.13
         weight = carried_weight(tree, q) if own.carry_weight else (0.0,) * len(tau)
         efforts: list[Scalar] = [0.0] * len(tau)
@@ -242,10 +242,10 @@ class Balance(Controller[BalanceSettings]):
         return {"tau": efforts, "upper_body": [yaw, pitch], "ankle": list(ankle)}
 
     def _law(self, state: State, time: float) -> Command:
-        wanted = cast(JointReference, self.reference)
-        velocity = self._zero if wanted.velocity is None else wanted.velocity
+        desired = cast(JointReference, self.reference)
+        velocity = self._zero if desired.velocity is None else desired.velocity
         recovering = np.array([float(self._recovery.has_begun)])
-        tau, upper_body, ankle = self._compiled(state.q, state.v, wanted.position, velocity, recovering)
+        tau, upper_body, ankle = self._compiled(state.q, state.v, desired.position, velocity, recovering)
         self._recovery.see(float(upper_body[0]), time)
         self._signals = {"upper_body": upper_body, "ankle": ankle}
         return Command(effort=tau)

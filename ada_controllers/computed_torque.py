@@ -75,7 +75,7 @@ class ComputedTorque(Controller[ComputedTorqueSettings]):
         return tuple.__new__(Command, ((), None, None, efforts, None))  # half the time of Command(effort=efforts)
 
 
-def _wanted_acceleration(
+def _desired_acceleration(
     q: Vector, v: Vector, q_ref: Vector, v_ref: Vector, a_ref: Vector, kp: Vector, kd: Vector
 ) -> list[Scalar]:
     return [
@@ -90,13 +90,13 @@ def _efforts(model: Model) -> Callable[..., Array]:
     inputs = dict.fromkeys(names, model.nv)
     dynamics = Dynamics(model)
     if kernels_of(dynamics).generic:
-        wanted = compiled("wanted_acceleration", inputs, lambda **given: {"a": _wanted_acceleration(**given)})
-        return lambda q, v, *rest: dynamics.inverse(q, v, wanted(q, v, *rest))
+        desired = compiled("desired_acceleration", inputs, lambda **given: {"a": _desired_acceleration(**given)})
+        return lambda q, v, *rest: dynamics.inverse(q, v, desired(q, v, *rest))
     inverse_dynamics = quantities.inverse(model.tree, external=False).body
 
     def body(q: Sequence[Scalar], v: Sequence[Scalar], **rest: Any) -> Traced:
         assert inverse_dynamics is not None
-        return inverse_dynamics(q=q, v=v, a=_wanted_acceleration(q, v, **rest))
+        return inverse_dynamics(q=q, v=v, a=_desired_acceleration(q, v, **rest))
 
     return compiled("computed_torque", inputs, body)
 
@@ -104,10 +104,10 @@ def _efforts(model: Model) -> Callable[..., Array]:
 def _efforts_of_motors(coordinates: ActuatedCoordinates, q_index: Places, v_index: Places) -> Callable[..., Array]:
     """Compile the law of a mechanism with loops, with v̇ from the desired accelerations of the motors."""
     inputs = dict.fromkeys(("q", "v", "q_ref", "v_ref", "a_ref", "kp", "kd"), len(v_index))
-    wanted = compiled("wanted_acceleration", inputs, lambda **given: {"a": _wanted_acceleration(**given)})
+    desired = compiled("desired_acceleration", inputs, lambda **given: {"a": _desired_acceleration(**given)})
 
     def efforts(q: Array, v: Array, *rest: Array) -> Array:
-        a = coordinates.at(q, v).acceleration(wanted(q[q_index], v[v_index], *rest))
+        a = coordinates.at(q, v).acceleration(desired(q[q_index], v[v_index], *rest))
         return np.asarray(coordinates.dynamics.inverse(q, v, a)[v_index])
 
     return efforts

@@ -32,7 +32,7 @@ class Controller(ABC, Generic[S]):
 
         controller = make("computed_torque", model, {"stiffness": [100.0]})
         controller.reset(State(q, v), time=0.0)
-        command = controller.update(State(q, v), JointReference(q_wanted), time=0.001)
+        command = controller.update(State(q, v), JointReference(q_desired), time=0.001)
 
     A controller keeps its last reference; `update` with None continues with it. Invalid input raises an InputError and
     does not change the controller.

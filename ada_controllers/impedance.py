@@ -196,12 +196,12 @@ class Impedance(Controller[ImpedanceSettings]):
 
     def _check_reference(self, reference: Reference) -> None:
         if isinstance(reference, JointReference) is not self._in_joints:
-            held, wanted = ("the joints", "JointReference") if self._in_joints else ("a link", "PoseReference")
+            held, desired = ("the joints", "JointReference") if self._in_joints else ("a link", "PoseReference")
             raise ReferenceRefused(
-                f"{self.NAME} controls {held} (setting space) and needs a {wanted}.",
+                f"{self.NAME} controls {held} (setting space) and needs a {desired}.",
                 field="reference",
                 value=reference,
-                allowed=wanted,
+                allowed=desired,
             )
 
     # --- law ----------------------------------------------------------------------------------------------------------
@@ -214,29 +214,29 @@ class Impedance(Controller[ImpedanceSettings]):
         """Return the errors of the last update: joint errors [rad, m], or x̃ of the link [m, rad]."""
         return {"error": self._error}
 
-    def _at_joints(self, state: State, wanted: JointReference) -> Array:
+    def _at_joints(self, state: State, desired: JointReference) -> Array:
         q, v, _ = state
         own_q, own_v = q[self._q_of], v[self._v_of]
-        rate = -own_v if wanted.velocity is None else wanted.velocity - own_v
-        error = wanted.position - own_q
+        rate = -own_v if desired.velocity is None else desired.velocity - own_v
+        error = desired.position - own_q
         pull = self._stiffness * error + self._damping @ rate
         self._error = error
         if not self.settings.shape_inertia:
             return self._carried(q) + pull
         motions = self._motions(state)
         outer = self._outer_efforts(state, motions)
-        ahead = self._zero if wanted.acceleration is None else wanted.acceleration
+        ahead = self._zero if desired.acceleration is None else desired.acceleration
         a = ahead + (pull + outer) / self._inertia
         if motions is not None:
             a = motions.acceleration(a)
         return self._dynamics.inverse(q, v, a)[self._v_of] - outer
 
-    def _at_link(self, state: State, wanted: PoseReference) -> Array:
+    def _at_link(self, state: State, desired: PoseReference) -> Array:
         q, v, _ = state
         dynamics, motions = self._dynamics, self._motions(state)
         J, M = dynamics.jacobian(self.link, q), dynamics.mass_matrix(q)
-        error = pose_error(wanted.pose, dynamics.pose(self.link, q))
-        rate = (self._no_twist if wanted.twist is None else wanted.twist) - J @ v
+        error = pose_error(desired.pose, dynamics.pose(self.link, q))
+        rate = (self._no_twist if desired.twist is None else desired.twist) - J @ v
         pull = self._link_stiffness * error + self._link_damping @ rate
         free = self._null_stiffness * (self._posture - q[self._q_of]) - self._null_damping * v[self._v_of]
         if motions is not None:
@@ -253,8 +253,8 @@ class Impedance(Controller[ImpedanceSettings]):
         drift = dynamics.jacobian_rate(self.link, q, v) @ v
         if motions is not None:
             drift = drift + dynamics.jacobian(self.link, q) @ motions.drift
-        wanted_acceleration = (pull + push) / self._link_inertia - drift
-        a = free + inverse_M_Jt @ np.linalg.solve(mobility, wanted_acceleration - J @ free)
+        desired_acceleration = (pull + push) / self._link_inertia - drift
+        a = free + inverse_M_Jt @ np.linalg.solve(mobility, desired_acceleration - J @ free)
         if motions is None:
             return np.asarray(M @ a + dynamics.bias(q, v) - outer)
         return dynamics.inverse(q, v, motions.T @ a + motions.drift)[self._v_of] - outer
@@ -281,9 +281,9 @@ class Impedance(Controller[ImpedanceSettings]):
         return np.asarray(forces if motions is None else motions.efforts(motions.T.T @ forces))
 
 
-def pose_error(wanted: Array, present: Array) -> Array:
+def pose_error(desired: Array, present: Array) -> Array:
     """Return x̃ = [p* - p, axis times angle of R* Rᵀ], in the axes of the common frame of both 4x4 poses."""
-    own = way_and_turn(present, wanted)  # in axes of the present pose
+    own = way_and_turn(present, desired)  # in axes of the present pose
     R = present[:3, :3]
     return np.concatenate([R @ own[:3], R @ own[3:]])
 

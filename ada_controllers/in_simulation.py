@@ -24,7 +24,7 @@ class InSimulation:
 
     Example::
 
-        loop = InSimulation(controller, reference=lambda t: wanted)
+        loop = InSimulation(controller, reference=lambda t: desired)
         sim = loop.simulation(model, q, step=1e-3)
         log = sim.run(3.0)
         loop.times, loop.signals["error"]       # one row per call

@@ -72,8 +72,8 @@ class JointTrajectory(Controller[JointTrajectorySettings]):
     def _bounds(self, shaping: ShapingSettings) -> Bounds:
         settings = self.settings
         known = np.array([limit.velocity for limit in self.limits])
-        wanted = self.per_joint("speed", settings.speed)
-        speed = np.where(wanted > 0.0, np.minimum(wanted, known), np.where(np.isfinite(known), known, 1.0))
+        desired = self.per_joint("speed", settings.speed)
+        speed = np.where(desired > 0.0, np.minimum(desired, known), np.where(np.isfinite(known), known, 1.0))
         speed = np.minimum(speed * settings.speed_scale, known * shaping.velocity_scale)
         acceleration = self.per_joint("acceleration", settings.acceleration)
         if shaping.acceleration:

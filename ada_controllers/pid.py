@@ -78,7 +78,7 @@ class Pid(Controller[PidSettings]):
         self._efforts = _motor(len(self.joints))
         self._rules = np.array([0.0, own.derivative_filter, float(own.anti_windup)])  # first element: dt
         self._zero = np.zeros(len(self.joints))
-        self._sum, self._slope, self._error, self._wanted = (self._zero,) * 4
+        self._sum, self._slope, self._error, self._desired = (self._zero,) * 4
 
     def _take_gains(self, kp: Array) -> None:
         self._kp, self._ki = kp, integral_gains(kp, self._ti)
@@ -90,10 +90,10 @@ class Pid(Controller[PidSettings]):
             self._take_gains(np.where(self._speed_gain > 0.0, FREQUENCY, FREQUENCY**2 * inertias))
         effort, v, moves = self.last_command.effort, state.v[self.v_index], self._speed_gain > 0.0
         self._slope, self._error = -v, self._zero
-        self._wanted, self._sum = self._zero, self._zero
+        self._desired, self._sum = self._zero, self._zero
         if effort is not None:
             u = np.where(moves, np.divide(effort, self._speed_gain, out=np.zeros_like(effort), where=moves) + v, effort)
-            self._wanted = effort
+            self._desired = effort
             self._sum = np.where(self._ki > 0.0, u - self._kp * self._td * self._slope, 0.0)
 
     def _law(self, state: State, time: float) -> Command:
@@ -107,15 +107,15 @@ class Pid(Controller[PidSettings]):
             self._zero if velocity is None else velocity,
             self._sum,
             self._slope,
-            self._wanted if commanded is None else commanded,
-            self._wanted,
+            self._desired if commanded is None else commanded,
+            self._desired,
             self._kp,
             self._ki,
             self._td,
             self._speed_gain,
             self._rules,
         )
-        self._wanted = efforts
+        self._desired = efforts
         return Command(effort=efforts)
 
     def signals(self) -> dict[str, Array]:
@@ -174,7 +174,7 @@ def _motor(count: int) -> Callable[..., Any]:
         sums: Vector,
         slopes: Vector,
         commanded: Vector,
-        wanted: Vector,
+        desired: Vector,
         kp: Vector,
         ki: Vector,
         td: Vector,
@@ -190,7 +190,7 @@ def _motor(count: int) -> Callable[..., Any]:
         # anti-windup: no integration while limits cut the effort in the direction of the error
         added = [
             expr.select(waits * (was - asked) * e, 0.0, 0.0, k)
-            for was, asked, e, k in zip(commanded, wanted, error, ki, strict=True)
+            for was, asked, e, k in zip(commanded, desired, error, ki, strict=True)
         ]
         found = _u(error, slope, sums, kp, added, td, (dt,))
         efforts = [
@@ -198,7 +198,7 @@ def _motor(count: int) -> Callable[..., Any]:
         ]
         return {"efforts": efforts, "sums_": found["sums_"], "slopes_": slope, "error": error}
 
-    vectors = ("q", "v", "q_ref", "v_ref", "sums", "slopes", "commanded", "wanted", "kp", "ki", "td", "speed_gain")
+    vectors = ("q", "v", "q_ref", "v_ref", "sums", "slopes", "commanded", "desired", "kp", "ki", "td", "speed_gain")
     return compiled("pid", {**dict.fromkeys(vectors, count), "rules": 3}, body)
 
 

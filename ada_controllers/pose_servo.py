@@ -181,17 +181,17 @@ class PoseServoBase(Controller[S]):
     # --- law --------------------------------------------------------------------------------------------------------
     def _target(self, state: State, pose: Array, time: float) -> tuple[Array, Array | None]:
         """Return target pose and twist [linear, angular] in base axes."""
-        wanted = cast(PoseReference, self.reference)
-        return wanted.pose, wanted.twist
+        desired = cast(PoseReference, self.reference)
+        return desired.pose, desired.twist
 
     def _law(self, state: State, time: float) -> Command:
         pose = self.arm.pose(state.q)
         target, twist = self._target(state, pose, time)
         self._error = (twist_between if self.settings.path == "screw" else way_and_turn)(pose, target)
-        wanted = self._limited(self._gain * self._error)
+        desired = self._limited(self._gain * self._error)
         if twist is not None:
-            wanted = wanted + (np.reshape(twist, (2, 3)) @ pose[:3, :3]).ravel()
-        return Command(velocity=self._velocities(state.q[self.q_index], self.arm.jacobian(state.q), wanted))
+            desired = desired + (np.reshape(twist, (2, 3)) @ pose[:3, :3]).ravel()
+        return Command(velocity=self._velocities(state.q[self.q_index], self.arm.jacobian(state.q), desired))
 
     def _limited(self, twist: Array) -> Array:
         """Scale a twist to the speed limits, keeping its direction."""
@@ -240,10 +240,10 @@ class PoseServoBase(Controller[S]):
         if weight.any():
             null = Vt[int(np.count_nonzero(sizes > floor)) :].T.copy()
             null[held] = 0.0
-            wanted = weight * (use.null_gain * (self.posture - q) - found)
+            desired = weight * (use.null_gain * (self.posture - q) - found)
             B = weight[:, None] * null
             lost = _SELF_MOTION * float(weight.max()) ** 2
-            found += null @ np.linalg.solve(B.T @ B + lost * np.eye(null.shape[1]), B.T @ wanted)
+            found += null @ np.linalg.solve(B.T @ B + lost * np.eye(null.shape[1]), B.T @ desired)
         return found
 
     def signals(self) -> dict[str, Array]:

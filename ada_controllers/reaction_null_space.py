@@ -137,7 +137,7 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
     ) -> dict[str, Any]:
         """Control law over generic scalars: efforts, M_fl θ̇, reaction beyond weight, and rank of M_fl."""
         rates, places = [v[i] for i in self.v_index], [q[i] for i in self.q_index]
-        wanted = [
+        desired = [
             a + (d * (r - w) + k * (p - x))
             for a, d, r, w, k, p, x in zip(
                 acceleration, damping, velocity, rates, stiffness, position, places, strict=True
@@ -146,7 +146,7 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
         tree, support = self.coupling.tree, self.coupling.support
         found = coupling(tree, q, v, support)
         momentum = _combined(found.columns, rates)
-        joints, rank = self._nearest(found, momentum, wanted, weights, gain[0], self.coupling.loops(q, v))
+        joints, rank = self._nearest(found, momentum, desired, weights, gain[0], self.coupling.loops(q, v))
         held = wrench_on_support(found, joints)
         motion = NO_MOTION if self.is_held else -free_motion(found, held)
         reaction = wrench_on_support(found, joints, motion)
@@ -161,7 +161,7 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
         self,
         found: Coupling,
         momentum: Force,
-        wanted: Sequence[Scalar],
+        desired: Sequence[Scalar],
         weights: Vector,
         gain: Scalar,
         loops: tuple[Sequence[Sequence[Scalar]], Sequence[Scalar]],
@@ -184,18 +184,18 @@ class ReactionNullSpace(Controller[ReactionNullSpaceSettings]):
             for row in (*closed, *scaled_rows(columns, self.rows, length))
         ]
         space = row_space(rows, RANK_TOLERANCE)
-        near = [w * expr.sqrt(weight) for w, weight in zip(wanted, weights, strict=True)]
+        near = [w * expr.sqrt(weight) for w, weight in zip(desired, weights, strict=True)]
         best = [x - y for x, y in zip(space.inside(near), space.least((*rates, *right)), strict=True)]
         return [x * s for x, s in zip(best, eased, strict=True)], sum(space.kept[len(closed) :], ZERO)
 
     def _law(self, state: State, time: float) -> Command:
-        wanted, zero, gains = cast(JointReference, self.reference), self._zero, self._gains
+        desired, zero, gains = cast(JointReference, self.reference), self._zero, self._gains
         tau, momentum, reaction, rank = self._compiled(
             state.q,
             state.v,
-            wanted.position,
-            zero if wanted.velocity is None else wanted.velocity,
-            zero if wanted.acceleration is None else wanted.acceleration,
+            desired.position,
+            zero if desired.velocity is None else desired.velocity,
+            zero if desired.acceleration is None else desired.acceleration,
             gains["stiffness"],
             gains["damping"],
             gains["weights"],

@@ -126,9 +126,9 @@ class SpringDamper(Controller[SpringDamperSettings]):
         return {"tau": efforts, "angle": [angle]}
 
     def _law(self, state: State, time: float) -> Command:
-        wanted = cast(JointReference, self.reference)
-        velocity = self._zero if wanted.velocity is None else wanted.velocity
-        tau, self._angle = self._efforts(state.q, state.v, wanted.position, velocity, *self._gains.values())
+        desired = cast(JointReference, self.reference)
+        velocity = self._zero if desired.velocity is None else desired.velocity
+        tau, self._angle = self._efforts(state.q, state.v, desired.position, velocity, *self._gains.values())
         return Command(effort=tau)
 
     def signals(self) -> dict[str, Array]:
@@ -146,8 +146,8 @@ def spring_efforts(
 ) -> list[Scalar]:
     """Eq. 6.6 for each joint."""
     return [
-        k * (wanted - x) + d * (moving - rate)
-        for k, d, wanted, moving, x, rate in zip(stiffness, damping, position, velocity, places, rates, strict=True)
+        k * (desired - x) + d * (moving - rate)
+        for k, d, desired, moving, x, rate in zip(stiffness, damping, position, velocity, places, rates, strict=True)
     ]
 
 

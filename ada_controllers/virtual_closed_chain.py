@@ -137,7 +137,7 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         self._gains = np.array([chosen.path_stiffness, chosen.path_damping])
         self._hold = np.array([chosen.hold])
         self._law_call = law.compile(self._by_numbers)
-        self._wanted_call = law.compile_wanted()
+        self._desired_call = law.compile_desired()
         self._parts = law.parts
         self._branch = Branch(self.mechanism)
         self._is_path = chosen.feedback == PATH
@@ -301,11 +301,11 @@ class VirtualClosedChain(Controller[VirtualClosedChainSettings]):
         h, before = 0.5 * self.settings.hold, self._result[1] if self._result else self._rest
         step = h * v + (0.5 * h * h) * before
         at, rate = self.model.integrate(q, step), v + h * before
-        signals = self._wanted_call(q, v, *given)[1]
+        signals = self._desired_call(q, v, *given)[1]
         if self._is_path:
             given = (given[0] - step, *given[1:])
-        wanted = self._wanted_call(at, rate, *given)[0]
-        a = self._branch.acceleration(at, rate, wanted, self._is_path, self._loops, self._time)
+        desired = self._desired_call(at, rate, *given)[0]
+        a = self._branch.acceleration(at, rate, desired, self._is_path, self._loops, self._time)
         return self._efforts_of_tree(at, rate, a), a, signals
 
     def _efforts_of_tree(self, q: Array, v: Array, a: Array) -> Array:

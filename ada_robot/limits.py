@@ -133,13 +133,13 @@ def refused_number(
 
 
 def refused_jump(
-    name: str, wanted: float, present: float | None, max_jump: float, rule: str, where: str = ""
+    name: str, desired: float, present: float | None, max_jump: float, rule: str, where: str = ""
 ) -> Refusal | None:
     """Return the refusal of a commanded position too far from the present one, or None if it is allowed.
 
     Args:
         name: joint name.
-        wanted: commanded position.
+        desired: commanded position.
         present: present position; None if unknown.
         max_jump: maximum distance, positive.
         rule: name of the setting for the message, such as "parameter max_position_jump; 0 = any".
@@ -147,13 +147,13 @@ def refused_jump(
     """
     if present is None or not math.isfinite(present):
         text = (
-            f"joint {name!r}: present position unknown, so position{where} {wanted:.15g} may be a jump; wait for the "
+            f"joint {name!r}: present position unknown, so position{where} {desired:.15g} may be a jump; wait for the "
             f"first joint state, or allow any jump ({rule})."
         )
         return Refusal(Reason.JUMP, text, name)
-    if not abs(wanted - present) <= max_jump:
+    if not abs(desired - present) <= max_jump:
         text = (
-            f"joint {name!r}: position{where} {wanted:.15g} is {abs(wanted - present):.9g} away from the present "
+            f"joint {name!r}: position{where} {desired:.15g} is {abs(desired - present):.9g} away from the present "
             f"{present:.15g}; the maximum jump is {max_jump:.9g} ({rule}). Approach in small steps, or send a "
             f"trajectory."
         )

@@ -205,9 +205,9 @@ class Shaper:
         parts = name.split("_")
 
         def careful(*arrays: Any) -> Any:
-            wanted = [self._checked(part, values) for part, values in zip(parts, arrays, strict=False)]
+            desired = [self._checked(part, values) for part, values in zip(parts, arrays, strict=False)]
             rest = [np.ascontiguousarray(values, dtype=np.float64) for values in arrays[len(parts) :]]
-            return kernel.single(*wanted, *rest)
+            return kernel.single(*desired, *rest)
 
         return careful
 
@@ -276,8 +276,8 @@ def _speed_to_end(way: Scalar, acceleration: Scalar) -> Scalar:
 def _cuts(*parts: tuple[Vector, Sequence[Scalar]]) -> list[Scalar]:
     """Return a flag for each joint of which a part of the command was cut, and their number."""
     cut: list[Scalar] = []
-    for pairs in zip(*(zip(wanted, allowed, strict=True) for wanted, allowed in parts), strict=True):
-        first, *others = (expr.absolute(wanted - allowed) for wanted, allowed in pairs)
+    for pairs in zip(*(zip(desired, allowed, strict=True) for desired, allowed in parts), strict=True):
+        first, *others = (expr.absolute(desired - allowed) for desired, allowed in pairs)
         cut.append(expr.select(0.0, sum(others, first), 1.0, 0.0))
     return [*cut, sum(cut[1:], cut[0])]
 

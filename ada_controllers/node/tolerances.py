@@ -24,11 +24,11 @@ class Tolerance(NamedTuple):
     velocity: float = math.inf
 
 
-def tolerances_of(wanted: Sequence[Any], joints: Sequence[str], default: float) -> list[Tolerance]:
+def tolerances_of(requested: Sequence[Any], joints: Sequence[str], default: float) -> list[Tolerance]:
     """Return the tolerance of each joint.
 
     Args:
-        wanted: messages with name, position and velocity: 0 for the default, negative for any.
+        requested: messages with name, position and velocity: 0 for the default, negative for any.
         joints: joints of the controller.
         default: default of positions; 0 for any.
 
@@ -36,7 +36,7 @@ def tolerances_of(wanted: Sequence[Any], joints: Sequence[str], default: float) 
         ReferenceRefused: if a joint is unknown, or a value is not finite.
     """
     found = dict.fromkeys(joints, Tolerance(default or math.inf))
-    for one in wanted:
+    for one in requested:
         if one.name not in found:
             raise ReferenceRefused(
                 f"tolerance: {unknown_name('joint', one.name[:80], joints)}", joint=one.name, field="name"
@@ -53,10 +53,10 @@ def tolerances_of(wanted: Sequence[Any], joints: Sequence[str], default: float) 
     return list(found.values())
 
 
-def _value(wanted: float, usual: float) -> float:
-    if wanted < 0.0:
+def _value(requested: float, usual: float) -> float:
+    if requested < 0.0:
         return math.inf
-    return wanted or usual
+    return requested or usual
 
 
 def first_beyond(

@@ -108,8 +108,8 @@ class TrajectoryAction:
             if controller not in ("", running.NAME):
                 raise ReferenceRefused(f"{controller} is not running; {running.NAME} is.")
             joints = running.joints
-            for wanted in (goal.path_tolerance, goal.goal_tolerance):
-                tolerances_of(wanted, joints, 0.0)
+            for tolerances in (goal.path_tolerance, goal.goal_tolerance):
+                tolerances_of(tolerances, joints, 0.0)
             if getattr(goal.multi_dof_trajectory, "points", ()):
                 raise ReferenceRefused("multi_dof_trajectory is not supported; use joints only.")
             if not goal.trajectory.points:

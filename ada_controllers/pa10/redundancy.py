@@ -97,12 +97,12 @@ class _Task:
     start: Array | None
     lower: Array
     upper: Array
-    wanted: Preferences
+    desired: Preferences
 
     def of(self, some: NDArray[np.int64], stride: int) -> _Task:
         """Return the task for a subset of the poses, `stride` apart."""
-        wanted = replace(self.wanted, largest_step=stride * self.wanted.largest_step)
-        return replace(self, poses=self.poses[some], wanted=wanted)
+        desired = replace(self.desired, largest_step=stride * self.desired.largest_step)
+        return replace(self, poses=self.poses[some], desired=desired)
 
 
 def resolve_path(
@@ -224,7 +224,7 @@ def _within_limits(task: _Task, values: Array) -> tuple[Array, NDArray[np.bool_]
     every = np.repeat(task.poses, cells, axis=0)
     found = inverse_batch(every, values.ravel(), task.lengths, task.redundant, task.hand)
     q = np.nan_to_num(found.q).reshape(count, cells * 8, 7)
-    lower, upper = task.lower + task.wanted.margin, task.upper - task.wanted.margin
+    lower, upper = task.lower + task.desired.margin, task.upper - task.desired.margin
     inside = (q >= lower) & (q <= upper)
     for turn in (-_TURN, _TURN):
         shifted = q[..., _TURNING] + turn
@@ -250,7 +250,7 @@ def _posture_cost(task: _Task, q: Array, allowed: NDArray[np.bool_]) -> Array:
     part = np.minimum(((some[:, still] - middle) / half) ** 2, 1.0 - 1e-6)
     singular = (_LOW_MANIPULABILITY / np.maximum(manipulability(some, task.lengths), 1e-9)) ** 2
     cost = np.zeros(allowed.shape)
-    cost[allowed] = task.wanted.limits * (1.0 / (1.0 - part) - 1.0).sum(axis=1) + task.wanted.singular * singular
+    cost[allowed] = task.desired.limits * (1.0 / (1.0 - part) - 1.0).sum(axis=1) + task.desired.singular * singular
     return cost
 
 
@@ -266,19 +266,19 @@ def _best_way(task: _Task, sets: _Sets) -> NDArray[np.intp]:
         step[..., _TURNING] -= _TURN * np.round(step[..., _TURNING] / _TURN)
         largest = np.abs(step).max(axis=2)
         total = sums + (count - 1) * np.einsum("abj,abj->ab", step, step)
-        total[largest > task.wanted.largest_step] = math.inf
+        total[largest > task.desired.largest_step] = math.inf
         source = total.argmin(axis=1)
         reached = total[np.arange(len(there)), source]
         alive = np.isfinite(reached)
         if not alive.any():
             raise PathUnresolved(
                 f"PA-10: from pose {i - 1} of the path to pose {i} a joint would have to move by at least "
-                f"{largest.min():.3g} rad; the maximum is {task.wanted.largest_step:g} rad (`largest_step`). Insert "
+                f"{largest.min():.3g} rad; the maximum is {task.desired.largest_step:g} rad (`largest_step`). Insert "
                 "poses, or change the path: solution branches end or meet at this pose.",
                 i,
                 field="largest_step",
                 value=float(largest.min()),
-                allowed=task.wanted.largest_step,
+                allowed=task.desired.largest_step,
             )
         sums = reached[alive] + sets.cost[i, there[alive]] / count
         sources.append((there[alive], source[alive]))
@@ -333,6 +333,6 @@ def _refuse_pose(task: _Task, index: int, q: Array, distance: float) -> NoReturn
     else:
         why = (
             f"no angle of {task.redundant.upper()} on a grid of {math.degrees(_TURN / _CELLS):g} degrees keeps all "
-            f"joints {task.wanted.margin:g} rad within their limits"
+            f"joints {task.desired.margin:g} rad within their limits"
         )
     raise PathUnresolved(f"PA-10: pose {index} of the path has no solution: {why}. Move the path.", index, **facts)

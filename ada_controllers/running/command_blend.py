@@ -66,17 +66,17 @@ class CommandBlend:
         self._way += passed
         s = min(self._way / self._duration, 1.0)
         weight = s * s * (3.0 - 2.0 * s)  # zero slope at both ends
-        wanted, start, last = command.given(), self._start.given(), self._last.given()
+        desired, start, last = command.given(), self._start.given(), self._last.given()
         led = Command.of(
             {
                 mode: _between(start.get(mode), last.get(mode), new, weight, self._rates[mode], passed)
-                for mode, new in wanted.items()
+                for mode, new in desired.items()
             }
         )
         led = self._controller.before_ends(led, state)
         parts = led.given()
         self._last, self._then = led, time
-        self._is_over = s == 1.0 and all(np.array_equal(parts[mode], new) for mode, new in wanted.items())
+        self._is_over = s == 1.0 and all(np.array_equal(parts[mode], new) for mode, new in desired.items())
         return led
 
 

@@ -4,7 +4,7 @@
     loop = ControlLoop(controller)
     loop.step(measured, time)              # processes a state
     loop.activate(time)
-    loop.offer(JointReference(q_wanted))
+    loop.offer(JointReference(q_desired))
     command = loop.step(measured, time)    # None: no new command, the last one remains in force
 
 One thread makes all calls. Times are those of the machine's steady clock, except that controllers use the stamps of the

@@ -45,25 +45,25 @@ class Branch:
         self._before: Array | None = None
 
     def acceleration(
-        self, q: Array, v: Array, wanted: Array, is_acceleration: bool, loops: Array, time: float
+        self, q: Array, v: Array, desired: Array, is_acceleration: bool, loops: Array, time: float
     ) -> Array:
         """Return a*.
 
         Args:
             q: configuration.
             v: velocities.
-            wanted: virtual efforts on all joints of the tree, or desired accelerations without loops.
-            is_acceleration: whether `wanted` are accelerations.
+            desired: virtual efforts on all joints of the tree, or desired accelerations without loops.
+            is_acceleration: whether `desired` are accelerations.
             loops: gains k_p and k_d.
             time: present time [s].
         """
         model, dynamics = self.mechanism.virtual, self.mechanism.virtual_dynamics
         near = self._near(q, time)
         if self._before is None:
-            self._before = self._way_on(near, v, wanted, is_acceleration)
+            self._before = self._way_on(near, v, desired, is_acceleration)
         motions = self.manifold.motions(near, self._before)
         along = motions.part_of(v)
-        effort = motions.M @ wanted + dynamics.bias(near, along) if is_acceleration else wanted
+        effort = motions.M @ desired + dynamics.bias(near, along) if is_acceleration else desired
         a = self._of_mechanism(near, along, effort, motions, time)
         self._then, self._q, self._v, self._a = time, near, along, a
         undecided = motions.sigma < LOST and self._before is None
@@ -80,7 +80,7 @@ class Branch:
         step = self._before @ (self._before.T @ (self.manifold.at(near).M @ model.difference(near, q)))
         return self.manifold.closed(model.integrate(near, step))
 
-    def _way_on(self, q: Array, v: Array, wanted: Array, is_acceleration: bool) -> Array | None:
+    def _way_on(self, q: Array, v: Array, desired: Array, is_acceleration: bool) -> Array | None:
         """Return the branch at the start in a singular configuration: the present or the desired motion."""
         motions = self.manifold.motions(q)
         if motions.sigma >= LOST:
@@ -88,7 +88,7 @@ class Branch:
         if float(np.max(np.abs(v), initial=0.0)) > RESTING:
             return self.manifold.crossing(q, motions.M @ v)
         bias = self.mechanism.virtual_dynamics.bias(q, np.zeros(len(v)))
-        return self.manifold.crossing(q, motions.M @ wanted if is_acceleration else wanted - bias)
+        return self.manifold.crossing(q, motions.M @ desired if is_acceleration else desired - bias)
 
     def _of_mechanism(self, q: Array, v: Array, effort: Array, motions: Motions, time: float) -> Array:
         """Return a with J a = -γ, and M a = τ - h along the branch."""

@@ -63,31 +63,31 @@ class Law:
     def __call__(self, q: Vector, v: Vector, loops: Vector, hold: Vector, **given: Vector) -> Found:
         """Evaluate the law over generic scalars."""
         equations = self.equations
-        wanted, signals = self.wanted(q, v, given)
-        a, guards = self._allowed(q, v, wanted, Loops(loops))
+        desired, signals = self.desired(q, v, given)
+        a, guards = self._allowed(q, v, desired, Loops(loops))
         at, rate, late = q, v, a
         if self.predicts:  # half of the duration later, at which the command is correct on average
             at, rate, step = equations.later(q, v, a, 0.5 * hold[0])
             if self.feedback == PATH:
                 given = {**given, "error": [e - s for e, s in zip(given["error"], step, strict=True)]}
-            late, more = self._allowed(at, rate, self.wanted(at, rate, given)[0], Loops(loops))
+            late, more = self._allowed(at, rate, self.desired(at, rate, given)[0], Loops(loops))
             guards = [*guards, *more]
         return Found(equations.efforts(at, rate, late), a, signals, guards)
 
-    def wanted(self, q: Vector, v: Vector, given: Mapping[str, Vector]) -> tuple[list[Scalar], list[Scalar]]:
+    def desired(self, q: Vector, v: Vector, given: Mapping[str, Vector]) -> tuple[list[Scalar], list[Scalar]]:
         """Return virtual efforts on all joints of the tree, or desired accelerations; and the signals."""
         gap = self.equations.gap(q)
         if self.feedback == PATH:
-            return self.equations.wanted(q, v, Path(**given)), gap
+            return self.equations.desired(q, v, Path(**given)), gap
         virtual = self.equations.virtual(q, v, self.follow(given))
         signals = virtual if self.equations.link is not None else (virtual.effort,)
         return virtual.effort, [*gap, *(x for values in signals for x in values)]
 
     def _allowed(
-        self, q: Vector, v: Vector, wanted: Sequence[Scalar], loops: Loops
+        self, q: Vector, v: Vector, desired: Sequence[Scalar], loops: Loops
     ) -> tuple[list[Scalar], list[Scalar]]:
         by = self.equations.by_path if self.feedback == PATH else self.equations.by_force
-        return by(q, v, wanted, loops)
+        return by(q, v, desired, loops)
 
     def follow(self, given: Mapping[str, Vector]) -> Follow:
         """Return the reference; the pose is empty without a link."""
@@ -108,12 +108,12 @@ class Law:
 
         return compiled(f"virtual_closed_chain_{self.feedback}", self.sizes, body, otherwise)
 
-    def compile_wanted(self) -> Callable[..., Any]:
+    def compile_desired(self) -> Callable[..., Any]:
         """Compile (q, v, ...) -> virtual efforts on all joints of the tree, or desired accelerations; the signals."""
 
         def body(q: Vector, v: Vector, loops: Vector, hold: Vector, **given: Vector) -> dict[str, Any]:
-            wanted, signals = self.wanted(q, v, given)
-            return {"wanted": wanted, "signals": signals}
+            desired, signals = self.desired(q, v, given)
+            return {"desired": desired, "signals": signals}
 
         return compiled(f"virtual_{self.feedback}", self.sizes, body)
 

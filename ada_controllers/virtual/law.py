@@ -134,11 +134,11 @@ class Equations:
         turned = there.rotation.matrix().T
         axes = [root.rotation.to_child(turned[k]) for k in range(3)]
         place = root.rotation.to_child(there.position - root.position)
-        wanted = [Vec3(*pose[3 * k : 3 * k + 3]) for k in range(4)]
+        desired = [Vec3(*pose[3 * k : 3 * k + 3]) for k in range(4)]
         turn = ZERO3
-        for now, then in zip(axes, wanted, strict=False):
+        for now, then in zip(axes, desired, strict=False):
             turn = turn + cross(now, then)
-        error = [*(wanted[3] - place), *(0.5 * turn)]
+        error = [*(desired[3] - place), *(0.5 * turn)]
         rows = of_tree(tree, "jacobian", link, "local_world_aligned").body
         assert rows is not None
         J = rows(q=q).outputs["J"]
@@ -156,32 +156,32 @@ class Equations:
         back = self._led_back(q, v, loops, None)
         return [a + b for a, b in zip(found.accelerations, back.accelerations, strict=True)], self._guards(found)
 
-    def by_path(self, q: Vector, v: Vector, wanted: Vector, loops: Loops) -> tuple[list[Scalar], list[Scalar]]:
+    def by_path(self, q: Vector, v: Vector, desired: Vector, loops: Loops) -> tuple[list[Scalar], list[Scalar]]:
         """Return the accelerations nearest to desired ones, by kinetic energy, that satisfy the constraints.
 
         These are the accelerations of a mechanism under the forces that would cause the desired ones without loops
         (Gauss's principle). They are defined in each configuration, also where no force on the link moves it.
         """
-        back = self._led_back(q, v, loops, wanted)
-        return [a + b for a, b in zip(wanted, back.accelerations, strict=True)], self._guards(back)
+        back = self._led_back(q, v, loops, desired)
+        return [a + b for a, b in zip(desired, back.accelerations, strict=True)], self._guards(back)
 
-    def wanted(self, q: Vector, v: Vector, path: Path) -> list[Scalar]:
+    def desired(self, q: Vector, v: Vector, path: Path) -> list[Scalar]:
         """Return the accelerations of the path feedback; those of a floating base follow from the joints."""
         kp, kd = path.gains
         given = zip(path.acceleration, path.velocity, v, path.error, strict=True)
-        wanted = [ff + kd * (then - now) + kp * e for ff, then, now, e in given]
+        desired = [ff + kd * (then - now) + kp * e for ff, then, now, e in given]
         base = self.mechanism.base
         if not base:
-            return wanted
+            return desired
         tree = self.mechanism.tree
-        wanted[:base] = [0.0] * base
-        needed = inverse_dynamics(tree, q, v, wanted)[:base]
+        desired[:base] = [0.0] * base
+        needed = inverse_dynamics(tree, q, v, desired)[:base]
         factors = factorise_dense([row[:base] for row in mass_matrix(tree, q).dense()[:base]])
         found = factors.backward(factors.divided(factors.forward(needed)))
-        wanted[:base] = [-x for x in found]
-        return wanted
+        desired[:base] = [-x for x in found]
+        return desired
 
-    def _led_back(self, q: Vector, v: Vector, loops: Loops, wanted: Vector | None) -> ConstrainedSolution:
+    def _led_back(self, q: Vector, v: Vector, loops: Loops, desired: Vector | None) -> ConstrainedSolution:
         """Return the least acceleration that reduces the closure error and satisfies the constraints."""
         mechanism = self.mechanism
         of_state = closed.constraint_terms(mechanism.analysis.constraints, mechanism.plans).body
@@ -192,8 +192,8 @@ class Equations:
         for row, rate, gap in zip(outputs["J"], outputs["rate"], self.gap(q), strict=True):
             speed = sum((j * x for j, x in zip(row, v, strict=True)), ZERO)
             left = kd * speed + kp * gap
-            if wanted is not None:
-                left = left + rate + sum((j * x for j, x in zip(row, wanted, strict=True)), ZERO)
+            if desired is not None:
+                left = left + rate + sum((j * x for j, x in zip(row, desired, strict=True)), ZERO)
             residuals.append(left)
         return self.solver.correct(q, [residuals[c] for c in mechanism.plans.independent])
 

@@ -85,17 +85,17 @@ class Pressing:
                 value=tuple(model.loop_names),
             )
 
-    def efforts(self, q: Array, wanted: Array) -> Array:
+    def efforts(self, q: Array, desired: Array) -> Array:
         """Return efforts without those on the base that have, with the contacts, the effect of the desired ones.
 
         Args:
             q: configuration.
-            wanted: desired efforts on all joints of the tree, those of the base first.
+            desired: desired efforts on all joints of the tree, those of the base first.
         """
         J, B = self._on_base(q)
-        forces = self._shared(B, wanted[:6])
+        forces = self._shared(B, desired[:6])
         self.pressures = forces[self._is_normal]
-        efforts = wanted - forces @ J
+        efforts = desired - forces @ J
         efforts[:6] = 0.0
         return np.asarray(efforts, dtype=np.float64)
 

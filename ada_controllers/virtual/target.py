@@ -141,10 +141,10 @@ class Targets:
 
     def _residual(self, reference: Reference) -> Residual:
         if isinstance(reference, PoseReference):
-            wanted = flat_pose(np.asarray(reference.pose)).tolist()
+            desired = flat_pose(np.asarray(reference.pose)).tolist()
 
             def of_pose(q: Array) -> tuple[Array, Array]:
-                error, columns = self._pose_error(q, wanted)
+                error, columns = self._pose_error(q, desired)
                 return -self._of_pose * error, self._of_pose[:, None] * columns
 
             return of_pose
@@ -154,22 +154,22 @@ class Targets:
         J[np.arange(len(position)), self._v_index] = self._of_joints
         return lambda q: (self._of_joints * (q[self._q_index] - position), J)
 
-    def _pose_error(self, q: Array, wanted: list[float]) -> tuple[Array, Array]:
-        error, _, columns = self._equations.pose_error(q.tolist(), self._rest.tolist(), wanted, (0.0,) * 6)
+    def _pose_error(self, q: Array, desired: list[float]) -> tuple[Array, Array]:
+        error, _, columns = self._equations.pose_error(q.tolist(), self._rest.tolist(), desired, (0.0,) * 6)
         return np.array(error, dtype=np.float64), np.array(columns, dtype=np.float64).T
 
     def rate(self, reference: Reference, target: Target) -> Array:
         """Return the velocities of all joints, along the loops, nearest to those of a reference."""
         if isinstance(reference, PoseReference) and reference.twist is not None:
-            weights, wanted = self._of_pose, reference.twist
+            weights, desired = self._of_pose, reference.twist
             J = self._pose_error(target.q, [0.0] * 12)[1]
         elif isinstance(reference, JointReference) and reference.velocity is not None:
-            weights, wanted = self._of_joints, reference.velocity
+            weights, desired = self._of_joints, reference.velocity
             J = np.eye(len(self._rest))[self._v_index]
         else:
             return self._rest
         A = weights[:, None] * (J @ target.motions)
-        return np.asarray(target.motions @ np.linalg.lstsq(A, weights * wanted, rcond=1e-9)[0], dtype=np.float64)
+        return np.asarray(target.motions @ np.linalg.lstsq(A, weights * desired, rcond=1e-9)[0], dtype=np.float64)
 
     def forward(self, reference: Reference) -> Array:
         """Return the feedforward accelerations of all joints."""

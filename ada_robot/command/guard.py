@@ -109,10 +109,10 @@ class CommandGuard(Tally):
                     return refusal
         return None
 
-    def _bad_jump(self, names: Sequence[str], wanted: Sequence[float], present: Mapping[str, float]) -> Refusal | None:
+    def _bad_jump(self, names: Sequence[str], desired: Sequence[float], present: Mapping[str, float]) -> Refusal | None:
         if not self.max_jump:
             return None
-        for name, position in zip(names, wanted, strict=False):  # positions may be empty
+        for name, position in zip(names, desired, strict=False):  # positions may be empty
             refusal = refused_jump(name, position, present.get(name), self.max_jump, self._jump_rule)
             if refusal:
                 return refusal

@@ -45,14 +45,14 @@ def _serve(fast: int, requests: int, flight: int) -> int:
     data = requests_end.recv(messages.LARGEST)
     if not data:
         return 0
-    wanted = messages.decode_json(data)
+    message = messages.decode_json(data)
     try:
-        safety = checked(SafetySettings, wanted["safety"])
-        driver = made_driver(wanted["driver"], wanted["settings"])
+        safety = checked(SafetySettings, message["safety"])
+        driver = made_driver(message["driver"], message["settings"])
         recorder = made_recorder(flight, safety)
         server = CycleServer(driver, safety, fast_end, requests_end, recorder)
     except Exception as problem:
-        requests_end.send(messages.encode_reply(wanted["request"], problem))
+        requests_end.send(messages.encode_reply(message["request"], problem))
         return 1
     signal.signal(signal.SIGTERM, lambda *_: server.leave("the cycle process received SIGTERM"))
     loop = DeadlineLoop(driver.period, server.tick, name="cycle", catch_up=0.0, on_failure=server.failed)
@@ -67,7 +67,7 @@ def _serve(fast: int, requests: int, flight: int) -> int:
     loop.post(begin)
     reduce_interpreter_jitter()
     with suppress(BrokenPipeError):  # the client has died; the first cycle detects it and ends
-        requests_end.send(messages.encode_reply(wanted["request"], None))
+        requests_end.send(messages.encode_reply(message["request"], None))
     loop.start()
     while not server.ended.wait(_LOOK):
         pass

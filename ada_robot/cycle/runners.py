@@ -203,10 +203,10 @@ class CycleProcess(CycleRunner):
         )
         self._far_fast.close()
         self._far_requests.close()
-        wanted = {"driver": self._driver, "settings": self._settings, "safety": as_mapping(self._safety)}
+        requested = {"driver": self._driver, "settings": self._settings, "safety": as_mapping(self._safety)}
         self.requests.settimeout(timeout)
         try:
-            self.requests.send(messages.encode_request(0, "prepare", **wanted))
+            self.requests.send(messages.encode_request(0, "prepare", **requested))
             reply = self.requests.recv(messages.LARGEST)
         except TimeoutError:
             self.kill()

@@ -213,7 +213,7 @@ class CycleServer:
             return None
         return data
 
-    def _stop_wanted(self) -> str:
+    def _stop_requested(self) -> str:
         """Return the reason to abort the start of the device: a stop or close request, or the end of the client."""
         self._take_requests()
         stops = [request for request in self._waiting if request["what"] in ("stop", "close")]
@@ -229,7 +229,7 @@ class CycleServer:
             elif what == "open":
                 cycle.open(now)
             elif what == "activate":
-                cycle.activate(now, self._stop_wanted)
+                cycle.activate(now, self._stop_requested)
                 self._restart_statistics = True
             elif what == "arm":
                 cycle.arm(now)

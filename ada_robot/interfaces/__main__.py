@@ -64,8 +64,8 @@ def _build(options: argparse.Namespace) -> None:
     for name in options.only or ():
         if name not in packages:
             raise unknown_name(f"interface package in {options.folder}", name, packages)
-    wanted = {name: path for name, path in packages.items() if not options.only or name in options.only}
-    there = {name: is_there(name, path) for name, path in wanted.items()}
+    requested = {name: path for name, path in packages.items() if not options.only or name in options.only}
+    there = {name: is_there(name, path) for name, path in requested.items()}
     for name, place in there.items():
         if place is not None and not options.force:
             print(f"{name}: there already, in {place}")
@@ -82,7 +82,7 @@ def _build(options: argparse.Namespace) -> None:
             + (f" On Debian and Ubuntu: {fix}" if fix else "")
         )
     for name in todo:
-        outcome = build(name, wanted[name], prefix, tools, force=options.force)
+        outcome = build(name, requested[name], prefix, tools, force=options.force)
         done = "there already" if outcome.seconds is None else f"built in {outcome.seconds:.1f} s"
         print(f"{name}: {done}, in {outcome.place}", flush=True)
 

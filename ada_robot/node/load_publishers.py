@@ -93,10 +93,10 @@ class LoadPublishers:
             self._marks = Marks(model, self._dynamics, loads, contact_frames=self._frames, ground=self._ground)
             self._loads = loads
             self._wrenches = None if loads is None else WrenchMessages(loads, self._world_frame, self._prefix)
-            wanted = {} if self._wrenches is None else self._wrenches.topics
-            for joint in self._topics.keys() - wanted.keys():
+            requested = {} if self._wrenches is None else self._wrenches.topics
+            for joint in self._topics.keys() - requested.keys():
                 self._node.destroy_publisher(self._topics.pop(joint))
-            for joint, topic in wanted.items():
+            for joint, topic in requested.items():
                 if joint not in self._topics:
                     name = f"~/wrench/{topic}"
                     self._topics[joint] = self._node.create_publisher(WrenchStamped, name, qos.STATES)

@@ -97,7 +97,7 @@ class PlantLoop:
         self._step = plant.step if isinstance(plant, Blueprint) else plant.simulation.step_length
         self._follows, self._clock = follows, clock
         self._offset: float | None = None  # followed clock minus simulated time [s]
-        self._wanted_factor = real_time_factor
+        self._requested_factor = real_time_factor
         self.is_paused = paused
         self.jumps = 0
         self.factor = self._behind = 0.0
@@ -176,7 +176,7 @@ class PlantLoop:
                 self._on_failure(problem)
             return
         self._plant = plant
-        self.loop.period = self._period(self._wanted_factor)
+        self.loop.period = self._period(self._requested_factor)
         self.loop.statistics.restart()
         self._measured = self._seconds(), plant.steps
         self._publish_state()
@@ -223,7 +223,7 @@ class PlantLoop:
 
     def set_real_time_factor(self, factor: float) -> None:
         """Change the real-time factor."""
-        self._wanted_factor = factor
+        self._requested_factor = factor
         if self.is_ready:
             self.loop.period = self._period(factor)
 
@@ -232,9 +232,9 @@ class PlantLoop:
         return self.post(lambda: self._stamped(self.plant.snapshot(loads=False), self.loop.deadline))
 
     @property
-    def wanted_factor(self) -> float:
+    def requested_factor(self) -> float:
         """Requested real-time factor; 0 for as fast as possible."""
-        return self._wanted_factor
+        return self._requested_factor
 
     @property
     def dropped(self) -> float:

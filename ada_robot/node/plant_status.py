@@ -35,7 +35,7 @@ class PhysicsStatus:
             "simulated time [s]": loop.latest.t,
             "steps": loop.latest.step,
             "real-time factor": loop.factor,
-            "real-time factor wanted": loop.wanted_factor or "as fast as it goes",
+            "real-time factor wanted": loop.requested_factor or "as fast as it goes",
             "time dropped since the last report [s]": dropped,
             "periods missed since the last report": max(new.missed, 0),
             **period_values(summary),

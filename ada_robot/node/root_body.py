@@ -86,11 +86,11 @@ class RootBody:
                 "with -p base:=floating to make it floating."
             )
             raise InputError(text, link=self._model.root)
-        wanted = self.state(q, v).twist if twist is None else self._checked_twist(twist)
+        requested = self.state(q, v).twist if twist is None else self._checked_twist(twist)
         if pose is not None:
             q = q.copy()
             q[self._model.q_index(self._joint)] = self._positions(pose)
-        return q, self._with_twist(q, v, wanted)
+        return q, self._with_twist(q, v, requested)
 
     def _positions(self, pose: Sequence[float]) -> Array:
         at = np.asarray(pose, dtype=np.float64)

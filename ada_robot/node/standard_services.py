@@ -182,7 +182,7 @@ class StandardServices:
         answer.state.state = self._state()
 
     def _set_state(self, request: Any, _: Any) -> None:
-        wanted, present = request.state.state, self._state()
+        requested, present = request.state.state, self._state()
         codes = SetSimulationState.Response
         acts = {
             SimulationState.STATE_STOPPED: self._stop,
@@ -190,17 +190,17 @@ class StandardServices:
             SimulationState.STATE_PAUSED: self._pause,
             SimulationState.STATE_QUITTING: self._quit,
         }
-        if wanted not in acts:
+        if requested not in acts:
             known = "stopped (0), playing (1), paused (2), quitting (3)"
             raise _Refusal(
-                Result.RESULT_FEATURE_UNSUPPORTED, f"state {wanted} is not supported (no worlds). Known: {known}."
+                Result.RESULT_FEATURE_UNSUPPORTED, f"state {requested} is not supported (no worlds). Known: {known}."
             )
-        if wanted == present:
+        if requested == present:
             raise _Refusal(codes.ALREADY_IN_TARGET_STATE, "already in that state.")
         if self._is_quitting:
             raise _Refusal(codes.INCORRECT_TRANSITION, "the simulator is quitting.")
         try:
-            acts[wanted]()
+            acts[requested]()
         except AdaError as problem:
             raise _Refusal(codes.STATE_TRANSITION_ERROR, str(problem)) from problem
 

@@ -20,5 +20,5 @@ def decoded(raw: bytes, kind: Any) -> Any:
         return deserialize_message(raw, kind)
     except RuntimeError as problem:  # RMWError or RCLError, which move between distributions
         reason = " ".join(str(problem).split())[:200]
-        wanted = f"{kind.__module__.partition('.')[0]}/{kind.__name__}"
-        raise InputError(f"{len(raw)} bytes are no valid {wanted}: {reason}.") from None
+        requested = f"{kind.__module__.partition('.')[0]}/{kind.__name__}"
+        raise InputError(f"{len(raw)} bytes are no valid {requested}: {reason}.") from None

@@ -175,14 +175,16 @@ def _middleware_problem() -> str | None:
     """Check the middleware: the wheels contain one, and rcl ends the process if another one is requested."""
     if wheels_version() is None:
         return None
-    wanted = os.environ.get("RMW_IMPLEMENTATION", "")
+    requested = os.environ.get("RMW_IMPLEMENTATION", "")
     libraries = Path(sys.prefix) / "lib"
     have = sorted(path.stem.removeprefix("lib") for path in libraries.glob("librmw_*_cpp.so"))
     have = [name for name in have if "__" not in name and not name.endswith("_shared_cpp")]
     if not have:
         return f"ROS 2 nodes need a middleware, and {libraries} contains none: `{how_to_install('ros')}`."
-    if wanted and wanted not in have:
-        return f"RMW_IMPLEMENTATION is {wanted!r}, which ROS 2 from PyPI lacks: unset it, or use {' or '.join(have)}."
+    if requested and requested not in have:
+        return (
+            f"RMW_IMPLEMENTATION is {requested!r}, which ROS 2 from PyPI lacks: unset it, or use {' or '.join(have)}."
+        )
     return None
 
 

@@ -76,5 +76,5 @@ class DemandGuard(Tally):
         if near.all():
             return None
         i = int(np.argmin(near))
-        wanted, present = float(demand.values[i]), float(demanded[i])
-        return refused_jump(self._rules.names[i], wanted, present, float(step[i]), "max_step")
+        desired, present = float(demand.values[i]), float(demanded[i])
+        return refused_jump(self._rules.names[i], desired, present, float(step[i]), "max_step")

@@ -76,8 +76,8 @@ class DemandShaper:
             rate = self._none
         period = self._period
         behind = self._reference - rate * period - self.position
-        wanted = rate + np.sign(behind) * self._speeds.arriving(np.abs(behind))
-        velocity = self._speeds.next(self.velocity, wanted, self.position)
+        desired = rate + np.sign(behind) * self._speeds.arriving(np.abs(behind))
+        velocity = self._speeds.next(self.velocity, desired, self.position)
         there = self.position + velocity * period
         # set a demand that has arrived to the exact target, without rounding errors
         arrived = np.abs(there - self._reference) <= ROUNDING * period
@@ -99,16 +99,16 @@ class DemandShaper:
         return self.position
 
     # --- velocities -----------------------------------------------------------------------------------------------
-    def approach(self, wanted: Array, position: Array, moved: Array, late: float = 0.0) -> Array:
+    def approach(self, desired: Array, position: Array, moved: Array, late: float = 0.0) -> Array:
         """Advance one cycle towards the commanded velocities, coming to rest before the position limits.
 
         Args:
-            wanted: commanded velocities.
+            desired: commanded velocities.
             position: measured positions.
             moved: displacement until a demand takes effect: velocity times drive lag and age of the measurement.
             late: possible delay of the following cycle [s], see `SpeedBounds.next`.
         """
-        self.velocity = self._speeds.next(self.velocity, wanted, position + moved, late)
+        self.velocity = self._speeds.next(self.velocity, desired, position + moved, late)
         self.position = position
         self._hold_reference()
         return self.velocity
@@ -126,10 +126,10 @@ class DemandShaper:
         greatest = self._rules.effort
         self.effort = np.clip(np.where(np.isfinite(effort), effort, self.effort), -greatest, greatest)
 
-    def exert(self, wanted: Array) -> Array:
+    def exert(self, desired: Array) -> Array:
         """Advance one cycle towards the commanded efforts within the effort rate limits."""
         step = self._rules.effort_rate * self._period
-        self.effort = np.clip(wanted, self.effort - step, self.effort + step)
+        self.effort = np.clip(desired, self.effort - step, self.effort + step)
         return self.effort
 
     # --- common -----------------------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ class Demands:
         self._lateness = lateness
         self._shaper = DemandShaper(rules, period)
         self._none = np.zeros(len(rules.names))
-        self._wanted: Demand | None = None
+        self._desired: Demand | None = None
         self._held, self._fell_back_at = 0, math.nan
         self._measured = MeasuredState(len(rules.names))
         self._resting_mode = next(mode for mode in (*HOLDING, Mode.EFFORT) if mode in self._modes)
@@ -74,7 +74,7 @@ class Demands:
         self._measured = measured
         self._shaper.rest_at(measured.position)
         self._shaper.exert_from(self._none)
-        self._wanted, self.mode, self.is_first = None, self._resting_mode, True
+        self._desired, self.mode, self.is_first = None, self._resting_mode, True
         self._held, self._fell_back_at = 0, math.nan
 
     @property
@@ -90,7 +90,7 @@ class Demands:
     @property
     def has_command(self) -> bool:
         """True if a command is in force."""
-        return self._wanted is not None
+        return self._desired is not None
 
     @property
     def can_ramp(self) -> bool:
@@ -106,24 +106,24 @@ class Demands:
         return ""
 
     # --- commands -------------------------------------------------------------------------------------------------
-    def take(self, wanted: Demand, interval: float) -> None:
+    def take(self, desired: Demand, interval: float) -> None:
         """Follow a command from now on.
 
         Args:
-            wanted: accepted command.
+            desired: accepted command.
             interval: time since the previous one [s].
         """
-        self._wanted = wanted
-        if wanted.mode is not Mode.EFFORT:  # EFFORT is entered in `next`, when there is no reason to slow down
+        self._desired = desired
+        if desired.mode is not Mode.EFFORT:  # EFFORT is entered in `next`, when there is no reason to slow down
             self._fell_back_at = math.nan
-            if wanted.mode is not self.mode:
-                self._change_mode(wanted.mode)
-        if wanted.mode is Mode.POSITION:
-            self._shaper.aim(wanted.values, min(interval, self._settings.command_timeout))
+            if desired.mode is not self.mode:
+                self._change_mode(desired.mode)
+        if desired.mode is Mode.POSITION:
+            self._shaper.aim(desired.values, min(interval, self._settings.command_timeout))
 
     def drop(self) -> None:
         """End the command: hold the last commanded position, or come to rest."""
-        self._wanted, self._fell_back_at = None, math.nan
+        self._desired, self._fell_back_at = None, math.nan
 
     def distrust(self) -> None:
         """End the command, and come to rest by velocities if possible, since holding a position needs measurements."""
@@ -141,20 +141,20 @@ class Demands:
             self._shaper.move_at(self.where, velocity if speeds is None else speeds)
         self.mode = mode
 
-    def _choose_mode(self, now: float, wanted: Demand | None) -> None:
+    def _choose_mode(self, now: float, desired: Demand | None) -> None:
         """Enter or leave EFFORT."""
         if self.mode is not Mode.EFFORT:
-            if wanted is not None and wanted.mode is Mode.EFFORT:
+            if desired is not None and desired.mode is Mode.EFFORT:
                 self._change_mode(Mode.EFFORT)
                 self._held, self._fell_back_at = 0, math.nan
             return
-        if wanted is not None or not self.can_ramp:
+        if desired is not None or not self.can_ramp:
             return
         measured = self._measured
         is_known = now - measured.at <= _FRESH * self._period and bool(np.isfinite(measured.velocity).all())
-        if self._held >= HELD or (self._wanted is None and is_known):
+        if self._held >= HELD or (self._desired is None and is_known):
             self._change_mode(next(mode for mode in reversed(HOLDING) if mode in self._modes))
-            self._fell_back_at = math.nan if self._wanted is None else now
+            self._fell_back_at = math.nan if self._desired is None else now
 
     # --- demands --------------------------------------------------------------------------------------------------
     def first(self) -> Demand:
@@ -167,8 +167,8 @@ class Demands:
         """Hold the positions of the first answer after the start."""
         self.is_first = False
         self._shaper.rest_at(self._measured.position)
-        if self._wanted is not None and self._wanted.mode is Mode.POSITION:
-            self._shaper.aim(self._wanted.values, self._period)
+        if self._desired is not None and self._desired.mode is Mode.POSITION:
+            self._shaper.aim(self._desired.values, self._period)
 
     def next(self, now: float, slow_down: bool) -> Demand:
         """Return the demand of a cycle.
@@ -177,19 +177,19 @@ class Demands:
             now: time of the cycle [s].
             slow_down: whether to ramp to rest instead of following the command.
         """
-        wanted = None if slow_down else self._wanted
-        self._choose_mode(now, wanted)
+        desired = None if slow_down else self._desired
+        self._choose_mode(now, desired)
         shaper, position = self._shaper, self._measured.position
         if self.mode is Mode.POSITION:
             return Demand(self.mode, shaper.slow_down() if slow_down else shaper.follow())
         if self.mode is Mode.EFFORT:
-            self._held = 0 if wanted else self._held + 1
-            return Demand(self.mode, shaper.exert(wanted.values if wanted else shaper.effort))
-        if wanted is None:
+            self._held = 0 if desired else self._held + 1
+            return Demand(self.mode, shaper.exert(desired.values if desired else shaper.effort))
+        if desired is None:
             return Demand(self.mode, shaper.brake(position))
         speed = self._measured.velocity
         if not np.isfinite(speed).all():
             speed = np.where(np.isfinite(speed), speed, shaper.velocity)
         age = max(now - self._measured.at, 0.0) if math.isfinite(self._measured.at) else 0.0
         moved = speed * (self._settings.drive_lag + age)
-        return Demand(self.mode, shaper.approach(wanted.values, position, moved, self._lateness))
+        return Demand(self.mode, shaper.approach(desired.values, position, moved, self._lateness))

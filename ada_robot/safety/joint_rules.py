@@ -93,24 +93,24 @@ class JointRules:
         )
         self.bounds, self.margin = Limits(self.limits), settings.position_margin
 
-    def _narrowed(self, wanted: Sequence[float], setting: str, device: list[float], is_least: bool = False) -> Array:
+    def _narrowed(self, desired: Sequence[float], setting: str, device: list[float], is_least: bool = False) -> Array:
         can = np.array(device, dtype=np.float64)
-        if not wanted:
+        if not desired:
             return can
-        if len(wanted) != len(device):
+        if len(desired) != len(device):
             text = (
-                f"{setting} has {len(wanted)} values for the {len(device)} joints {', '.join(self.names)}; give one "
+                f"{setting} has {len(desired)} values for the {len(device)} joints {', '.join(self.names)}; give one "
                 f"for each, in this order, or none for the default {_list(device)}."
             )
-            raise InputError(text, field=setting, value=len(wanted), allowed=len(device))
-        for name, ask, has in zip(self.names, wanted, device, strict=True):
+            raise InputError(text, field=setting, value=len(desired), allowed=len(device))
+        for name, ask, has in zip(self.names, desired, device, strict=True):
             if ask < has if is_least else ask > has:
                 text = (
                     f"joint {name!r}: {setting} {ask:g} is wider than the device limit {has:g}; narrow it to "
                     f"{has:g} or {'more' if is_least else 'less'}. Device limits: {_list(device)}."
                 )
                 raise InputError(text, joint=name, field=setting, value=ask, allowed=has)
-        return np.array(wanted, dtype=np.float64)
+        return np.array(desired, dtype=np.float64)
 
 
 def _list(numbers: Sequence[float]) -> str:

@@ -149,12 +149,12 @@ class SafeCycle:
             raise
         self._judge(now)
 
-    def activate(self, now: float, stop_wanted: Callable[[], str] = lambda: "") -> None:
+    def activate(self, now: float, stop_requested: Callable[[], str] = lambda: "") -> None:
         """Enable the motors at rest in the measured configuration; the next `step` sends the first demand.
 
         Args:
             now: present time [s].
-            stop_wanted: returns the reason to abort, or ""; called during and after the start of the device.
+            stop_requested: returns the reason to abort, or ""; called during and after the start of the device.
 
         Raises:
             Refused: if the robot is not INACTIVE, moves, is outside a limit or has no recent feedback, or a stop was
@@ -168,16 +168,16 @@ class SafeCycle:
         pose_before = now - max(LATEST_POSE, 3.0 * self._driver.period)
         require_ready(self.feedback, self._measured, self._monitor, pose_before, self._driver.counts.last_problem)
         self._be(Phase.STARTING, "activating", now)
-        self._driver.interrupted = stop_wanted
+        self._driver.interrupted = stop_requested
         try:
             self._driver.start()
         except Exception as problem:
-            stopped = stop_wanted()
+            stopped = stop_requested()
             self._fault(now, f"stop: {stopped}" if stopped else f"start failed: {problem}", at_once=True)
             if isinstance(problem, HardwareError):
                 raise
             raise NoAnswer(f"start failed: {type(problem).__name__}: {problem}") from problem
-        stopped = stop_wanted()
+        stopped = stop_requested()
         if stopped:
             self.stop(now, stopped)
             raise Refused(f"stopped while starting: {stopped}.", field="stop", value=stopped)

@@ -200,11 +200,11 @@ class SafetySettings:
         Raises:
             InputError: naming the setting.
         """
-        for name, wanted in self.tool_speeds.items():
+        for name, desired in self.tool_speeds.items():
             present = before.tool_speeds[name]
-            if (wanted or math.inf) > (present or math.inf):
+            if (desired or math.inf) > (present or math.inf):
                 text = (
-                    f"{name} is {present:g} m/s, and {f'{wanted:g} m/s' if wanted else '0, any speed,'} would be more: "
-                    f"while a program runs it is lowered only. To raise it, start anew with {name}:={wanted:g}."
+                    f"{name} is {present:g} m/s and can only be lowered while a program runs, not set to "
+                    f"{desired:g}{' m/s' if desired else ' (any)'}. To raise it, restart with {name}:={desired:g}."
                 )
-                raise InputError(text, field=name, value=wanted, allowed=present)
+                raise InputError(text, field=name, value=desired, allowed=present)

@@ -78,21 +78,21 @@ class SpeedBounds:
         """Return the maximum speeds towards targets at a distance, without overshoot."""
         return self._arriving.speed(distance)
 
-    def next(self, before: Array, wanted: Array, position: Array, late: float = 0.0) -> Array:
+    def next(self, before: Array, desired: Array, position: Array, late: float = 0.0) -> Array:
         """Return the velocities nearest to the commanded ones within velocity, acceleration and position limits.
 
         Args:
             before: velocities of the present cycle.
-            wanted: commanded velocities.
+            desired: commanded velocities.
             position: joint positions when the new velocities take effect.
             late: possible delay of the following cycle, during which the joints keep these velocities [s].
         """
         bounds, tool = self._bounds, self._tool
         if tool is not None:
-            wanted = tool.slowed(position, wanted)
+            desired = tool.slowed(position, desired)
         room = np.array((bounds.upper - position, position - bounds.lower))
         up, down = np.minimum(bounds.velocity, self._braking.speed(room, late))
-        velocity = np.minimum(np.maximum(wanted, -down), up)
+        velocity = np.minimum(np.maximum(desired, -down), up)
         least, greatest = self._least(before), -self._least(-before)
         velocity = np.minimum(np.maximum(velocity, least), greatest)
         return velocity if tool is None else tool.within(position, self.slower(before), velocity)

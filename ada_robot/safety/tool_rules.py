@@ -179,7 +179,7 @@ class ToolMonitor:
     def __init__(self, rules: ToolRules, ramp: float = 0.0) -> None:
         """Args: limits of the tool point; maximum duration of slowing down [s]."""
         self._rules, self._ramp = rules, ramp
-        self._speed = self._wanted = rules.speed
+        self._speed = self._desired = rules.speed
         self._lowered_at = -math.inf
         self._seen: deque[tuple[float, Array]] = deque()
 
@@ -214,10 +214,10 @@ class ToolMonitor:
 
     def _greatest(self, time: float) -> float:
         """Present limit, delayed after a change [m/s]."""
-        if self._wanted != self._rules.speed:
-            self._wanted, self._lowered_at = self._rules.speed, time
+        if self._desired != self._rules.speed:
+            self._desired, self._lowered_at = self._rules.speed, time
         if time - self._lowered_at > self._ramp + WINDOW:
-            self._speed = self._wanted
+            self._speed = self._desired
         return self._speed
 
 

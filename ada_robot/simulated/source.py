@@ -158,9 +158,9 @@ def start_snapshot(model: Model, scene: Scene, settings: PhysicsSettings) -> Sna
     return Snapshot(0, 0.0, scene.q, rest if v is None else v, rest, {}, {})
 
 
-def algorithm_for(model: Model, wanted: str) -> Algorithm:
+def algorithm_for(model: Model, requested: str) -> Algorithm:
     """Return the requested algorithm, or "auto" instead of "ada" for models with mimic joints, which it lacks."""
-    return "auto" if model.has_mimics and wanted == "ada" else cast("Algorithm", wanted)
+    return "auto" if model.has_mimics and requested == "ada" else cast("Algorithm", requested)
 
 
 def simulation_of(

@@ -91,8 +91,8 @@ class Histogram:
         if not count:
             return [0.0] * len(shares)
         # the tolerance keeps 0.99 of 1000 at 990 if the product is rounded up
-        wanted = [max(1, int(np.ceil(share * count - 1e-6))) for share in shares]
-        return [min(_middle(int(np.searchsorted(ranks, rank))), self.longest) * _NS for rank in wanted]
+        requested = [max(1, int(np.ceil(share * count - 1e-6))) for share in shares]
+        return [min(_middle(int(np.searchsorted(ranks, rank))), self.longest) * _NS for rank in requested]
 
 
 def _middle(index: int) -> float:

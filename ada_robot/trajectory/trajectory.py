@@ -125,9 +125,9 @@ class TrajectoryFollower(Tally):
         before = {name: self._before(name, begin, now, present) for name in trajectory.names}
         state = PathState(*map(list, zip(*(_state_of(layers, begin) for layers in before.values()), strict=True)))
         if trajectory.times[first] == elapsed and self.max_jump:
-            for name, wanted, at in zip(trajectory.names, trajectory.positions[first], state.position, strict=True):
+            for name, desired, at in zip(trajectory.names, trajectory.positions[first], state.position, strict=True):
                 where = f" of point {first}, due at once,"
-                refuse(refused_jump(name, float(wanted), at, self.max_jump, self._jump_rule, where))
+                refuse(refused_jump(name, float(desired), at, self.max_jump, self._jump_rule, where))
         path = trajectory.path(start, elapsed, state)
         self._check_way(path, trajectory.names, first, is_bridged=bool(trajectory.times[first] > elapsed))
         changed = dict(self._layers)
