@@ -271,7 +271,7 @@ class Controller(ABC, Generic[S]):
 
     @property
     def preferred(self) -> Array | None:
-        """Secondary joint position target, such as a null-space posture; None if there is none."""
+        """Secondary joint position target, such as a null-space posture, or None."""
         return None
 
     # --- status -------------------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def _begin(manifold: Manifold, q: Array, residual: Residual, before: Array | Non
 
 
 def _better(manifold: Manifold, q: Array, motions: Array, residual: Residual) -> tuple[Array, float] | None:
-    """Return a configuration with a smaller residual, and the step length; None if there is none."""
+    """Return a configuration with a smaller residual and the step length, or None."""
     model = manifold.mechanism.virtual
     left, J = residual(q)
     A = J @ motions

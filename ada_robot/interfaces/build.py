@@ -76,7 +76,7 @@ def packages_in(folder: Path) -> dict[str, Path]:
 
 
 def is_there(package: str, definitions: Path) -> Path | None:
-    """Return the folder of an importable package; None if there is none, or a build from other sources."""
+    """Return the folder of an importable package, or None if missing or built from other sources."""
     importlib.invalidate_caches()
     found = importlib.util.find_spec(package)
     if found is None or not found.submodule_search_locations or found.origin is None:

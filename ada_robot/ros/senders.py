@@ -76,7 +76,7 @@ class Taker:
             self._bytes = _new_bytes()
 
     def take(self, handle: Any) -> Taken | None:
-        """Take the oldest waiting message; None if there is none.
+        """Take the oldest waiting message, or None.
 
         Args:
             handle: entered handle of the subscription.

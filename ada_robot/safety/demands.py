@@ -94,7 +94,7 @@ class Demands:
 
     @property
     def can_ramp(self) -> bool:
-        """True if demands can bring the robot to rest, which efforts alone cannot."""
+        """True if the robot accepts velocity or position commands, with which it can decelerate to rest."""
         return any(mode in self._modes for mode in HOLDING)
 
     def gives_up(self, now: float) -> str:

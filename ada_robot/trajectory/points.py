@@ -28,8 +28,8 @@ class OfferedTrajectory(NamedTuple):
         times: times of the points [s].
         positions: one row per point.
         velocities: one row per point; no rows, or empty rows, if not given.
-        accelerations: likewise.
-        efforts: likewise.
+        accelerations: as velocities.
+        efforts: as velocities.
         start_in: start time relative to now [s]; None for now.
     """
 
