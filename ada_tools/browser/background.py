@@ -83,7 +83,7 @@ class BackgroundPage:
 
     def _repr_html_(self) -> str:
         # Browsers block cookies of cross-site frames, and a token is stored in one: show a link instead.
-        return (_LINK if self._page.door.token else _FRAME).format(url=self.url, height=self.height)
+        return (_LINK if self._page.access.token else _FRAME).format(url=self.url, height=self.height)
 
 
 def is_notebook() -> bool:

@@ -21,16 +21,16 @@ from ada_robot.node_state import (
     DeviceState,
     HardwareState,
 )
+from ada_tools.browser.device_sliders import DeviceSliders
 from ada_tools.browser.device_status import AMBER, GREEN, GREY, status_html
 from ada_tools.browser.ghost import Ghost
-from ada_tools.browser.held_sliders import HeldSliders
-from ada_tools.browser.hold import Hold
+from ada_tools.browser.hold_button import HoldButton
 from ada_tools.browser.page import Page
 from ada_tools.browser.robot_node import Positions, RobotNode
 from ada_tools.browser.robot_page import RobotPage
 from ada_tools.browser.sensor_bars import SensorBars
 from ada_tools.browser.stop_button import StopButton
-from ada_tools.browser.words import Words
+from ada_tools.browser.text_box import TextBox
 
 STOP = "STOP"
 HOLD, PLAY = "hold to move", "hold to play"
@@ -63,9 +63,9 @@ class DevicePanel:
         """
         self._page, self.node = page, node
         self.state: HardwareState | None = None
-        self.sliders: dict[str, HeldSliders] = {}
-        self.move: Hold | None = None
-        self.play: Hold | None = None
+        self.sliders: dict[str, DeviceSliders] = {}
+        self.move: HoldButton | None = None
+        self.play: HoldButton | None = None
         self.stop_button: StopButton | None = None
         self._sensors: SensorBars | None = None
         self._shape: tuple[object, ...] | None = None  # device layout currently on the page
@@ -105,8 +105,10 @@ class DevicePanel:
         self._panel = gui.add_panel()
         with self._panel.add_tab(self.node.driver):
             self.stop_button = StopButton(page, STOP, "stop all robots, in every state", self._stop)
-            self.move = Hold(page, HOLD, color="green", hint="robots move to their sliders only while this is held")
-            self._says = Words(gui, 4)
+            self.move = HoldButton(
+                page, HOLD, color="green", hint="robots move to their sliders only while this is held"
+            )
+            self._says = TextBox(gui, 4)
             self.buttons = {name: gui.add_button(name) for name in (*_TRANSITIONS, "arm", "reset")}
             self._status = gui.add_html("")  # last: its height depends on the devices and alarms
         self._panel.dock_left()
@@ -141,7 +143,7 @@ class DevicePanel:
             self._sensors = SensorBars(self._page, self.node, sensors)
         for device in state.devices.values():
             if device.is_robot and "position" in device.modes:
-                self.sliders[device.name] = HeldSliders(self._page, self.node, device)
+                self.sliders[device.name] = DeviceSliders(self._page, self.node, device)
 
     def _add_motions(self, device: DeviceState) -> None:
         gui = self._page.gui
@@ -150,7 +152,9 @@ class DevicePanel:
         with self._motions:
             self._paths = _by_name(device.motions)
             self.motion = gui.add_dropdown("motion", tuple(self._paths), initial_value=next(iter(self._paths)))
-            self.play = Hold(self._page, PLAY, hint="releasing it deactivates the robot, which then holds its position")
+            self.play = HoldButton(
+                self._page, PLAY, hint="releasing it deactivates the robot, which then holds its position"
+            )
 
     def _lose_play(self) -> None:
         """Remove the play button: treat it as released and end its motion."""

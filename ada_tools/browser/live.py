@@ -12,17 +12,17 @@ from ada_dynamics.drawing.marks import Mark
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.simulation import Simulation
+from ada_tools.browser.observed_state import ObservedState
 from ada_tools.browser.page import RATE, Page, serve
 from ada_tools.browser.plots import POINT
 from ada_tools.browser.robot_node import Answer, Moment, Positions
 from ada_tools.browser.robot_page import RobotPage
-from ada_tools.browser.seen import SeenState
 
 _BUSY = 0.8  # fraction of a frame used for simulation steps
 _PUSH = 0.1  # [s] duration of a push
 
 
-class Pace:
+class StepRate:
     """Number of steps that keep a simulation in real time."""
 
     def __init__(self, step: float) -> None:
@@ -76,18 +76,18 @@ class LocalRobot:
         """
         self.goes_on = False
         self._simulation, self._say, self._clock = simulation, say, clock
-        self._pace = Pace(simulation.step_length)
+        self._pace = StepRate(simulation.step_length)
         self._last = self._clock.now()
         self._moments: list[Moment] = []
 
     # --- state --------------------------------------------------------------------------------------------------
-    def newest(self) -> SeenState:
+    def newest(self) -> ObservedState:
         """Advance to the present time and return the state."""
         now = self._clock.now()
         elapsed, self._last = now - self._last, now
         if self.goes_on:
             self.advance(self._pace.due(elapsed))
-        return SeenState(self._clock.now(), *self._moment())
+        return ObservedState(self._clock.now(), *self._moment())
 
     def passed(self) -> Sequence[Moment]:
         """Intermediate states since the last call."""

@@ -34,7 +34,7 @@ _OFF_AT_FIRST = ("joint_force", "joint_moment")
 _MOST_LOOKS = 64  # maximum number of cached appearances
 
 
-class Look(NamedTuple):
+class MarkerStyle(NamedTuple):
     """Common appearance of markers drawn by one node."""
 
     kind: MarkKind
@@ -53,14 +53,14 @@ class MarksLayer:
             name: path of the nodes.
         """
         self._server, self._name = server, name
-        self._drawn: dict[Look, tuple[Any, Floats]] = {}  # node and positions of the markers of each appearance
+        self._drawn: dict[MarkerStyle, tuple[Any, Floats]] = {}  # node and positions of the markers of each appearance
         self._count = 0
 
     def show(self, marks: Sequence[Mark]) -> None:
         """Display exactly these markers; unchanged ones cause no messages."""
-        wanted: dict[Look, list[Mark]] = {}
+        wanted: dict[MarkerStyle, list[Mark]] = {}
         for mark in marks:
-            look = Look(mark.kind, tuple(np.round(mark.size, 5).tolist()), mark.colour)
+            look = MarkerStyle(mark.kind, tuple(np.round(mark.size, 5).tolist()), mark.colour)
             wanted.setdefault(look, []).append(mark)
         with self._server.atomic():
             for look, (node, _) in self._drawn.items():
@@ -77,7 +77,7 @@ class MarksLayer:
             node.remove()
         self._drawn.clear()
 
-    def _draw(self, look: Look, points: Floats) -> None:
+    def _draw(self, look: MarkerStyle, points: Floats) -> None:
         node, before = self._drawn.get(look, (None, points))
         if node is not None and look.kind is MarkKind.SPHERE and len(before) != len(points):
             node.remove()  # poses and scales of a batch have a fixed number of rows
@@ -108,7 +108,7 @@ def _points(kind: MarkKind, marks: Sequence[Mark]) -> Floats:
     return points[:, 0] if kind is MarkKind.SPHERE else points
 
 
-def _new_node(scene: Any, name: str, look: Look, points: Floats) -> Any:
+def _new_node(scene: Any, name: str, look: MarkerStyle, points: Floats) -> Any:
     colour = tuple(round(255.0 * share) for share in look.colour[:3])
     if look.kind is MarkKind.ARROW:
         shaft, head, tip = look.size

@@ -20,7 +20,7 @@ from typing import Any
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.extras import how_to_install
-from ada_tools.browser.door import VARIABLE, Door
+from ada_tools.browser.access_control import VARIABLE, AccessControl
 
 HOST, PORT = "127.0.0.1", 8080
 RATE = 30.0  # frames per second
@@ -36,7 +36,7 @@ class Page:
         server: viser server.
         host: host that it listens on.
         port: port that it listens on.
-        door: access control.
+        access: access control.
         gui: viser GUI.
         scene: viser scene.
         clock: clock of everything on the page.
@@ -77,8 +77,8 @@ class Page:
         self.clock, self._rate = clock, rate
         if server is None:
             _refuse_taken(host, port)
-        self.door = Door(host)
-        self.server = _started(self.door, title, host, port) if server is None else server
+        self.access = AccessControl(host)
+        self.server = _started(self.access, title, host, port) if server is None else server
         self.host, self.port = host, int(self.server.get_port())
         self._notes: dict[object, Callable[[], None]] = {}
         self._lock = threading.Lock()
@@ -116,12 +116,12 @@ class Page:
     @property
     def url(self) -> str:
         """Address of the page, with its token."""
-        return self._address(self.door.token)
+        return self._address(self.access.token)
 
     @property
     def shown_url(self) -> str:
         """Address for printing; a token from the environment is shown as the variable name, not in clear text."""
-        return self._address(f"${VARIABLE}" if self.door.is_given else self.door.token)
+        return self._address(f"${VARIABLE}" if self.access.is_given else self.access.token)
 
     def _address(self, token: str) -> str:
         shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(self.host, self.host)
@@ -298,11 +298,11 @@ def _viser() -> Any:
     return viser
 
 
-def _started(door: Door, title: str, host: str, port: int) -> Any:
+def _started(access: AccessControl, title: str, host: str, port: int) -> Any:
     """Start a viser server with access control."""
     viser = _viser()
     with _silent(), contextlib.ExitStack() as undone:  # stop a server that lacks access control
-        with door.hung():
+        with access.installed():
             server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
             undone.callback(server.stop)
         undone.pop_all()

@@ -15,7 +15,7 @@ from ada_tools.browser.overlays import Overlays
 from ada_tools.browser.page import Page, SharedNumber, serve
 from ada_tools.browser.plots import LogPlot
 from ada_tools.browser.scene import Arrow, Scene
-from ada_tools.browser.words import Words
+from ada_tools.browser.text_box import TextBox
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4", "10")
 _CURSORS_PER_SECOND = 10.0
@@ -81,7 +81,7 @@ class PlaybackPage:
         self._last = self.page.clock.now()
         self._cursor_due = 0.0
         gui = page.gui
-        self.status = Words(gui, 2)
+        self.status = TextBox(gui, 2)
         self._add_controls(gui)
         self._add_events(gui)
         with gui.add_folder("plots"):

@@ -12,9 +12,9 @@ from ada_dynamics.model.model import Model
 from ada_tools.browser.overlays import Overlays
 from ada_tools.browser.page import Page, serve
 from ada_tools.browser.pose_sliders import PoseSliders
-from ada_tools.browser.posing import Knob, Posing
+from ada_tools.browser.posing import PoseCoordinate, Posing
 from ada_tools.browser.scene import Scene
-from ada_tools.browser.words import Words
+from ada_tools.browser.text_box import TextBox
 
 
 class PosePage:
@@ -34,7 +34,7 @@ class PosePage:
         self.scene = Scene(page.server, model, dynamics)
         self._start = self.posing.q.copy()
         gui = page.gui
-        self.status = Words(gui, 4 if model.loops else 0)  # no status line without loops
+        self.status = TextBox(gui, 4 if model.loops else 0)  # no status line without loops
         self._group = PoseSliders(page, self.posing, self.refresh)
         self.sliders = self._group.sliders
         home = gui.add_button("back to the start")
@@ -44,9 +44,9 @@ class PosePage:
         self.overlays = Overlays(page, self.scene, self.refresh)
         self.refresh()
 
-    def move(self, knob: Knob) -> None:
+    def move(self, coordinate: PoseCoordinate) -> None:
         """Apply a slider; it returns to the last reachable value if the loops cannot be closed."""
-        self._group.move(knob)
+        self._group.move(coordinate)
 
     def reset(self) -> None:
         """Return to the initial configuration."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from ada_tools.browser.joint_sliders import shown
 from ada_tools.browser.page import Page, SharedNumber
-from ada_tools.browser.posing import Knob, Posing
+from ada_tools.browser.posing import PoseCoordinate, Posing
 from ada_tools.browser.slider_range import slider_range
 
 
@@ -22,7 +22,7 @@ class PoseSliders:
         page: Page,
         posing: Posing,
         moved: Callable[[str], None],
-        wanted: Callable[[Knob], bool] = lambda knob: True,
+        wanted: Callable[[PoseCoordinate], bool] = lambda coordinate: True,
     ) -> None:
         """Add the sliders to the page.
 
@@ -33,46 +33,47 @@ class PoseSliders:
             wanted: selects the coordinates that get a slider; all by default.
         """
         self.page, self.posing = page, posing
-        self.sliders: list[tuple[Knob, Any]] = []
+        self.sliders: list[tuple[PoseCoordinate, Any]] = []
         self._moved = moved
-        self._numbers: dict[Knob, SharedNumber] = {}
-        knobs = [knob for knob in posing.knobs if wanted(knob)]
+        self._numbers: dict[PoseCoordinate, SharedNumber] = {}
+        coordinates = [coordinate for coordinate in posing.coordinates if wanted(coordinate)]
         with page.gui.add_folder("joints"):
-            self._add([knob for knob in knobs if knob.leads])
-        followers = [knob for knob in knobs if not knob.leads]
+            self._add([coordinate for coordinate in coordinates if coordinate.leads])
+        followers = [coordinate for coordinate in coordinates if not coordinate.leads]
         if followers:
             with page.gui.add_folder("joints that follow", expand_by_default=len(followers) <= 6):
                 self._add(followers)
 
-    def _add(self, knobs: list[Knob]) -> None:
-        for knob in knobs:
-            value, unit = shown(self.posing.value(knob), knob.is_angle), "deg" if knob.is_angle else "m"
-            limits = slider_range(shown(knob.lower, knob.is_angle), shown(knob.upper, knob.is_angle), knob.is_angle)
+    def _add(self, coordinates: list[PoseCoordinate]) -> None:
+        for coordinate in coordinates:
+            is_angle, unit = coordinate.is_angle, "deg" if coordinate.is_angle else "m"
+            value = shown(self.posing.value(coordinate), is_angle)
+            limits = slider_range(shown(coordinate.lower, is_angle), shown(coordinate.upper, is_angle), is_angle)
             low, high, step = limits = limits.including(value)
             slider = self.page.gui.add_slider(
-                f"{knob.label} [{unit}]", low, high, step, limits.nearest(value), disabled=not knob.leads
+                f"{coordinate.label} [{unit}]", low, high, step, limits.nearest(value), disabled=not coordinate.leads
             )
-            self.sliders.append((knob, slider))
-            self._numbers[knob] = SharedNumber(slider)
-            if knob.leads:
-                self.page.when(slider, partial(self.move, knob))
+            self.sliders.append((coordinate, slider))
+            self._numbers[coordinate] = SharedNumber(slider)
+            if coordinate.leads:
+                self.page.when(slider, partial(self.move, coordinate))
 
-    def move(self, knob: Knob) -> None:
+    def move(self, coordinate: PoseCoordinate) -> None:
         """Apply a slider; it returns to the last reachable value if the loops cannot be closed."""
-        number = self._numbers[knob]
+        number = self._numbers[coordinate]
         wanted = number.read()
         if not number.control.min <= wanted <= number.control.max:
             return  # incomplete typed number; the browser clips the final value to the range
-        arrived = self.posing.move(knob, math.radians(wanted) if knob.is_angle else wanted)
-        unit = "deg" if knob.is_angle else "m"
+        arrived = self.posing.move(coordinate, math.radians(wanted) if coordinate.is_angle else wanted)
+        unit = "deg" if coordinate.is_angle else "m"
         self._moved(
             ""
             if arrived
-            else f"**{knob.label}** cannot reach {wanted:.4g} {unit} with the loops closed; "
-            f"it stops at {shown(self.posing.value(knob), knob.is_angle):.4g} {unit}."
+            else f"**{coordinate.label}** cannot reach {wanted:.4g} {unit} with the loops closed; "
+            f"it stops at {shown(self.posing.value(coordinate), coordinate.is_angle):.4g} {unit}."
         )
 
     def show(self) -> None:
         """Set all sliders to the present configuration."""
-        for knob, number in self._numbers.items():
-            number.show(shown(self.posing.value(knob), knob.is_angle))
+        for coordinate, number in self._numbers.items():
+            number.show(shown(self.posing.value(coordinate), coordinate.is_angle))

@@ -32,7 +32,7 @@ _RANK = 1e-6
 _NO_LIMIT = 1.0  # [m] slider range of an unlimited prismatic joint, in both directions
 
 
-class Knob(NamedTuple):
+class PoseCoordinate(NamedTuple):
     """One coordinate of one joint."""
 
     joint: str
@@ -63,72 +63,77 @@ class Posing:
         self._numbers = CompiledConstraintSet(kernels_of(dynamics or Dynamics(model))) if model.loops else None
         self._tolerance = CLOSED * (1.0 if self._numbers is None else max(1.0, self._numbers.length))
         self._leading = self._independent()
-        self.knobs = [knob for name in model.joint_names for knob in self._knobs_of(name)]
+        self.coordinates = [coordinate for name in model.joint_names for coordinate in self._coordinates_of(name)]
 
     @property
     def gap(self) -> float:
         """Largest closure error of the loops [m, rad]."""
         return 0.0 if self._numbers is None else float(np.max(np.abs(self._numbers.violation(self.q)), initial=0.0))
 
-    def value(self, knob: Knob) -> float:
+    def value(self, coordinate: PoseCoordinate) -> float:
         """Value of a coordinate [rad, m]."""
-        return _values(self.model.joints[knob.joint], self.q[self.model.q_index(knob.joint)])[knob.place]
+        values = _values(self.model.joints[coordinate.joint], self.q[self.model.q_index(coordinate.joint)])
+        return values[coordinate.place]
 
-    def move(self, knob: Knob, value: float) -> bool:
+    def move(self, coordinate: PoseCoordinate, value: float) -> bool:
         """Move a coordinate to a value, or as close as the loops permit.
 
         Returns:
             True if the value was reached.
         """
-        start = self.value(knob)
+        start = self.value(coordinate)
         if self._numbers is None:
-            self.q = self._with(self.q, knob, value)
+            self.q = self._with(self.q, coordinate, value)
             return True
-        steps = max(1, int(np.ceil(abs(value - start) / self._step_of(knob))))
+        steps = max(1, int(np.ceil(abs(value - start) / self._step_of(coordinate))))
         reached = start
         for target in np.linspace(start, value, steps + 1)[1:].tolist():
-            if not self._try(knob, target):
-                self._approach(knob, reached, target)
+            if not self._try(coordinate, target):
+                self._approach(coordinate, reached, target)
                 return False
             reached = target
         return True
 
-    def _approach(self, knob: Knob, reached: float, out_of_reach: float) -> None:
+    def _approach(self, coordinate: PoseCoordinate, reached: float, out_of_reach: float) -> None:
         for _ in range(_HALVINGS):
             middle = 0.5 * (reached + out_of_reach)
-            if self._try(knob, middle):
+            if self._try(coordinate, middle):
                 reached = middle
             else:
                 out_of_reach = middle
 
-    def _try(self, knob: Knob, value: float) -> bool:
+    def _try(self, coordinate: PoseCoordinate, value: float) -> bool:
         """Take one small step; if the loops do not close, keep the configuration and return False."""
         assert self._numbers is not None
-        held = self._leading | {self._velocity(knob)} if knob.leads else {self._velocity(knob)}
+        held = self._leading | {self._velocity(coordinate)} if coordinate.leads else {self._velocity(coordinate)}
         free = np.array([k for k in range(self.model.nv) if k not in held], dtype=np.intp)
-        found = gauss_newton(self._numbers, self._with(self.q, knob, value), free, _TRIES, polish=0)
+        found = gauss_newton(self._numbers, self._with(self.q, coordinate, value), free, _TRIES, polish=0)
         jumped = float(np.max(np.abs(self.model.difference(self.q, found.q)), initial=0.0))
-        if found.error > self._tolerance or jumped > _JUMP * self._step_of(knob) or self._numbers.is_reversed(found.q):
+        if (
+            found.error > self._tolerance
+            or jumped > _JUMP * self._step_of(coordinate)
+            or self._numbers.is_reversed(found.q)
+        ):
             return False
         self.q = found.q
         return True
 
-    def _step_of(self, knob: Knob) -> float:
-        return _STEP if knob.is_angle or self._numbers is None else _STEP * self._numbers.length
+    def _step_of(self, coordinate: PoseCoordinate) -> float:
+        return _STEP if coordinate.is_angle or self._numbers is None else _STEP * self._numbers.length
 
-    def _velocity(self, knob: Knob) -> int:
-        return int(self.model.v_index(knob.joint).start) + knob.place
+    def _velocity(self, coordinate: PoseCoordinate) -> int:
+        return int(self.model.v_index(coordinate.joint).start) + coordinate.place
 
-    def _with(self, q: Array, knob: Knob, value: float) -> Array:
+    def _with(self, q: Array, coordinate: PoseCoordinate, value: float) -> Array:
         """Configuration with one coordinate changed."""
-        own, joint = self.model.q_index(knob.joint), self.model.joints[knob.joint]
+        own, joint = self.model.q_index(coordinate.joint), self.model.joints[coordinate.joint]
         values = _values(joint, q[own])
-        values[knob.place] = value
+        values[coordinate.place] = value
         changed = q.copy()
         changed[own] = _positions(joint, values)
         return changed
 
-    def _knobs_of(self, joint: str) -> list[Knob]:
+    def _coordinates_of(self, joint: str) -> list[PoseCoordinate]:
         own, first = self.model.q_index(joint), self.model.v_index(joint).start
         kind, turns = self.model.joints[joint].type, self.model.joints[joint].turns
         quaternion = kind.quaternion_at()
@@ -138,7 +143,7 @@ class Posing:
         names = [(c.label, c.unit == "rad") for c in kind.coordinates[:quaternion]]
         turned = _TURNS if turns is None else [f"turn {k}" for k in (1, 2, 3)]
         names += [] if quaternion is None else [(turn, True) for turn in turned]
-        knobs = []
+        coordinates = []
         for i, (name, is_angle) in enumerate(names):
             bound = np.pi if is_angle else _NO_LIMIT
             # a quaternion has four unlimited numbers but three sliders
@@ -147,8 +152,10 @@ class Posing:
                 bound = 0.5 * np.pi
             leads = self._numbers is None or first + i in self._leading
             low, high = (lower if np.isfinite(lower) else -bound), (upper if np.isfinite(upper) else bound)
-            knobs.append(Knob(joint, i, f"{joint} {name}".strip(), is_angle, low, max(low, high), leads))
-        return knobs
+            coordinates.append(
+                PoseCoordinate(joint, i, f"{joint} {name}".strip(), is_angle, low, max(low, high), leads)
+            )
+        return coordinates
 
     def _independent(self) -> set[int]:
         """Independent velocity coordinates at this configuration; actuated joints are preferred."""

@@ -9,7 +9,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.scene import floats
-from ada_tools.browser.grabs import Pull
+from ada_tools.browser.mouse_drag import MouseDrag
 from ada_tools.browser.page import Page
 from ada_tools.browser.robot_node import RobotSource
 from ada_tools.browser.scene import Arrow, Scene
@@ -41,7 +41,7 @@ class PushPanel:
             scene: scene with the robot.
             source: robot to push.
         """
-        self.pull: Pull | None = None
+        self.pull: MouseDrag | None = None
         self._page, self._scene, self._source = page, scene, source
         self._is_refused = False  # the current drag was refused
         self._pulled = ""  # link on which the last drag still acts
@@ -86,7 +86,7 @@ class PushPanel:
         along = float((self._scene.centre_of(link) - origin) @ direction)
         self._push_at(link, float(self.strength.value) * direction, origin + along * direction)
 
-    def drag(self, pull: Pull) -> None:
+    def drag(self, pull: MouseDrag) -> None:
         """Start, update or end a drag; a refused drag is ignored until the next press."""
         if pull.phase != "update":
             self._is_refused = False

@@ -19,17 +19,17 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_tools.browser.device_panel import DevicePanel
 from ada_tools.browser.follower import Follower
+from ada_tools.browser.observed_state import Observation, ObservedJoints, ObservedState
 from ada_tools.browser.page import Page
 from ada_tools.browser.robot_node import RobotNode
 from ada_tools.browser.robot_page import RobotPage
-from ada_tools.browser.seen import Seen, SeenJoints, SeenState
 
 AUTO = "auto"
 _WAITED = 1.0  # [s] settling time for related messages
 _FINISHED = 10.0  # [s] timeout for a running model construction at the end
 
 
-class Wanted(NamedTuple):
+class ModelInputs(NamedTuple):
     """Inputs that determine a model."""
 
     text: str
@@ -77,7 +77,7 @@ class RemotePage:
         self.robot: RobotPage | None = None
         self.problem = ""  # reason why the present description cannot be shown
         self._base, self._pose_sliders = base, pose_sliders
-        self._asked: Wanted | None = None  # request that is in progress, complete or failed
+        self._asked: ModelInputs | None = None  # request that is in progress, complete or failed
         self._maker: Any = None
         self._text, self._since = "", 0.0  # description, and time of its arrival
         self._shown_text = ""
@@ -123,7 +123,7 @@ class RemotePage:
             self._said = self._waiting.content = text
 
     # --- the robot ----------------------------------------------------------------------------------------------
-    def _make_if_needed(self, text: str, seen: Seen | None) -> None:
+    def _make_if_needed(self, text: str, seen: Observation | None) -> None:
         """Start building the model that matches the messages, unless it is already shown."""
         now = self.page.clock.now()
         if text != self._text:
@@ -132,9 +132,9 @@ class RemotePage:
             return
         if seen is not None and seen.arrived < self._since:
             seen = None  # state of the previous robot
-        sizes = _sizes(seen) if isinstance(seen, SeenState) else None
-        moving = frozenset(seen.frames) if isinstance(seen, SeenJoints) else frozenset()
-        wanted = Wanted(text, self._base, sizes, moving, self._gravity(), self.devices.is_seen)
+        sizes = _sizes(seen) if isinstance(seen, ObservedState) else None
+        moving = frozenset(seen.frames) if isinstance(seen, ObservedJoints) else frozenset()
+        wanted = ModelInputs(text, self._base, sizes, moving, self._gravity(), self.devices.is_seen)
         if wanted == self._asked or self._is_shown(wanted):
             self._differs_since = None
             return
@@ -145,7 +145,7 @@ class RemotePage:
         self._asked, self._differs_since = wanted, None
         self._maker = self._start(partial(self._make, wanted))
 
-    def _is_shown(self, wanted: Wanted) -> bool:
+    def _is_shown(self, wanted: ModelInputs) -> bool:
         """Return True if the displayed robot matches the request."""
         if self.robot is None or self._shown_text != wanted.text:
             return False
@@ -164,7 +164,7 @@ class RemotePage:
             return tuple(float(x) for x in gravity)
         return None
 
-    def _make(self, wanted: Wanted) -> None:
+    def _make(self, wanted: ModelInputs) -> None:
         """Load and compile on a background thread, so that the page remains responsive."""
         try:
             dynamics = dynamics_of(wanted)
@@ -176,7 +176,7 @@ class RemotePage:
         else:
             self.page.note("made", lambda: self._show(wanted, dynamics))
 
-    def _show(self, wanted: Wanted, dynamics: Dynamics) -> None:
+    def _show(self, wanted: ModelInputs, dynamics: Dynamics) -> None:
         self._maker, self.problem = None, ""
         self._clear()
         try:
@@ -213,7 +213,7 @@ class RemotePage:
         self.devices.build()
 
 
-def dynamics_of(wanted: Wanted) -> Dynamics:
+def dynamics_of(wanted: ModelInputs) -> Dynamics:
     """Dynamics of the requested model, with the kernels that a page needs.
 
     Raises:
@@ -250,7 +250,7 @@ def _floats(model: Model) -> bool:
     return model.floating_joint is not None
 
 
-def _sizes(seen: SeenState) -> tuple[int, int]:
+def _sizes(seen: ObservedState) -> tuple[int, int]:
     return len(seen.q), len(seen.v)
 
 

@@ -12,14 +12,14 @@ from typing import NamedTuple, Protocol
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.marks import Mark
 from ada_robot.node_state import HardwareState
-from ada_tools.browser.seen import Seen
+from ada_tools.browser.observed_state import Observation
 
 Answer = Callable[[str | None], None]  # called with None on success, else with the reason of the failure
 Positions = Mapping[str, float]  # by joint [rad, m]
 Moment = tuple[float, Array, Array]  # time [s], positions and velocities
 
 
-class Heard(NamedTuple):
+class ReceivedPositions(NamedTuple):
     """Joint positions, and their arrival time on the page clock [s]."""
 
     arrived: float
@@ -51,7 +51,7 @@ class RobotSource(Protocol):
         """Name used in messages."""
 
     # --- state --------------------------------------------------------------------------------------------------
-    def newest(self) -> Seen | None:
+    def newest(self) -> Observation | None:
         """Latest state."""
 
     def passed(self) -> Sequence[Moment]:
@@ -125,10 +125,10 @@ class RobotNode(RobotSource, Protocol):
     def state(self) -> HardwareState | None:
         """Latest state of the node and its devices; None before such a node is detected."""
 
-    def measured(self, device: str) -> Heard | None:
+    def measured(self, device: str) -> ReceivedPositions | None:
         """Measured joint positions of a device."""
 
-    def commanded(self, device: str) -> Heard | None:
+    def commanded(self, device: str) -> ReceivedPositions | None:
         """Commanded positions, if the device reports them."""
 
     def wrench(self, device: str) -> Wrench | None:

@@ -20,17 +20,17 @@ from ada_tools.browser.command_sliders import CommandSliders, JointTargets
 from ada_tools.browser.follower import Follower
 from ada_tools.browser.ghost import Ghost
 from ada_tools.browser.marks_layer import MarksPanel
+from ada_tools.browser.observed_state import Observation, ObservedMotion, ObservedState, fits, pose_of
 from ada_tools.browser.overlays import Overlays
 from ada_tools.browser.page import Page
 from ada_tools.browser.plots import LivePlot
 from ada_tools.browser.pose_sliders import PoseSliders
-from ada_tools.browser.posing import Knob, Posing
+from ada_tools.browser.posing import PoseCoordinate, Posing
 from ada_tools.browser.push_panel import PushPanel, moving_links
 from ada_tools.browser.robot_node import RobotSource
 from ada_tools.browser.scene import Scene
-from ada_tools.browser.seen import Seen, SeenMotion, SeenState, fits, pose_of
 from ada_tools.browser.target_gizmo import TargetGizmo
-from ada_tools.browser.words import Words
+from ada_tools.browser.text_box import TextBox
 
 Sliders = Literal["none", "commands", "poses"]
 
@@ -86,8 +86,8 @@ class RobotPage:
         """
         self.page, self.source, self.follower = page, source, follower
         self.model, self.is_simulated = dynamics.model, is_simulated
-        self.motion = SeenMotion()
-        self.seen: Seen | None = None
+        self.motion = ObservedMotion()
+        self.seen: Observation | None = None
         self.t, self.q = 0.0, self.model.neutral()
         self.v: Array | None = None
         self.is_playing = False
@@ -119,7 +119,7 @@ class RobotPage:
     # --- controls -----------------------------------------------------------------------------------------------
     def _add_controls(self, gui: Any, sliders: Sliders, has_com: bool) -> None:
         page, model = self.page, self.model
-        self.status = Words(gui, _STATUS_LINES)
+        self.status = TextBox(gui, _STATUS_LINES)
         if self.is_simulated:
             self._add_buttons(gui)
         self.com = gui.add_checkbox("centre of mass", has_com)
@@ -158,9 +158,9 @@ class RobotPage:
             return None
         return PoseSliders(self.page, posing, self._posed, self._can_be_sent)
 
-    def _can_be_sent(self, knob: Knob) -> bool:
+    def _can_be_sent(self, coordinate: PoseCoordinate) -> bool:
         """Return True if the joint has one coordinate; messages have one number per joint."""
-        return self.model.joints[knob.joint].nq == 1
+        return self.model.joints[coordinate.joint].nq == 1
 
     def _add_plots(self, gui: Any) -> None:
         names = [n for n in self.model.joint_names if self.model.joints[n].nq == 1]
@@ -195,7 +195,7 @@ class RobotPage:
         if self.gizmo:
             self.gizmo.tick(self.scene.poses)
 
-    def _newest(self) -> Seen | None:
+    def _newest(self) -> Observation | None:
         """Latest state; None if it belongs to another robot."""
         seen = self.source.newest()
         return seen if seen is None or fits(seen, self.model) else None
@@ -216,10 +216,10 @@ class RobotPage:
         if self.targets:
             self.targets.tick(self.q)
 
-    def _read(self, seen: Seen) -> bool:
+    def _read(self, seen: Observation) -> bool:
         """Take over a received state; return True if it differs from the last one."""
         before = self.t, self.q
-        if isinstance(seen, SeenState):
+        if isinstance(seen, ObservedState):
             q, self.v, self._partly = seen.q, seen.v, ""
         else:
             q, self.v, missing, foreign = pose_of(self.model, seen, self.q)

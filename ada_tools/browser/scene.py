@@ -17,8 +17,8 @@ from ada_dynamics.dynamics.closed import CompiledConstraintSet
 from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.model.model import Model, reach_of
 from ada_tools.browser.batch import Batch, Batches
-from ada_tools.browser.grabs import Grabs, Pull
 from ada_tools.browser.marks_layer import MarksLayer
+from ada_tools.browser.mouse_drag import DragTracker, MouseDrag
 from ada_tools.browser.parts import Part, parts_of
 
 if TYPE_CHECKING:
@@ -138,14 +138,14 @@ class Scene:
         """World positions of all parts, (n, 3)."""
         return self.batches.positions
 
-    def on_pull(self, action: Callable[[Pull], None]) -> None:
+    def on_pull(self, action: Callable[[MouseDrag], None]) -> None:
         """Call a function while a link is dragged with the left mouse button."""
-        grabs = Grabs(self.batches)
+        tracker = DragTracker(self.batches)
         for batch in self.batches.each:
 
             async def pulled(event: Any, links: Sequence[str] = tuple(batch.links)) -> None:
                 index = event.instance_index
-                pull = grabs.pull(event, None if index is None else links[index], self.poses)
+                pull = tracker.drag(event, None if index is None else links[index], self.poses)
                 if pull is not None:
                     action(pull)
 
@@ -153,13 +153,13 @@ class Scene:
 
     def on_click(self, action: Callable[[str, Array, Array], None]) -> None:
         """Call a function with the link and the origin and direction of the view ray when a link is clicked."""
-        grabs = Grabs(self.batches)
+        tracker = DragTracker(self.batches)
         for batch in self.batches.each:
 
             async def clicked(event: Any, links: Sequence[str] = tuple(batch.links)) -> None:
                 origin, direction = np.array(event.ray_origin), np.array(event.ray_direction)
                 index = event.instance_index
-                link = grabs.link_on(origin, direction) if index is None else links[index]
+                link = tracker.link_on(origin, direction) if index is None else links[index]
                 if link is not None:
                     action(link, origin, direction)
 

@@ -16,7 +16,7 @@ from ada_dynamics.spatial.rotation import from_quaternion
 from ada_robot.messages.poses import apart
 from ada_tools.browser.follower import Follower, TargetPose
 from ada_tools.browser.page import Page
-from ada_tools.browser.words import Words
+from ada_tools.browser.text_box import TextBox
 
 NODE = "/target"  # node name in the viser scene
 _SIZE = 0.22  # size of the handles in robot sizes
@@ -48,7 +48,7 @@ class TargetGizmo:
         self._kept_until = -math.inf
         self._folder = page.gui.add_folder("target", visible=False)
         with self._folder:
-            self.words = Words(page.gui, 3)
+            self.words = TextBox(page.gui, 3)
             self.box = page.gui.add_checkbox("handles", True, hint="drag them to move the target")
             self.stay = page.gui.add_button("stay here", hint="set the target to the present pose of the robot")
         page.when(self.box, lambda: None)

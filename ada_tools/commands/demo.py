@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from ada_tools.browser.exhibits import EXHIBITS
+from ada_tools.browser.demo_robots import DEMOS
 from ada_tools.browser.page import HOST, nearest_free
 from ada_tools.commands.common import refuse_no_time
 from ada_tools.commands.view import add_page_arguments
@@ -28,7 +28,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "robot", nargs="?", choices=list(EXHIBITS), default=next(iter(EXHIBITS)), help="first robot (default stewart)"
+        "robot", nargs="?", choices=list(DEMOS), default=next(iter(DEMOS)), help="first robot (default stewart)"
     )
     add_page_arguments(parser)
     parser.add_argument("--duration", type=float, metavar="S", help="end after S seconds (default: at Ctrl-C)")
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Show the demo until Ctrl-C."""
     refuse_no_time("--duration", options.duration)
-    from ada_tools.browser.showroom import show
+    from ada_tools.browser.demo_page import show
 
     show(
         options.robot,

@@ -10,9 +10,9 @@ import ada_dynamics as ada
 from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.robots.writers import render
 from ada_robot.node_state import read_hardware_state
+from ada_tools.browser.observed_state import ObservedState
 from ada_tools.browser.page import Page
-from ada_tools.browser.robot_node import Heard
-from ada_tools.browser.seen import SeenState
+from ada_tools.browser.robot_node import ReceivedPositions
 
 
 def at_once(work):
@@ -46,7 +46,7 @@ class RobotNode:
 
     def sends(self, t, q, v=None):
         q = np.asarray(q, dtype=float)
-        self.seen = SeenState(self.clock.now(), t, q, np.zeros(len(q)) if v is None else np.asarray(v, dtype=float))
+        self.seen = ObservedState(self.clock.now(), t, q, np.zeros(len(q)) if v is None else np.asarray(v, dtype=float))
 
     def _answers(self, what, then):
         self.asked.append(what)
@@ -111,10 +111,10 @@ class RobotNode:
         return None if self.said is None else read_hardware_state(json.dumps(self.said))
 
     def measured(self, device):
-        return None if self.at is None else Heard(self.clock.now(), dict(self.at))
+        return None if self.at is None else ReceivedPositions(self.clock.now(), dict(self.at))
 
     def commanded(self, device):
-        return None if self.told_at is None else Heard(self.clock.now(), dict(self.told_at))
+        return None if self.told_at is None else ReceivedPositions(self.clock.now(), dict(self.told_at))
 
     def wrench(self, device):
         return self.felt

@@ -21,7 +21,7 @@ from ada_robot.messages.state_message import read_state
 from ada_robot.ros.decoding import decoded
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.qos import streams
-from ada_tools.browser.seen import Seen, SeenJoints, SeenState
+from ada_tools.browser.observed_state import Observation, ObservedJoints, ObservedState
 
 try:
     from tf2_msgs.msg import TFMessage
@@ -70,9 +70,9 @@ class MotionInbox:
         """
         self._node, self._prefix, self._complain = node, prefix, complain
         self._raw: _Arrival | None = None
-        self._decoded: tuple[_Arrival, SeenState | None] | None = None
+        self._decoded: tuple[_Arrival, ObservedState | None] | None = None
         self._joints: _Joints | None = None
-        self._seen_joints: tuple[_Joints, SeenJoints] | None = None
+        self._seen_joints: tuple[_Joints, ObservedJoints] | None = None
         self._frames: dict[str, Any] = {}
         self._count, self.rate = 0, 0.0
         self._rated = (time.monotonic(), 0)
@@ -91,7 +91,7 @@ class MotionInbox:
             joints = Inbox(self._node, JointState, "joint_states", _STREAMS)
             self._fallback = joints, TFMessage and Inbox(self._node, TFMessage, "/tf", _STREAMS)
 
-    def newest(self) -> Seen | None:
+    def newest(self) -> Observation | None:
         """Latest complete state, or joint states without one."""
         self._fetch()
         raw, joints = self._raw, self._joints
@@ -104,10 +104,10 @@ class MotionInbox:
             return None
         if self._seen_joints is None or self._seen_joints[0] is not joints:
             frames = {link: matrix_of(t.translation, t.rotation) for link, t in self._frames.items()}
-            self._seen_joints = joints, SeenJoints(*joints, frames)
+            self._seen_joints = joints, ObservedJoints(*joints, frames)
         return self._seen_joints[1]
 
-    def _state_of(self, raw: _Arrival) -> SeenState | None:
+    def _state_of(self, raw: _Arrival) -> ObservedState | None:
         try:
             message = decoded(raw.data, Float64MultiArray)
             dimensions = message.layout.dim
@@ -115,7 +115,7 @@ class MotionInbox:
         except InputError as problem:
             self._complain(f"{self._states.topic}: {problem}")
             return None
-        return SeenState(raw.at, numbers.t, numbers.q, numbers.v)
+        return ObservedState(raw.at, numbers.t, numbers.q, numbers.v)
 
     def _fetch(self) -> None:
         """Process the messages received since the last frame."""

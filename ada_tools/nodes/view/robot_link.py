@@ -31,8 +31,8 @@ from ada_robot.node.dynamics_settings import FIXED_WORLD, FLOATING_WORLD
 from ada_robot.node_state import HardwareState, read_hardware_state
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.qos import LATCHED, STATES, streams
-from ada_tools.browser.robot_node import Answer, Heard, Moment, Positions, Wrench
-from ada_tools.browser.seen import Seen
+from ada_tools.browser.observed_state import Observation
+from ada_tools.browser.robot_node import Answer, Moment, Positions, ReceivedPositions, Wrench
 from ada_tools.nodes.view.command_publishers import CommandPublishers, joint_message, send_to_listener
 from ada_tools.nodes.view.marker_inbox import MarkerInbox
 from ada_tools.nodes.view.motion_inbox import MotionInbox
@@ -98,7 +98,7 @@ class RobotLink:
         self._state: HardwareState | None = None
         self._inboxes: dict[tuple[str, str], Inbox] = {}  # by device and quantity
         self._topics: dict[tuple[str, str], str] = {}
-        self._heard: dict[tuple[str, str], Heard] = {}
+        self._heard: dict[tuple[str, str], ReceivedPositions] = {}
         self._wrenches: dict[str, Wrench] = {}
         self._others: dict[str, tuple[str, ...]] = {}
         self._phases = node.create_subscription(String, f"{self.driver}/state", self._take_phases, LATCHED)
@@ -176,7 +176,7 @@ class RobotLink:
         """Latest robot description."""
         return self._text
 
-    def newest(self) -> Seen | None:
+    def newest(self) -> Observation | None:
         """Latest motion."""
         return self._motion.newest()
 
@@ -209,11 +209,11 @@ class RobotLink:
         """Latest state of the hardware node."""
         return self._state
 
-    def measured(self, device: str) -> Heard | None:
+    def measured(self, device: str) -> ReceivedPositions | None:
         """Measured joint positions of a device."""
         return self._hear(device, "states")
 
-    def commanded(self, device: str) -> Heard | None:
+    def commanded(self, device: str) -> ReceivedPositions | None:
         """Commanded joint positions of a device."""
         return self._hear(device, "commanded")
 
@@ -223,10 +223,12 @@ class RobotLink:
         messages = inbox.fetch() if inbox is not None else ()
         return messages[-1] if messages else None
 
-    def _hear(self, device: str, what: str) -> Heard | None:
+    def _hear(self, device: str, what: str) -> ReceivedPositions | None:
         if newest := self._newest((device, what)):
             values = zip(newest.name, newest.position, strict=False)
-            self._heard[device, what] = Heard(time.monotonic(), {name: x for name, x in values if math.isfinite(x)})
+            self._heard[device, what] = ReceivedPositions(
+                time.monotonic(), {name: x for name, x in values if math.isfinite(x)}
+            )
         return self._heard.get((device, what))
 
     def wrench(self, device: str) -> Wrench | None:

@@ -9,8 +9,8 @@ from browser_robots import pushable
 from chromium import Visit, chromium, plain_light
 
 import ada_dynamics as ada
-from ada_tools.browser.grabs import sight_of
 from ada_tools.browser.live import live_page
+from ada_tools.browser.mouse_drag import view_ray
 from ada_tools.browser.page import Page
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ def test_a_link_that_moves_under_the_mouse_is_pulled_by_finite_forces_or_not_at_
         for batch in here.shown.scene.batches.each:
 
             async def see(event):
-                seen.append((event.instance_index, sight_of(event), np.array(event.end_position)))
+                seen.append((event.instance_index, view_ray(event), np.array(event.end_position)))
 
             batch.node.on_drag("left")(see)
         here.until(lambda: len(here.drawn()) > 300, "the robot is drawn", every=1.0)

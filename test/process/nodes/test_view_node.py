@@ -27,7 +27,7 @@ from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import Marker, MarkerArray
 
 from ada_robot.ros.qos import COMMANDS, LATCHED, SENSOR, STATES
-from ada_tools.browser.grabs import Pull
+from ada_tools.browser.mouse_drag import MouseDrag
 from ada_tools.browser.page import Page
 from ada_tools.nodes.view_node import main
 
@@ -172,9 +172,9 @@ def test_joint_states_alone_are_enough_for_a_fixed_robot_and_pose_sliders_close_
     bad.publish(JointState(name=["stranger"], position=[1.0]))
     ros.wait(lambda: "Unknown joints: stranger" in robot.status.content, what="a word on the stranger")
     np.testing.assert_array_equal(robot.q, q)
-    knob, slider = robot.pose_sliders.sliders[0]
+    coordinate, slider = robot.pose_sliders.sliders[0]
     slider.value = 110.0
-    ros.wait(lambda: on_page(ros, node, lambda: robot.pose_sliders.move(knob)) or plant.posed, what="a pose")
+    ros.wait(lambda: on_page(ros, node, lambda: robot.pose_sliders.move(coordinate)) or plant.posed, what="a pose")
     at = dict(zip(plant.posed[0].name, plant.posed[0].position, strict=True))
     # opposite sides of the rhombus stay parallel
     expected = [np.radians(110.0), np.radians(-20.0), np.radians(200.0)]
@@ -223,10 +223,10 @@ def test_pushes_and_commands_and_poses_are_messages_that_the_plant_takes(ros, vi
     R = ada.Dynamics(model).pose(link, plant.q)[:3, :3]
     np.testing.assert_allclose(R @ force, [float(f"{0.5 * weight:.2g}"), 0, 0], atol=1e-9)
     assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 0)  # counts from its arrival
-    on_page(ros, node, lambda: robot.pushes.drag(Pull(link, "update", np.zeros(3), np.ones(3))))
+    on_page(ros, node, lambda: robot.pushes.drag(MouseDrag(link, "update", np.zeros(3), np.ones(3))))
     begun = len(plant.pushed)
     ros.wait(lambda: len(plant.pushed) > begun + 3, what="a pull that goes on")
-    on_page(ros, node, lambda: robot.pushes.drag(Pull(link, "end", np.zeros(3), np.ones(3))))
+    on_page(ros, node, lambda: robot.pushes.drag(MouseDrag(link, "end", np.zeros(3), np.ones(3))))
     ros.wait(lambda: plant.pushed[-1].wrench == WrenchStamped().wrench, what="its end")
     count = len(plant.pushed)
     for bad in (np.nan, np.inf):

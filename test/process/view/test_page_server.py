@@ -15,8 +15,8 @@ import ada_dynamics as ada
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.simulation.log import Log
 from ada_tools import cli
+from ada_tools.browser.access_control import VARIABLE, AccessControl, is_loopback
 from ada_tools.browser.background import BackgroundPage
-from ada_tools.browser.door import VARIABLE, Door, is_loopback
 from ada_tools.browser.live import live
 from ada_tools.browser.page import Page, nearest_free
 from ada_tools.browser.playback import play
@@ -69,7 +69,7 @@ def own_page():
 
 def test_a_page_for_other_machines_answers_nobody_without_its_token(open_page):
     port = open_page.port
-    token = open_page.door.token
+    token = open_page.access.token
     for path in ("/", "/index.html", "/?token=", f"/?token={token[:-1]}", f"/?token={token}x", f"/?t={token}"):
         status, text, _ = asked(port, path)
         assert (status, b"token missing or wrong" in text, len(text) < 200) == (403, True, True), path
@@ -81,7 +81,7 @@ def test_a_page_for_other_machines_answers_nobody_without_its_token(open_page):
 def test_the_printed_address_brings_the_token_and_the_cookie_goes_on_with_it(open_page, capsys):
     open_page.invite(opens_browser=False)
     url = capsys.readouterr().out.split()[1]
-    assert url == open_page.url and len(open_page.door.token) >= 32
+    assert url == open_page.url and len(open_page.access.token) >= 32
     status, text, headers = asked(open_page.port, f"/?{urlsplit(url).query}")
     assert (status, text, headers["Location"]) == (303, b"", "/")
     cookie, *flags = headers["Set-Cookie"].split("; ")
@@ -94,10 +94,10 @@ def test_the_printed_address_brings_the_token_and_the_cookie_goes_on_with_it(ope
 
 def test_each_page_has_a_token_and_a_cookie_of_its_own(open_page):
     with Page("test", host="0.0.0.0", port=0) as other:
-        cookie = asked(other.port, f"/?token={other.door.token}")[2]["Set-Cookie"].partition(";")[0]
+        cookie = asked(other.port, f"/?token={other.access.token}")[2]["Set-Cookie"].partition(";")[0]
         assert asked(other.port, "/", Cookie=cookie)[0] == 200
         assert asked(open_page.port, "/", Cookie=cookie)[0] == 403
-        assert asked(open_page.port, f"/?token={other.door.token}")[0] == 403
+        assert asked(open_page.port, f"/?token={other.access.token}")[0] == 403
 
 
 def test_the_token_of_the_environment_holds_on_this_machine_too_and_is_not_printed(monkeypatch, capsys):
@@ -132,7 +132,7 @@ def test_on_this_machine_no_token_is_needed_but_another_sites_name_or_program_is
 
 
 def test_with_its_token_a_page_takes_any_name_but_no_other_sites_program(open_page):
-    query = f"/?token={open_page.door.token}"
+    query = f"/?token={open_page.access.token}"
     assert asked(open_page.port, query, Host="robot.example")[0] == 303
     assert spoken(open_page.port, query, Origin="http://evil.example") == 403
 
@@ -142,7 +142,7 @@ def test_with_its_token_a_page_takes_any_name_but_no_other_sites_program(open_pa
 )
 def test_which_addresses_this_machine_alone_reaches(host, alone):
     assert is_loopback(host) is alone
-    assert bool(Door(host).token) is not alone
+    assert bool(AccessControl(host).token) is not alone
 
 
 def test_a_page_whose_door_was_passed_by_is_closed_again(monkeypatch):
@@ -152,7 +152,7 @@ def test_a_page_whose_door_was_passed_by_is_closed_again(monkeypatch):
 
     class PassingBy(viser.ViserServer):
         def __init__(self, **options):
-            websockets.serve = serve  # as it was before the door was hung
+            websockets.serve = serve  # as before the access check was installed
             super().__init__(**options)
             started.append(self.get_port())
             socket.create_connection(("127.0.0.1", started[0]), timeout=20).close()

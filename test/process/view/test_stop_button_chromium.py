@@ -12,7 +12,7 @@ from chromium import Visit, chromium
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
 
 from ada_dynamics.clock import Clock
-from ada_tools.browser.hold import Hold
+from ada_tools.browser.hold_button import HoldButton
 from ada_tools.browser.page import RATE, Page
 from ada_tools.browser.stop_button import StopButton
 
@@ -38,7 +38,7 @@ class Robot:
     def __init__(self, browser, page):
         self.browser, self.page, self.pressed, self.activated = browser, page, [], []
         with page.gui.add_folder("motions"):
-            self.play = Hold(page, "hold to play")
+            self.play = HoldButton(page, "hold to play")
         for i in range(30):  # a phone must scroll
             page.gui.add_slider(f"joint {i}", 0.0, 1.0, 0.1, 0.0)
         self.panel = page.gui.add_panel()

@@ -18,7 +18,7 @@ from std_srvs.srv import Trigger
 
 from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_robot.errors import NoAnswer
-from ada_tools.browser.hold import EXPIRES
+from ada_tools.browser.hold_button import EXPIRES
 from outer.scene import Nodes, Page, Program, Scene, Spoiled, WebDriverException
 
 WATCHED = 1.2  # [s] after the act, commanded all the while

@@ -10,8 +10,8 @@ from browser_robots import pushable
 import ada_dynamics as ada
 from ada_dynamics.model import Builder
 from ada_dynamics.model.elements import Shape
-from ada_tools.browser.grabs import Grabs, Pull
 from ada_tools.browser.live import live_page
+from ada_tools.browser.mouse_drag import DragTracker, MouseDrag
 from ada_tools.browser.scene import Scene
 
 # A camera 5 m away from the origin on -y that looks along y: its x is the world's x, its y the world's -z.
@@ -70,39 +70,39 @@ def test_a_ray_meets_the_first_link_on_its_way_at_its_surface(page, cross):
 def test_a_drag_without_a_link_holds_the_one_that_is_seen_there_and_follows_it(page, cross):
     scene = Scene(page.server, cross)
     scene.show([0.0])
-    grabs = Grabs(scene.batches)
+    tracker = DragTracker(scene.batches)
     nearer = (AWAY - 0.1) / AWAY  # of the bar's face to the plane y = 0
-    pull = grabs.pull(event("start", at_pixel(0.8 / nearer, 0.0)), None, scene.poses)
+    pull = tracker.drag(event("start", at_pixel(0.8 / nearer, 0.0)), None, scene.poses)
     assert (pull.link, pull.phase) == ("bar", "start")
     np.testing.assert_allclose(pull.grabbed, [0.8, -0.1, 0.0], atol=1e-6)
     np.testing.assert_allclose(pull.pointer, pull.grabbed, atol=1e-6)
     scene.show([0.3])  # the bar moves on in the hand
-    pull = grabs.pull(event("update", at_pixel(0.9 / nearer, 0.4 / nearer)), None, scene.poses)
+    pull = tracker.drag(event("update", at_pixel(0.9 / nearer, 0.4 / nearer)), None, scene.poses)
     np.testing.assert_allclose(pull.grabbed, [0.8 * np.cos(0.3), -0.1, -0.8 * np.sin(0.3)], atol=1e-6)
     np.testing.assert_allclose(pull.pointer, [0.9, -0.1, 0.4], atol=1e-6)
-    assert grabs.pull(event("update", at_pixel(0, 0), browser=ELSE), None, scene.poses) is None
-    assert grabs.pull(event("end", at_pixel(0, 0)), None, scene.poses).phase == "end"
-    assert grabs.pull(event("update", at_pixel(0, 0)), None, scene.poses) is None
+    assert tracker.drag(event("update", at_pixel(0, 0), browser=ELSE), None, scene.poses) is None
+    assert tracker.drag(event("end", at_pixel(0, 0)), None, scene.poses).phase == "end"
+    assert tracker.drag(event("update", at_pixel(0, 0)), None, scene.poses) is None
 
 
 def test_a_drag_where_no_link_is_pulls_nothing(page, cross):
     scene = Scene(page.server, cross)
     scene.show([0.0])
-    grabs = Grabs(scene.batches)
+    tracker = DragTracker(scene.batches)
     for phase, place in (("start", (0.0, 2.0)), ("update", (0.8, 0.0)), ("end", (0.8, 0.0))):
-        assert grabs.pull(event(phase, at_pixel(*place)), None, scene.poses) is None
+        assert tracker.drag(event(phase, at_pixel(*place)), None, scene.poses) is None
 
 
 def test_a_drag_that_names_its_link_is_taken_at_its_word_as_long_as_it_is_finite(page, cross):
     scene = Scene(page.server, cross)
     scene.show([0.0])
-    grabs = Grabs(scene.batches)
+    tracker = DragTracker(scene.batches)
     said = (0.1, 0.2, 0.3), (0.4, 0.5, 0.6)
-    pull = grabs.pull(event("start", (0.5, 0.5), *said), "ball", scene.poses)
+    pull = tracker.drag(event("start", (0.5, 0.5), *said), "ball", scene.poses)
     assert pull.link == "ball"
     np.testing.assert_array_equal([pull.grabbed, pull.pointer], said)
-    assert grabs.pull(event("update", (0.5, 0.5), *said[:1], NOWHERE), "ball", scene.poses) is None
-    assert grabs.pull(event("end", (0.5, 0.5), NOWHERE, NOWHERE), "ball", scene.poses).phase == "end"
+    assert tracker.drag(event("update", (0.5, 0.5), *said[:1], NOWHERE), "ball", scene.poses) is None
+    assert tracker.drag(event("end", (0.5, 0.5), NOWHERE, NOWHERE), "ball", scene.poses).phase == "end"
 
 
 def test_a_click_without_a_link_pushes_the_one_that_is_seen_there_or_none(page, cross):
@@ -127,7 +127,7 @@ def test_a_pull_that_is_refused_is_said_once_however_long_it_is_dragged(page, cr
     shown.toggle()
 
     def drags(phase):
-        shown.pushes.drag(Pull("bar", phase, np.zeros(3), np.ones(3)))
+        shown.pushes.drag(MouseDrag("bar", phase, np.zeros(3), np.ones(3)))
         shown.tick()
 
     for phase in ("start", *["update"] * 5, "end"):

@@ -28,33 +28,33 @@ def posing(name):
 
 
 def leading(shown):
-    return [knob for knob in shown.knobs if knob.leads]
+    return [coordinate for coordinate in shown.coordinates if coordinate.leads]
 
 
 def test_a_tree_has_a_knob_per_joint_and_each_moves_its_joint_alone():
     shown = posing("pa10")
-    assert [knob.label for knob in shown.knobs] == shown.model.joint_names
-    for i, knob in enumerate(shown.knobs):
+    assert [coordinate.label for coordinate in shown.coordinates] == shown.model.joint_names
+    for i, coordinate in enumerate(shown.coordinates):
         before = shown.q.copy()
-        assert shown.move(knob, 0.3)
+        assert shown.move(coordinate, 0.3)
         before[i] = 0.3
         np.testing.assert_array_equal(shown.q, before)
 
 
 def test_a_merged_joint_has_a_knob_for_each_turn_with_its_limits():
     shown = Posing(merged_hip())
-    assert [knob.label for knob in shown.knobs] == ["hip turn 1", "hip turn 2", "hip turn 3", "knee"]
-    assert [(knob.lower, knob.upper) for knob in shown.knobs[:3]] == list(HIP)
+    assert [coordinate.label for coordinate in shown.coordinates] == ["hip turn 1", "hip turn 2", "hip turn 3", "knee"]
+    assert [(coordinate.lower, coordinate.upper) for coordinate in shown.coordinates[:3]] == list(HIP)
     wanted = (0.4, -0.3, 3.5, 0.2)
-    for knob, value in zip(shown.knobs, wanted, strict=True):
-        assert shown.move(knob, value)
-    np.testing.assert_allclose([shown.value(knob) for knob in shown.knobs], wanted, atol=1e-12)
+    for coordinate, value in zip(shown.coordinates, wanted, strict=True):
+        assert shown.move(coordinate, value)
+    np.testing.assert_allclose([shown.value(coordinate) for coordinate in shown.coordinates], wanted, atol=1e-12)
 
 
 def test_the_rhombus_follows_its_crank_as_a_parallelogram():
     shown = posing("four_bar")
     crank = leading(shown)[0]
-    assert [knob.label for knob in leading(shown)] == ["joint_1"]
+    assert [coordinate.label for coordinate in leading(shown)] == ["joint_1"]
     for angle in (2.0, 1.0, 2.6):
         assert shown.move(crank, angle)
         # Opposite sides stay parallel, figure 3.9's start being (135, -45, 225) deg: relative angles of the sides.
@@ -67,13 +67,13 @@ def test_the_rhombus_follows_its_crank_as_a_parallelogram():
 )
 def test_as_many_motors_lead_as_there_are_motions_and_they_hold_each_other(name, motors):
     shown = posing(name)
-    knobs = leading(shown)
-    assert len(knobs) == motors
-    assert {knob.joint for knob in knobs} <= set(shown.model.actuated)
-    start = [shown.value(knob) for knob in knobs]
+    coordinates = leading(shown)
+    assert len(coordinates) == motors
+    assert {coordinate.joint for coordinate in coordinates} <= set(shown.model.actuated)
+    start = [shown.value(coordinate) for coordinate in coordinates]
     step = 0.02
-    assert shown.move(knobs[0], start[0] + step)
-    after = [shown.value(knob) for knob in knobs]
+    assert shown.move(coordinates[0], start[0] + step)
+    after = [shown.value(coordinate) for coordinate in coordinates]
     np.testing.assert_allclose(after, [start[0] + step, *start[1:]], atol=1e-12)
     assert shown.gap < 1e-10
 
@@ -93,11 +93,11 @@ def test_a_crank_that_cannot_turn_over_stops_at_its_dead_centre():
 
 def test_a_free_body_has_places_and_angles_and_keeps_its_quaternion_unit():
     shown = Posing(ada.load("pa10", base="floating"))
-    roots = {knob.label: knob for knob in shown.knobs if knob.joint == "root_joint"}
+    roots = {coordinate.label: coordinate for coordinate in shown.coordinates if coordinate.joint == "root_joint"}
     assert [label.split()[1] for label in roots] == ["x", "y", "z", "roll", "pitch", "yaw"]
     for label, value in zip(roots, (0.1, -0.2, 0.3, 0.4, -0.5, 2.0), strict=True):
         shown.move(roots[label], value)
-    found = [shown.value(knob) for knob in roots.values()]
+    found = [shown.value(coordinate) for coordinate in roots.values()]
     np.testing.assert_allclose(found, [0.1, -0.2, 0.3, 0.4, -0.5, 2.0], atol=1e-12)
     assert np.linalg.norm(shown.q[3:7]) == pytest.approx(1.0, abs=1e-15)
 
@@ -158,7 +158,11 @@ def test_sliders_of_robots_have_readable_ends_within_the_limits_of_their_joints(
     motors = JointSliders(page, motors_of(model))
     motors.add()
     limits = [(m.lower, m.upper, s) for m, s in zip(motors.motors, motors.sliders, strict=True)]
-    limits += [(knob.lower, knob.upper, s) for knob, s in PosePage(page, model).sliders if knob.is_angle]
+    limits += [
+        (coordinate.lower, coordinate.upper, s)
+        for coordinate, s in PosePage(page, model).sliders
+        if coordinate.is_angle
+    ]
     assert len(limits) > 2 * model.nv - 13
     for lower, upper, slider in limits:
         assert max(digits(slider.min), digits(slider.max)) <= 2

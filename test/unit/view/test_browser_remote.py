@@ -9,10 +9,10 @@ from page_world import RobotNode, at_once, described, passes
 import ada_dynamics as ada
 from ada_dynamics.robots.catalogue import start_of_mechanism
 from ada_tools.browser import command_sliders
-from ada_tools.browser.grabs import Pull
-from ada_tools.browser.remote import RemotePage, Wanted, dynamics_of
+from ada_tools.browser.mouse_drag import MouseDrag
+from ada_tools.browser.observed_state import ObservedJoints, ObservedMotion, ObservedState, pose_of
+from ada_tools.browser.remote import ModelInputs, RemotePage, dynamics_of
 from ada_tools.browser.robot_page import LOST
-from ada_tools.browser.seen import SeenJoints, SeenMotion, SeenState, pose_of
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def robot_of(page, plant, **options):
 def test_joints_by_name_are_the_coordinates_of_a_model_in_any_order_and_mimics_are_left_out():
     model = ada.load("pa10")
     positions = {name: 0.1 * i for i, name in enumerate(reversed(model.joint_names), start=1)}
-    pose = pose_of(model, SeenJoints(0.0, 0.0, {**positions, "stranger": 1.0}, positions, {}), model.neutral())
+    pose = pose_of(model, ObservedJoints(0.0, 0.0, {**positions, "stranger": 1.0}, positions, {}), model.neutral())
     np.testing.assert_allclose(pose.q, 0.1 * np.arange(7, 0, -1))
     np.testing.assert_allclose(pose.v, 0.1 * np.arange(7, 0, -1))
     assert (pose.missing, pose.foreign) == ((), ("stranger",))
@@ -47,40 +47,40 @@ def test_a_free_base_is_where_its_transform_is():
     q, _ = model.random_state(np.random.default_rng(1))
     frame = ada.Dynamics(model).pose(model.root, q)
     joints = {name: float(q[model.q_index(name).start]) for name in model.joint_names if model.joints[name].nq == 1}
-    pose = pose_of(model, SeenJoints(0.0, 0.0, joints, {}, {model.root: frame}), model.neutral())
+    pose = pose_of(model, ObservedJoints(0.0, 0.0, joints, {}, {model.root: frame}), model.neutral())
     assert np.abs(model.difference(pose.q, q)).max() < 1e-12
     assert pose.missing == ()
 
 
 def test_time_goes_on_only_after_more_than_one_step_and_its_pace_is_measured():
-    motion = SeenMotion()
+    motion = ObservedMotion()
     for i in range(30):
-        motion.look(SeenState(0.05 * i, 0.025 * i, np.zeros(1), np.zeros(1)))
+        motion.look(ObservedState(0.05 * i, 0.025 * i, np.zeros(1), np.zeros(1)))
     assert motion.is_going_on
     assert motion.factor == pytest.approx(0.5, rel=1e-9)
     last = 0.025 * 29
     for i in range(30, 40):
-        motion.look(SeenState(0.05 * i, last, np.zeros(1), np.zeros(1)))
+        motion.look(ObservedState(0.05 * i, last, np.zeros(1), np.zeros(1)))
     assert not motion.is_going_on
     for i in range(40, 50):
-        motion.look(SeenState(0.05 * i, last + 1e-3, np.zeros(1), np.zeros(1)))
+        motion.look(ObservedState(0.05 * i, last + 1e-3, np.zeros(1), np.zeros(1)))
         assert not motion.is_going_on  # one step
-    motion.look(SeenState(3.0, 0.0, np.zeros(1), np.zeros(1)))  # a new start
+    motion.look(ObservedState(3.0, 0.0, np.zeros(1), np.zeros(1)))  # a new start
     assert motion.factor == 0.0
 
 
 @pytest.mark.parametrize("base", ["fixed", "floating", "floating_euler"])
 def test_the_base_is_that_of_the_state(base):
     model = ada.load("pa10", base=base)
-    made = dynamics_of(Wanted(described(model), "auto", (model.nq, model.nv), frozenset(), None)).model
+    made = dynamics_of(ModelInputs(described(model), "auto", (model.nq, model.nv), frozenset(), None)).model
     assert made.joint_names == model.joint_names
     assert (made.nq, made.nv) == (model.nq, model.nv)
 
 
 def test_a_root_that_is_seen_to_move_floats_and_gravity_is_the_plants():
     text = described(ada.load("pa10"))
-    still = dynamics_of(Wanted(text, "auto", None, frozenset({"upper_arm"}), None)).model
-    moving = dynamics_of(Wanted(text, "auto", None, frozenset({still.root}), (0.0, 0.0, -1.62))).model
+    still = dynamics_of(ModelInputs(text, "auto", None, frozenset({"upper_arm"}), None)).model
+    moving = dynamics_of(ModelInputs(text, "auto", None, frozenset({still.root}), (0.0, 0.0, -1.62))).model
     assert (still.nq, moving.nq) == (7, 14)
     assert tuple(moving.gravity) == (0.0, 0.0, -1.62)
 
@@ -88,7 +88,7 @@ def test_a_root_that_is_seen_to_move_floats_and_gravity_is_the_plants():
 def test_a_state_of_another_robot_is_refused_with_both_sizes():
     text = described(ada.load("pa10"))
     with pytest.raises(ada.ModelError):
-        dynamics_of(Wanted(text, "auto", (4, 4), frozenset(), None))
+        dynamics_of(ModelInputs(text, "auto", (4, 4), frozenset(), None))
 
 
 def test_a_page_says_what_it_waits_for_then_shows_the_robot_where_its_state_has_it(page, pendulum):
@@ -188,10 +188,10 @@ def test_a_push_reaches_the_link_in_its_own_axes_and_the_end_of_a_pull_is_told(p
     expected = [10 * np.cos(0.5), 0, 10 * np.sin(0.5), 0, -10 * np.cos(0.5), 0]
     assert link == "bob"
     np.testing.assert_allclose(wrench, expected, atol=1e-12)
-    robot.pushes.drag(Pull("bob", "update", np.zeros(3), np.ones(3)))
+    robot.pushes.drag(MouseDrag("bob", "update", np.zeros(3), np.ones(3)))
     robot.tick()
     assert np.any(plant.pushed[-1][1])
-    robot.pushes.drag(Pull("bob", "end", np.zeros(3), np.ones(3)))
+    robot.pushes.drag(MouseDrag("bob", "end", np.zeros(3), np.ones(3)))
     np.testing.assert_array_equal(plant.pushed[-1][1], np.zeros(6))
     count = len(plant.pushed)
     robot.tick()

@@ -11,15 +11,15 @@ from ada_dynamics.clock import ManualClock
 from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.model.elements import Shape
 from ada_dynamics.simulation.log import ContactFrame, EventRecord, Log
-from ada_tools.browser.exhibits import EXHIBITS
-from ada_tools.browser.live import LocalRobot, Pace, live_page
+from ada_tools.browser.demo_page import DemoPage, ServoRobot
+from ada_tools.browser.demo_robots import DEMOS
+from ada_tools.browser.live import LocalRobot, StepRate, live_page
 from ada_tools.browser.overlays import KINDS, inertias
 from ada_tools.browser.parts import parts_of
 from ada_tools.browser.playback import Clock, PlaybackPage
 from ada_tools.browser.pose_page import PosePage
 from ada_tools.browser.robot_page import RobotPage
 from ada_tools.browser.scene import Scene
-from ada_tools.browser.showroom import Performer, Showroom
 from ada_tools.browser.solids import AROUND, unit_solid
 
 
@@ -102,37 +102,37 @@ def test_gaps_of_each_loop_and_their_balls_are_where_the_algorithms_on_numbers_p
 
 def test_a_slider_moves_the_robot_and_springs_back_where_it_cannot_go(page):
     shown = PosePage(page, rocker(2.0, 1.2, 1.3, 1.0), [0.6, 1.5, 1.5])
-    knob, slider = shown.sliders[0]
+    coordinate, slider = shown.sliders[0]
     slider.value = 40.0
-    shown.move(knob)
+    shown.move(coordinate)
     assert np.degrees(shown.posing.q[0]) == pytest.approx(40.0)
     slider.value = -170.0
-    shown.move(knob)
+    shown.move(coordinate)
     assert slider.value == pytest.approx(np.degrees(shown.posing.q[0]))
     assert slider.value > -100.0
     assert "cannot reach -170 deg" in shown.status.content
     shown.reset()
-    assert slider.value == pytest.approx(np.degrees(shown.posing.value(knob)))
+    assert slider.value == pytest.approx(np.degrees(shown.posing.value(coordinate)))
 
 
 def test_a_number_that_is_typed_is_not_overwritten_by_the_answer_to_its_first_digit(page):
     shown = PosePage(page, rocker(2.0, 1.2, 1.3, 1.0), [0.6, 1.5, 1.5])
-    knob, slider = shown.sliders[0]
+    coordinate, slider = shown.sliders[0]
     move = shown.posing.move
 
-    def meanwhile(knob, value):
+    def meanwhile(coordinate, value):
         slider.value = 11.0  # the next digit arrives while the first one is acted on
-        return move(knob, value)
+        return move(coordinate, value)
 
     shown.posing.move = meanwhile
     slider.value = 1.0
-    shown.move(knob)
+    shown.move(coordinate)
     assert slider.value == 11.0
     shown.posing.move = move
-    shown.move(knob)
+    shown.move(coordinate)
     assert np.degrees(shown.posing.q[0]) == pytest.approx(11.0)
     slider.value = 4000.0  # out of range: a number half typed
-    shown.move(knob)
+    shown.move(coordinate)
     assert np.degrees(shown.posing.q[0]) == pytest.approx(11.0)
 
 
@@ -207,7 +207,7 @@ def test_a_live_plot_shows_a_fast_swing_and_not_every_tenth_second_of_it(page):
     [(1.0, 1e-5, 1.0), (0.25, 1e-5, 0.25), (1.0, 5e-3, 0.16)],  # a step of 1 ms takes 5 ms, of which a frame has 0.8
 )
 def test_steps_keep_up_with_the_clock_as_far_as_they_can(speed, cost, factor):
-    pace, count = Pace(1e-3), 0
+    pace, count = StepRate(1e-3), 0
     pace.speed = speed
     for _ in range(90):
         steps = pace.due(1 / 30)
@@ -288,11 +288,11 @@ def test_what_is_noted_of_controls_that_an_action_before_it_takes_away_is_not_do
 SECONDS = 12  # more than one walk
 
 
-@pytest.mark.parametrize("name", EXHIBITS)
+@pytest.mark.parametrize("name", DEMOS)
 def test_a_robot_of_the_demo_moves_stays_closed_and_keeps_on_its_feet(name):
-    simulation, targets = EXHIBITS[name].staged()
+    simulation, targets = DEMOS[name].prepared()
     said: list[str] = []
-    performer = Performer(simulation, targets, said.append, ManualClock())
+    performer = ServoRobot(simulation, targets, said.append, ManualClock())
     start, moved = simulation.q.copy(), 0.0
     for _ in range(SECONDS):
         performer.advance(1000)
@@ -308,24 +308,24 @@ def test_a_robot_of_the_demo_moves_stays_closed_and_keeps_on_its_feet(name):
 
 
 def test_a_humanoid_walks_forward():
-    simulation, targets = EXHIBITS["khr1"].staged()
-    Performer(simulation, targets, print, ManualClock()).advance(10_000)
+    simulation, targets = DEMOS["khr1"].prepared()
+    ServoRobot(simulation, targets, print, ManualClock()).advance(10_000)
     assert simulation.q[0] > 0.03  # [m], one walk of two steps
 
 
 @pytest.fixture
 def room(page):
-    return Showroom(page, "five_bar")
+    return DemoPage(page, "five_bar")
 
 
 def test_a_robot_that_is_chosen_in_a_browser_takes_the_place_of_the_one_before(room):
     first = room.robot
     for name in ("khr1", "pa10"):  # the second one by the list that came with the first
-        room.choice.set(EXHIBITS[name].words)
+        room.choice.set(DEMOS[name].words)
         room.page.act()
         room.tick()
         assert room.chosen == room.robot.model.name == name and room.robot is not first
-        assert room.choice.value == EXHIBITS[name].words and room.robot.is_playing
+        assert room.choice.value == DEMOS[name].words and room.robot.is_playing
 
 
 @pytest.mark.parametrize(("shapes", "count"), [((), 1), ((Shape("sphere", (0.1,)),), 0)])

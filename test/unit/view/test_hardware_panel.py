@@ -15,7 +15,7 @@ from ada_tools.browser import joint_sliders
 from ada_tools.browser.device_panel import DevicePanel
 from ada_tools.browser.device_status import RED, status_html, wrench_html
 from ada_tools.browser.ghost import Ghost
-from ada_tools.browser.hold import EXPIRES, RATE, Hold
+from ada_tools.browser.hold_button import EXPIRES, RATE, HoldButton
 from ada_tools.browser.robot_node import Wrench
 from ada_tools.browser.scene import Scene
 from ada_tools.browser.sensor_bars import SensorBars
@@ -116,7 +116,7 @@ def desk(page):
 
 
 def test_a_button_is_held_as_long_as_signs_come_and_no_longer(page):
-    hold = Hold(page, "hold")
+    hold = HoldButton(page, "hold")
     hold.sign(1)
     assert not hold.is_held, "one sign alone begins nothing"
     page.clock.advance(1.0 / RATE)
@@ -139,7 +139,7 @@ def test_a_button_is_held_as_long_as_signs_come_and_no_longer(page):
 
 @pytest.mark.parametrize("pause", [EXPIRES + 0.01, 2.0, 60.0])
 def test_a_browser_that_was_frozen_goes_on_with_nothing_until_the_button_is_pressed_anew(page, pause):
-    hold = Hold(page, "hold")
+    hold = HoldButton(page, "hold")
 
     def down(seconds, client=1):
         for _ in range(round(seconds * RATE)):
@@ -166,14 +166,14 @@ def test_a_browser_that_was_frozen_goes_on_with_nothing_until_the_button_is_pres
 
 
 def test_signs_that_come_all_at_once_count_as_one(page):
-    hold = Hold(page, "hold")
+    hold = HoldButton(page, "hold")
     for _ in range(50):
         hold.sign(1)
     assert not hold.is_held
 
 
 def test_two_browsers_do_not_hold_it_in_turns(page):
-    hold = Hold(page, "hold")
+    hold = HoldButton(page, "hold")
     for _ in range(4):
         page.clock.advance(1.0 / RATE)
         hold.sign(1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ada_dynamics.clock import Clock
 from ada_dynamics.simulation import Simulation
-from ada_tools.browser.exhibits import EXHIBITS, Targets
+from ada_tools.browser.demo_robots import DEMOS, Targets
 from ada_tools.browser.live import LocalRobot
 from ada_tools.browser.page import Page, serve
 from ada_tools.browser.robot_page import RobotPage
@@ -18,7 +18,7 @@ from ada_tools.browser.robot_page import RobotPage
 _PERIOD = 0.01  # [s] interval between servo targets
 
 
-class Performer(LocalRobot):
+class ServoRobot(LocalRobot):
     """Simulation whose servos follow a motion."""
 
     def __init__(self, simulation: Simulation, targets: Targets, say: Callable[[str], None], clock: Clock) -> None:
@@ -42,7 +42,7 @@ class Performer(LocalRobot):
         self._servos.hold(positions, velocities)
 
 
-class Showroom:
+class DemoPage:
     """Page with a list of robots and the selected one.
 
     Attributes:
@@ -56,13 +56,13 @@ class Showroom:
         self.robot = self._shown()
 
     def _shown(self) -> RobotPage:
-        words = {one.words: name for name, one in EXHIBITS.items()}
+        words = {one.words: name for name, one in DEMOS.items()}
         self.choice: Any = self.page.gui.add_dropdown(
-            "robot", tuple(words), initial_value=EXHIBITS[self.chosen].words, hint="Drag a link to push the robot."
+            "robot", tuple(words), initial_value=DEMOS[self.chosen].words, hint="Drag a link to push the robot."
         )
         self.page.when(self.choice, lambda: self.choose(words[str(self.choice.value)]))
-        simulation, targets = EXHIBITS[self.chosen].staged()
-        source = Performer(simulation, targets, self.page.say, self.page.clock)
+        simulation, targets = DEMOS[self.chosen].prepared()
+        source = ServoRobot(simulation, targets, self.page.say, self.page.clock)
         ground = None if simulation.contact is None else 0.0
         robot = RobotPage(self.page, source, simulation.dynamics, ground=ground)
         robot.toggle()
@@ -92,4 +92,4 @@ def show(first: str, **options: Any) -> None:
     Raises:
         InputError: as `page.serve`.
     """
-    serve("ada demo", lambda page: Showroom(page, first), **options)
+    serve("ada demo", lambda page: DemoPage(page, first), **options)

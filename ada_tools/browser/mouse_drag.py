@@ -17,7 +17,7 @@ from ada_dynamics.spatial.rotation import from_quaternion
 from ada_tools.browser.batch import Batches
 
 
-class Pull(NamedTuple):
+class MouseDrag(NamedTuple):
     """Drag of a link: grabbed point and pointer in the world frame [m]."""
 
     link: str
@@ -26,7 +26,7 @@ class Pull(NamedTuple):
     pointer: Array
 
 
-class Sight(NamedTuple):
+class ViewRay(NamedTuple):
     """View ray through the pointer.
 
     Attributes:
@@ -40,7 +40,7 @@ class Sight(NamedTuple):
     forward: Array
 
 
-class _Grab(NamedTuple):
+class _DragStart(NamedTuple):
     """Start of a drag.
 
     Attributes:
@@ -54,20 +54,20 @@ class _Grab(NamedTuple):
     start: Array
 
 
-class Grabs:
+class DragTracker:
     """The link dragged by each browser, from press to release."""
 
     def __init__(self, batches: Batches) -> None:
         """Args: parts that can be dragged."""
         self._batches = batches
-        self._held: dict[int, _Grab] = {}  # by browser
+        self._held: dict[int, _DragStart] = {}  # by browser
 
     def link_on(self, origin: Array, direction: Array) -> str | None:
         """First link on a ray, or None."""
         hit = self._batches.hit(origin, direction)
         return None if hit is None else hit[0]
 
-    def pull(self, event: Any, link: str | None, poses: dict[str, Array]) -> Pull | None:
+    def drag(self, event: Any, link: str | None, poses: dict[str, Array]) -> MouseDrag | None:
         """Drag described by a viser event; None if no link is dragged.
 
         Args:
@@ -79,7 +79,7 @@ class Grabs:
         is_whole = link is not None and bool(np.isfinite([grabbed, pointer]).all())
         if event.phase == "start":
             self._held.pop(event.client_id, None)
-            grab = _Grab(link, None, grabbed) if is_whole and link else self._found(sight_of(event), poses)
+            grab = _DragStart(link, None, grabbed) if is_whole and link else self._found(view_ray(event), poses)
             if grab is not None:
                 self._held[event.client_id] = grab
         grab = self._held.get(event.client_id)
@@ -87,27 +87,27 @@ class Grabs:
             return None
         if event.phase == "end":
             del self._held[event.client_id]
-            return Pull(grab.link, "end", grab.start, grab.start)
+            return MouseDrag(grab.link, "end", grab.start, grab.start)
         if grab.point is None:
-            return Pull(grab.link, event.phase, grabbed, pointer) if is_whole else None
+            return MouseDrag(grab.link, event.phase, grabbed, pointer) if is_whole else None
         pose = poses[grab.link]
-        return Pull(
+        return MouseDrag(
             grab.link,
             event.phase,
             np.asarray(pose[:3, 3] + pose[:3, :3] @ grab.point),
-            _on_plane(sight_of(event), grab.start),
+            _on_plane(view_ray(event), grab.start),
         )
 
-    def _found(self, sight: Sight, poses: dict[str, Array]) -> _Grab | None:
+    def _found(self, sight: ViewRay, poses: dict[str, Array]) -> _DragStart | None:
         hit = self._batches.hit(sight.origin, sight.direction)
         if hit is None:
             return None
         link, start = hit
         pose = poses[link]
-        return _Grab(link, np.asarray(pose[:3, :3].T @ (start - pose[:3, 3])), start)
+        return _DragStart(link, np.asarray(pose[:3, :3].T @ (start - pose[:3, 3])), start)
 
 
-def sight_of(event: Any) -> Sight:
+def view_ray(event: Any) -> ViewRay:
     """View ray through the pointer of a viser drag event."""
     camera = event.client.camera
     w, x, y, z = (float(number) for number in camera.wxyz)
@@ -115,10 +115,10 @@ def sight_of(event: Any) -> Sight:
     across, down = (2.0 * float(share) - 1.0 for share in event.end_screen_pos)
     half = np.tan(0.5 * float(camera.fov))
     direction = R @ np.array([across * half * float(camera.aspect), down * half, 1.0])
-    return Sight(np.array(camera.position, dtype=np.float64), direction, R[:, 2])
+    return ViewRay(np.array(camera.position, dtype=np.float64), direction, R[:, 2])
 
 
-def _on_plane(sight: Sight, point: Array) -> Array:
+def _on_plane(sight: ViewRay, point: Array) -> Array:
     """Intersection of a view ray with the plane through a point parallel to the image."""
     depth = sight.forward @ (point - sight.origin) / (sight.forward @ sight.direction)
     return np.asarray(sight.origin + depth * sight.direction)

@@ -25,7 +25,7 @@ Targets: TypeAlias = Callable[[float], Mapping[str, float]]
 _REST = 0.5  # [s] pause between two walks
 
 
-class Exhibit(NamedTuple):
+class DemoEntry(NamedTuple):
     """One robot of the demo.
 
     Attributes:
@@ -38,7 +38,7 @@ class Exhibit(NamedTuple):
     words: str
     motion: Callable[[Model, Array], Targets]
 
-    def staged(self) -> tuple[Simulation, Targets]:
+    def prepared(self) -> tuple[Simulation, Targets]:
         """Simulation of the robot, with pushes enabled, and its servo targets."""
         model = load(self.robot)
         start = start_pose(model, start_of(self.robot, model))
@@ -113,13 +113,13 @@ def _walking(model: Model, start: Array) -> Targets:
     return targets
 
 
-EXHIBITS = {
+DEMOS = {
     one.robot: one
     for one in (
-        Exhibit("stewart", "Stewart platform: six legs carry one plate", _circling(0.06, 1.5)),
-        Exhibit("pa10", "arm PA-10: seven joints", _waving),
-        Exhibit("hoap2", "humanoid HOAP-2: squats on the ground", _squatting),
-        Exhibit("five_bar", "five-bar linkage: two cranks, one tip", _circling(0.5, 1.5)),
-        Exhibit("khr1", "small humanoid KHR-1: walks", _walking),
+        DemoEntry("stewart", "Stewart platform: six legs carry one plate", _circling(0.06, 1.5)),
+        DemoEntry("pa10", "arm PA-10: seven joints", _waving),
+        DemoEntry("hoap2", "humanoid HOAP-2: squats on the ground", _squatting),
+        DemoEntry("five_bar", "five-bar linkage: two cranks, one tip", _circling(0.5, 1.5)),
+        DemoEntry("khr1", "small humanoid KHR-1: walks", _walking),
     )
 }

@@ -20,7 +20,7 @@ _APART = 0.1  # [s] minimum interval between samples
 _LOOKS = 3  # number of increasing samples that indicate motion: more than a single step
 
 
-class SeenState(NamedTuple):
+class ObservedState(NamedTuple):
     """Complete state of a robot, published by its simulation."""
 
     arrived: float  # [s], steady clock
@@ -29,7 +29,7 @@ class SeenState(NamedTuple):
     v: Array
 
 
-class SeenJoints(NamedTuple):
+class ObservedJoints(NamedTuple):
     """Joint states by name, and known transforms of links relative to their parents."""
 
     arrived: float  # [s], steady clock
@@ -39,12 +39,12 @@ class SeenJoints(NamedTuple):
     frames: Mapping[str, Array]  # pose 4x4 of moving links in their parent frames
 
 
-Seen = SeenState | SeenJoints
+Observation = ObservedState | ObservedJoints
 
 
-def fits(seen: Seen, model: Model) -> bool:
+def fits(seen: Observation, model: Model) -> bool:
     """Return True if a state has the dimensions of the model; joint states by name always match."""
-    return not isinstance(seen, SeenState) or (len(seen.q), len(seen.v)) == (model.nq, model.nv)
+    return not isinstance(seen, ObservedState) or (len(seen.q), len(seen.v)) == (model.nq, model.nv)
 
 
 class Pose(NamedTuple):
@@ -56,7 +56,7 @@ class Pose(NamedTuple):
     foreign: tuple[str, ...]  # received joints that the model does not have
 
 
-def pose_of(model: Model, seen: SeenJoints, before: Array) -> Pose:
+def pose_of(model: Model, seen: ObservedJoints, before: Array) -> Pose:
     """Configuration and velocity of a model from joint states.
 
     Joints with one coordinate are read by name; floating and ball joints from the transform of their child link.
@@ -98,14 +98,14 @@ def _coordinates(joint: Joint, pose: Array) -> Array:
     return np.array([*place, x, y, z, w])
 
 
-class SeenMotion:
+class ObservedMotion:
     """Estimate whether a remote motion is running, and its speed, from the states received once per frame."""
 
     def __init__(self) -> None:
         """Start without samples."""
         self._looks: deque[tuple[float, float]] = deque()  # arrival time and time stamp of states
 
-    def look(self, seen: Seen) -> None:
+    def look(self, seen: Observation) -> None:
         """Add the latest state."""
         if self._looks and (seen.t < self._looks[-1][1] or seen.arrived < self._looks[-1][0]):
             self._looks.clear()  # the motion restarted

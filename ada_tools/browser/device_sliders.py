@@ -18,7 +18,7 @@ from ada_dynamics.arrays import Array
 from ada_robot.node_state import ACTIVE, CLOSED, STOPPED, DeviceState
 from ada_tools.browser.joint_sliders import LOOK, PERIOD, JointSliders
 from ada_tools.browser.page import Page
-from ada_tools.browser.robot_node import Heard, Positions, RobotNode
+from ada_tools.browser.robot_node import Positions, ReceivedPositions, RobotNode
 
 _FRESH = 1.0  # [s] maximum age of valid positions
 _SPEED, _FASTEST = 15.0, 60.0  # [deg/s] joint speed: initial and maximum
@@ -32,7 +32,7 @@ _LINE = (  # fixed height, so that the controls below do not shift
 )
 
 
-class HeldSliders(JointSliders):
+class DeviceSliders(JointSliders):
     """Sliders of one device.
 
     Attributes:
@@ -113,7 +113,7 @@ class HeldSliders(JointSliders):
             self.is_commanding = False
             self._send(None)
 
-    def _fresh(self, heard: Heard | None) -> Positions:
+    def _fresh(self, heard: ReceivedPositions | None) -> Positions:
         """Recent positions; empty if they are outdated."""
         return heard.positions if heard is not None and self._page.clock.now() - heard.arrived <= _FRESH else {}
 

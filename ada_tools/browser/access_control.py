@@ -35,7 +35,7 @@ _hanging = threading.Lock()
 Answer = Callable[[Any, Any], Any]  # websockets `process_request`: connection, request -> response
 
 
-class Door:
+class AccessControl:
     """Checks each request before it is answered.
 
     Attributes:
@@ -67,12 +67,12 @@ class Door:
 
     def refusal(self, request: Any) -> str:
         """Reason for refusing a request; "" if it is allowed."""
-        if self.token and not (self._is_brought(request) or self._is_in_cookies(request)):
+        if self.token and not (self._has_token_in_url(request) or self._has_token_cookie(request)):
             return "token missing or wrong: open the complete address printed at start-up."
         hosts = request.headers.get_all("Host")
-        if len(hosts) != 1 or not (self.token or self._is_own(hosts[0])):
+        if len(hosts) != 1 or not (self.token or self._is_safe_host(hosts[0])):
             return "this page is available on this machine only: open http://127.0.0.1 with its port."
-        if any(_place(origin) != hosts[0].lower() for origin in request.headers.get_all("Origin")):
+        if any(_host_of(origin) != hosts[0].lower() for origin in request.headers.get_all("Origin")):
             return "request from a foreign origin refused."
         return ""
 
@@ -83,7 +83,7 @@ class Door:
             problem = self.refusal(request)
             if problem:
                 return connection.respond(http.HTTPStatus.FORBIDDEN, f"{problem}\n")
-            if self.token and self._is_brought(request) and not request.headers.get_all("Upgrade"):
+            if self.token and self._has_token_in_url(request) and not request.headers.get_all("Upgrade"):
                 response = connection.respond(http.HTTPStatus.SEE_OTHER, "")
                 response.headers["Location"] = "/"
                 response.headers["Set-Cookie"] = f"{self._cookie}; Path=/; HttpOnly; SameSite=Lax"
@@ -93,7 +93,7 @@ class Door:
         return ask
 
     @contextlib.contextmanager
-    def hung(self) -> Iterator[None]:
+    def installed(self) -> Iterator[None]:
         """Install the access check in every websockets server created in this context; viser has no argument for it.
 
         Raises:
@@ -117,16 +117,16 @@ class Door:
         if not hung:
             raise InputError("the installed viser version cannot be protected by a token: install viser>=1.1,<2.")
 
-    def _is_brought(self, request: Any) -> bool:
+    def _has_token_in_url(self, request: Any) -> bool:
         """Return True if the address contains the token."""
         found = parse_qs(request.path.partition("?")[2]).get("token", [])
-        return any(_is_same(token, self.token) for token in found)
+        return any(_equal(token, self.token) for token in found)
 
-    def _is_in_cookies(self, request: Any) -> bool:
+    def _has_token_cookie(self, request: Any) -> bool:
         cookies = ";".join(request.headers.get_all("Cookie")).split(";")
-        return any(_is_same(cookie.strip(), self._cookie) for cookie in cookies)
+        return any(_equal(cookie.strip(), self._cookie) for cookie in cookies)
 
-    def _is_own(self, host: str) -> bool:
+    def _is_safe_host(self, host: str) -> bool:
         """Return True if the Host header is a name that DNS rebinding cannot use."""
         try:
             name = urlsplit(f"//{host}").hostname or ""
@@ -141,12 +141,12 @@ def is_loopback(host: str) -> bool:
     return all(ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback for *_, address in found)
 
 
-def _is_same(said: str, secret: str) -> bool:
+def _equal(said: str, secret: str) -> bool:
     """Compare in constant time, against timing attacks."""
     return hmac.compare_digest(said.encode(errors="surrogateescape"), secret.encode())
 
 
-def _place(origin: str) -> str:
+def _host_of(origin: str) -> str:
     with contextlib.suppress(ValueError):
         return urlsplit(origin).netloc.lower()
     return ""

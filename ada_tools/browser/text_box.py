@@ -15,7 +15,7 @@ _BOX = (
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 
-class Words:
+class TextBox:
     """Text box of fixed height; longer text is scrolled."""
 
     def __init__(self, gui: Any, lines: int) -> None:

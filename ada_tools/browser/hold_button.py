@@ -21,7 +21,7 @@ _APART = 0.4 / RATE  # [s] minimum interval between counted heartbeats
 _LAPSED = "this page was suspended while the button was down: release the button and press it again"
 
 
-class Hold:
+class HoldButton:
     """Hold-to-run button. Heartbeats arrive on the server thread; the properties are read on the page thread.
 
     Attributes:
