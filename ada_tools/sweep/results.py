@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ada_tools.sweep.axes import number_and_unit
-from ada_tools.sweep.bench import DONE
 from ada_tools.sweep.store import BAD, FILE, GOOD, NEW, Index, SweepError, read_index
+from ada_tools.sweep.worker_memory import DONE
 
 PathLike = str | os.PathLike[str]
 _ERRORS_SHOWN = 5

@@ -20,7 +20,7 @@ from ada_tools.scenario.registry import find_measure
 from ada_tools.scenario.run import checked_start, simulation_of
 from ada_tools.scenario.scenario import START, Scenario
 from ada_tools.scenario.side_by_side import SideBySide
-from ada_tools.sweep.bench import (
+from ada_tools.sweep.worker_memory import (
     Changes,
     Row,
     Task,

@@ -20,9 +20,9 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_dynamics.output_files import to_json
 from ada_tools.sweep.axes import flat
-from ada_tools.sweep.bench import DONE, FAILED
 from ada_tools.sweep.reader import MOST_RUNS
 from ada_tools.sweep.sweep import Sweep
+from ada_tools.sweep.worker_memory import DONE, FAILED
 
 FILE, LOGS, LOCK = "runs.jsonl", "logs", ".lock"
 _LOG_NAMES = "run_*.npz"

@@ -16,7 +16,8 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError
 from ada_tools.scenario.run import checked_start, measure, simulate, simulation_of
 from ada_tools.scenario.scenario import Scenario
-from ada_tools.sweep.bench import (
+from ada_tools.sweep.side_by_side import prepare, rows_side_by_side
+from ada_tools.sweep.worker_memory import (
     Changes,
     Row,
     Task,
@@ -29,7 +30,6 @@ from ada_tools.sweep.bench import (
     simulation_for,
     take_turn,
 )
-from ada_tools.sweep.side_by_side import prepare, rows_side_by_side
 
 if TYPE_CHECKING:
     from ada_dynamics.simulation import Log

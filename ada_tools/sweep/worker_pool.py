@@ -15,8 +15,8 @@ from ada_dynamics._version import __version__
 from ada_dynamics.errors import InputError
 from ada_dynamics.extras import how_to_install
 from ada_tools.sweep import work
-from ada_tools.sweep.bench import Task
 from ada_tools.sweep.store import SweepError
+from ada_tools.sweep.worker_memory import Task
 
 EXECUTORS = ("local", "threads", "dask")
 WORKERS_PER_DEVICE = 4  # each uses some hundred megabytes of device memory
@@ -35,7 +35,7 @@ class Future(Protocol):
         """Cancel unless started."""
 
 
-class Crew:
+class WorkerPool:
     """An executor owned by the caller."""
 
     def __init__(self, executor: Any, workers: int) -> None:
@@ -86,7 +86,7 @@ class Crew:
         """Release the workers; with `abort` without waiting for running work."""
 
 
-class Threads(Crew):
+class Threads(WorkerPool):
     """Threads of this process."""
 
     def __init__(self, jobs: int) -> None:
@@ -98,7 +98,7 @@ class Threads(Crew):
         self._executor.shutdown(wait=True, cancel_futures=True)
 
 
-class Processes(Crew):
+class Processes(WorkerPool):
     """Local processes that terminate with this process."""
 
     def __init__(self, jobs: int) -> None:
@@ -133,7 +133,9 @@ _HINT = (
 
 
 @contextmanager
-def crew_for(executor: Any, jobs: int | None, address: str | None = None, device: str | None = None) -> Iterator[Crew]:
+def worker_pool_for(
+    executor: Any, jobs: int | None, address: str | None = None, device: str | None = None
+) -> Iterator[WorkerPool]:
     """Context with the workers of a sweep; arguments as `run_sweep`, and the device of the sweep."""
     refuse_no_count("jobs", jobs)
     if address is not None and executor != "dask":
@@ -141,7 +143,7 @@ def crew_for(executor: Any, jobs: int | None, address: str | None = None, device
     if jobs is None and address is None and device is not None and device.startswith("cuda"):
         jobs = _workers_on_devices(device) if executor is None or isinstance(executor, str) else None
     with contextlib.ExitStack() as stack:
-        yield _crew(executor, jobs, address, stack)
+        yield _pool_for(executor, jobs, address, stack)
 
 
 def _workers_on_devices(device: str) -> int:
@@ -151,37 +153,37 @@ def _workers_on_devices(device: str) -> int:
     return min(cores(), WORKERS_PER_DEVICE * (count() if device == "cuda" else 1))
 
 
-def _crew(executor: Any, jobs: int | None, address: str | None, stack: contextlib.ExitStack) -> Crew:
-    crew: Crew
+def _pool_for(executor: Any, jobs: int | None, address: str | None, stack: contextlib.ExitStack) -> WorkerPool:
+    pool: WorkerPool
     if executor is None or executor == "local":
-        crew = Processes(jobs or cores())
+        pool = Processes(jobs or cores())
     elif executor == "threads":
-        crew = Threads(jobs or cores())
+        pool = Threads(jobs or cores())
     elif executor == "dask":
-        crew = _of_client(_client(jobs, address, stack), jobs)
+        pool = _of_client(_client(jobs, address, stack), jobs)
     elif isinstance(executor, str):
         words = f"executor is {executor!r}; it must be {', '.join(EXECUTORS)}, or an object with submit."
         raise InputError(words, field="executor", value=executor, allowed=EXECUTORS)
     elif hasattr(executor, "get_executor") and hasattr(executor, "nthreads"):
-        crew = _of_client(executor, jobs)
+        pool = _of_client(executor, jobs)
     elif callable(getattr(executor, "submit", None)):
-        crew = Crew(executor, jobs or int(getattr(executor, "_max_workers", 0)) or cores())
+        pool = WorkerPool(executor, jobs or int(getattr(executor, "_max_workers", 0)) or cores())
     else:
         raise InputError(
             f"executor is {executor!r:.80}; it requires submit(function, argument).", field="executor", value=executor
         )
-    stack.push(lambda kind, *_: crew.close(abort=kind is not None))
-    return crew
+    stack.push(lambda kind, *_: pool.close(abort=kind is not None))
+    return pool
 
 
-def _of_client(client: Any, jobs: int | None) -> Crew:
+def _of_client(client: Any, jobs: int | None) -> WorkerPool:
     threads = sum(client.nthreads().values())
     if not threads:
         raise SweepError(
             "the dask cluster has no workers; start one by: dask worker ADDRESS.", field="workers", value=0
         )
     # Not pure: repeated runs must be executed again. No retries by dask: they would not be reported.
-    return Crew(client.get_executor(pure=False, retries=0), jobs or threads)
+    return WorkerPool(client.get_executor(pure=False, retries=0), jobs or threads)
 
 
 def _client(jobs: int | None, address: str | None, stack: contextlib.ExitStack) -> Any:

@@ -19,12 +19,12 @@ from typing import Any
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import DeviceError, InputError
 from ada_dynamics.progress import Progress
-from ada_tools.sweep.bench import FAILED, Task, failed_row
-from ada_tools.sweep.crew import Crew, Future, crew_for, refuse_no_count
 from ada_tools.sweep.results import SweepResult, read_result
 from ada_tools.sweep.store import BAD, LOGS, NEW, Store, SweepError
 from ada_tools.sweep.sweep import Sweep
 from ada_tools.sweep.work import Chunk, forget_log, work
+from ada_tools.sweep.worker_memory import FAILED, Task, failed_row
+from ada_tools.sweep.worker_pool import Future, WorkerPool, refuse_no_count, worker_pool_for
 
 CHUNKS_PER_WORKER = 2  # one running, one queued
 CHUNK_SECONDS = 0.25  # target duration of a chunk: dispatching costs milliseconds
@@ -100,11 +100,11 @@ def run_sweep(
         amount, before = min(left, limit or left), len(sweep) - left
         if amount:
             shown = _shown(progress, sweep, before, before + amount)
-            with crew_for(executor, jobs, address, sweep.device) as crew, shown as tell:
-                crew.check()
+            with worker_pool_for(executor, jobs, address, sweep.device) as pool, shown as tell:
+                pool.check()
                 if sweep.device is not None:
-                    crew.look(task, next(_to_make(sweep, store, statuses, 1)))
-                _Drive(task, crew, store, wanted, amount, before, tell).run()
+                    pool.look(task, next(_to_make(sweep, store, statuses, 1)))
+                _Dispatch(task, pool, store, wanted, amount, before, tell).run()
     result = read_result(folder)
     result.notes = notes
     return result
@@ -132,21 +132,21 @@ def _shown(progress: Any, sweep: Sweep, before: int, total: int) -> AbstractCont
     )
 
 
-class _Drive:
+class _Dispatch:
     """Loop that submits chunks and collects rows."""
 
     def __init__(
-        self, task: Task, crew: Crew, store: Store, wanted: Iterator[int], amount: int, before: int, tell: Tell
+        self, task: Task, pool: WorkerPool, store: Store, wanted: Iterator[int], amount: int, before: int, tell: Tell
     ) -> None:
-        self._task, self._crew, self._store = task, crew, store
+        self._task, self._pool, self._store = task, pool, store
         self._wanted, self._amount, self._before, self._tell = wanted, amount, before, tell
         self._again: deque[int] = deque()  # returned without a result
         self._suspects: deque[tuple[int, ...]] = deque()  # running when a worker died
-        self._flying: dict[Future, tuple[int, ...]] = {}
+        self._pending: dict[Future, tuple[int, ...]] = {}
         self._seconds, self._most = (CHUNK_SECONDS, MOST_IN_CHUNK) if task.device is None else SIDE_BY_SIDE
         self._tried_twice = False  # the running chunk is a suspect
         self._broken = False
-        self._landed: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        self._finished: queue.SimpleQueue[Future] = queue.SimpleQueue()
         self._size, self._made, self._failed = 1, 0, 0
 
     def run(self) -> None:
@@ -154,40 +154,40 @@ class _Drive:
         try:
             while self._fill():
                 try:
-                    future = self._landed.get(timeout=TICK)
+                    future = self._finished.get(timeout=TICK)
                 except queue.Empty:
                     self._report()
                     continue
-                self._land(future)
+                self._collect(future)
         except BaseException as problem:
-            for future in self._flying:
+            for future in self._pending:
                 future.cancel()
             if isinstance(problem, KeyboardInterrupt):
-                self._save_landed()
+                self._save_finished()
             raise
 
     def _fill(self) -> bool:
         """Submit work up to the limit; return True if any is running."""
-        if self._broken and not self._flying:
-            self._crew.renew()
+        if self._broken and not self._pending:
+            self._pool.renew()
             self._broken = False
         if self._broken or self._tried_twice:
             return True
         if self._suspects:
-            if not self._flying:
+            if not self._pending:
                 self._tried_twice = True
                 self._submit(self._suspects.popleft())
             return True
-        while len(self._flying) < CHUNKS_PER_WORKER * self._crew.workers and not self._broken:
+        while len(self._pending) < CHUNKS_PER_WORKER * self._pool.workers and not self._broken:
             runs = self._next_runs()
             if not runs:
                 break
             self._submit(runs)
-        return bool(self._flying) or self._broken
+        return bool(self._pending) or self._broken
 
     def _next_runs(self) -> tuple[int, ...]:
         left = self._amount - self._made
-        size = min(self._size, max(1, left // (CHUNKS_PER_WORKER * self._crew.workers)))
+        size = min(self._size, max(1, left // (CHUNKS_PER_WORKER * self._pool.workers)))
         runs: list[int] = []
         while len(runs) < size:
             run = self._again.popleft() if self._again else next(self._wanted, None)
@@ -198,16 +198,16 @@ class _Drive:
 
     def _submit(self, runs: tuple[int, ...]) -> None:
         try:
-            future = self._crew.submit(work, Chunk(self._task, runs, ENOUGH * self._seconds))
+            future = self._pool.submit(work, Chunk(self._task, runs, ENOUGH * self._seconds))
         except BrokenExecutor:
             self._broken, self._tried_twice = True, False
             self._again.extendleft(reversed(runs))
             return
-        self._flying[future] = runs
-        future.add_done_callback(self._landed.put)
+        self._pending[future] = runs
+        future.add_done_callback(self._finished.put)
 
-    def _land(self, future: Future) -> None:
-        runs = self._flying.pop(future)
+    def _collect(self, future: Future) -> None:
+        runs = self._pending.pop(future)
         was_suspect, self._tried_twice = self._tried_twice, False
         try:
             rows = future.result()
@@ -250,10 +250,10 @@ class _Drive:
         share = (self._before + self._made) / (self._before + self._amount)
         self._tell(share, f"{self._failed} failed" if self._failed else "")
 
-    def _save_landed(self) -> None:
+    def _save_finished(self) -> None:
         """Store rows that were returned but not written yet."""
-        while not self._landed.empty():
-            future = self._landed.get()
+        while not self._finished.empty():
+            future = self._finished.get()
             try:
                 rows = future.result()
             except (Exception, CancelledError):

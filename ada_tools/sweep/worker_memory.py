@@ -60,7 +60,7 @@ class Task:
 
 
 @dataclass
-class _Bench:
+class _WorkerMemory:
     """Working memory of one worker thread."""
 
     token: str = ""
@@ -71,19 +71,19 @@ class _Bench:
 _here = threading.local()
 
 
-def _bench(task: Task) -> _Bench:
-    bench: _Bench | None = getattr(_here, "bench", None)
-    if bench is None or bench.token != task.token:
-        bench = _here.bench = _Bench(task.token)
-    return bench
+def _memory(task: Task) -> _WorkerMemory:
+    memory: _WorkerMemory | None = getattr(_here, "memory", None)
+    if memory is None or memory.token != task.token:
+        memory = _here.memory = _WorkerMemory(task.token)
+    return memory
 
 
 def scenario_of(task: Task) -> Scenario:
     """Scenario of a sweep."""
-    bench = _bench(task)
-    if bench.scenario is None:
-        bench.scenario = read_node(task.tree, task.file, task.folder)
-    return bench.scenario
+    memory = _memory(task)
+    if memory.scenario is None:
+        memory.scenario = read_node(task.tree, task.file, task.folder)
+    return memory.scenario
 
 
 def beside_the_start(changes: Mapping[str, Any]) -> Changes:
@@ -96,7 +96,7 @@ def simulation_for(task: Task, others: Changes) -> Simulation | None:
 
     None if that initial state is invalid: each run then creates a simulation.
     """
-    simulations, key = _bench(task).simulations, digest(others)
+    simulations, key = _memory(task).simulations, digest(others)
     if key not in simulations:
         try:
             simulations[key] = simulation_of(scenario_of(task).with_changes(others))
@@ -110,7 +110,7 @@ def simulation_for(task: Task, others: Changes) -> Simulation | None:
 
 def forget_simulation(task: Task, others: Changes) -> None:
     """Remove a simulation in an undefined state from the cache."""
-    _bench(task).simulations.pop(digest(others), None)
+    _memory(task).simulations.pop(digest(others), None)
 
 
 _first_turn = 0  # number of this process on its machine
