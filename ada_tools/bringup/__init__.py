@@ -2,7 +2,7 @@
 """Setups of nodes that are started together: `SETUPS` by name, and `plan` for a setup with argument values.
 
 The launch files in launch/ define the setups. `ros2 launch` executes them with ROS launch; `ada up`, which must work
-without it, with the substitutes in `launch_words`. Nothing here imports rclpy.
+without it, with the substitutes in `launch_files`. Nothing here imports rclpy.
 """
 
 from ada_tools.bringup.arguments import Argument, Values

@@ -8,7 +8,7 @@
 
     generate_launch_description = launched(ARGUMENTS, nodes, __file__)
 
-launch is imported lazily, so that `launch_words` can replace it.
+launch is imported lazily, so that `launch_files` can replace it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ada_dynamics.errors import AdaError, unknown_name
 from ada_robot.ros.robot_settings import COMMON_WORLD, check_base_pose, check_frame_prefix
 from ada_tools.bringup.arguments import AUTO, BOOLEANS, Argument, Values, assignments, declared, numbers
 from ada_tools.bringup.devices import refuse_what_is_not_driven
-from ada_tools.bringup.launch_words import Context
+from ada_tools.bringup.launch_files import Context
 from ada_tools.bringup.layers import Layers, written
 from ada_tools.bringup.params_files import passed_over
 from ada_tools.bringup.pictures import Picture
@@ -140,7 +140,7 @@ def _refuse_unknown(file: str, known: Sequence[str]) -> None:
 
 
 def argument_of(declaration: Any) -> Argument:
-    """Argument with its checks, from a declaration of launch or `launch_words`."""
+    """Argument with its checks, from a declaration of launch or `launch_files`."""
     if isinstance(declaration, Argument):
         return declaration
     default = declaration.default_value

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ada_dynamics import resources
 from ada_dynamics.errors import unknown_name
 from ada_tools.bringup.arguments import Argument, Values
-from ada_tools.bringup.launch_words import LaunchFile, LogInfo, absolute, read
+from ada_tools.bringup.launch_files import LaunchFile, LogInfo, absolute, read
 from ada_tools.bringup.pictures import MECHANISMS
 from ada_tools.bringup.processes import Machine, Plan, Process
 

@@ -26,7 +26,7 @@ from ada_robot.ros.run_node import run_node
 from ada_robot.timing.deadlines import DeadlineLoop
 from ada_tools.nodes.oracle.oracle import Verdict
 from ada_tools.nodes.oracle.oracle_settings import OracleSettings
-from ada_tools.nodes.oracle.oracle_watch import Arrived, JointNumbers, OracleWatch
+from ada_tools.nodes.oracle.state_comparison import JointNumbers, ReceivedMessage, StateComparison
 
 NAME = "oracle_node"
 JOINTS = "joint_states"
@@ -57,14 +57,14 @@ class OracleNode(Node):
         self._settings = Parameters(self, OracleSettings, on_change=self._change)
         refuse_unknown_overrides(self)
         settings = self._settings.value
-        self._watch = OracleWatch(lambda: self._settings.value, _read_joints, _read_state)
+        self._comparison = StateComparison(lambda: self._settings.value, _read_joints, _read_state)
         self._differences = self.create_publisher(Float64MultiArray, "~/differences", qos.STATES)
         AwaitedDescription(self, settings.description_timeout, self._described, self._ended)
         # Serialized messages: only compared ones are decoded.
         self.create_subscription(JointState, JOINTS, self._joints, _NEWEST, raw=True)
         self._states = self.create_subscription(Float64MultiArray, settings.state_topic, self._state, _NEWEST, raw=True)
         self._health = Diagnostics(self, "oracle")
-        self._health.add("comparison with pinocchio", self._watch.status)
+        self._health.add("comparison with pinocchio", self._comparison.status)
         self._is_over = False
         self._said: str | None = None  # logged problem
         self._loop = DeadlineLoop(1.0 / settings.rate, self._compare, name="oracle", on_failure=self._ended)
@@ -72,29 +72,29 @@ class OracleNode(Node):
 
     # --- subscriptions ------------------------------------------------------------------------------------------
     def _described(self, text: str) -> None:
-        if text != self._watch.description:
+        if text != self._comparison.description:
             self.get_logger().info(f"received a robot description of {len(text)} characters")
-            self._watch.description = text
+            self._comparison.description = text
 
     def _joints(self, raw: bytes) -> None:
-        if self._watch.model is None:
-            self._watch.has_states = self.count_publishers(self._states.topic_name) > 0
-        self._watch.joints = Arrived(time.monotonic(), raw)
+        if self._comparison.model is None:
+            self._comparison.has_states = self.count_publishers(self._states.topic_name) > 0
+        self._comparison.joints = ReceivedMessage(time.monotonic(), raw)
 
     def _state(self, raw: bytes) -> None:
-        self._watch.state = Arrived(time.monotonic(), raw)
+        self._comparison.state = ReceivedMessage(time.monotonic(), raw)
 
     # --- in the thread that compares ----------------------------------------------------------------------------
     def _compare(self, _due: int) -> None:
-        verdict = self._watch.compare()
-        if self._watch.problem != self._said:
-            self._said = self._watch.problem
+        verdict = self._comparison.compare()
+        if self._comparison.problem != self._said:
+            self._said = self._comparison.problem
             if self._said is not None:
                 self.get_logger().error(f"comparison not possible: {self._said}")
         if verdict is None:
             return
-        self._differences.publish(_table(verdict, self._watch.labels))
-        over = self._watch.over_tolerance(verdict)
+        self._differences.publish(_table(verdict, self._comparison.labels))
+        over = self._comparison.over_tolerance(verdict)
         if over and not self._is_over:
             self.get_logger().warning(over)
         self._is_over = bool(over)

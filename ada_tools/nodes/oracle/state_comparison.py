@@ -32,14 +32,14 @@ JointNumbers: TypeAlias = tuple[Sequence[str], Sequence[float], Sequence[float],
 """Fields of a joint state: names, positions, velocities, efforts."""
 
 
-class Arrived(NamedTuple):
+class ReceivedMessage(NamedTuple):
     """A serialized message with its arrival time."""
 
     at: float  # [s], steady clock
     raw: bytes
 
 
-class OracleWatch:
+class StateComparison:
     """Compares the latest state on request.
 
     Attributes:
@@ -63,8 +63,8 @@ class OracleWatch:
         self._clock = clock
         self._settings, self._read_joints, self._read_state = settings, read_joints, read_state
         self.description: str | None = None
-        self.joints: Arrived | None = None
-        self.state: Arrived | None = None
+        self.joints: ReceivedMessage | None = None
+        self.state: ReceivedMessage | None = None
         self.has_states = False
         self.model: Model | None = None
         self.verdict: Verdict | None = None
@@ -76,7 +76,7 @@ class OracleWatch:
         self._has_pinocchio: bool | None = None  # None: not checked yet
         self.problem: str | None = None
         self._first_joints: float | None = None
-        self._seen: tuple[Arrived | None, Arrived | None] = (None, None)
+        self._seen: tuple[ReceivedMessage | None, ReceivedMessage | None] = (None, None)
         self._compared_at = -math.inf  # [s], steady clock
         self._refusal = ""  # error of the latest message; empty without one
         self._over: str | None = None  # since the last report
@@ -91,7 +91,7 @@ class OracleWatch:
         try:
             state = self._newest()
             self._seen = seen
-            verdict = None if state is None else self._judge(*state)
+            verdict = None if state is None else self._verdict(*state)
         except AdaError as problem:
             self._seen = seen
             self.counts["refused messages"] += 1
@@ -177,7 +177,7 @@ class OracleWatch:
             )
         return q, v, tau
 
-    def _judge(self, q: Array, v: Array, tau: Array) -> Verdict:
+    def _verdict(self, q: Array, v: Array, tau: Array) -> Verdict:
         if self._oracle is None:
             assert self.model is not None
             self._oracle = Oracle(self.model, q, self._settings().algorithm)

@@ -18,7 +18,7 @@ from ada_robot.messages.state_message import read_state
 from ada_robot.ros.status import Level
 from ada_tools.nodes.oracle.oracle import Oracle, base_of_sizes, is_described_by_joints, state_of_joints
 from ada_tools.nodes.oracle.oracle_settings import OracleSettings
-from ada_tools.nodes.oracle.oracle_watch import Arrived, OracleWatch
+from ada_tools.nodes.oracle.state_comparison import ReceivedMessage, StateComparison
 
 # Both sides are rounding away from the truth; the lightest links turn by thousands of rad/s².
 TOLERANCE = 1e-9
@@ -152,15 +152,15 @@ PENDULUM = """<robot name="pendulum">
 def test_after_a_silence_the_report_is_stale_until_the_next_comparison():
     clock = ManualClock(100.0)
     joints = ["pivot"], [0.3], [0.0], [0.0]
-    watch = OracleWatch(lambda: OracleSettings(base="fixed"), lambda raw: joints, lambda raw: pytest.fail(), clock)
+    watch = StateComparison(lambda: OracleSettings(base="fixed"), lambda raw: joints, lambda raw: pytest.fail(), clock)
     watch.description = PENDULUM
-    watch.joints = Arrived(clock(), b"before")
+    watch.joints = ReceivedMessage(clock(), b"before")
     assert watch.compare() is not None
     assert watch.status().level is Level.OK
 
     clock.advance(3.0)
     assert watch.status().level is Level.STALE
-    watch.joints = Arrived(clock(), b"after")
+    watch.joints = ReceivedMessage(clock(), b"after")
     assert watch.status().level is Level.STALE
     assert watch.compare() is not None
     assert (watch.status().level, watch.status().values["compared"]) == (Level.OK, 2)
