@@ -16,7 +16,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
-from ada_experiments import printed_turns
+from ada_experiments import printed_rotations
 from ada_experiments.settings import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
 from ada_tools.scenario.run import simulate
@@ -90,7 +90,7 @@ def euler_angles(scenario: Scenario, output: Path, progress: Progress) -> Outcom
             Claim("in the singular pose itself they are refused by name", _refusals(model), 1.0, "=="),
         ],
         tables=[_table(pairs)],
-        quantities=printed_turns.quantities(),
+        quantities=printed_rotations.quantities(),
     )
     outcome.figures.append(_figure(own, output / "euler_angles.png"))
     outcome.captions["euler_angles.png"] = (

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ada_experiments import ledger, printed_turns
+from ada_experiments import ledger, printed_rotations
 from ada_experiments.ledger import Entry
 from ada_tools import scenario as scenarios
 from ada_tools.scenario.claims import FAILS, NOT_CONFIRMED
@@ -48,6 +48,6 @@ def test_a_statement_stands_once() -> None:
 
 
 def test_printed_turns_are_the_librarys_but_for_one_entry() -> None:
-    off = {name: quantity.value for name, quantity in printed_turns.quantities().items()}
+    off = {name: quantity.value for name, quantity in printed_rotations.quantities().items()}
     assert off.pop("eq_3_29_off") > 0.1
     assert max(off.values()) < 1e-15
