@@ -17,11 +17,11 @@ from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments import space_robots
 from ada_experiments.motion_simulation.dynamics_program import LoopSettings
 from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
+from ada_experiments.motion_simulation.free_robot import Hold
 from ada_experiments.motion_simulation.impedance_table import ImpedanceTable, TableSettings, plate_mechanics
 from ada_experiments.motion_simulation.lock_step import Record, run
 from ada_experiments.motion_simulation.passivity import ActiveLoopWarning
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
-from ada_experiments.space_pair import Hold
 from ada_experiments.tarao_impedance import platform_jacobian, stiffness_along
 
 HEAVY_LINK, HEAVY_BASE = 20.0, 100.0  # [kg], fig. 15

@@ -8,8 +8,8 @@ one step delay.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,11 +18,12 @@ from ada_dynamics.contact.contact import Contact, ContactPair, ContactPoint, Pla
 from ada_dynamics.contact.material import Material
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.edit import merge
+from ada_dynamics.model.edit import merge, with_gravity
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.control import CompiledController
 from ada_dynamics.spatial.vector import Scalar
+from ada_experiments.motion_simulation.free_robot import Hold
 
 WORLD, FREE, BASE = "world", "free", "base"
 FIRST, SECOND = "one_", "two_"  # name prefixes of robots 1 and 2
@@ -31,14 +32,6 @@ LAST, LENGTH = "link_4", 1.0  # [m]
 TOUCH = "touch"
 HALF = 0.5  # [m], from the centre of mass of the base to its side (|r2| of link 0, table 1)
 WEIGHTLESS = (0.0, 0.0, 0.0)
-
-
-@dataclass(frozen=True)
-class Hold:
-    """Joint control of robot 1: springs and dampers about the initial position."""
-
-    stiffness: float = 3e5  # [N m/rad]
-    damping: float = 800.0  # [N m s/rad]
 
 
 @dataclass(frozen=True)
@@ -116,8 +109,8 @@ def pair_of(
         offset: of the tip from the middle of the side along y [m].
     """
     world = Builder("two_space_robots").link(WORLD).build(gravity=WEIGHTLESS)
-    model = merge(world, _weightless(one), WORLD, joint=FREE, kind="floating", prefix=FIRST)
-    model = merge(model, _weightless(two), WORLD, joint=FREE, kind="floating", prefix=SECOND)
+    model = merge(world, with_gravity(one, WEIGHTLESS), WORLD, joint=FREE, kind="floating", prefix=FIRST)
+    model = merge(model, with_gravity(two, WEIGHTLESS), WORLD, joint=FREE, kind="floating", prefix=SECOND)
     parts = Parts.of(model)
     parts.name = "two_space_robots"
     model = parts.build()
@@ -129,22 +122,3 @@ def pair_of(
     q[model.q_index(SECOND + FREE)][:3] = np.add(tip[:3], (gap + HALF, -offset, 0.0))
     v[model.v_index(SECOND + FREE)][0] = -approach
     return Pair(model, q, v, approach)
-
-
-def with_masses(model: Model, masses: Mapping[str, float]) -> Model:
-    """The robot with other masses and the same moments of inertia, as for fig. 15.
-
-    Args:
-        model: a robot.
-        masses: by link [kg].
-    """
-    parts = Parts.of(model)
-    for name, mass in masses.items():
-        parts.links[name] = replace(parts.links[name], mass=mass)
-    return parts.build()
-
-
-def _weightless(model: Model) -> Model:
-    parts = Parts.of(model)
-    parts.gravity = WEIGHTLESS
-    return parts.build()

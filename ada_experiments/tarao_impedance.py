@@ -11,7 +11,30 @@ from ada_dynamics.constraints.analysis import analyse
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms.parts import Mechanism
 
-_DEPENDENT = 1e-8  # relative singular value below which the motors do not determine the plate motion
+_DEPENDENT = 1e-6  # relative singular value below which the motors do not determine the plate motion
+
+
+def motor_motion(table: Mechanism, platform: str) -> Array:
+    """Velocities of all joints per motor velocity, (nv, motors).
+
+    Args:
+        table: the motion table and its pose.
+        platform: the floating joint of its plate.
+
+    Raises:
+        InputError: the motors do not determine the motion.
+    """
+    model = table.model
+    conditions = analyse(model, table.q).constraints.jacobian(table.q)
+    motors = np.concatenate([np.arange(model.nv)[model.v_index(name)] for name in model.actuated])
+    others = np.setdiff1d(np.arange(model.nv), motors)
+    values = np.linalg.svd(conditions[:, others], compute_uv=False)
+    if len(values) < len(others) or values[-1] < _DEPENDENT * values[0]:
+        raise InputError(f"the motors of {model.name!r} do not determine its motion in this pose.", link=platform)
+    moved = np.zeros((model.nv, len(motors)))
+    moved[motors] = np.eye(len(motors))
+    moved[others] = np.linalg.lstsq(conditions[:, others], -conditions[:, motors], rcond=None)[0]
+    return moved
 
 
 def platform_jacobian(table: Mechanism, platform: str) -> Array:
@@ -22,26 +45,9 @@ def platform_jacobian(table: Mechanism, platform: str) -> Array:
         platform: the floating joint of its plate.
 
     Raises:
-        InputError: the motors do not determine the plate motion.
+        InputError: the motors do not determine the motion.
     """
-    model = table.model
-    conditions = analyse(model, table.q).constraints.jacobian(table.q)
-    motors = np.concatenate([np.arange(model.nv)[model.v_index(name)] for name in model.actuated])
-    others = np.setdiff1d(np.arange(model.nv), motors)
-    values = np.linalg.svd(conditions[:, others], compute_uv=False)
-    if len(values) < len(others) or values[-1] < _DEPENDENT * values[0]:
-        words = f"the motors of {model.name!r} do not determine the motion of {platform!r} in this pose."
-        raise InputError(words, link=platform)
-    moved = np.zeros((model.nv, len(motors)))
-    moved[motors] = np.eye(len(motors))
-    moved[others] = np.linalg.lstsq(conditions[:, others], -conditions[:, motors], rcond=None)[0]
-    return np.asarray(moved[model.v_index(platform)], dtype=np.float64)
-
-
-def plate_stiffness(jacobian: Array, kp: float) -> Array:
-    """K of eq. 15, F = (Jᵀ)⁻¹ K_p J⁻¹ δp, for six motors of equal stiffness K_p [N m/rad]; [linear; angular]."""
-    back = np.linalg.inv(jacobian)
-    return np.asarray(kp * back.T @ back, dtype=np.float64)
+    return np.asarray(motor_motion(table, platform)[table.model.v_index(platform)], dtype=np.float64)
 
 
 def stiffness_along(jacobian: Array, kp: float, direction: ArrayLike) -> float:

@@ -9,7 +9,7 @@ two robots with opposite wrenches conserve momentum.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -234,8 +234,6 @@ def _turning(model: Model) -> tuple[tuple[int, int], ...]:
 
 def with_masses(model: Model, masses: dict[str, float]) -> Model:
     """Copy of the robot with other link masses [kg] and unchanged moments of inertia, as for fig. 15."""
-    from dataclasses import replace
-
     parts = Parts.of(model)
     for name, mass in masses.items():
         if name not in parts.links:

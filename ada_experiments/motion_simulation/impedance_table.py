@@ -20,20 +20,18 @@ from typing import NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import analyse
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.errors import InputError
 from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.spatial.orientation import pose_of, to_rpy
 from ada_experiments.motion_simulation.frames import Mounting, cross, inverse, rotation_of, turn_between, wrench_in
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
+from ada_experiments.tarao_impedance import motor_motion
 from ada_robot.errors import Refused
 from ada_robot.settings import setting
 
 SUBSTEPS = 20  # per period; 0.1 ms are sufficient for a probe of 1e6 N/m
 _FARTHEST = 0.08  # [m] range around the contact pose in which its impedance is used
 _MOST_TURNED = 0.3  # [rad]
-_SINGULAR = 1e-6
 
 
 @dataclass(frozen=True)
@@ -69,22 +67,13 @@ def plate_mechanics(pose: Array) -> PlateMechanics:
     """Mechanics of the HEXA of the catalogue at a pose of its plate.
 
     Raises:
-        InputError: the plate is out of reach or not held by its motors.
+        InputError: the plate is out of reach, or its motors do not determine its motion.
     """
     table = hexa(pose[:3, 3], to_rpy(pose[:3, :3]))
-    model = table.model
-    conditions = analyse(model, table.q).constraints.jacobian(table.q)
-    motors = np.array([model.v_index(name).start for name in model.actuated])
-    others = np.setdiff1d(np.arange(model.nv), motors)
-    values = np.linalg.svd(conditions[:, others], compute_uv=False)
-    if len(values) < len(others) or values[-1] < _SINGULAR * values[0]:
-        raise InputError("the motors of the HEXA do not hold its plate at the contact pose; choose another.")
-    moved = np.zeros((model.nv, len(motors)))
-    moved[motors] = np.eye(len(motors))
-    moved[others] = np.linalg.lstsq(conditions[:, others], -conditions[:, motors], rcond=None)[0]
-    inertia = moved.T @ Dynamics(model).mass_matrix(table.q) @ moved
+    moved = motor_motion(table, "platform")
+    inertia = moved.T @ Dynamics(table.model).mass_matrix(table.q) @ moved
     up = np.kron(np.eye(2), pose[:3, :3])  # the velocity of the floating plate is in plate axes
-    J = up @ moved[model.v_index("platform")]
+    J = up @ moved[table.model.v_index("platform")]
     back = np.linalg.inv(J)
     return PlateMechanics(J, np.asarray(back.T @ inertia @ back))
 
