@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,25 @@ from ada_dynamics.model.description import WORLD_LINK
 from ada_dynamics.model.elements import Joint, Link, Shape
 from ada_dynamics.model.joints import Fixed, Planar
 from ada_dynamics.model.model import Model, reach_of
-from ada_tools.browser.solids import unit_solid
+
+AROUND = 32  # vertices of a cylinder's circle
+
+
+@cache
+def unit_solid(kind: str) -> Any:
+    """Unit solid as a trimesh: box of side 1, cylinder of radius 1 and length 1 along z, or sphere of radius 1."""
+    from trimesh import creation, util
+
+    if kind == "sphere":
+        return creation.icosphere(subdivisions=3)
+    if kind == "box":
+        box = creation.box()
+        box.unmerge_vertices()
+        return box
+    cylinder = creation.cylinder(1.0, 1.0, sections=AROUND)
+    is_lid = np.abs(cylinder.face_normals[:, 2]) > 0.5
+    return util.concatenate([cylinder.submesh([np.flatnonzero(part)], append=True) for part in (is_lid, ~is_lid)])
+
 
 _LOG = logging.getLogger(__name__)
 

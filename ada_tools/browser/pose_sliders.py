@@ -8,10 +8,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ada_tools.browser.joint_sliders import shown
+from ada_tools.browser.joint_sliders import shown, slider_range
 from ada_tools.browser.page import Page, SharedNumber
 from ada_tools.browser.posing import PoseCoordinate, Posing
-from ada_tools.browser.slider_range import slider_range
 
 
 class PoseSliders:

@@ -27,10 +27,9 @@ from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_robot.settings import setting
 from ada_tools.nodes.bag.definitions import definition
-from ada_tools.nodes.bag.gaps import Gaps
 from ada_tools.nodes.bag.offered_qos import Offer, accepting, to_text
 from ada_tools.nodes.bag.raw_topics import message_class, offer_of, profile
-from ada_tools.nodes.bag.recording import Recording
+from ada_tools.nodes.bag.recording import Gaps, Recording
 from ada_tools.nodes.bag.selection import is_wanted, resolved, unmatched
 
 LOOK = 0.2  # [s] period of graph queries

@@ -3,24 +3,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ada_dynamics.analysis.loop_joint_motion import LoopJointMotion, revolute_loops
 from ada_dynamics.analysis.motion import dynamics_of
 from ada_dynamics.analysis.singularity import loop_singularity_measure, singularity_times
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
+from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.joints import Floating
 from ada_dynamics.model.model import Model
 from ada_tools.scenario.registry import measure
-from ada_tools.scenario.rhombus import swing
 
 if TYPE_CHECKING:
     from ada_dynamics.simulation import Log
     from ada_tools.scenario.scenario import Scenario
+
+
+def rhombus_angle(t: ArrayLike, start: float, masses: Sequence[float], gravity: float, length: float = 1.0) -> Array:
+    """Angle of rod 1 of the rhombus of Takahashi 2012, fig. 3.9, from +z at times t, from rest [rad].
+
+    Rods 1 and 3 rotate about their pivots and rod 2 remains level. With ψ, the angle of rod 1 from the downward
+    vertical, (m1/3 + m2 + m3/3) l ψ'' = -(m1/2 + m2 + m3/2) g sin ψ. From rest at ψ0 the solution is
+    sin(ψ/2) = sin(ψ0/2) cd(ω t), a Jacobi elliptic function of the modulus sin(ψ0/2).
+
+    Args:
+        t: times [s].
+        start: angle at t = 0, less than a full turn [rad].
+        masses: masses of the uniform rods 1, 2, 3 [kg].
+        gravity: [m/s²].
+        length: length of the rods and of the base [m].
+    """
+    try:
+        from scipy.special import ellipj
+    except ImportError:
+        raise InputError(f"the closed form of the rhombus needs scipy: {how_to_install('tools')}") from None
+    first, second, third = masses
+    moving = (first / 2.0 + second + third / 2.0) / (first / 3.0 + second + third / 3.0)
+    omega = np.sqrt(moving * gravity / length)
+    modulus = np.sin(0.5 * (start - np.pi))
+    _, cn, dn, _ = ellipj(omega * np.asarray(t, dtype=np.float64), modulus**2)
+    return np.asarray(np.pi + 2.0 * np.arcsin(modulus * cn / dn), dtype=np.float64)
 
 
 @measure("energy_drift", side_by_side=True)
@@ -164,7 +191,7 @@ def pendulum_error(scenario: Scenario, log: Log) -> float:
     masses = [log.model.links[log.model.joints[name].child].mass for name in _three_joints(log)]
     if np.any(log.v[0]):
         raise InputError("the closed form of the rhombus requires a start at rest.")
-    return _largest(log.q[:, 0] - swing(log.t, float(log.q[0, 0]), masses, -log.model.gravity[2]))
+    return _largest(log.q[:, 0] - rhombus_angle(log.t, float(log.q[0, 0]), masses, -log.model.gravity[2]))
 
 
 @measure("parallelogram_error", unit="rad")

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, InputError, unknown_name
-from ada_tools.scenario.figures import draw
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Statement, find_experiment, find_measure
 from ada_tools.scenario.run import measure, simulate
-from ada_tools.scenario.scenario import ClaimPart, Scenario, StatementPart
+from ada_tools.scenario.scenario import ClaimPart, FigurePart, Scenario, StatementPart
 
 if TYPE_CHECKING:
     from ada_dynamics.simulation import Log
@@ -220,3 +219,35 @@ class _Run:
 
 def _key(changes: Mapping[str, Any]) -> str:
     return json.dumps(dict(changes), sort_keys=True)
+
+
+def draw(figure: FigurePart, log: Log, output: Path) -> list[Path]:
+    """Draw a figure.
+
+    Args:
+        figure: description of the figure.
+        log: motion.
+        output: output folder.
+
+    Returns:
+        Paths of the files.
+
+    Raises:
+        InputError: a panel is unknown, matplotlib is missing, or a file cannot be written.
+    """
+    path = output / f"{figure.file}.png"
+    if figure.panels:
+        from ada_dynamics.drawing.plots import plot_log
+
+        plot_log(log, path, list(figure.panels), columns=figure.columns)
+        return [path]
+    from ada_dynamics.drawing.snapshots import plot_snapshots
+
+    plot_snapshots(log, path, count=figure.snapshots, plane=figure.plane, columns=figure.columns)
+    if not figure.animation:
+        return [path]
+    from ada_dynamics.drawing.animate import animate
+
+    moving = output / f"{figure.file}.gif"
+    animate(log, moving)
+    return [path, moving]

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from ada_tools.nodes.bag.gaps import Gaps
+from ada_tools.nodes.bag.recording import Gaps
 
 
 def lost(numbers, publishers):

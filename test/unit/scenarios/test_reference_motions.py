@@ -9,7 +9,7 @@ import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_experiments.engines import Comparison, other_engines
 from ada_tools import scenario as scenarios
-from ada_tools.scenario.rhombus import swing
+from ada_tools.scenario.measures import rhombus_angle
 
 pytest.importorskip("pinocchio")
 mujoco = pytest.importorskip("mujoco")
@@ -38,7 +38,7 @@ def test_pinocchio_swings_the_rhombus_as_its_closed_form_says():
     times = np.arange(6) * 0.1
     found = by_pinocchio(model, q, np.zeros(3), times, silent)
     # tolerance 1e-13 per step, some tens of steps
-    np.testing.assert_allclose(found[:, 0], swing(times, q[0], (1.0, 1.0, 1.0), 9.81), atol=1e-11)
+    np.testing.assert_allclose(found[:, 0], rhombus_angle(times, q[0], (1.0, 1.0, 1.0), 9.81), atol=1e-11)
 
 
 @pytest.mark.parametrize("engine", [by_pinocchio, by_mujoco])
@@ -62,7 +62,7 @@ def test_a_free_symmetric_bar_turns_as_euler_says(engine, bar):
 def test_mujocos_own_steps_come_near_the_closed_form():
     model, q = ada.load("closed_4r"), np.radians([135.0, -45.0, 225.0])
     times = np.arange(6) * 0.1
-    angle = swing(times, q[0], (1.0, 1.0, 1.0), 9.81)
+    angle = rhombus_angle(times, q[0], (1.0, 1.0, 1.0), 9.81)
     soft = by_mujocos_steps(model, q, np.zeros(3), times, 1e-3)[:, 0]
     stiff = by_mujocos_steps(model, q, np.zeros(3), times, 1e-3, 2e-3)[:, 0]
     assert np.max(np.abs(stiff - angle)) < 1e-5

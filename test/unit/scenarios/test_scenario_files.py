@@ -11,7 +11,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_tools import scenario as scenarios
 from ada_tools.scenario import ScenarioError, units
-from ada_tools.scenario.rhombus import swing
+from ada_tools.scenario.measures import rhombus_angle
 from ada_tools.scenario.states import build_model, start_state
 from ada_tools.scenario.units import BadValue, to_si
 
@@ -285,6 +285,6 @@ def test_the_closed_form_of_the_rhombus_solves_its_equation():
     # ψ'' = -(6/5) g sin ψ with ψ = angle - π, by central differences: error h² ψ''''/12, about 1e-6 x 1e3
     t, h = np.linspace(0.1, 3.0, 50), 1e-4
     for start in (math.radians(135.0), math.radians(60.0)):
-        before, here, after = (swing(t + s * h, start, (1.0, 1.0, 1.0), 9.81) for s in (-1, 0, 1))
+        before, here, after = (rhombus_angle(t + s * h, start, (1.0, 1.0, 1.0), 9.81) for s in (-1, 0, 1))
         np.testing.assert_allclose((before - 2.0 * here + after) / h**2, 1.2 * 9.81 * np.sin(here), atol=1e-5)
-        assert swing(0.0, start, (1.0, 1.0, 1.0), 9.81) == pytest.approx(start, rel=1e-14)
+        assert rhombus_angle(0.0, start, (1.0, 1.0, 1.0), 9.81) == pytest.approx(start, rel=1e-14)

@@ -17,10 +17,9 @@ from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.model import Builder
 from ada_dynamics.robots.catalogue import start_of_mechanism
 from ada_tools.browser.command_sliders import motors_of
-from ada_tools.browser.joint_sliders import JointSliders
+from ada_tools.browser.joint_sliders import JointSliders, slider_range
 from ada_tools.browser.pose_page import PosePage
 from ada_tools.browser.posing import Posing
-from ada_tools.browser.slider_range import slider_range
 
 
 def posing(name):

@@ -15,12 +15,11 @@ from ada_tools.browser.demo_page import DemoPage, ServoRobot
 from ada_tools.browser.demo_robots import DEMOS
 from ada_tools.browser.live import LocalRobot, StepRate, live_page
 from ada_tools.browser.overlays import KINDS, inertias
-from ada_tools.browser.parts import parts_of
+from ada_tools.browser.parts import AROUND, parts_of, unit_solid
 from ada_tools.browser.playback import Clock, PlaybackPage
 from ada_tools.browser.pose_page import PosePage
 from ada_tools.browser.robot_page import RobotPage
 from ada_tools.browser.scene import Scene
-from ada_tools.browser.solids import AROUND, unit_solid
 
 
 @pytest.fixture(scope="module")
