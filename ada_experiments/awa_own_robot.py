@@ -35,9 +35,8 @@ from ada_experiments.awa_simulators import (
 )
 from ada_experiments.awa_walk import Walk, khr1_walk
 from ada_experiments.pictures import picture
-from ada_experiments.settings import settings_of
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import Part
+from ada_tools.scenario.fields import Part, settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 

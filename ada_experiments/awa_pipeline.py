@@ -25,8 +25,8 @@ from ada_experiments.awa_kinematics import Frame, MotorMotion, Samples, differen
 from ada_experiments.awa_motors import Motor, motors_of, paper_robot
 from ada_experiments.awa_walk import Walk, khr1_walk
 from ada_experiments.pictures import picture, vector
-from ada_experiments.settings import settings_of
 from ada_tools.scenario import units
+from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 

@@ -20,10 +20,10 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.contact.stops import limited_joints
 from ada_dynamics.errors import InputError
 from ada_experiments.reference_motions import accelerations, by_mujoco, by_mujocos_steps, by_pinocchio
-from ada_experiments.settings import settings_of
 from ada_tools.engines.mujoco_model import MujocoModel
 from ada_tools.engines.pinocchio_model import PinocchioModel
 from ada_tools.scenario import units
+from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
 from ada_tools.scenario.run import simulate, simulation_of
 from ada_tools.scenario.scenario import AUTO, Scenario

@@ -17,7 +17,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_experiments import printed_rotations
-from ada_experiments.settings import settings_of
+from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
 from ada_tools.scenario.run import simulate
 from ada_tools.scenario.scenario import Scenario

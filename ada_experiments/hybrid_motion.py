@@ -17,8 +17,8 @@ from ada_experiments.hybrid_motion_pictures import CAPTIONS, pictures_of, table_
 from ada_experiments.hybrid_motion_rig import Case, Network, Rig, Settings
 from ada_experiments.motion_simulation.emulated_table import SENSORS
 from ada_experiments.motion_simulation.lock_step import Record
-from ada_experiments.settings import settings_of
 from ada_tools.scenario import units
+from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Outcome, Progress, experiment
 from ada_tools.scenario.scenario import Scenario
 

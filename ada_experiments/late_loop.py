@@ -22,8 +22,8 @@ from ada_experiments.hybrid_motion_rig import Network, Rig
 from ada_experiments.motion_simulation.lock_step import Record
 from ada_experiments.motion_simulation.prediction import longest_passive_delay
 from ada_experiments.motion_simulation.touch import touches
-from ada_experiments.settings import settings_of
 from ada_tools.scenario import units
+from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 

@@ -21,8 +21,8 @@ from ada_dynamics.drawing.plots import figure_context, save
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.robots.load import load
 from ada_dynamics.spatial.rotation import from_quaternion
-from ada_experiments.settings import settings_of
 from ada_tools.scenario import units
+from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 

@@ -24,9 +24,8 @@ from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.profiles import half_sine
 from ada_experiments.pictures import picture
 from ada_experiments.pushed_humanoid import AT_THE_SHOULDER, STANDING, robot, survives
-from ada_experiments.settings import settings_of
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import Part
+from ada_tools.scenario.fields import Part, settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 

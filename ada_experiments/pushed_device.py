@@ -34,7 +34,6 @@ from ada_experiments.push_sweep import (
 )
 from ada_experiments.push_sweep import Settings as Sweep
 from ada_experiments.pushed_humanoid import AT_THE_SHOULDER, FREE, STANDING, robot
-from ada_experiments.settings import settings_of
 from ada_robot.contract import Demand, Mode
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle
@@ -43,6 +42,7 @@ from ada_robot.settings import checked
 from ada_robot.simulated.driver import SimulatedDriver
 from ada_robot.simulated.settings import SimulatedSettings
 from ada_tools.scenario import units
+from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 

@@ -14,7 +14,7 @@ from ada_dynamics.simulation import Log
 from ada_experiments.pictures import picture
 from ada_experiments.push_measures import time_of_fall
 from ada_experiments.pushed_humanoid import AT_THE_HAND, AT_THE_SHOULDER, Push, on_fixed_feet
-from ada_experiments.settings import settings_of
+from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 

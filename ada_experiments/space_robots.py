@@ -27,10 +27,10 @@ from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.simulation import Log, Simulation
 from ada_experiments.motion_simulation.free_robot import Hold, with_masses
 from ada_experiments.pictures import picture, vector
-from ada_experiments.settings import settings_of
 from ada_experiments.space_pair import ARM, FREE, SECOND, TOUCH, Pair, pair_of
 from ada_experiments.tarao_impedance import platform_jacobian, stiffness_along
 from ada_tools.scenario import units
+from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 

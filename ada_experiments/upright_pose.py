@@ -21,7 +21,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.mechanisms import hoap2_reaching
 from ada_experiments.pictures import picture
-from ada_experiments.settings import settings_of
+from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
 from ada_tools.scenario.scenario import Scenario
 
