@@ -28,7 +28,7 @@ _KNOWN = ("robots", "start", "goal", "stiffness", "damping", "duration", "step")
 WAYS = ("null space", "null space, sampled", "springs and dampers")
 
 
-class Moved(NamedTuple):
+class NullSpaceMotion(NamedTuple):
     """Effect of an arm motion on the base.
 
     Attributes:
@@ -54,7 +54,7 @@ def arm_in_null_space(scenario: Scenario, output: Path, progress: Progress) -> O
         "damping": [part.positive("damping", units.NUMBER)],
     }
     duration, step = part.positive("duration", units.TIME), part.positive("step", units.TIME)
-    found: dict[str, dict[str, Moved]] = {}
+    found: dict[str, dict[str, NullSpaceMotion]] = {}
     names = part.texts("robots")
     for i, name in enumerate(names):
         model = load(name)
@@ -98,14 +98,14 @@ def _simulation(
     return Simulation(model, q, step=step, controller=controller.continuous(goal))
 
 
-def moved(log: Log) -> Moved:
+def moved(log: Log) -> NullSpaceMotion:
     """Displacements of the base and the arm."""
     model = log.model
     q, start = log.q, log.q[0]
     turned = 2.0 * np.arcsin(np.clip(np.linalg.norm(q[:, 3:6], axis=1), 0.0, 1.0))  # from the identity
     away = np.linalg.norm(q[:, :3] - start[:3], axis=1)
     sizes = {name: momentum_of(log, name) for name in model.links if model.links[name].mass}
-    return Moved(
+    return NullSpaceMotion(
         log,
         float(max(turned.max(), away.max())),
         float(sizes[model.root].max() / np.sum(list(sizes.values()), axis=0).max()),
@@ -120,7 +120,7 @@ def momentum_of(log: Log, name: str) -> Array:
     return np.asarray(link.mass * np.linalg.norm(V[:, :3] + np.cross(V[:, 3:], R @ link.com), axis=1))
 
 
-def _claims(found: dict[str, dict[str, Moved]]) -> list[Claim]:
+def _claims(found: dict[str, dict[str, NullSpaceMotion]]) -> list[Claim]:
     exact, sampled, springs = (tuple(own[way] for own in found.values()) for way in WAYS)
     return [
         Claim("the arm moves far (least of both robots)", min(x.arm for x in exact), 45.0, ">=", "deg"),
@@ -136,7 +136,7 @@ def _claims(found: dict[str, dict[str, Moved]]) -> list[Claim]:
     ]
 
 
-def _table(found: dict[str, dict[str, Moved]]) -> Table:
+def _table(found: dict[str, dict[str, NullSpaceMotion]]) -> Table:
     columns = ("robot", "arm moved by", "arm turned [deg]", "base moved [m, rad]", "momentum of the base by all")
     rows = [
         (name, way, f"{x.arm:.1f}", f"{x.base:.2g}", f"{x.momentum:.2g}")
@@ -146,7 +146,7 @@ def _table(found: dict[str, dict[str, Moved]]) -> Table:
     return Table("Arm and base", columns, rows)
 
 
-def _figures(found: dict[str, dict[str, Moved]], output: Path) -> list[Path]:
+def _figures(found: dict[str, dict[str, NullSpaceMotion]], output: Path) -> list[Path]:
     name, own = next(iter(found.items()))
     log = own[WAYS[0]].log
     curves = {way: np.maximum(np.linalg.norm(x.log.q[:, :3] - x.log.q[0, :3], axis=1), 1e-18) for way, x in own.items()}

@@ -25,7 +25,7 @@ FLAT = 2e-4  # [m]: feet with a smaller height difference are both on the ground
 
 
 @dataclass(frozen=True)
-class Standing:
+class FootMotion:
     """Motion of a robot over its supporting feet.
 
     Attributes:
@@ -39,7 +39,7 @@ class Standing:
     holds: Array
 
 
-def over_feet(motors: Sequence[Motor], motions: Sequence[MotorMotion], feet: Sequence[str]) -> Standing:
+def over_feet(motors: Sequence[Motor], motions: Sequence[MotorMotion], feet: Sequence[str]) -> FootMotion:
     """Motion of the body over supporting feet, from motions relative to frame 0.
 
     The lower foot is the supporting one; with both on the ground the previous one remains fixed until it lifts. The
@@ -65,7 +65,7 @@ def over_feet(motors: Sequence[Motor], motions: Sequence[MotorMotion], feet: Seq
         rows = slice(start, end)
         parts.append(foot_stands(Frame(foot.T[rows], foot.V[rows], foot.A[rows]), at))
     body = Frame(*(np.concatenate([getattr(part, name) for part in parts]) for name in "TVA"))
-    return Standing(body, dict(zip(feet, touches, strict=True)), holds)
+    return FootMotion(body, dict(zip(feet, touches, strict=True)), holds)
 
 
 def _holding(touches: Array) -> Array:
@@ -98,7 +98,7 @@ def zero_moment_points(force: Array, moment: Array) -> Array:
 
 
 def margins(
-    motors: Sequence[Motor], motions: Sequence[MotorMotion], standing: Standing, corners: dict[str, Array], zmp: Array
+    motors: Sequence[Motor], motions: Sequence[MotorMotion], standing: FootMotion, corners: dict[str, Array], zmp: Array
 ) -> Array:
     """Distance of the zero-moment point from the edge of the soles on the ground, positive inside, (N,) [m].
 

@@ -25,8 +25,8 @@ from ada_experiments.awa_simulators import (
     KNOWN,
     OURS,
     THEIRS,
-    Run,
-    Settings,
+    SimulatorRun,
+    SimulatorSettings,
     quantities_of,
     read_settings,
     soles,
@@ -53,7 +53,7 @@ _CAPTIONS = {
 
 
 @dataclass(frozen=True)
-class Change:
+class SettingChange:
     """Settings with changes relative to the paper.
 
     Attributes:
@@ -65,17 +65,17 @@ class Change:
 
     text: str
     keys: frozenset[str]
-    settings: Settings
+    settings: SimulatorSettings
     pace: float
 
 
 @dataclass(frozen=True)
-class Tried:
+class WalkTrial:
     """A walk in both simulators."""
 
-    change: Change
-    ours: Run
-    theirs: Run
+    change: SettingChange
+    ours: SimulatorRun
+    theirs: SimulatorRun
 
     @property
     def tilts(self) -> tuple[float, float]:
@@ -100,12 +100,12 @@ def awa_own_robot(scenario: Scenario, output: Path, progress: Progress) -> Outco
     return Outcome(_claims(tried), figures, [_table(tried)], _NOTES, dict(_CAPTIONS), quantities)
 
 
-def try_all(scenario: Scenario, progress: Progress) -> tuple[list[Tried], list[Log]]:
+def try_all(scenario: Scenario, progress: Progress) -> tuple[list[WalkTrial], list[Log]]:
     """Walks with the settings of the paper and with each change; the logs are those of this library."""
     part = settings_of(scenario, (*KNOWN, "changes"))
     chosen = read_settings(part)
     model = with_armature(paper_robot(load(part.text("robot"))), chosen.armature)
-    changes = [Change("as the paper has it", frozenset(), chosen, 1.0), *_changes(part, chosen)]
+    changes = [SettingChange("as the paper has it", frozenset(), chosen, 1.0), *_changes(part, chosen)]
     found = []
     for number, change in enumerate(changes):
         progress(0.9 * number / len(changes), change.text)
@@ -113,7 +113,7 @@ def try_all(scenario: Scenario, progress: Progress) -> tuple[list[Tried], list[L
     return [one for one, _ in found], [log for _, log in found]
 
 
-def _changes(part: Part, chosen: Settings) -> list[Change]:
+def _changes(part: Part, chosen: SimulatorSettings) -> list[SettingChange]:
     """Changes defined by the entries of the scenario."""
     found = []
     for entry in part.parts("changes", _CHANGES):
@@ -132,20 +132,20 @@ def _changes(part: Part, chosen: Settings) -> list[Change]:
                 unit = units.Dimension(s=-1) if key == "kp" else units.TIME
                 settings = replace(settings, gains=replace(settings.gains, **{key: entry.quantity(key, unit)}))
         text = ", ".join(f"{_NAMES.get(key, key)} {entry.text(key)}" for key in keys)
-        found.append(Change(text, frozenset(keys), settings, pace))
+        found.append(SettingChange(text, frozenset(keys), settings, pace))
     return found
 
 
-def _stepped(chosen: Settings, seconds: float) -> Settings:
+def _stepped(chosen: SimulatorSettings, seconds: float) -> SimulatorSettings:
     """Settings with another step; the control period is at least one step."""
     return replace(chosen, step=seconds, period=max(seconds, chosen.period))
 
 
-def _walk(model: Model, change: Change) -> tuple[Tried, Log]:
+def _walk(model: Model, change: SettingChange) -> tuple[WalkTrial, Log]:
     walk, chosen = _at_pace(khr1_walk(model), change.pace), change.settings
     contact = soles(model, chosen)
     ours, log = walk_here(model, walk, contact, chosen)
-    return Tried(change, ours, walk_there(model, walk, contact, chosen)), log
+    return WalkTrial(change, ours, walk_there(model, walk, contact, chosen)), log
 
 
 def _at_pace(walk: Walk, pace: float) -> Walk:
@@ -154,7 +154,7 @@ def _at_pace(walk: Walk, pace: float) -> Walk:
 
 
 # --- what is found --------------------------------------------------------------------------------------------------
-def _falls(tried: Sequence[Tried]) -> dict[str, Quantity]:
+def _falls(tried: Sequence[WalkTrial]) -> dict[str, Quantity]:
     """Number of changes of each group that cause a fall, by simulator."""
     found = {}
     for name, keys in _GROUPS.items():
@@ -164,7 +164,7 @@ def _falls(tried: Sequence[Tried]) -> dict[str, Quantity]:
     return found
 
 
-def _claims(tried: Sequence[Tried]) -> list[Claim]:
+def _claims(tried: Sequence[WalkTrial]) -> list[Claim]:
     same = [(one.tilts[0] > FALLEN) == (one.tilts[1] > FALLEN) for one in tried]
     return [
         Claim(
@@ -177,7 +177,7 @@ def _claims(tried: Sequence[Tried]) -> list[Claim]:
     ]
 
 
-def _table(tried: Sequence[Tried]) -> Table:
+def _table(tried: Sequence[WalkTrial]) -> Table:
     rows = []
     for one in tried:
         words = ["falls" if tilt > FALLEN else "walks" for tilt in one.tilts]
@@ -186,12 +186,12 @@ def _table(tried: Sequence[Tried]) -> Table:
     return Table("One thing changed after the other", columns, rows)
 
 
-def _leaning(run: Run) -> Array:
+def _leaning(run: SimulatorRun) -> Array:
     """Tilt of the body against the vertical [deg]."""
     return np.degrees(np.arccos(np.clip(run.up[:, 2], -1.0, 1.0)))
 
 
-def _fall_of(run: Run) -> float:
+def _fall_of(run: SimulatorRun) -> float:
     """Time at which the body lies on the ground; the end if it does not fall [s]."""
     lies = np.flatnonzero(_leaning(run) > LIES)
     return float(run.t[lies[0] if len(lies) else -1])
@@ -202,7 +202,7 @@ def _strip(log: Log, end: float, path: Path) -> Path:
     return path
 
 
-def tilts(tried: Sequence[Tried]) -> list[Panel]:
+def tilts(tried: Sequence[WalkTrial]) -> list[Panel]:
     """Tilts of all falling walks and of the walk of the paper, until the body lies on the ground."""
     panels = []
     for side, name in enumerate((OURS, THEIRS)):

@@ -157,7 +157,7 @@ class Study:
         }
 
     def on_ground(
-        self, samples: Samples, feet: awa_ground.Standing, ground: Result
+        self, samples: Samples, feet: awa_ground.FootMotion, ground: Result
     ) -> tuple[list[Claim], Array, Array]:
         """Walk over supporting feet: ground wrench, zero-moment point and its margin."""
         q, v, a = self.states(samples, feet.body)

@@ -48,7 +48,7 @@ LOADED = 0.1  # fraction of the weight above which a foot counts as loaded
 
 
 @dataclass(frozen=True)
-class Settings:
+class SimulatorSettings:
     """Settings of the scenario."""
 
     step: float  # [s]
@@ -61,7 +61,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Run:
+class SimulatorRun:
     """A walk in one simulator, at times common to both."""
 
     t: Array
@@ -126,11 +126,11 @@ def awa_simulators(scenario: Scenario, output: Path, progress: Progress) -> Outc
     return Outcome(claims, figures, [table], _notes(chosen), dict(_CAPTIONS), quantities)
 
 
-def read_settings(part: Part) -> Settings:
+def read_settings(part: Part) -> SimulatorSettings:
     """Settings of a scenario, with units."""
     gains = part.part("gains", _GAINS)
     usual = Gains()
-    return Settings(
+    return SimulatorSettings(
         part.positive("step", units.TIME),
         part.positive("control_period", units.TIME),
         part.quantity("rest", units.TIME, 0.5),
@@ -146,13 +146,13 @@ def read_settings(part: Part) -> Settings:
     )
 
 
-def soles(model: Model, chosen: Settings) -> Contact:
+def soles(model: Model, chosen: SimulatorSettings) -> Contact:
     """Contact at the corners of both soles."""
     material = Material.for_weight(model.total_mass, step=chosen.step, friction=chosen.friction)
     return Contact.of_soles(model, FEET, material=material)
 
 
-def walk_here(model: Model, walk: Walk, contact: Contact, chosen: Settings) -> tuple[Run, Log]:
+def walk_here(model: Model, walk: Walk, contact: Contact, chosen: SimulatorSettings) -> tuple[SimulatorRun, Log]:
     """Walk in this library: linearly implicit steps, Hunt-Crossley contact, soft stops."""
     duration = _duration(walk, chosen)
     simulation = Simulation(
@@ -174,7 +174,7 @@ def walk_here(model: Model, walk: Walk, contact: Contact, chosen: Settings) -> t
     return _run(walk, log.t, log.q, vertical), log
 
 
-def walk_there(model: Model, walk: Walk, contact: Contact, chosen: Settings) -> Run:
+def walk_there(model: Model, walk: Walk, contact: Contact, chosen: SimulatorSettings) -> SimulatorRun:
     """Walk in MuJoCo: the same contact points and joint limits, with its soft contacts and stops."""
     duration = _duration(walk, chosen)
     points = {foot: np.array([p.xyz for p in contact.points if p.link == foot]) for foot in FEET}
@@ -187,14 +187,14 @@ def walk_there(model: Model, walk: Walk, contact: Contact, chosen: Settings) -> 
     return _run(walk, motion.t[rows], motion.q[rows], vertical)
 
 
-def _duration(walk: Walk, chosen: Settings) -> float:
+def _duration(walk: Walk, chosen: SimulatorSettings) -> float:
     """Duration of the walk and the following rest, in whole compared rows [s]."""
     row = EVERY * chosen.step
     return row * round((walk.duration + chosen.rest) / row)
 
 
-def _run(walk: Walk, t: Array, q: Array, vertical: Mapping[str, Array]) -> Run:
-    return Run(t, q, walk.smooth(np.minimum(t, walk.duration)).angles, dict(vertical))
+def _run(walk: Walk, t: Array, q: Array, vertical: Mapping[str, Array]) -> SimulatorRun:
+    return SimulatorRun(t, q, walk.smooth(np.minimum(t, walk.duration)).angles, dict(vertical))
 
 
 # --- what must hold -------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def rms(x: Array) -> float:
     return float(np.sqrt(np.mean(x**2)))
 
 
-def same_support(ours: Run, theirs: Run, weight: float) -> float:
+def same_support(ours: SimulatorRun, theirs: SimulatorRun, weight: float) -> float:
     """Fraction of time in which both simulators load the same feet."""
     same = np.ones(len(ours.t), dtype=bool)
     for foot in FEET:
@@ -211,7 +211,7 @@ def same_support(ours: Run, theirs: Run, weight: float) -> float:
     return float(same[ours.t >= SETTLED].mean())
 
 
-def claims_of(ours: Run, theirs: Run, weight: float) -> list[Claim]:
+def claims_of(ours: SimulatorRun, theirs: SimulatorRun, weight: float) -> list[Claim]:
     """Claims with their measured values and limits."""
     soft = "the contacts differ: Hunt-Crossley springs here, MuJoCo's soft constraints there"
     claims = []
@@ -244,7 +244,7 @@ def claims_of(ours: Run, theirs: Run, weight: float) -> list[Claim]:
     return claims
 
 
-def quantities_of(ours: Run, theirs: Run) -> dict[str, Quantity]:
+def quantities_of(ours: SimulatorRun, theirs: SimulatorRun) -> dict[str, Quantity]:
     """Whether the robot falls in either simulator, and the difference of joint angles."""
     return {
         "tilt_here": Quantity(ours.largest_tilt, "deg"),
@@ -254,7 +254,7 @@ def quantities_of(ours: Run, theirs: Run) -> dict[str, Quantity]:
 
 
 # --- what is shown --------------------------------------------------------------------------------------------------
-def _table(model: Model, ours: Run, theirs: Run) -> Table:
+def _table(model: Model, ours: SimulatorRun, theirs: SimulatorRun) -> Table:
     rows = []
     for name, run in ((OURS, ours), (THEIRS, theirs)):
         end = run.q[-1, :2] - run.q[0, :2]
@@ -280,7 +280,7 @@ def _table(model: Model, ours: Run, theirs: Run) -> Table:
     return Table(f"The walk of {model.name}", columns, rows)
 
 
-def _figures(model: Model, ours: Run, theirs: Run, weight: float, output: Path) -> list[Path]:
+def _figures(model: Model, ours: SimulatorRun, theirs: SimulatorRun, weight: float, output: Path) -> list[Path]:
     t = ours.t
 
     def both(title: str, label: str, one: Array, two: Array) -> Panel:
@@ -310,7 +310,7 @@ def _snapshots(log: Log, path: Path) -> Path:
     return path
 
 
-def _notes(chosen: Settings) -> list[str]:
+def _notes(chosen: SimulatorSettings) -> list[str]:
     return [
         "KHR-1's sample motion is not available: the walk is our own (config/khr1_walk.csv), slow and with flat soles.",
         "Sec. 2.4 makes u(t) of eq. 1 the target speed of ODE's motors, reached by a torque that is limited; so K_p is "

@@ -25,7 +25,7 @@ from ada_tools.scenario.scenario import Scenario
 _KNOWN = ("stiffness", "full_angle", "fine_step", "duration")
 
 
-class Case(NamedTuple):
+class FootCase(NamedTuple):
     """A push, and the strategy against it."""
 
     name: str
@@ -41,12 +41,14 @@ def feet_that_may_lift(scenario: Scenario, output: Path, progress: Progress) -> 
     stiffness, duration = part.positive("stiffness", units.STIFFNESS), part.positive("duration", units.TIME)
     fine, full = part.positive("fine_step", units.TIME), {"full_angle": part.positive("full_angle", units.ANGLE)}
     cases = {
-        "rotation": Case("upper-body rotation", AT_THE_HAND, {"strategy": "upper_body_rotation", **full}),
-        "combined": Case("combined", AT_THE_SHOULDER, {"strategy": "combined", **full}),
-        "often": Case(f"combined, {1e-3 / fine:g} kHz", AT_THE_SHOULDER, {"strategy": "combined", **full}, fine),
-        "other": Case("upper-body rotation, full angle 45 deg", AT_THE_SHOULDER, {"strategy": "upper_body_rotation"}),
-        "hand": Case("springs alone", AT_THE_HAND, {"strategy": "springs"}),
-        "shoulder": Case("springs alone", AT_THE_SHOULDER, {"strategy": "springs"}),
+        "rotation": FootCase("upper-body rotation", AT_THE_HAND, {"strategy": "upper_body_rotation", **full}),
+        "combined": FootCase("combined", AT_THE_SHOULDER, {"strategy": "combined", **full}),
+        "often": FootCase(f"combined, {1e-3 / fine:g} kHz", AT_THE_SHOULDER, {"strategy": "combined", **full}, fine),
+        "other": FootCase(
+            "upper-body rotation, full angle 45 deg", AT_THE_SHOULDER, {"strategy": "upper_body_rotation"}
+        ),
+        "hand": FootCase("springs alone", AT_THE_HAND, {"strategy": "springs"}),
+        "shoulder": FootCase("springs alone", AT_THE_SHOULDER, {"strategy": "springs"}),
     }
     logs: dict[str, Log] = {}
     for i, (key, case) in enumerate(cases.items()):
@@ -114,7 +116,7 @@ def _claims(logs: dict[str, Log]) -> list[Claim]:
     ]
 
 
-def _table(cases: dict[str, Case], logs: dict[str, Log]) -> Table:
+def _table(cases: dict[str, FootCase], logs: dict[str, Log]) -> Table:
     columns = ("push", "strategy", "down after [s]", "highest corner of a sole [mm]", "turn about z, y [deg]")
     rows = []
     for key, case in cases.items():
@@ -134,7 +136,7 @@ def _table(cases: dict[str, Case], logs: dict[str, Log]) -> Table:
     return Table("Feet that may lift", columns, rows)
 
 
-def _figure(cases: dict[str, Case], logs: dict[str, Log], output: Path) -> Path:
+def _figure(cases: dict[str, FootCase], logs: dict[str, Log], output: Path) -> Path:
     panels = []
     for key in ("rotation", "combined"):
         log, name = logs[key], cases[key].name

@@ -18,7 +18,7 @@ from ada_dynamics.drawing.snapshots import plot_snapshots
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.simulation import Log
 from ada_dynamics.simulation.control import ControllerError
-from ada_experiments.leaning_humanoid import CHAINS, Chain, leaning, pushed
+from ada_experiments.leaning_humanoid import CHAINS, HumanoidChain, leaning, pushed
 from ada_experiments.pictures import picture
 from ada_experiments.push_measures import FALLEN
 from ada_experiments.push_sweep import SIDES, largest_survived, search
@@ -51,7 +51,7 @@ AT_THE_SHOULDER = "right_shoulder"  # location of the push from behind in the do
 Bearable: TypeAlias = dict[tuple[str, str, str, str], float]  # by configuration, chain, side and point [N s]
 
 
-class Settings(NamedTuple):
+class WallSettings(NamedTuple):
     """Settings of the scenario."""
 
     poses: dict[str, float]  # by name: ankle angle [rad]
@@ -65,10 +65,10 @@ class Settings(NamedTuple):
     full_angle: float  # angle of the strategies of chapter 6 [rad]
 
 
-def read_settings(scenario: Scenario) -> Settings:
+def read_settings(scenario: Scenario) -> WallSettings:
     """Settings of a scenario, with units."""
     part, impulse = settings_of(scenario, _KNOWN), units.FORCE.times(units.TIME)
-    return Settings(
+    return WallSettings(
         {name: part.positive(name, units.ANGLE) for name in ("upright", "leaning")},
         tuple(part.texts("points")),
         part.positive("largest", impulse),
@@ -81,7 +81,7 @@ def read_settings(scenario: Scenario) -> Settings:
     )
 
 
-def stays_up(chosen: Settings, lean: float, chain: Chain, point: str, impulse: float) -> bool:
+def stays_up(chosen: WallSettings, lean: float, chain: HumanoidChain, point: str, impulse: float) -> bool:
     """Return True if the centre of mass does not drop within the horizon."""
     simulation = pushed(lean, chain, point, impulse, chosen.stiffness)
     stand = leaning(lean)
@@ -121,18 +121,20 @@ def hand_on_wall(scenario: Scenario, output: Path, progress: Progress) -> Outcom
     return outcome
 
 
-def bearable(chosen: Settings, lean: float, chain: Chain, point: str, side: float) -> float:
+def bearable(chosen: WallSettings, lean: float, chain: HumanoidChain, point: str, side: float) -> float:
     """Largest survived impulse such that all smaller tested ones are survived [N s]."""
     is_survived = partial(_is_survived, chosen, lean, chain, point, side)
     return largest_survived(search(is_survived, chosen.largest, chosen.spacing, chosen.resolution, whole=False))
 
 
-def _is_survived(chosen: Settings, lean: float, chain: Chain, point: str, side: float, impulse: float) -> bool:
+def _is_survived(
+    chosen: WallSettings, lean: float, chain: HumanoidChain, point: str, side: float, impulse: float
+) -> bool:
     return stays_up(chosen, lean, chain, point, side * impulse)
 
 
-def _by_strategy(chosen: Settings, strategy: str) -> float:
-    """Impulse that a strategy of chapter 6 bears from behind at the right shoulder, on feet that may lift as well."""
+def _by_strategy(chosen: WallSettings, strategy: str) -> float:
+    """Largest survived impulse of a strategy of chapter 6 at the right shoulder from behind, with free feet."""
 
     def is_survived(impulse: float) -> bool:
         push = Push("", STANDING, AT_THE_SHOULDER, impulse * np.pi / 0.2, start=0.3)
@@ -144,7 +146,7 @@ def _by_strategy(chosen: Settings, strategy: str) -> float:
     return largest_survived(search(is_survived, chosen.largest, chosen.spacing, chosen.resolution, whole=False))
 
 
-def _shown(chosen: Settings, pose: str, key: str) -> Log | None:
+def _shown(chosen: WallSettings, pose: str, key: str) -> Log | None:
     """Motion of one configuration; None if the simulation diverges.
 
     Upright the robot is pushed from behind at the waist; leaning it is not pushed.
@@ -162,7 +164,7 @@ def _ratios(found: Bearable, pose: str, side: str, points: tuple[str, ...]) -> l
     return [found[pose, "wall", side, point] / found[pose, "free", side, point] for point in points]
 
 
-def _claims(found: Bearable, logs: dict[tuple[str, str], Log | None], chosen: Settings) -> list[Claim]:
+def _claims(found: Bearable, logs: dict[tuple[str, str], Log | None], chosen: WallSettings) -> list[Claim]:
     behind, front = SIDES
     waist = found["upright", "wall", behind, "body"] / found["upright", "free", behind, "body"]
     side_of_the_hand = (
@@ -207,7 +209,7 @@ def _moved(log: Log | None, at_the_end: bool = False) -> float:
     return float(way[-1] if at_the_end else way.max())
 
 
-def _table(found: Bearable, chosen: Settings) -> Table:
+def _table(found: Bearable, chosen: WallSettings) -> Table:
     columns = ("pose", "", *(f"{point.replace('_', ' ')}, {side}" for side in SIDES for point in chosen.points))
     rows = [
         (pose, chain.name, *(f"{found[pose, key, side, point]:.2f}" for side in SIDES for point in chosen.points))
@@ -217,7 +219,9 @@ def _table(found: Bearable, chosen: Settings) -> Table:
     return Table("Largest impulse that is borne [N s]", columns, rows, f"to {chosen.resolution:g} N s")
 
 
-def _figures(found: Bearable, logs: dict[tuple[str, str], Log | None], chosen: Settings, output: Path) -> list[Path]:
+def _figures(
+    found: Bearable, logs: dict[tuple[str, str], Log | None], chosen: WallSettings, output: Path
+) -> list[Path]:
     places = np.arange(len(chosen.points), dtype=float)
     label = ", ".join(f"{i}: {name.replace('_', ' ')}" for i, name in enumerate(chosen.points))
     panels = []
@@ -240,7 +244,7 @@ def _figures(found: Bearable, logs: dict[tuple[str, str], Log | None], chosen: S
     return figures
 
 
-def _motions(logs: dict[tuple[str, str], Log | None], chosen: Settings) -> list[Panel]:
+def _motions(logs: dict[tuple[str, str], Log | None], chosen: WallSettings) -> list[Panel]:
     said = {"upright": f"upright, {chosen.shown:g} N s at the waist from behind", "leaning": "leaning, not pushed"}
     panels = []
     for pose, text in said.items():

@@ -14,7 +14,7 @@ from pathlib import Path
 from ada_experiments import space_robots
 from ada_experiments.hybrid_motion_claims import claims_of, quantities_of
 from ada_experiments.hybrid_motion_pictures import CAPTIONS, pictures_of, table_of
-from ada_experiments.hybrid_motion_rig import Case, Network, Rig, Settings
+from ada_experiments.hybrid_motion_rig import HybridCase, HybridRig, HybridSettings, Network
 from ada_experiments.motion_simulation.emulated_table import SENSORS
 from ada_experiments.motion_simulation.lock_step import Record
 from ada_tools.scenario import units
@@ -41,7 +41,7 @@ _NETWORK = ("delay", "jitter", "loss", "seed")
 def hybrid_motion(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Contacts on the table for figs. 12-15, with and without compensation, over a good and a bad network."""
     chosen = read_settings(scenario)
-    rig = Rig(chosen)
+    rig = HybridRig(chosen)
     last = len(chosen.stiffnesses) - 1
     names = [(f"K_p = {kp:g} N m/rad", i, False) for i, kp in enumerate(chosen.stiffnesses)]
     names.append((f"K_p = {chosen.stiffnesses[last]:g}, other masses", last, True))
@@ -61,7 +61,7 @@ def hybrid_motion(scenario: Scenario, output: Path, progress: Progress) -> Outco
     return Outcome(claims, figures, [table_of(cases)], _notes(chosen, cases, bad), dict(CAPTIONS), quantities_of(cases))
 
 
-def read_settings(scenario: Scenario, also: Sequence[str] = ()) -> Settings:
+def read_settings(scenario: Scenario, also: Sequence[str] = ()) -> HybridSettings:
     """Settings of a scenario, with units.
 
     Args:
@@ -80,7 +80,7 @@ def read_settings(scenario: Scenario, also: Sequence[str] = ()) -> Settings:
     loss = network.quantity("loss", units.NUMBER, 0.0)
     if not 0.0 <= loss <= 0.5:
         raise network.problem("loss", "it must be between 0 and 0.5.")
-    return Settings(
+    return HybridSettings(
         stiffnesses,
         dampings,
         part.positive("approach", units.SPEED),
@@ -99,7 +99,7 @@ def read_settings(scenario: Scenario, also: Sequence[str] = ()) -> Settings:
     )
 
 
-def _notes(chosen: Settings, cases: Sequence[Case], bad: Sequence[Record]) -> list[str]:
+def _notes(chosen: HybridSettings, cases: Sequence[HybridCase], bad: Sequence[Record]) -> list[str]:
     stiff = ", ".join(f"{case.stiffness:.0f}" for case in cases[: len(chosen.stiffnesses)])
     jumps = ", ".join(f"{case.hybrid.push.max():.1f}" for case in cases)
     network, summary = chosen.network, bad[0].delays

@@ -10,7 +10,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_experiments import space_robots
-from ada_experiments.hybrid_motion_rig import Case, Settings, plate_takes
+from ada_experiments.hybrid_motion_rig import HybridCase, HybridSettings, plate_takes
 from ada_experiments.motion_simulation.lock_step import Record
 from ada_tools.scenario.registry import Claim, Quantity
 
@@ -42,7 +42,7 @@ def impulse(force: Array, step: float) -> float:
     return float(np.sum(force) * step)
 
 
-def differences(case: Case) -> tuple[float, float, float]:
+def differences(case: HybridCase) -> tuple[float, float, float]:
     """Relative differences of the hybrid from the numeric contact: peak, duration, impulse."""
     numeric, step = case.numeric, float(case.hybrid.t[1] - case.hybrid.t[0])
     return (
@@ -70,7 +70,12 @@ def expected_delay(step: float) -> float:
 
 
 def claims_of(
-    chosen: Settings, cases: Sequence[Case], bad: Sequence[Record], other: Record, simple: Record, violations: int
+    chosen: HybridSettings,
+    cases: Sequence[HybridCase],
+    bad: Sequence[Record],
+    other: Record,
+    simple: Record,
+    violations: int,
 ) -> list[Claim]:
     """Claims with their measured values and limits."""
     usual = cases[: len(chosen.stiffnesses)]
@@ -96,7 +101,7 @@ def claims_of(
     ]
 
 
-def quantities_of(cases: Sequence[Case]) -> dict[str, Quantity]:
+def quantities_of(cases: Sequence[HybridCase]) -> dict[str, Quantity]:
     """Differences of the hybrid and numeric models, and energy gains with and without compensation."""
     peaks, durations, _ = np.max([differences(case) for case in cases], axis=0)
     return {
@@ -107,7 +112,9 @@ def quantities_of(cases: Sequence[Case]) -> dict[str, Quantity]:
     }
 
 
-def _physics(chosen: Settings, usual: Sequence[Case], cases: Sequence[Case], changes: Array) -> list[Claim]:
+def _physics(
+    chosen: HybridSettings, usual: Sequence[HybridCase], cases: Sequence[HybridCase], changes: Array
+) -> list[Claim]:
     peaks, durations = [peak(case.hybrid) for case in usual], [duration(case.hybrid) for case in usual]
     exponent = space_robots.exponent
     return [
@@ -147,7 +154,7 @@ def _physics(chosen: Settings, usual: Sequence[Case], cases: Sequence[Case], cha
     ]
 
 
-def _loop(chosen: Settings, cases: Sequence[Case], bad: Sequence[Record]) -> list[Claim]:
+def _loop(chosen: HybridSettings, cases: Sequence[HybridCase], bad: Sequence[Record]) -> list[Claim]:
     records = [case.hybrid for case in cases]
     compensated, late = bad
     answers = compensated.delays.answers + compensated.delays.lost

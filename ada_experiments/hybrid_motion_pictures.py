@@ -12,7 +12,7 @@ import numpy as np
 from ada_dynamics.drawing.panels import Panel, Series
 from ada_experiments.motion_simulation.lock_step import Record
 from ada_experiments.pictures import picture
-from ada_experiments.space_robots import Touch
+from ada_experiments.space_robots import ContactRun
 from ada_tools.scenario.registry import Table
 
 CAPTIONS = {
@@ -24,7 +24,7 @@ CAPTIONS = {
 _BEFORE, _AFTER = 0.03, 0.06  # [s] displayed margins of a contact
 
 
-class Shown(Protocol):
+class FigureData(Protocol):
     """Data of a case required for the figures."""
 
     @property
@@ -44,11 +44,11 @@ class Shown(Protocol):
         """Record without compensation."""
 
     @property
-    def numeric(self) -> Touch:
+    def numeric(self) -> ContactRun:
         """Numeric contact."""
 
 
-def pictures_of(cases: Sequence[Shown], bad: Sequence[Record], output: Path) -> list[Path]:
+def pictures_of(cases: Sequence[FigureData], bad: Sequence[Record], output: Path) -> list[Path]:
     """All figures, in the order of the report."""
     return [
         _forces(cases, output / "s2_forces.png"),
@@ -58,7 +58,7 @@ def pictures_of(cases: Sequence[Shown], bad: Sequence[Record], output: Path) -> 
     ]
 
 
-def _forces(cases: Sequence[Shown], path: Path) -> Path:
+def _forces(cases: Sequence[FigureData], path: Path) -> Path:
     panels = []
     for case in cases:
         begin, end = case.hybrid.touch
@@ -74,7 +74,7 @@ def _forces(cases: Sequence[Shown], path: Path) -> Path:
     return picture(panels, path, "Force of the touch (like figs. 12-15)", 2)
 
 
-def _energies(cases: Sequence[Shown], path: Path) -> Path:
+def _energies(cases: Sequence[FigureData], path: Path) -> Path:
     panels = []
     for case in cases:
         series = [
@@ -96,7 +96,7 @@ def _network(bad: Sequence[Record], path: Path) -> Path:
     return picture(panels, path, "A network with delay, jitter and loss", 2)
 
 
-def _table(cases: Sequence[Shown], path: Path) -> Path:
+def _table(cases: Sequence[FigureData], path: Path) -> Path:
     record = cases[0].hybrid
     begin, end = record.touch
     rows = (record.t > begin - _BEFORE) & (record.t < end + _AFTER)
@@ -105,7 +105,7 @@ def _table(cases: Sequence[Shown], path: Path) -> Path:
     return picture([Panel.of(cases[0].name, "Face from the probe [mm]", t, curves)], path, "The motion table's plate")
 
 
-def table_of(cases: Sequence[Shown]) -> Table:
+def table_of(cases: Sequence[FigureData]) -> Table:
     """Values of the first contacts."""
     columns = (
         "case",

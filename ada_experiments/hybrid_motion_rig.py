@@ -17,7 +17,7 @@ from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments import space_robots
 from ada_experiments.motion_simulation.dynamics_program import LoopSettings
 from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
-from ada_experiments.motion_simulation.free_robot import Hold
+from ada_experiments.motion_simulation.free_robot import JointHold
 from ada_experiments.motion_simulation.impedance_table import ImpedanceTable, TableSettings, plate_mechanics
 from ada_experiments.motion_simulation.lock_step import Record, run
 from ada_experiments.motion_simulation.passivity import ActiveLoopWarning
@@ -42,7 +42,7 @@ class Network:
 
 
 @dataclass(frozen=True)
-class Settings:
+class HybridSettings:
     """Settings of the scenario."""
 
     stiffnesses: tuple[float, ...]  # K_p [N m/rad]
@@ -58,7 +58,7 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class HybridCase:
     """One of figs. 12-15.
 
     Attributes:
@@ -75,17 +75,17 @@ class Case:
     stiffness: float
     hybrid: Record
     late: Record
-    numeric: space_robots.Touch
+    numeric: space_robots.ContactRun
 
 
-class Rig:
+class HybridRig:
     """Robots, table and network of a scenario.
 
     Attributes:
         violations: number of invalid commands received by the emulated table.
     """
 
-    def __init__(self, chosen: Settings) -> None:
+    def __init__(self, chosen: HybridSettings) -> None:
         """Store the settings."""
         self.chosen = chosen
         self.violations = 0
@@ -93,12 +93,12 @@ class Rig:
             hexa(position=(0.0, 0.0, space_robots.TABLE_HEIGHT), rpy=(0.0,) * 3), "platform"
         )
 
-    def case(self, name: str, i: int, *, heavy: bool) -> Case:
+    def case(self, name: str, i: int, *, heavy: bool) -> HybridCase:
         """One of figs. 12-15."""
         kp = self.chosen.stiffnesses[i]
         both = self.stiffness(i)
         hybrid, late = (self.hybrid(i, compensation=order, heavy=heavy) for order in (2, 0))
-        return Case(name, kp, both, hybrid, late, self._numeric(name, kp, both, heavy))
+        return HybridCase(name, kp, both, hybrid, late, self._numeric(name, kp, both, heavy))
 
     def stiffness(self, i: int) -> float:
         """Contact stiffness: table (eq. 15) and probe in series [N/m]."""
@@ -157,11 +157,11 @@ class Rig:
             settings = replace(settings, link_mass_1=HEAVY_LINK, base_mass_2=HEAVY_BASE)
         return RobotPair(settings)
 
-    def _numeric(self, name: str, kp: float, stiffness: float, heavy: bool) -> space_robots.Touch:
+    def _numeric(self, name: str, kp: float, stiffness: float, heavy: bool) -> space_robots.ContactRun:
         chosen = self.chosen
         one, two = load("space_robot_a"), load("space_robot_b")
         usual = PairSettings()
-        settings = space_robots.Settings(
+        settings = space_robots.SpaceRobotSettings(
             chosen.stiffnesses,
             chosen.approach,
             chosen.gap,
@@ -169,14 +169,14 @@ class Rig:
             chosen.step,
             chosen.duration,
             (np.array(usual.arm_1), np.array(usual.arm_2)),
-            Hold(usual.hold_stiffness, usual.hold_damping),
+            JointHold(usual.hold_stiffness, usual.hold_damping),
         )
         robots = space_robots.heavier(one, two) if heavy else (one, two)
         pair = space_robots.pair_from(settings, *robots)
         return space_robots.touch(name, kp, stiffness, pair, settings, "ada")
 
 
-def plate_takes(case: Case) -> float:
+def plate_takes(case: HybridCase) -> float:
     """Fraction of the contact energy ½ m_e v² dissipated by stopping the table mass: m_p v² (eq. 10's M P̈)."""
     plate = plate_mechanics(pose_of((0.0, 0.0, space_robots.TABLE_HEIGHT))).mass
     mass = 1.0 / float(np.linalg.inv(plate)[2, 2])

@@ -22,7 +22,7 @@ from ada_tools.scenario.scenario import Scenario
 POSITIONS = (0.3, 0.8, -0.5)  # up to three angles in general position
 
 
-class Row(NamedTuple):
+class JointColumns(NamedTuple):
     """S, T_a and T of a joint, each with six rows [angular; linear]."""
 
     motion: Array
@@ -36,40 +36,40 @@ class Row(NamedTuple):
         return max(_largest(unit), _largest(self.constraint.T @ self.motion))
 
 
-def own(joint: JointType, q: Sequence[float]) -> Row:
+def own(joint: JointType, q: Sequence[float]) -> JointColumns:
     """Matrices of a joint of this library."""
-    return Row(_columns(joint.subspace(q)), _columns(joint.active(q)), _columns(joint.constraint(q)))
+    return JointColumns(_columns(joint.subspace(q)), _columns(joint.active(q)), _columns(joint.constraint(q)))
 
 
-def printed_revolute() -> Row:
+def printed_revolute() -> JointColumns:
     """Table 2.1, R-joint, about y."""
-    return Row(np.eye(6)[:, 1:2], np.eye(6)[:, 1:2], np.delete(np.eye(6), 1, axis=1))
+    return JointColumns(np.eye(6)[:, 1:2], np.eye(6)[:, 1:2], np.delete(np.eye(6), 1, axis=1))
 
 
-def printed_universal(q: Sequence[float]) -> Row:
+def printed_universal(q: Sequence[float]) -> JointColumns:
     """Table 2.1, U-joint."""
     s2, c2 = np.sin(q[1]), np.cos(q[1])
     motion = np.zeros((6, 2))
     motion[:3] = [[-s2, 0.0], [0.0, 1.0], [c2, 0.0]]
     across = np.array([[c2, 0.0, s2, 0.0, 0.0, 0.0]]).T
-    return Row(motion, motion.copy(), np.hstack([across, np.eye(6)[:, 3:]]))
+    return JointColumns(motion, motion.copy(), np.hstack([across, np.eye(6)[:, 3:]]))
 
 
-def printed_spherical(q: Sequence[float]) -> Row:
+def printed_spherical(q: Sequence[float]) -> JointColumns:
     """Table 2.1, S-joint; a₂ in S is read as s₂."""
     s2, c2, s3, c3 = np.sin(q[1]), np.cos(q[1]), np.sin(q[2]), np.cos(q[2])
     motion, active = np.zeros((6, 3)), np.zeros((6, 3))
     motion[:3] = [[-s2 * c3, -s3, 0.0], [s2 * s3, -c3, 0.0], [c2, 0.0, 1.0]]
     active[:3] = np.array([[-c3, s2 * s3, s2 * s3], [s3, s2 * c3, -c2 * s3], [0.0, 0.0, s2]]) / s2
-    return Row(motion, active, np.eye(6)[:, 3:])
+    return JointColumns(motion, active, np.eye(6)[:, 3:])
 
 
-def mended_spherical(q: Sequence[float]) -> Row:
+def mended_spherical(q: Sequence[float]) -> JointColumns:
     """The printed S-joint with the sign of the second column of S and entry (1, 3) of T_a corrected."""
     row = printed_spherical(q)
     active = row.active.copy()
     active[0, 2] = np.cos(q[1]) * np.cos(q[2]) / np.sin(q[1])
-    return Row(row.motion * [1.0, -1.0, 1.0], active, row.constraint)
+    return JointColumns(row.motion * [1.0, -1.0, 1.0], active, row.constraint)
 
 
 @experiment("joint_tables")
@@ -82,8 +82,8 @@ def joint_tables(scenario: Scenario, output: Path, progress: Progress) -> Outcom
         "universal": (printed_universal(q), own(Universal(), q[:2])),
         "spherical": (printed_spherical(q), own(SphericalEuler(), q)),
         "spherical_mended": (mended_spherical(q), own(SphericalEuler(), q)),
-        "fixed": (Row(nothing, nothing, all_six), own(Fixed(), ())),
-        "six": (Row(all_six, all_six, nothing), own(Floating(), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0))),
+        "fixed": (JointColumns(nothing, nothing, all_six), own(Fixed(), ())),
+        "six": (JointColumns(all_six, all_six, nothing), own(Floating(), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0))),
     }
     quantities = {f"{name}_off": Quantity(printed.off) for name, (printed, _) in found.items()}
     apart = {

@@ -18,7 +18,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.drawing import colours
 from ada_dynamics.drawing.plots import figure_context, save
 from ada_experiments.hybrid_motion import KNOWN, read_settings
-from ada_experiments.hybrid_motion_rig import Network, Rig
+from ada_experiments.hybrid_motion_rig import HybridRig, Network
 from ada_experiments.motion_simulation.lock_step import Record
 from ada_experiments.motion_simulation.prediction import longest_passive_delay
 from ada_experiments.motion_simulation.touch import touches
@@ -83,7 +83,7 @@ def passivity_map(scenario: Scenario, progress: Progress) -> PassivityMap:
     delays = part.vector("delays", (units.TIME,) * len(part.items("delays")))
     if list(delays) != sorted(set(delays)) or delays[0] < 0.0:
         raise part.problem("delays", "they must be nonnegative and in ascending order.")
-    rig, shape = Rig(chosen), (len(chosen.stiffnesses), len(delays))
+    rig, shape = HybridRig(chosen), (len(chosen.stiffnesses), len(delays))
     gain, given, made, late = (np.empty(shape) for _ in range(4))
     bound = np.empty(shape[0])
     for i, kp in enumerate(chosen.stiffnesses):

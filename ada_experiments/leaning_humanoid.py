@@ -36,14 +36,14 @@ ARM = {"left_shoulder_pitch": -1.0, "left_shoulder_roll": 0.0, "left_shoulder_ya
 OUT_OF_THE_WALL = (0.0, -np.pi / 2.0, 0.0)
 
 
-class Stand(NamedTuple):
+class InitialPose(NamedTuple):
     """Initial configuration of the robot with 14 actuated joints: hips, ankles and left arm."""
 
     model: Model
     q: Array
 
 
-class Chain(NamedTuple):
+class HumanoidChain(NamedTuple):
     """Environment of the robot, and the model used by the control.
 
     Attributes:
@@ -58,9 +58,9 @@ class Chain(NamedTuple):
 
 
 CHAINS = {
-    "free": Chain("no wall", False, False),
-    "ground": Chain("wall, chain over the ground alone", True, False),
-    "wall": Chain("wall, chain over ground and wall", True, True),
+    "free": HumanoidChain("no wall", False, False),
+    "ground": HumanoidChain("wall, chain over the ground alone", True, False),
+    "wall": HumanoidChain("wall, chain over ground and wall", True, True),
 }
 # High loop gains, since contacts creep; sec. 7.1 has no such feedback.
 GAINS = {
@@ -74,7 +74,7 @@ GAINS = {
 
 
 @cache
-def leaning(lean: float) -> Stand:
+def leaning(lean: float) -> InitialPose:
     """Configuration with flat feet and the body leaning forward about the ankles.
 
     Args:
@@ -90,10 +90,10 @@ def leaning(lean: float) -> Stand:
     for name, angle in wanted.items():
         q[model.q_index(name)] = angle
     held = [*wanted, *(name for name in HIPS if not name.endswith("roll"))]
-    return Stand(model, np.array(close_loops(feet, q, hold=held)))
+    return InitialPose(model, np.array(close_loops(feet, q, hold=held)))
 
 
-def chain_over(stand: Stand, wall: bool) -> Model:
+def chain_over(stand: InitialPose, wall: bool) -> Model:
     """Robot with loops from the ground to both soles, and from the wall to the tip of the hand."""
     poses = link_poses(*stand)
     loops = [_on(link, poses[link]) for link in SOLES]
@@ -108,7 +108,7 @@ def _on(link: str, pose: tuple[Array, Array]) -> dict[str, Any]:
     return {"name": link, "type": "fixed", "parent": place, "child": {"link": link}}
 
 
-def tip_of(stand: Stand) -> Array:
+def tip_of(stand: InitialPose) -> Array:
     """Contact point of the hand on the wall [m]."""
     R, p = link_poses(*stand)[HAND]
     return np.asarray(p + R @ TIP, dtype=np.float64)
@@ -121,7 +121,7 @@ def controller_of(lean: float, knows_wall: bool) -> VirtualClosedChain:
     return VirtualClosedChain(stand.model, GAINS, virtual=chain_over(stand, knows_wall))
 
 
-def contact_of(stand: Stand, has_wall: bool, stiffness: float) -> Contact:
+def contact_of(stand: InitialPose, has_wall: bool, stiffness: float) -> Contact:
     """Contact of eight sole corners with the ground, and of the hand tip with the wall.
 
     Args:
@@ -138,7 +138,9 @@ def contact_of(stand: Stand, has_wall: bool, stiffness: float) -> Contact:
     return replace(feet, pairs=[ContactPair("hand", ContactPoint("tip", HAND, TIP), wall)])
 
 
-def pushed(lean: float, chain: Chain, link: str, impulse: float, stiffness: float, start: float = 0.3) -> Simulation:
+def pushed(
+    lean: float, chain: HumanoidChain, link: str, impulse: float, stiffness: float, start: float = 0.3
+) -> Simulation:
     """Simulation of the robot pushed along x.
 
     Args:

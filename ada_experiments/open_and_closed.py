@@ -35,14 +35,14 @@ ACTIVE = np.eye(6)[:, 1:2]
 CONSTRAINT = np.delete(np.eye(6), 1, axis=1)
 
 
-class Body(NamedTuple):
+class ArticulatedBody(NamedTuple):
     """Y: acceleration of its handles V̇ = Φ F + B (eqs. 2.4, 3.21, 3.25)."""
 
     phi: Array  # (12, 12)
     bias: Array  # (12,)
 
 
-class Held(NamedTuple):
+class GroundedBody(NamedTuple):
     """Y connected to the ground.
 
     Attributes:
@@ -91,7 +91,7 @@ def open_and_closed(scenario: Scenario, output: Path, progress: Progress) -> Out
     return Outcome(claims, tables=[table], quantities=quantities)
 
 
-def assembled(angles: Array, rates: Array) -> Body:
+def assembled(angles: Array, rates: Array) -> ArticulatedBody:
     """Return Φ and B of three floating rods with joints 2 and 3 under gravity.
 
     Args:
@@ -109,10 +109,10 @@ def assembled(angles: Array, rates: Array) -> Body:
     turned = (3, 4, 5, 0, 1, 2)  # the document has the angular part first
     J = np.vstack([dynamics.jacobian(handle, q)[turned, :] for handle in HANDLES])
     bias = np.concatenate([dynamics.acceleration(handle, q, v, free)[list(turned)] for handle in HANDLES])
-    return Body(J @ np.linalg.solve(dynamics.mass_matrix(q), J.T), bias)
+    return ArticulatedBody(J @ np.linalg.solve(dynamics.mass_matrix(q), J.T), bias)
 
 
-def held(body: Body, joints: int, sign: float) -> Held:
+def held(body: ArticulatedBody, joints: int, sign: float) -> GroundedBody:
     """Connect the first handle of Y, or both, to the ground (eqs. 3.21-3.23, 3.25-3.28).
 
     Args:
@@ -127,7 +127,7 @@ def held(body: Body, joints: int, sign: float) -> Held:
     force = sign * T @ np.linalg.lstsq(Y, T.T @ bias, rcond=1e-10)[0]
     rate = phi @ force + bias
     slips = float(np.max(np.abs(T.T @ rate)))
-    return Held(active.T @ rate, slips, int(np.linalg.matrix_rank(Y, tol=1e-10 * np.linalg.norm(Y))), len(Y))
+    return GroundedBody(active.T @ rate, slips, int(np.linalg.matrix_rank(Y, tol=1e-10 * np.linalg.norm(Y))), len(Y))
 
 
 def _reference(model: Model) -> tuple[Array, Array]:

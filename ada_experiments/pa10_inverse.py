@@ -41,7 +41,7 @@ ROUNDS = 5  # timing repetitions; the fastest is used
 
 
 @dataclass(frozen=True)
-class Case:
+class InverseCase:
     """One choice of the redundant joint, for all poses of the grid.
 
     Attributes:
@@ -117,7 +117,7 @@ def _random_turns(count: int) -> Array:
 
 
 # --- one run --------------------------------------------------------------------------------------------------------
-def cases_of(lengths: str, grid: Array, offset: float, angle: float) -> list[Case]:
+def cases_of(lengths: str, grid: Array, offset: float, angle: float) -> list[InverseCase]:
     """Solve with S1 and S3 given, for values that guarantee a solution of reachable poses and for others."""
     from ada_controllers.pa10_kinematics import LENGTHS
 
@@ -138,7 +138,7 @@ def cases_of(lengths: str, grid: Array, offset: float, angle: float) -> list[Cas
 
 def _case(
     lengths: str, text: str, grid: Array, far: Array, joint: Literal["s1", "s3"], value: Array, must: bool
-) -> Case:
+) -> InverseCase:
     from ada_controllers.pa10_kinematics import inverse_batch, joint_limits
 
     found = inverse_batch(grid, value, lengths, joint)
@@ -157,7 +157,7 @@ def _case(
     lower, upper = joint_limits(lengths)
     q = found.q[found.valid]
     inside = np.any(np.all((q >= lower) & (q <= upper), axis=2), axis=1)
-    return Case(
+    return InverseCase(
         lengths,
         text,
         len(grid),
@@ -194,7 +194,7 @@ def _different(q: Array) -> NDArray[np.intp]:
 
 
 # --- results --------------------------------------------------------------------------------------------------------
-def claims_of(cases: Sequence[Case]) -> list[Claim]:
+def claims_of(cases: Sequence[InverseCase]) -> list[Claim]:
     """Claims about all cases."""
     return [
         Claim("number of poses", min(case.poses for case in cases), 100_000, ">="),
@@ -213,7 +213,7 @@ def claims_of(cases: Sequence[Case]) -> list[Claim]:
     ]
 
 
-def quantities_of(cases: Sequence[Case]) -> dict[str, Quantity]:
+def quantities_of(cases: Sequence[InverseCase]) -> dict[str, Quantity]:
     """Wrongly classified poses, and the smallest share of poses with eight solutions for the other given angles."""
     other = [case for case in cases if case.text not in ("S1 towards the wrist", "S3 = 0")]
     return {
@@ -222,7 +222,7 @@ def quantities_of(cases: Sequence[Case]) -> dict[str, Quantity]:
     }
 
 
-def _table(cases: Sequence[Case]) -> Table:
+def _table(cases: Sequence[InverseCase]) -> Table:
     rows = [
         (
             case.lengths,
@@ -251,7 +251,7 @@ def _table(cases: Sequence[Case]) -> Table:
     return Table("Solutions over the grid", columns, rows)
 
 
-def _speed(cases: Sequence[Case]) -> Table:
+def _speed(cases: Sequence[InverseCase]) -> Table:
     rows = [(case.lengths, case.text, f"{case.rate / 1e6:.1f}") for case in cases]
     return Table(
         "Solutions per second [millions]",

@@ -44,7 +44,7 @@ STEP = 1e-3  # [s] of the simulation
 
 
 @dataclass(frozen=True, eq=False)
-class Path3:
+class HandPath:
     """Position of the hand over time and its velocity."""
 
     name: str
@@ -55,10 +55,10 @@ class Path3:
 
 
 @dataclass(frozen=True, eq=False)
-class Ride:
+class PathRun:
     """A followed path: path error and elbow position."""
 
-    path: Path3
+    path: HandPath
     t: Array
     hand: Array  # (n, 3)
     off: Array  # distance from the path [m]
@@ -91,8 +91,8 @@ def pose_servo_paths(scenario: Scenario, output: Path, progress: Progress) -> Ou
         use.quantity("swing", units.ANGLE),
         duration,
     )
-    rides: dict[str, Ride] = {}
-    ideal: dict[str, Ride] = {}
+    rides: dict[str, PathRun] = {}
+    ideal: dict[str, PathRun] = {}
     for i, path in enumerate(paths):
         progress(i / len(paths), path.name)
         rides[path.name] = _simulated(model, dynamics, start, path, duration, period, gain, bandwidth, settle)
@@ -105,7 +105,7 @@ def pose_servo_paths(scenario: Scenario, output: Path, progress: Progress) -> Ou
     return outcome
 
 
-def _paths(begin: Array, line: Array, radius: float, swing: float, duration: float) -> list[Path3]:
+def _paths(begin: Array, line: Array, radius: float, swing: float, duration: float) -> list[HandPath]:
     """A line forth and back, a horizontal circle and a fixed position; each begins and ends at rest."""
     w = 2.0 * np.pi / duration
     direction = line / np.linalg.norm(line)
@@ -133,22 +133,22 @@ def _paths(begin: Array, line: Array, radius: float, swing: float, duration: flo
         return np.hypot(np.hypot(d[:, 0], d[:, 1]) - radius, d[:, 2])
 
     return [
-        Path3(
+        HandPath(
             "line",
             lambda t: np.asarray(begin + 0.5 * (1.0 - np.cos(w * t)) * line),
             lambda t: np.asarray(0.5 * w * np.sin(w * t) * line),
             off_line,
             0.0,
         ),
-        Path3("circle", round_, round_rate, off_circle, swing),
-        Path3("hold", lambda t: begin, lambda t: np.zeros(3), lambda p: np.linalg.norm(p - begin, axis=1), swing),
+        HandPath("circle", round_, round_rate, off_circle, swing),
+        HandPath("hold", lambda t: begin, lambda t: np.zeros(3), lambda p: np.linalg.norm(p - begin, axis=1), swing),
     ]
 
 
-class _Rider:
+class _PathServo:
     """A pose servo on a path, with self-motion of one joint."""
 
-    def __init__(self, model: Model, dynamics: Dynamics, start: Array, path: Path3, duration: float, gain: float):
+    def __init__(self, model: Model, dynamics: Dynamics, start: Array, path: HandPath, duration: float, gain: float):
         from ada_controllers import make
 
         self.controller = make(
@@ -176,18 +176,18 @@ def _simulated(
     model: Model,
     dynamics: Dynamics,
     start: Array,
-    path: Path3,
+    path: HandPath,
     duration: float,
     period: float,
     gain: float,
     bandwidth: float,
     settle: float,
-) -> Ride:
+) -> PathRun:
     """On the simulated robot; the servos settle under gravity before the path begins."""
     from ada_controllers.in_simulation import InSimulation
     from ada_dynamics.simulation import JointServos
 
-    rider = _Rider(model, dynamics, start, path, duration, gain)
+    rider = _PathServo(model, dynamics, start, path, duration, gain)
     loop = InSimulation(rider.controller, lambda t: rider.reference(max(t - settle, 0.0)), period=period)
     log = loop.simulation(model, start, step=STEP, servos=JointServos(bandwidth=bandwidth)).run(settle + duration)
     begin = round(settle / STEP)
@@ -196,12 +196,12 @@ def _simulated(
 
 
 def _ideal(
-    model: Model, dynamics: Dynamics, start: Array, path: Path3, duration: float, period: float, gain: float
-) -> Ride:
+    model: Model, dynamics: Dynamics, start: Array, path: HandPath, duration: float, period: float, gain: float
+) -> PathRun:
     """On a robot whose joints follow the velocity command exactly."""
     from ada_controllers import State
 
-    rider = _Rider(model, dynamics, start, path, duration, gain)
+    rider = _PathServo(model, dynamics, start, path, duration, gain)
     q, v = start.copy(), np.zeros(model.nv)
     rider.controller.reset(State(q, v), 0.0)
     rows, told = [q.copy()], []
@@ -215,16 +215,16 @@ def _ideal(
     return _ride(dynamics, path, times, np.array(rows), np.array(told))
 
 
-def _ride(dynamics: Dynamics, path: Path3, t: Array, q: Array, told: Array) -> Ride:
+def _ride(dynamics: Dynamics, path: HandPath, t: Array, q: Array, told: Array) -> PathRun:
     poses = dynamics.pose(HAND, q)
     cosine = 0.5 * (np.einsum("nij,ij->n", poses[:, :3, :3], poses[0, :3, :3]) - 1.0)
     turned = np.arccos(np.clip(cosine, -1.0, 1.0))
     elbow = dynamics.pose(ELBOW, q)[:, :3, 3]
     column = dynamics.model.q_index(SWUNG).start
-    return Ride(path, t, poses[:, :3, 3], path.off(poses[:, :3, 3]), turned, elbow, q[:, column], told)
+    return PathRun(path, t, poses[:, :3, 3], path.off(poses[:, :3, 3]), turned, elbow, q[:, column], told)
 
 
-def _claims(rides: dict[str, Ride], ideal: dict[str, Ride], near: float, exact: float) -> list[Claim]:
+def _claims(rides: dict[str, PathRun], ideal: dict[str, PathRun], near: float, exact: float) -> list[Claim]:
     limits = "servos deflect under gravity; the pose control loop compensates most of it"
     found = []
     for name, where in (("line", "line"), ("circle", "circle"), ("hold", "position")):
@@ -243,7 +243,7 @@ def _claims(rides: dict[str, Ride], ideal: dict[str, Ride], near: float, exact: 
     return found
 
 
-def _table(rides: dict[str, Ride], ideal: dict[str, Ride]) -> Table:
+def _table(rides: dict[str, PathRun], ideal: dict[str, PathRun]) -> Table:
     rows = [
         (
             name,
@@ -259,7 +259,7 @@ def _table(rides: dict[str, Ride], ideal: dict[str, Ride]) -> Table:
     return Table("Hand and elbow", ("path", *errors, "elbow motion [mm]", "largest joint speed [rad/s]"), rows)
 
 
-def _panels(rides: dict[str, Ride]) -> list[Panel]:
+def _panels(rides: dict[str, PathRun]) -> list[Panel]:
     panels = []
     for name, ride in rides.items():
         off = {"path error": 1e3 * ride.off, "orientation error [0.1 deg]": 10.0 * np.rad2deg(ride.turned)}

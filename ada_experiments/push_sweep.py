@@ -45,7 +45,7 @@ Tried: TypeAlias = dict[float, bool]  # by impulse [N s]: True if it is survived
 Map: TypeAlias = dict[tuple[str, str, str], Tried]
 
 
-class Settings(NamedTuple):
+class PushSettings(NamedTuple):
     """Settings of the scenario."""
 
     points: tuple[str, ...]  # links whose origins are pushed
@@ -57,7 +57,7 @@ class Settings(NamedTuple):
     full_angle: float  # upper-body angle at which variable gains reach their end value [rad]
 
 
-class Pushed:
+class PushedRobot:
     """A robot under one strategy, for repeated pushes.
 
     The push acts at the origin of the upper body, with the moment of the pushed point in the initial posture, so that
@@ -65,7 +65,7 @@ class Pushed:
     simulation serves all points. During the 0.1 s of a push the body rotates by a few degrees only.
     """
 
-    def __init__(self, strategy: str, chosen: Settings) -> None:
+    def __init__(self, strategy: str, chosen: PushSettings) -> None:
         """Create the robot, its dynamics and controller."""
         self.model = robot(STANDING)
         self.chosen = chosen
@@ -137,7 +137,7 @@ def push_sweep(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     found: Map = {}
     count = len(STRATEGIES) * len(SIDES) * len(chosen.points)
     for strategy, strategy_text in STRATEGIES.items():
-        pushed = Pushed(strategy, chosen)
+        pushed = PushedRobot(strategy, chosen)
         for side, sign in SIDES.items():
             for point in chosen.points:
                 progress(len(found) / count, f"{strategy_text}, {point}, {side}")
@@ -148,15 +148,15 @@ def push_sweep(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     return Outcome(_claims(found, chosen), figures, [table], notes, quantities=_order(found))
 
 
-def read_settings(scenario: Scenario) -> Settings:
+def read_settings(scenario: Scenario) -> PushSettings:
     """The settings of a scenario."""
     return sweep_of(settings_of(scenario, KNOWN))
 
 
-def sweep_of(part: Part) -> Settings:
+def sweep_of(part: Part) -> PushSettings:
     """Read the sweep settings, with units."""
     impulse = units.FORCE.times(units.TIME)
-    return Settings(
+    return PushSettings(
         tuple(part.texts("points")),
         part.positive("largest", impulse),
         part.positive("spacing", impulse),
@@ -167,12 +167,12 @@ def sweep_of(part: Part) -> Settings:
     )
 
 
-def _largest(found: Map, strategy: str, side: str, chosen: Settings) -> Array:
+def _largest(found: Map, strategy: str, side: str, chosen: PushSettings) -> Array:
     """Largest survived impulse of each point [N s]."""
     return np.array([largest_survived(found[strategy, side, point]) for point in chosen.points])
 
 
-def _claims(found: Map, chosen: Settings) -> list[Claim]:
+def _claims(found: Map, chosen: PushSettings) -> list[Claim]:
     behind, front = SIDES
     of = {(name, side): _largest(found, name, side, chosen) for name in STRATEGIES for side in SIDES}
     shoulder = chosen.points.index("right_shoulder")
@@ -237,7 +237,7 @@ def table_of(found: Map, points: Sequence[str], title: str, resolution: float) -
     return Table(title, columns, rows, f"to {resolution:g} N s")
 
 
-def _figures(found: Map, chosen: Settings, output: Path) -> list[Path]:
+def _figures(found: Map, chosen: PushSettings, output: Path) -> list[Path]:
     places = np.arange(len(chosen.points), dtype=float)
     panels = []
     for side in SIDES:

@@ -25,6 +25,7 @@ from ada_experiments.push_sweep import (
     SIDES,
     STRATEGIES,
     Map,
+    PushSettings,
     Tried,
     largest_survived,
     map_of,
@@ -32,7 +33,6 @@ from ada_experiments.push_sweep import (
     sweep_of,
     table_of,
 )
-from ada_experiments.push_sweep import Settings as Sweep
 from ada_experiments.pushed_humanoid import AT_THE_SHOULDER, FREE, STANDING, robot
 from ada_robot.contract import Demand, Mode
 from ada_robot.safety.phases import Phase
@@ -53,15 +53,15 @@ _SETTLED = 0.2  # [s] of control before a push
 _LOOKED_AT = 20  # cycles between two fall checks
 
 
-class Settings(NamedTuple):
+class DevicePushSettings(NamedTuple):
     """Settings of the scenario."""
 
-    sweep: Sweep  # tested pushes
+    sweep: PushSettings  # tested pushes
     friction: tuple[float, ...]  # of each joint [N m]; the first is used for all points
     rate: float  # of the safety cycle and of the physics [Hz]
 
 
-class Pushed(NamedTuple):
+class PushResult(NamedTuple):
     """Result of a push."""
 
     t: Array  # [s], from the start of the push
@@ -71,10 +71,10 @@ class Pushed(NamedTuple):
     reason: str  # final phase of the cycle and its reason
 
 
-class Device:
+class SimulatedDevice:
     """Simulated robot behind the hardware interface, with one strategy that commands joint torques."""
 
-    def __init__(self, strategy: str, friction: float, chosen: Settings) -> None:
+    def __init__(self, strategy: str, friction: float, chosen: DevicePushSettings) -> None:
         """Open the device and let it come to rest under its servos."""
         self.clock, self._horizon, self._duration = ManualClock(), chosen.sweep.horizon, chosen.sweep.duration
         given = {"robot": FREE, "joint_friction": friction, "cycle_rate": chosen.rate, "physics_rate": chosen.rate}
@@ -90,7 +90,7 @@ class Device:
         assert self.driver.plant is not None
         self._rest = self.driver.plant.simulation.q.copy()
 
-    def pushed(self, link: str, impulse: float) -> Pushed:
+    def pushed(self, link: str, impulse: float) -> PushResult:
         """Push the robot at rest, with a new safety cycle; impulse along x [N s]."""
         plant = self.driver.plant
         assert plant is not None
@@ -114,7 +114,7 @@ class Device:
                     break
         t, height = np.array(rows).T
         stands = bool(height[-1] >= height[0] - FALLEN and cycle.phase is Phase.ACTIVE)
-        return Pushed(t, height, stands, sum(cycle.check.refused.values()), f"{cycle.phase.value}: {cycle.reason}")
+        return PushResult(t, height, stands, sum(cycle.check.refused.values()), f"{cycle.phase.value}: {cycle.reason}")
 
     def _state(self, cycle: SafeCycle) -> State:
         feedback = cycle.feedback
@@ -138,7 +138,7 @@ def pushed_device(scenario: Scenario, output: Path, progress: Progress) -> Outco
     by_friction = {}
     for number, friction in enumerate(chosen.friction):
         progress(0.8 + 0.2 * number / len(chosen.friction), f"friction of {friction:g} N m")
-        tried = _tried(Device("combined", friction, chosen), AT_THE_SHOULDER.link, 1.0, chosen)
+        tried = _tried(SimulatedDevice("combined", friction, chosen), AT_THE_SHOULDER.link, 1.0, chosen)
         by_friction[friction] = largest_survived(tried)
     quantities = {
         "borne_at_the_shoulder": Quantity(min(by_friction.values()), "N s"),
@@ -152,13 +152,13 @@ def pushed_device(scenario: Scenario, output: Path, progress: Progress) -> Outco
     return Outcome(_claims(shown, springs), figures, tables, _NOTES, dict(_CAPTIONS), quantities)
 
 
-def all_pushes(chosen: Settings, progress: Progress) -> tuple[Map, dict[str, Pushed]]:
+def all_pushes(chosen: DevicePushSettings, progress: Progress) -> tuple[Map, dict[str, PushResult]]:
     """Return all tested impulses, and the push of T6.2 with each strategy."""
     found: Map = {}
     shown = {}
     count = len(STRATEGIES) * len(SIDES) * len(chosen.sweep.points)
     for strategy, text in STRATEGIES.items():
-        device = Device(strategy, chosen.friction[0], chosen)
+        device = SimulatedDevice(strategy, chosen.friction[0], chosen)
         shown[strategy] = device.pushed(AT_THE_SHOULDER.link, AT_THE_SHOULDER.impulse)
         for side, sign in SIDES.items():
             for point in chosen.sweep.points:
@@ -167,19 +167,19 @@ def all_pushes(chosen: Settings, progress: Progress) -> tuple[Map, dict[str, Pus
     return found, shown
 
 
-def _by_springs(friction: float, chosen: Settings) -> bool:
+def _by_springs(friction: float, chosen: DevicePushSettings) -> bool:
     """True if springs alone survive the push of T6.2."""
-    return Device("springs", friction, chosen).pushed(AT_THE_SHOULDER.link, AT_THE_SHOULDER.impulse).stands
+    return SimulatedDevice("springs", friction, chosen).pushed(AT_THE_SHOULDER.link, AT_THE_SHOULDER.impulse).stands
 
 
-def read_settings(scenario: Scenario) -> Settings:
+def read_settings(scenario: Scenario) -> DevicePushSettings:
     """Read the settings of a scenario, with units."""
     part = settings_of(scenario, _KNOWN)
     friction = part.vector("friction", (units.MOMENT,) * len(part.items("friction")))
-    return Settings(sweep_of(part), tuple(friction), part.positive("rate", units.Dimension(s=-1)))
+    return DevicePushSettings(sweep_of(part), tuple(friction), part.positive("rate", units.Dimension(s=-1)))
 
 
-def _tried(device: Device, point: str, side: float, chosen: Settings) -> Tried:
+def _tried(device: SimulatedDevice, point: str, side: float, chosen: DevicePushSettings) -> Tried:
     return search(
         lambda impulse: device.pushed(point, side * impulse).stands,
         chosen.sweep.largest,
@@ -196,7 +196,7 @@ def _ratio(found: Map, side: str, point: str, first: str) -> Quantity:
     return Quantity(borne[first] / borne[other] if borne[other] else np.inf)
 
 
-def _claims(shown: dict[str, Pushed], springs: dict[float, bool]) -> list[Claim]:
+def _claims(shown: dict[str, PushResult], springs: dict[float, bool]) -> list[Claim]:
     refused = sum(one.refused for one in shown.values())
     (rough, with_friction), (smooth, without) = springs.items()
     return [

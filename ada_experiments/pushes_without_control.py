@@ -22,7 +22,7 @@ _UNTIL_DOWN = 0.95  # [s]; before the push; a robot without motors has fallen by
 _AFTER_PUSH = 5.0  # [s]; with springs alone the robot leans forward and swings back 3 to 4 s after the push
 
 
-class Case(NamedTuple):
+class ControlCase(NamedTuple):
     """A push and the activity of the motors."""
 
     name: str
@@ -32,16 +32,16 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "off": Case("motors off", AT_THE_HAND, None, _UNTIL_DOWN),
-    "hand": Case("springs (eq. 6.6) alone", AT_THE_HAND, {"strategy": "springs"}, 1.0 + _AFTER_PUSH),
-    "shoulder": Case("springs (eq. 6.6) alone", AT_THE_SHOULDER, {"strategy": "springs"}, 1.0 + _AFTER_PUSH),
-    "hand, gains only": Case(
+    "off": ControlCase("motors off", AT_THE_HAND, None, _UNTIL_DOWN),
+    "hand": ControlCase("springs (eq. 6.6) alone", AT_THE_HAND, {"strategy": "springs"}, 1.0 + _AFTER_PUSH),
+    "shoulder": ControlCase("springs (eq. 6.6) alone", AT_THE_SHOULDER, {"strategy": "springs"}, 1.0 + _AFTER_PUSH),
+    "hand, gains only": ControlCase(
         "upper-body rotation, no gravity compensation",
         AT_THE_HAND,
         {"strategy": "upper_body_rotation", "carry_weight": False},
         _UNTIL_DOWN,
     ),
-    "shoulder, gains only": Case(
+    "shoulder, gains only": ControlCase(
         "combined strategy, no gravity compensation",
         AT_THE_SHOULDER,
         {"strategy": "combined", "carry_weight": False},

@@ -23,7 +23,7 @@ from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
 from ada_dynamics.simulation.control import CompiledController
 from ada_dynamics.spatial.vector import Scalar
-from ada_experiments.motion_simulation.free_robot import Hold
+from ada_experiments.motion_simulation.free_robot import JointHold
 
 WORLD, FREE, BASE = "world", "free", "base"
 FIRST, SECOND = "one_", "two_"  # name prefixes of robots 1 and 2
@@ -35,7 +35,7 @@ WEIGHTLESS = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Pair:
+class RobotPairModel:
     """Both robots as one model, and their initial state."""
 
     model: Model
@@ -54,7 +54,7 @@ class Pair:
         side = Plane(SECOND + BASE, xyz=(-HALF, 0.0, 0.0), normal=(-1.0, 0.0, 0.0))
         return Contact(pairs=[ContactPair(TOUCH, tip, side)], material=spring)
 
-    def holding(self, hold: Hold) -> CompiledController:
+    def holding(self, hold: JointHold) -> CompiledController:
         """Controller that holds the arm of robot 1, as part of the equations; the joints of robot 2 are free."""
         at = [(self.model.q_index(FIRST + joint).start, self.model.v_index(FIRST + joint).start) for joint in ARM]
         home = [float(self.q[i]) for i, _ in at]
@@ -67,7 +67,7 @@ class Pair:
 
         return CompiledController(law)
 
-    def hold_energy(self, hold: Hold, t: Array, q: Array, v: Array) -> Array:
+    def hold_energy(self, hold: JointHold, t: Array, q: Array, v: Array) -> Array:
         """Energy stored in the springs of `hold` and dissipated in its dampers, over time [J]."""
         angles = np.array([self.model.q_index(FIRST + joint).start for joint in ARM])
         stored = 0.5 * hold.stiffness * np.sum((q[:, angles] - self.q[angles]) ** 2, axis=1)
@@ -96,7 +96,7 @@ class Pair:
 
 def pair_of(
     one: Model, two: Model, angles_one: Array, angles_two: Array, approach: float, gap: float, offset: float = 0.0
-) -> Pair:
+) -> RobotPairModel:
     """Robot 1 at rest, and robot 2 in front of its tip, approaching along -x with free joints.
 
     Args:
@@ -121,4 +121,4 @@ def pair_of(
     tip = Dynamics(model).pose(FIRST + LAST, q) @ np.array([LENGTH, 0.0, 0.0, 1.0])
     q[model.q_index(SECOND + FREE)][:3] = np.add(tip[:3], (gap + HALF, -offset, 0.0))
     v[model.v_index(SECOND + FREE)][0] = -approach
-    return Pair(model, q, v, approach)
+    return RobotPairModel(model, q, v, approach)

@@ -25,9 +25,9 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.simulation import Log, Simulation
-from ada_experiments.motion_simulation.free_robot import Hold, with_masses
+from ada_experiments.motion_simulation.free_robot import JointHold, with_masses
 from ada_experiments.pictures import picture, vector
-from ada_experiments.space_pair import ARM, FREE, SECOND, TOUCH, Pair, pair_of
+from ada_experiments.space_pair import ARM, FREE, SECOND, TOUCH, RobotPairModel, pair_of
 from ada_experiments.tarao_impedance import platform_jacobian, stiffness_along
 from ada_tools.scenario import units
 from ada_tools.scenario.fields import settings_of
@@ -56,7 +56,7 @@ SQUARE_ROOT = 0.05  # likewise, for the exponents
 
 
 @dataclass(frozen=True)
-class Settings:
+class SpaceRobotSettings:
     """Settings of the scenario."""
 
     stiffnesses: tuple[float, ...]  # K_p [N m/rad]
@@ -66,11 +66,11 @@ class Settings:
     step: float  # [s]
     duration: float  # [s]
     arms: tuple[Array, Array]  # [rad]
-    hold: Hold
+    hold: JointHold
 
 
 @dataclass(frozen=True, eq=False)
-class Touch:
+class ContactRun:
     """One simulation.
 
     Attributes:
@@ -89,8 +89,8 @@ class Touch:
     kp: float
     stiffness: float
     mass: float
-    pair: Pair
-    hold: Hold
+    pair: RobotPairModel
+    hold: JointHold
     log: Log
     force: Array
     seconds: float
@@ -136,7 +136,7 @@ class Touch:
         return slice(start, start + int(np.argmin(touching[start:])))
 
 
-class Together(NamedTuple):
+class PairMotion(NamedTuple):
     """The motion from the first contact on."""
 
     model: Model
@@ -167,7 +167,7 @@ def space_robots(scenario: Scenario, output: Path, progress: Progress) -> Outcom
     return Outcome(claims, figures, tables, _notes(touches, chosen), dict(_CAPTIONS), quantities)
 
 
-def read_settings(scenario: Scenario) -> Settings:
+def read_settings(scenario: Scenario) -> SpaceRobotSettings:
     """Read the settings of a scenario, with units."""
     part = settings_of(scenario, _KNOWN)
     hold = part.part("hold", _HOLD)
@@ -175,7 +175,7 @@ def read_settings(scenario: Scenario) -> Settings:
     stiffnesses = part.vector("stiffnesses", (units.TURNING_STIFFNESS,) * count)
     if count < 2 or list(stiffnesses) != sorted(set(stiffnesses)) or stiffnesses[0] <= 0.0:
         raise part.problem("stiffnesses", "at least two positive values in ascending order.")
-    return Settings(
+    return SpaceRobotSettings(
         stiffnesses,
         part.positive("approach", units.SPEED),
         part.positive("gap", units.LENGTH),
@@ -183,14 +183,14 @@ def read_settings(scenario: Scenario) -> Settings:
         part.positive("step", units.TIME),
         part.positive("duration", units.TIME),
         (np.array(part.vector("arm_1", (units.ANGLE,) * 4)), np.array(part.vector("arm_2", (units.ANGLE,) * 4))),
-        Hold(
-            hold.positive("stiffness", units.TURNING_STIFFNESS, Hold.stiffness),
-            hold.positive("damping", units.TURNING_DAMPING, Hold.damping),
+        JointHold(
+            hold.positive("stiffness", units.TURNING_STIFFNESS, JointHold.stiffness),
+            hold.positive("damping", units.TURNING_DAMPING, JointHold.damping),
         ),
     )
 
 
-def pair_from(chosen: Settings, one: Model, two: Model) -> Pair:
+def pair_from(chosen: SpaceRobotSettings, one: Model, two: Model) -> RobotPairModel:
     """Both robots in their initial state."""
     return pair_of(one, two, *chosen.arms, chosen.approach, chosen.gap, chosen.offset)
 
@@ -201,7 +201,9 @@ def heavier(one: Model, two: Model) -> tuple[Model, Model]:
     return with_masses(one, dict.fromkeys(links, 20.0)), with_masses(two, {base: 100.0})
 
 
-def touch(name: str, kp: float, stiffness: float, pair: Pair, chosen: Settings, algorithm: Algorithm) -> Touch:
+def touch(
+    name: str, kp: float, stiffness: float, pair: RobotPairModel, chosen: SpaceRobotSettings, algorithm: Algorithm
+) -> ContactRun:
     """Simulate one case."""
     simulation = Simulation(
         pair.model,
@@ -219,7 +221,7 @@ def touch(name: str, kp: float, stiffness: float, pair: Pair, chosen: Settings, 
     seconds = time.perf_counter() - started
     force = np.linalg.norm(log.contact_wrenches[TOUCH][:, :3], axis=1)
     mass = pair.effective_mass(Dynamics(pair.model))
-    return Touch(name, kp, stiffness, mass, pair, chosen.hold, log, force, seconds)
+    return ContactRun(name, kp, stiffness, mass, pair, chosen.hold, log, force, seconds)
 
 
 # --- claims -------------------------------------------------------------------------------------------------------
@@ -234,7 +236,7 @@ def momentum_change(log: Log) -> tuple[float, float]:
     return next(changes) / scale, next(changes) / (scale * arm)
 
 
-def energy_error(case: Touch) -> float:
+def energy_error(case: ContactRun) -> float:
     """Largest relative change of the energy, including the spring of the contact and the losses of `hold`."""
     log = case.log
     kinetic = np.asarray(log.energy.kinetic)
@@ -248,7 +250,7 @@ def exponent(values: Sequence[float], stiffnesses: Sequence[float]) -> float:
     return float(np.polyfit(np.log(stiffnesses), np.log(values), 1)[0])
 
 
-def claims_of(touches: Sequence[Touch], again: Touch, chosen: Settings) -> list[Claim]:
+def claims_of(touches: Sequence[ContactRun], again: ContactRun, chosen: SpaceRobotSettings) -> list[Claim]:
     """Claims on conservation, forces and durations."""
     usual = touches[: len(chosen.stiffnesses)]
     changes = np.array([momentum_change(case.log) for case in touches])
@@ -286,7 +288,7 @@ def claims_of(touches: Sequence[Touch], again: Touch, chosen: Settings) -> list[
     ]
 
 
-def quantities_of(touches: Sequence[Touch], chosen: Settings) -> dict[str, Quantity]:
+def quantities_of(touches: Sequence[ContactRun], chosen: SpaceRobotSettings) -> dict[str, Quantity]:
     """Effect of stiffness and masses on the force, and the real-time factor of the simulations."""
     usual, other = touches[: len(chosen.stiffnesses)], touches[len(chosen.stiffnesses)]
     factors = [chosen.duration / case.seconds for case in touches]
@@ -298,12 +300,12 @@ def quantities_of(touches: Sequence[Touch], chosen: Settings) -> dict[str, Quant
     }
 
 
-def _difference(one: Touch, two: Touch) -> float:
+def _difference(one: ContactRun, two: ContactRun) -> float:
     return max(float(np.abs(one.log.q - two.log.q).max()), float(np.abs(one.log.v - two.log.v).max()))
 
 
 # --- figures --------------------------------------------------------------------------------------------------------
-def _table(touches: Sequence[Touch]) -> Table:
+def _table(touches: Sequence[ContactRun]) -> Table:
     columns = (
         "case",
         "k [N/m]",
@@ -330,7 +332,7 @@ def _table(touches: Sequence[Touch]) -> Table:
     return Table("First contact", columns, rows, "lumped values: mass m_e on the spring k")
 
 
-def figures_of(touches: Sequence[Touch], output: Path) -> list[Path]:
+def figures_of(touches: Sequence[ContactRun], output: Path) -> list[Path]:
     """Forces as in figs. 12-15, motion after contact, and the robots as in fig. 16."""
     first = touches[0]
     shown = max(case.end for case in touches) * 1.3
@@ -343,7 +345,7 @@ def figures_of(touches: Sequence[Touch], output: Path) -> list[Path]:
     return [forces, _motion(first, output / "s1_motion.png"), _snapshots(first, output / "s1_robots.png")]
 
 
-def _motion(case: Touch, path: Path) -> Path:
+def _motion(case: ContactRun, path: Path) -> Path:
     log = case.log
     base, speed = log.model.q_index(SECOND + FREE), log.model.v_index(SECOND + FREE)
     angles = {f"joint {i + 1}": log.q[:, base.stop + i] - log.q[0, base.stop + i] for i in range(len(ARM))}
@@ -354,14 +356,14 @@ def _motion(case: Touch, path: Path) -> Path:
     return picture(panels, path, f"Motion after the contact, {case.name}")
 
 
-def _snapshots(case: Touch, path: Path) -> Path:
+def _snapshots(case: ContactRun, path: Path) -> Path:
     rows, log = case.since_touch >= 0.0, case.log
-    motion = Together(log.model, case.since_touch[rows], log.q[rows], log.v[rows])
+    motion = PairMotion(log.model, case.since_touch[rows], log.q[rows], log.v[rows])
     plot_snapshots(motion, path, count=5, columns=5, plane="xy", title=f"Robot 1 (left) and robot 2, {case.name}")
     return path
 
 
-def _notes(touches: Sequence[Touch], chosen: Settings) -> list[str]:
+def _notes(touches: Sequence[ContactRun], chosen: SpaceRobotSettings) -> list[str]:
     count = ", ".join(f"{case.stiffness:.0f}" for case in touches[: len(chosen.stiffnesses)])
     return [
         "The document couples two real parts on a HEXA97 to the numeric models; here all is numeric, as in the curves "

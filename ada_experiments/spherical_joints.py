@@ -45,7 +45,7 @@ LIMITS = ((-0.6, 0.5), (-0.4, 0.5), (2.6, 3.6))  # [rad] of the rotations z, y, 
 _ZYZ, _EULER = Turns("zyz"), SphericalEuler()
 
 
-class Rig(NamedTuple):
+class LockPassage(NamedTuple):
     """A passage of the gimbal lock: the rod with both joint types, its start and its exact final pose."""
 
     euler: Model
@@ -55,7 +55,7 @@ class Rig(NamedTuple):
     end: Array
 
     @classmethod
-    def passing(cls, distance: float) -> Rig:
+    def passing(cls, distance: float) -> LockPassage:
         """Create a motion that passes the lock at `distance` at half time, by integrating backwards from there."""
         euler, quaternion = rod(SphericalEuler.kind), rod(Spherical.kind)
         third = 0.2
@@ -76,7 +76,7 @@ class Rig(NamedTuple):
         return abs(float(sum(dynamics.energy(q, w)) - start)) / float(kinetic)
 
 
-class End(NamedTuple):
+class FinalState(NamedTuple):
     """Final pose and angular velocity of a run, and its number of steps."""
 
     q: Array
@@ -84,7 +84,7 @@ class End(NamedTuple):
     steps: int
 
 
-Way = Callable[[Rig, int], End]
+Method = Callable[[LockPassage, int], FinalState]
 
 
 def rod(kind: str) -> Model:
@@ -98,15 +98,15 @@ def _exact(model: Model, q: Array, w: Array, duration: float) -> tuple[Array, Ar
     return log.q[-1], log.v[-1]
 
 
-def by_quaternion(rig: Rig, steps: int) -> End:
+def by_quaternion(rig: LockPassage, steps: int) -> FinalState:
     """Quaternion, constant time steps."""
     log = Simulation(rig.quaternion, rig.q, rig.w, integrator="rk4", step=DURATION / steps, log_every=steps).run(
         DURATION
     )
-    return End(log.q[-1], log.v[-1], steps)
+    return FinalState(log.q[-1], log.v[-1], steps)
 
 
-def by_rates(rig: Rig, steps: int) -> End:
+def by_rates(rig: LockPassage, steps: int) -> FinalState:
     """Angles and their rates, constant time steps."""
     angles = _ZYZ.read(rig.q)
     rates = np.linalg.solve(_subspace(angles), rig.w)
@@ -115,21 +115,21 @@ def by_rates(rig: Rig, steps: int) -> End:
         log = Simulation(rig.euler, angles, rates, integrator="rk4", step=DURATION / steps, log_every=steps).run(
             DURATION
         )
-    return End(_ZYZ.position(log.q[-1]), _subspace(log.q[-1]) @ log.v[-1], steps)
+    return FinalState(_ZYZ.position(log.q[-1]), _subspace(log.q[-1]) @ log.v[-1], steps)
 
 
-def by_consistent(rig: Rig, steps: int) -> End:
+def by_consistent(rig: LockPassage, steps: int) -> FinalState:
     """Singularity-consistent method, constant steps of its parameter, which is time far from the lock."""
     motion = consistent_motion(rig, DURATION / steps)
-    return End(motion.twin_positions()[-1], motion.w[-1], len(motion.t) - 1)
+    return FinalState(motion.twin_positions()[-1], motion.w[-1], len(motion.t) - 1)
 
 
-def consistent_motion(rig: Rig, step: float) -> SingularityConsistentTrajectory:
+def consistent_motion(rig: LockPassage, step: float) -> SingularityConsistentTrajectory:
     """The whole motion by the singularity-consistent method."""
     return integrate_singularity_consistent(rig.euler, _ZYZ.read(rig.q), rig.w, DURATION, step)
 
 
-def by_damped(rig: Rig, steps: int) -> End:
+def by_damped(rig: LockPassage, steps: int) -> FinalState:
     """Angles with rates by a damped inverse of S, constant time steps."""
     dynamics, h, still = Dynamics(rig.quaternion), DURATION / steps, np.zeros(3)
 
@@ -144,10 +144,10 @@ def by_damped(rig: Rig, steps: int) -> End:
         second = rate(x + 0.5 * h * first)
         third = rate(x + 0.5 * h * second)
         x = x + h / 6.0 * (first + 2.0 * second + 2.0 * third + rate(x + h * third))
-    return End(_ZYZ.position(x[:3]), x[3:], steps)
+    return FinalState(_ZYZ.position(x[:3]), x[3:], steps)
 
 
-WAYS: dict[str, Way] = {
+METHODS: dict[str, Method] = {
     "quaternion": by_quaternion,
     "consistent": by_consistent,
     "rates": by_rates,
@@ -159,7 +159,7 @@ def _subspace(angles: Array) -> Array:
     return np.array([column.angular for column in _EULER.subspace(angles.tolist())]).T
 
 
-def tried(way: Way, rig: Rig, steps: int) -> End | None:
+def tried(way: Method, rig: LockPassage, steps: int) -> FinalState | None:
     """Result of a run, or None if it fails at the lock or diverges."""
     try:
         return way(rig, steps)
@@ -167,7 +167,7 @@ def tried(way: Way, rig: Rig, steps: int) -> End | None:
         return None
 
 
-def steps_needed(way: Way, rig: Rig) -> float:
+def steps_needed(way: Method, rig: LockPassage) -> float:
     """Fewest steps with an accurate final pose, interpolated by the order; infinite if MOST are not enough."""
     steps = COARSE
     while steps <= MOST:
@@ -181,13 +181,13 @@ def steps_needed(way: Way, rig: Rig) -> float:
 @experiment("spherical_joints")
 def spherical_joints(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     """Measure all methods at all distances, the head-on passage, and limits of merged joints."""
-    needed: dict[str, list[float]] = {name: [] for name in WAYS if name != "damped"}
-    off: dict[str, list[float]] = {name: [] for name in WAYS}
-    energy: dict[str, list[float]] = {name: [] for name in WAYS}
-    rigs = [Rig.passing(distance) for distance in DISTANCES]
+    needed: dict[str, list[float]] = {name: [] for name in METHODS if name != "damped"}
+    off: dict[str, list[float]] = {name: [] for name in METHODS}
+    energy: dict[str, list[float]] = {name: [] for name in METHODS}
+    rigs = [LockPassage.passing(distance) for distance in DISTANCES]
     for i, rig in enumerate(rigs):
         progress(i / len(rigs), "passage of the singular pose")
-        for name, way in WAYS.items():
+        for name, way in METHODS.items():
             if name in needed:
                 needed[name].append(steps_needed(way, rig))
             end = tried(way, rig, FIXED)
@@ -287,7 +287,7 @@ def limits_apart() -> LimitsFound:
 
 def _table(needed: dict[str, list[float]], off: dict[str, list[float]], energy: dict[str, list[float]]) -> Table:
     columns = ["distance [rad]", *(f"steps, {name}" for name in needed)]
-    columns += [f"{what}, {name}" for what in ("error [rad]", "energy") for name in WAYS]
+    columns += [f"{what}, {name}" for what in ("error [rad]", "energy") for name in METHODS]
     rows = [
         [distance, *(steps[i] for steps in needed.values()), *(x[i] for found in (off, energy) for x in found.values())]
         for i, distance in enumerate(DISTANCES)
@@ -297,7 +297,7 @@ def _table(needed: dict[str, list[float]], off: dict[str, list[float]], energy: 
 
 
 def _figure(
-    rig: Rig,
+    rig: LockPassage,
     motion: SingularityConsistentTrajectory,
     needed: dict[str, list[float]],
     off: dict[str, list[float]],

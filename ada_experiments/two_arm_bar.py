@@ -51,7 +51,7 @@ _GAINS = {
 
 
 @dataclass(frozen=True)
-class Case:
+class BarCase:
     """One base condition."""
 
     name: str
@@ -62,10 +62,10 @@ class Case:
 
 
 CASES = (
-    Case("fixed body, gravity", "fixed", WEIGHT, False),
-    Case("floating body", "floating", WEIGHTLESS, False),
-    Case("floating body, along the loop", "floating", WEIGHTLESS, False, "path"),
-    Case("falling body, gravity", "floating", WEIGHT, True),
+    BarCase("fixed body, gravity", "fixed", WEIGHT, False),
+    BarCase("floating body", "floating", WEIGHTLESS, False),
+    BarCase("floating body, along the loop", "floating", WEIGHTLESS, False, "path"),
+    BarCase("falling body, gravity", "floating", WEIGHT, True),
 )
 
 
@@ -109,10 +109,10 @@ def hands_apart(dynamics: Dynamics, q: Array) -> Array:
 
 
 @dataclass
-class Moved:
+class BarMotion:
     """Simulated motion of a case."""
 
-    case: Case
+    case: BarCase
     log: Log
     loop: InSimulation
     bar: Model
@@ -144,7 +144,7 @@ class Moved:
         return float(np.abs(momentum).max())
 
 
-def move(case: Case, duration: float) -> Moved:
+def move(case: BarCase, duration: float) -> BarMotion:
     """Simulate a case."""
     from ada_controllers.in_simulation import InSimulation
     from ada_controllers.state import PoseReference
@@ -160,7 +160,7 @@ def move(case: Case, duration: float) -> Moved:
     wanted[:3, 3] += _MOVED
     loop = InSimulation(controller, PoseReference(wanted), period=1e-3)
     log = loop.simulation(model, q, step=1e-3).run(duration)
-    return Moved(case, log, loop, bar, q)
+    return BarMotion(case, log, loop, bar, q)
 
 
 @experiment("two_arm_bar")

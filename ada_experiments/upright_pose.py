@@ -29,7 +29,7 @@ STRATEGIES = {"springs": "springs alone", "upper_body_rotation": "upper-body rot
 PHASES = {"merged": None, "reaction": 0.0, "recovery": 1.0}  # share of the recovery gains; None: both phases merged
 
 
-class Case(NamedTuple):
+class GainCase(NamedTuple):
     """Case of the eigenvalue analysis."""
 
     strategy: str
@@ -37,7 +37,9 @@ class Case(NamedTuple):
     rotors: bool
 
 
-CASES = tuple(Case(strategy, phase, rotors) for rotors in (False, True) for strategy in STRATEGIES for phase in PHASES)
+CASES = tuple(
+    GainCase(strategy, phase, rotors) for rotors in (False, True) for strategy in STRATEGIES for phase in PHASES
+)
 
 
 @experiment("upright_pose")
@@ -48,7 +50,7 @@ def upright_pose(scenario: Scenario, output: Path, progress: Progress) -> Outcom
     for i, case in enumerate(CASES):
         progress(i / len(CASES), f"{STRATEGIES[case.strategy]}, {case.phase}")
         found[case] = eigenvalues(hoap2_reaching(rotors=case.rotors).model, case.strategy, PHASES[case.phase])
-    slowest = found[Case("springs", "merged", False)][0]
+    slowest = found[GainCase("springs", "merged", False)][0]
     rotation = {(case.phase, case.rotors): values[0].real for case, values in found.items() if "rot" in case.strategy}
     claims = [
         Claim("upper-body rotation with merged phases is stable", rotation["merged", False], 0.0, unit="1/s"),
@@ -119,7 +121,7 @@ def gain_matrices(model: Model, strategy: str, recovering: float | None) -> tupl
     return stiffness, damping
 
 
-def _figure(found: dict[Case, Array], output: Path) -> Path:
+def _figure(found: dict[GainCase, Array], output: Path) -> Path:
     panels = []
     for rotors in (False, True):
         curves = tuple(

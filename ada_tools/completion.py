@@ -31,7 +31,7 @@ KNOWN: Mapping[tuple[str, str], Callable[[], Sequence[str]]] = {
 
 
 @dataclass
-class Place:
+class CompletionEntry:
     """Possible words after a command.
 
     Attributes:
@@ -47,9 +47,9 @@ class Place:
     values: dict[str, list[str]] = field(default_factory=dict)
 
 
-def places(parser: argparse.ArgumentParser, path: str = "") -> Iterator[Place]:
+def places(parser: argparse.ArgumentParser, path: str = "") -> Iterator[CompletionEntry]:
     """Completions of a parser and its subparsers, recursively."""
-    place, below = Place(path), []
+    place, below = CompletionEntry(path), []
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             about = {one.dest: one.help or "" for one in action._choices_actions}
@@ -119,7 +119,7 @@ complete -o default -F _ada ada
 """
 
 
-def _bash(found: Sequence[Place]) -> str:
+def _bash(found: Sequence[CompletionEntry]) -> str:
     paths = "|".join(shlex.quote(one.path) for one in found if one.path)
     shown, values = [], []
     for one in found:
@@ -144,7 +144,7 @@ end
 """
 
 
-def _fish(found: Sequence[Place]) -> str:
+def _fish(found: Sequence[CompletionEntry]) -> str:
     all_paths = [one.path for one in found if one.path]
     paths = " ".join(map(_fished, all_paths))
     lines = []

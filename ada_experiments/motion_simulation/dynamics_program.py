@@ -53,7 +53,7 @@ class Phase(Enum):
 
 
 @dataclass(frozen=True)
-class Row:
+class StepRow:
     """Data of one step.
 
     Attributes:
@@ -99,7 +99,7 @@ class DynamicsProgram:
         """
         self.pair, self.settings, self.phase = pair, settings or LoopSettings(), Phase.WAITING
         self.mounting: Mounting = pair.mounting
-        self.rows: list[Row] = []
+        self.rows: list[StepRow] = []
         self._keeps, self._every = keeps_rows, pictures_every
         self._step, self._mass = pair.settings.step, pair.effective_mass()
         self._meter = DelayMeter(self._step)
@@ -273,7 +273,7 @@ class DynamicsProgram:
         late = pair.time + 0.5 * self._step - packet.pose_time
         plate = self.mounting.face_pose(of_seven(packet.pose))
         measured = self.mounting.on_tip(packet.wrench)
-        self.rows.append(Row(pair.time, wrench, measured, relative, sent, plate, late, pair.energy()))
+        self.rows.append(StepRow(pair.time, wrench, measured, relative, sent, plate, late, pair.energy()))
 
     def _picture(self, wrench: Array, plate: Array) -> bytes:
         one, two = self.pair.one, self.pair.two
@@ -295,4 +295,4 @@ class DynamicsProgram:
         return encode(packet)
 
 
-__all__ = ["DynamicsProgram", "InputError", "LoopSettings", "PairSettings", "Phase", "Row"]
+__all__ = ["DynamicsProgram", "InputError", "LoopSettings", "PairSettings", "Phase", "StepRow"]

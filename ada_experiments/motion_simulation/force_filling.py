@@ -23,7 +23,7 @@ _SHORT = 1e-7  # [m] displacement (standard deviation) too small for identificat
 LONGEST_FILL = 10  # steps; after that the force is held instead of extrapolated
 
 
-class Sent(NamedTuple):
+class SentPose(NamedTuple):
     """A pose sent to the table.
 
     Attributes:
@@ -54,7 +54,7 @@ class ForceFilling:
         self._step, self._least = step, least_force
         self.stiffness = expected_stiffness
         self.filled = 0
-        self._sent: deque[Sent] = deque(maxlen=_MEMORY)
+        self._sent: deque[SentPose] = deque(maxlen=_MEMORY)
         self._forget()
 
     def _forget(self) -> None:
@@ -69,7 +69,7 @@ class ForceFilling:
 
     def sent(self, time: float, place: Array) -> None:
         """Store a sent pose."""
-        self._sent.append(Sent(time, place))
+        self._sent.append(SentPose(time, place))
 
     def learn(self, pose_time: float, force: Array) -> None:
         """Process the force on the tip of a reply and its pose time."""
@@ -113,7 +113,7 @@ class ForceFilling:
 
     def _place(self, time: float) -> Array | None:
         """Position of the plate sent for a time, interpolated between poses."""
-        later: Sent | None = None
+        later: SentPose | None = None
         for one in reversed(self._sent):
             if one.time <= time:
                 if later is None or later.time == one.time:

@@ -38,7 +38,7 @@ _INTEGRAL_AT = 8  # c0 of a profile segment; preceded by t0 and ω
 
 
 @dataclass(frozen=True)
-class Hold:
+class JointHold:
     """Springs and dampers that hold the joints at their initial positions ("some suitable control", sec. 4.1)."""
 
     stiffness: float = 3e5  # [N m/rad]
@@ -52,7 +52,7 @@ class Hold:
                 raise InputError(f"hold: {name} is {value!r}; it must be a finite number, not negative.", field=name)
 
 
-class Place(NamedTuple):
+class WrenchPoint(NamedTuple):
     """Point at which the wrench acts.
 
     Attributes:
@@ -80,11 +80,11 @@ class FreeRobot:
         model: Model,
         q: ArrayLike,
         v: ArrayLike,
-        place: Place,
+        place: WrenchPoint,
         *,
         step: float = 2e-3,
         algorithm: Algorithm = "order_n",
-        hold: Hold | None = None,
+        hold: JointHold | None = None,
     ) -> None:
         """Set up the simulation.
 
@@ -128,7 +128,7 @@ class FreeRobot:
         self.lost = 0.0
         self.reset(q, v)
 
-    def _holding(self, hold: Hold) -> CompiledController:
+    def _holding(self, hold: JointHold) -> CompiledController:
         home, nv, joints = self._home.tolist(), self.model.nv, self._joints
 
         def law(t: Scalar, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:

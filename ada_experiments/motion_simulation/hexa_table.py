@@ -20,7 +20,7 @@ from ada_dynamics.clock import SYSTEM_CLOCK, ManualClock
 from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation.frames import rotation_of, turn_between
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
-from ada_experiments.motion_simulation.probe_sensor import ProbeSensor, Sensed
+from ada_experiments.motion_simulation.probe_sensor import ProbeSensor, SensorReading
 from ada_hardware.hexa.kinematics import HOME, HexaKinematics
 from ada_hardware.hexa.limits import LEAST_HOLD
 from ada_robot.contract import Demand, Mode
@@ -162,7 +162,7 @@ class HexaTable(MotionTable):
         self._path = None
         return self._reading(self._go(pose), True)
 
-    def _go(self, pose: Array) -> Sensed:
+    def _go(self, pose: Array) -> SensorReading:
         angles = self._kinematics.inverse(pose)
         hold = self._kinematics.jacobians(pose, angles).hold
         if hold < LEAST_HOLD:
@@ -184,7 +184,7 @@ class HexaTable(MotionTable):
         self._after()
         return self.sensor.sense()
 
-    def _reading(self, sensed: Sensed, ready: bool) -> Reading:
+    def _reading(self, sensed: SensorReading, ready: bool) -> Reading:
         cycle = self.cycle
         problem = "" if cycle.phase is Phase.ACTIVE else f"the HEXA is {cycle.phase.value}: {cycle.reason}"
         if not problem and sensed.problem:

@@ -15,7 +15,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_experiments.motion_simulation.delay_meter import DelaySummary
-from ada_experiments.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase, Row
+from ada_experiments.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase, StepRow
 from ada_experiments.motion_simulation.motion_table import MotionTable
 from ada_experiments.motion_simulation.robot_pair import RobotPair
 from ada_experiments.motion_simulation.table_program import FollowSettings, TableProgram
@@ -165,7 +165,7 @@ def run(
 
 
 def _record(dynamics: DynamicsProgram, follower: TableProgram, touch_energy: float, momentum: Array) -> Record:
-    rows: list[Row] = dynamics.rows
+    rows: list[StepRow] = dynamics.rows
     stack = np.array
     return Record(
         t=stack([r.time for r in rows]),

@@ -24,7 +24,7 @@ _STEADY_FORCE, _STEADY_MOMENT = 0.5, 0.05  # [N], [N m]; maximum standard deviat
 _OLDEST = 0.02  # [s] maximum age of a sample
 
 
-class Sensed(NamedTuple):
+class SensorReading(NamedTuple):
     """Sensor reading of a period.
 
     Attributes:
@@ -53,7 +53,7 @@ class ProbeSensor(ABC):
         """Connect to the sensor. Raises TransportError or NoAnswer."""
 
     @abstractmethod
-    def sense(self) -> Sensed:
+    def sense(self) -> SensorReading:
         """Reading of this period, including the zero offset."""
 
     @abstractmethod
@@ -64,7 +64,7 @@ class ProbeSensor(ABC):
         """Start collecting samples for the zero."""
         self._taking = ZeroTaking(ZERO_PERIODS, _STEADY_FORCE, _STEADY_MOMENT)
 
-    def take_zero(self, sensed: Sensed) -> bool:
+    def take_zero(self, sensed: SensorReading) -> bool:
         """Process a sample; return True once the zero is determined.
 
         Raises:
@@ -96,12 +96,12 @@ class DriverSensor(ProbeSensor):
             )
             raise InputError(text, field="period", value=self._driver.period, allowed=0.5 * self._period)
 
-    def sense(self) -> Sensed:  # noqa: D102
+    def sense(self) -> SensorReading:  # noqa: D102
         now = self._clock()
         sample = self._driver.read()
         while sample.is_fresh and sample.time < now:  # an earlier queued sample
             sample = self._driver.read()
-        return Sensed(sample.wrench, sample.is_fresh, sample.is_saturated, sample.error)
+        return SensorReading(sample.wrench, sample.is_fresh, sample.is_saturated, sample.error)
 
     def close(self) -> None:  # noqa: D102
         self._driver.close()
@@ -119,13 +119,13 @@ class ThreadSensor(ProbeSensor):
     def open(self) -> None:  # noqa: D102
         self._sensor.open()
 
-    def sense(self) -> Sensed:  # noqa: D102
+    def sense(self) -> SensorReading:  # noqa: D102
         newest = self._sensor.newest
         if newest is None:
-            return Sensed(np.zeros(6), False)
+            return SensorReading(np.zeros(6), False)
         is_new = newest.number != self._number
         self._number = newest.number
-        return Sensed(newest.raw, is_new, newest.is_saturated, newest.error)
+        return SensorReading(newest.raw, is_new, newest.is_saturated, newest.error)
 
     def close(self) -> None:  # noqa: D102
         self._sensor.close()

@@ -14,7 +14,7 @@ from ada_dynamics.dynamics.computation import Algorithm
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.load import load
 from ada_experiments.motion_simulation.frames import HALF, Motion, Mounting, opposite, seen_from
-from ada_experiments.motion_simulation.free_robot import ALGORITHMS, FreeRobot, Hold, Place, with_masses
+from ada_experiments.motion_simulation.free_robot import ALGORITHMS, FreeRobot, JointHold, WrenchPoint, with_masses
 from ada_robot.settings import setting
 
 FREE, BASE, LAST = "root_joint", "base", "link_4"
@@ -73,8 +73,8 @@ class RobotPair:
         q_2[model_2.q_index(FREE)][:3] = np.add(tip, (s.gap + HALF, -s.offset, 0.0))
         v_2 = np.zeros(model_2.nv)
         v_2[model_2.v_index(FREE)][0] = -s.approach
-        hold = Hold(s.hold_stiffness, s.hold_damping)
-        place_1, place_2 = Place(LAST, self.mounting.tip_on_robot), Place(BASE, self.mounting.face_on_robot)
+        hold = JointHold(s.hold_stiffness, s.hold_damping)
+        place_1, place_2 = WrenchPoint(LAST, self.mounting.tip_on_robot), WrenchPoint(BASE, self.mounting.face_on_robot)
         still, algorithm = np.zeros(model_1.nv), cast("Algorithm", s.algorithm)
         self.one = FreeRobot(model_1, q_1, still, place_1, step=s.step, algorithm=algorithm, hold=hold)
         self.two = FreeRobot(model_2, q_2, v_2, place_2, step=s.step, algorithm=algorithm)

@@ -5,8 +5,19 @@ The launch files in launch/ define the setups. `ros2 launch` executes them with 
 without it, with the substitutes in `launch_files`. Nothing here imports rclpy.
 """
 
-from ada_tools.bringup.arguments import Argument, Values
+from ada_tools.bringup.arguments import Argument, ArgumentValues
 from ada_tools.bringup.processes import Machine, Parameter, Plan, Process
 from ada_tools.bringup.setups import SETUPS, Setup, find_setup, plan
 
-__all__ = ["SETUPS", "Argument", "Machine", "Parameter", "Plan", "Process", "Setup", "Values", "find_setup", "plan"]
+__all__ = [
+    "SETUPS",
+    "Argument",
+    "ArgumentValues",
+    "Machine",
+    "Parameter",
+    "Plan",
+    "Process",
+    "Setup",
+    "find_setup",
+    "plan",
+]

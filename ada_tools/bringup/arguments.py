@@ -60,7 +60,7 @@ class Argument:
         return _CHECKS[self.name](self.name, text) if self.name in _CHECKS else text
 
 
-class Values(Mapping[str, str]):
+class ArgumentValues(Mapping[str, str]):
     """Validated values of all arguments of a setup."""
 
     def __init__(self, arguments: Sequence[Argument], given: Mapping[str, str], setup: str) -> None:

@@ -15,7 +15,7 @@ from ada_hardware.opening import EMULATOR as EMULATOR_URL
 from ada_hardware.opening import is_emulated
 from ada_hardware.registry import DEVICES, SENSOR, find
 from ada_robot.ros.robot_settings import COMMON_WORLD
-from ada_tools.bringup.arguments import BOOLEANS, Values, declared, numbers
+from ada_tools.bringup.arguments import BOOLEANS, ArgumentValues, declared, numbers
 from ada_tools.bringup.processes import Parameter, Parameters
 
 SIM, EMULATOR, REAL = "sim", "emulator", "real"
@@ -65,7 +65,7 @@ def is_driven(values: Mapping[str, str]) -> bool:
     return values.get("backend", SIM) != SIM
 
 
-def node_parameters(values: Values, devices: list[str]) -> dict[str, Parameter]:
+def node_parameters(values: ArgumentValues, devices: list[str]) -> dict[str, Parameter]:
     """Parameters of hardware_node besides its devices: device list and automatic lifecycle transitions.
 
     Setups with sensors only have no `activate` argument.
@@ -74,7 +74,7 @@ def node_parameters(values: Values, devices: list[str]) -> dict[str, Parameter]:
     return {"devices": Parameter(devices), "autostart": start}
 
 
-def robot_parameters(values: Values, name: str, argument: str) -> dict[str, Parameter]:
+def robot_parameters(values: ArgumentValues, name: str, argument: str) -> dict[str, Parameter]:
     """Parameters of a robot: address, and behaviour without commands.
 
     An emulated robot stays active without commands; a real one must be armed.
@@ -95,14 +95,14 @@ def robot_parameters(values: Values, name: str, argument: str) -> dict[str, Para
     return parameters
 
 
-def device_parameters(values: Values, name: str, argument: str) -> dict[str, Parameter]:
+def device_parameters(values: ArgumentValues, name: str, argument: str) -> dict[str, Parameter]:
     """Parameters of a device with its address; arguments and errors as `robot_parameters`."""
     url = _checked_url(values, name, argument)
     where = {f"{name}.driver.url": Parameter(url, argument)} if url else {}
     return {f"{name}.kind": Parameter(name), **where}
 
 
-def refuse_what_is_not_driven(values: Values) -> None:
+def refuse_what_is_not_driven(values: ArgumentValues) -> None:
     """Reject given arguments that have no effect with the selected backend.
 
     Raises:
@@ -132,7 +132,7 @@ def refuse_what_is_not_driven(values: Values) -> None:
             raise InputError(text, field=name, value=values[name])
 
 
-def _checked_url(values: Values, name: str, argument: str) -> str:
+def _checked_url(values: ArgumentValues, name: str, argument: str) -> str:
     url = values[argument]
     if values["backend"] == EMULATOR:
         if url and not is_emulated(url):
@@ -152,7 +152,7 @@ def _checked_url(values: Values, name: str, argument: str) -> str:
     return url
 
 
-def _autostart(values: Values) -> str:
+def _autostart(values: ArgumentValues) -> str:
     """Autostart level: an emulated robot holds without commands; a real one would not stay active without commands."""
     wish, is_emulated = values["activate"], values["backend"] == EMULATOR
     if wish == "false" or (wish == AUTO and not is_emulated):
@@ -160,7 +160,7 @@ def _autostart(values: Values) -> str:
     return _ACTIVE if is_emulated else _COMMANDED
 
 
-def sensor_parameters(values: Values, name: str, argument: str, frame: str) -> Parameters:
+def sensor_parameters(values: ArgumentValues, name: str, argument: str, frame: str) -> Parameters:
     """Parameters of a force/torque sensor that publishes on the topic wrench.
 
     Args:
@@ -173,7 +173,7 @@ def sensor_parameters(values: Values, name: str, argument: str, frame: str) -> P
     return {**found, f"{name}.frame": Parameter(frame, "frame" if "frame" in values else "")}
 
 
-def sensor_place(values: Values, name: str) -> Parameters:
+def sensor_place(values: ArgumentValues, name: str) -> Parameters:
     """Pose of the frame of a stand-alone sensor; a frame given by the user may be a link with a known pose.
 
     Args:

@@ -22,7 +22,7 @@ from typing import Any
 from ada_dynamics import resources
 from ada_dynamics.errors import AdaError, unknown_name
 from ada_robot.ros.robot_settings import COMMON_WORLD, check_base_pose, check_frame_prefix
-from ada_tools.bringup.arguments import AUTO, BOOLEANS, Argument, Values, assignments, declared, numbers
+from ada_tools.bringup.arguments import AUTO, BOOLEANS, Argument, ArgumentValues, assignments, declared, numbers
 from ada_tools.bringup.devices import refuse_what_is_not_driven
 from ada_tools.bringup.launch_files import Context
 from ada_tools.bringup.layers import Layers, written
@@ -148,7 +148,7 @@ def argument_of(declaration: Any) -> Argument:
     return Argument(declaration.name, text, declaration.description, tuple(declaration.choices or ()))
 
 
-class LaunchValues(Values):
+class LaunchValues(ArgumentValues):
     """Validated values of all arguments, and node parameters derived from them.
 
     `values["robot"]` is the text; `values("robot")` is a parameter that records its argument.

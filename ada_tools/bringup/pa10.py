@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ada_tools.bringup.arguments import Values, declared, unusable
+from ada_tools.bringup.arguments import ArgumentValues, declared, unusable
 from ada_tools.bringup.devices import (
     AUTO,
     NONE,
@@ -53,7 +53,7 @@ _DEVICE = "pa10"  # kind of the device, also its name
 _OLD_ARM, _OLD_VARIANT = "pa10_7c", "7c"
 
 
-def _simulated(values: Values) -> Parameters:
+def _simulated(values: ArgumentValues) -> Parameters:
     """Parameters of dynamics_node."""
     return {
         "robot": _model(values),
@@ -65,7 +65,7 @@ def _simulated(values: Values) -> Parameters:
     }
 
 
-def _driven(values: Values) -> Parameters:
+def _driven(values: ArgumentValues) -> Parameters:
     """Parameters of hardware_node."""
     sensor = _sensor(values)
     return {
@@ -79,7 +79,7 @@ def _driven(values: Values) -> Parameters:
     }
 
 
-def _controlled(values: Values) -> Parameters:
+def _controlled(values: ArgumentValues) -> Parameters:
     """Parameters of controller_node."""
     name = values["controller"]
     is_simulated = not is_driven(values)
@@ -94,25 +94,25 @@ def _controlled(values: Values) -> Parameters:
     }
 
 
-def _target_link(values: Values) -> Parameters:
+def _target_link(values: ArgumentValues) -> Parameters:
     """Parameter of view_node: link that follows the target pose of the controller."""
     return {"target_link": Parameter(_HAND)} if values["controller"] in _SETTINGS else {}
 
 
-def _chosen_by(values: Values) -> str:
+def _chosen_by(values: ArgumentValues) -> str:
     """Argument that selects the arm variant."""
     return "variant" if "variant" in values else "robot"
 
 
-def _is_old(values: Values) -> bool:
+def _is_old(values: ArgumentValues) -> bool:
     return values[_chosen_by(values)] in (_OLD_ARM, _OLD_VARIANT)
 
 
-def _model(values: Values) -> Parameter:
+def _model(values: ArgumentValues) -> Parameter:
     return Parameter(_OLD_ARM if _is_old(values) else "pa10", _chosen_by(values))
 
 
-def _sensor(values: Values) -> str:
+def _sensor(values: ArgumentValues) -> str:
     """Kind of the force/torque sensor; "" for none.
 
     Raises:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ada_dynamics import resources
 from ada_dynamics.errors import unknown_name
-from ada_tools.bringup.arguments import Argument, Values
+from ada_tools.bringup.arguments import Argument, ArgumentValues
 from ada_tools.bringup.launch_files import LaunchFile, LogInfo, absolute, read
 from ada_tools.bringup.pictures import MECHANISMS
 from ada_tools.bringup.processes import Machine, Plan, Process
@@ -77,7 +77,7 @@ def plan(setup: Setup | str, values: Mapping[str, str] | None = None, machine: M
     if isinstance(setup, str):
         setup, shorthand = find_setup(setup)
         values = {**shorthand, **(values or {})}
-    checked = Values(setup.arguments, values or {}, setup.name)
+    checked = ArgumentValues(setup.arguments, values or {}, setup.name)
     found = setup.file.performed({name: str(text) for name, text in (values or {}).items()}, machine or Machine.this())
     processes = tuple(one for one in found if isinstance(one, Process))
     notes = tuple(one.msg for one in found if isinstance(one, LogInfo))

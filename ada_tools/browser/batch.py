@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.spatial.orientation import quaternions
 from ada_dynamics.spatial.rotation import from_quaternion
-from ada_tools.browser.parts import Part
+from ada_tools.browser.parts import ShapePart
 
 Floats = NDArray[np.float32]
 
@@ -23,7 +23,7 @@ Floats = NDArray[np.float32]
 class Batch:
     """Parts of a robot that share one surface, drawn as one scene node."""
 
-    def __init__(self, scene: Any, name: str, parts: Sequence[Part]) -> None:
+    def __init__(self, scene: Any, name: str, parts: Sequence[ShapePart]) -> None:
         """Add the parts to the scene.
 
         Args:
@@ -86,7 +86,7 @@ class Batch:
 class Batches:
     """All parts of a robot, grouped by solid; translucent parts have separate nodes to keep the depth order correct."""
 
-    def __init__(self, scene: Any, parts: Sequence[Part], rows: dict[str, int], node: str = "/robot") -> None:
+    def __init__(self, scene: Any, parts: Sequence[ShapePart], rows: dict[str, int], node: str = "/robot") -> None:
         """Add the parts to the scene.
 
         Args:
@@ -95,7 +95,7 @@ class Batches:
             rows: row of each link in the pose array passed to `move`.
             node: name of the parent node in the scene.
         """
-        by_solid: dict[tuple[str, int, bool], list[Part]] = {}
+        by_solid: dict[tuple[str, int, bool], list[ShapePart]] = {}
         for part in parts:
             by_solid.setdefault((part.solid, id(part.mesh), part.rgba[3] < 1.0), []).append(part)
         self.each = [

@@ -23,7 +23,7 @@ from ada_robot.node_state import (
 )
 from ada_tools.browser.device_sliders import DeviceSliders
 from ada_tools.browser.device_status import AMBER, GREEN, GREY, status_html
-from ada_tools.browser.ghost import Ghost
+from ada_tools.browser.ghost import GhostRobot
 from ada_tools.browser.hold_button import HoldButton
 from ada_tools.browser.page import Page
 from ada_tools.browser.robot_node import Positions, RobotNode
@@ -296,7 +296,7 @@ class DevicePanel:
             self.node.change("deactivate", self._answer("deactivate"))
 
     # --- the ghost ----------------------------------------------------------------------------------------------
-    def _show_ghost(self, robot: RobotPage, ghost: Ghost) -> None:
+    def _show_ghost(self, robot: RobotPage, ghost: GhostRobot) -> None:
         """Show the slider targets as a ghost, or the commanded positions if the sliders have no target."""
         shown: Positions | None = None
         for name, sliders in self.sliders.items():

@@ -18,7 +18,7 @@ COLOUR = (0.16, 0.45, 0.95, 0.35)
 _SHRUNK = 0.98  # slightly smaller, so that coinciding parts are hidden inside the real ones
 
 
-class Ghost:
+class GhostRobot:
     """Ghost of a robot without loops; passive joints of closed loops have no commanded positions."""
 
     def __init__(self, page: Page, scene: Scene) -> None:

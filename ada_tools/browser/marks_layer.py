@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ada_dynamics.drawing.marks import Colour, Mark, MarkKind
 from ada_tools.browser.batch import Batch
 from ada_tools.browser.page import Page
-from ada_tools.browser.parts import Part
+from ada_tools.browser.parts import ShapePart
 from ada_tools.browser.robot_node import RobotSource
 
 Floats = NDArray[np.float32]
@@ -116,7 +116,7 @@ def _new_node(scene: Any, name: str, look: MarkerStyle, points: Floats) -> Any:
     if look.kind is MarkKind.LINE:
         return scene.add_line_segments(name, points, colour, thickness=look.size[0])
     radius = 0.5 * look.size[0]
-    ball = Part("", "sphere", np.eye(4), np.full(3, radius), look.colour)
+    ball = ShapePart("", "sphere", np.eye(4), np.full(3, radius), look.colour)
     node = Batch(scene, name, [ball] * len(points)).node
     node.batched_positions = points
     return node

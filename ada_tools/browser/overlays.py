@@ -12,7 +12,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.model import Model, reach_of
 from ada_tools.browser.batch import Batches
 from ada_tools.browser.page import Page
-from ada_tools.browser.parts import Part, shape_parts
+from ada_tools.browser.parts import ShapePart, shape_parts
 from ada_tools.browser.scene import Scene
 
 _AXES = ((0.85, 0.2, 0.2, 1.0), (0.2, 0.65, 0.2, 1.0), (0.2, 0.35, 0.9, 1.0))  # red x, green y, blue z
@@ -21,7 +21,7 @@ _MASSIVE = (0.75, 0.25, 0.75, 0.35)
 _LENGTH, _THIN = 0.08, 0.004  # of the frame axes, as fractions of the robot size
 
 
-def frames(model: Model) -> list[Part]:
+def frames(model: Model) -> list[ShapePart]:
     """Three axes at the origin of each link."""
     size = reach_of(model)
     length, radius = _LENGTH * size, _THIN * size
@@ -32,20 +32,20 @@ def frames(model: Model) -> list[Part]:
         pose[k, 3] = 0.5 * length
         poses.append(pose)
     scale = np.array([radius, radius, length])
-    return [Part(link, "cylinder", poses[k], scale, _AXES[k]) for link in model.links for k in range(3)]
+    return [ShapePart(link, "cylinder", poses[k], scale, _AXES[k]) for link in model.links for k in range(3)]
 
 
-def collisions(model: Model) -> list[Part]:
+def collisions(model: Model) -> list[ShapePart]:
     """Collision shapes of all links."""
     return [
-        Part(part.link, part.solid, part.pose, part.scale, _TOUCHES, part.mesh)
+        ShapePart(part.link, part.solid, part.pose, part.scale, _TOUCHES, part.mesh)
         for link in model.links.values()
         for shape in link.collisions
         for part in shape_parts(link.name, shape)
     ]
 
 
-def inertias(model: Model) -> list[Part]:
+def inertias(model: Model) -> list[ShapePart]:
     """Box of uniform density with the mass, centre of mass and inertia of each link."""
     found = []
     for link in model.links.values():
@@ -57,11 +57,11 @@ def inertias(model: Model) -> list[Part]:
             pose[:3, :3] = axes * np.sign(np.linalg.det(axes))
             pose[:3, 3] = link.com
             sides = np.sqrt(np.maximum(squares, (1e-3 * reach_of(model)) ** 2))
-            found.append(Part(link.name, "box", pose, sides, _MASSIVE))
+            found.append(ShapePart(link.name, "box", pose, sides, _MASSIVE))
     return found
 
 
-KINDS: dict[str, Callable[[Model], list[Part]]] = {
+KINDS: dict[str, Callable[[Model], list[ShapePart]]] = {
     "frames": frames,
     "collision shapes": collisions,
     "inertias": inertias,

@@ -50,7 +50,7 @@ _TINY = 1e-9  # [m] shorter sticks are omitted
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ShapePart:
     """One solid fixed to a link.
 
     Attributes:
@@ -75,7 +75,7 @@ class Part:
         return self.mesh if self.mesh is not None else unit_solid(self.solid)
 
 
-def parts_of(model: Model) -> list[Part]:
+def parts_of(model: Model) -> list[ShapePart]:
     """Solids of all links, with sticks for bodies without shapes.
 
     Collision shapes replace visual meshes that are not available. Links without shapes are not drawn if they are fixed
@@ -83,7 +83,7 @@ def parts_of(model: Model) -> list[Part]:
     a link with shapes, or if they are the massless cross of a universal joint in a robot with shapes.
     """
     meshes = RobotMeshes()
-    drawn: dict[str, list[Part]] = {name: [] for name in model.links}
+    drawn: dict[str, list[ShapePart]] = {name: [] for name in model.links}
     for link in model.links.values():
         for shapes in (link.visuals, link.collisions):
             if not drawn[link.name]:
@@ -105,23 +105,23 @@ def parts_of(model: Model) -> list[Part]:
     return [part for parts in drawn.values() for part in parts]
 
 
-def shape_parts(link: str, shape: Shape, meshes: RobotMeshes | None = None) -> list[Part]:
+def shape_parts(link: str, shape: Shape, meshes: RobotMeshes | None = None) -> list[ShapePart]:
     """Solids of a shape; empty if its mesh is not available."""
     pose = _placed(shape.xyz, shape.rotation)
     if shape.kind == "mesh":
         mesh = (meshes or RobotMeshes()).get(shape)
-        return [] if mesh is None else [Part(link, shape.mesh or "", pose, np.array(shape.size), shape.rgba, mesh)]
+        return [] if mesh is None else [ShapePart(link, shape.mesh or "", pose, np.array(shape.size), shape.rgba, mesh)]
     if shape.kind == "capsule":
         radius, length = shape.size
         ends = [pose @ _placed(np.array([0.0, 0.0, z])) for z in (-0.5 * length, 0.5 * length)]
-        balls = [Part(link, "sphere", end, np.full(3, radius), shape.rgba) for end in ends]
-        return [Part(link, "cylinder", pose, np.array([radius, radius, length]), shape.rgba), *balls]
+        balls = [ShapePart(link, "sphere", end, np.full(3, radius), shape.rgba) for end in ends]
+        return [ShapePart(link, "cylinder", pose, np.array([radius, radius, length]), shape.rgba), *balls]
     scales: dict[str, Sequence[int]] = {"sphere": (0, 0, 0), "cylinder": (0, 0, 1)}
     scale = np.array(shape.size)[list(scales.get(shape.kind, (0, 1, 2)))]
-    return [Part(link, shape.kind, pose, scale, shape.rgba)]
+    return [ShapePart(link, shape.kind, pose, scale, shape.rgba)]
 
 
-def _sticks(model: Model, link: Link, radius: float) -> list[Part]:
+def _sticks(model: Model, link: Link, radius: float) -> list[ShapePart]:
     """Sticks from the link frame to all attached joints; for a terminal body, through its centre of mass."""
     ends = [j.xyz for j in model.joints.values() if j.parent == link.name and not _is_apart(j)]
     for loop in model.loops.values():
@@ -130,7 +130,7 @@ def _sticks(model: Model, link: Link, radius: float) -> list[Part]:
     found = [_marker(model, link.name, radius)]
     if link.mass > 0.0 and not any(np.linalg.norm(end) > _TINY for end in ends):
         ends = [2.0 * link.com]
-        found.append(Part(link.name, "sphere", _placed(link.com), np.full(3, 1.8 * radius), _MASS))
+        found.append(ShapePart(link.name, "sphere", _placed(link.com), np.full(3, 1.8 * radius), _MASS))
     return [part for part in [*found, *(_stick(link.name, end, radius) for end in ends)] if part is not None]
 
 
@@ -139,25 +139,25 @@ def _is_apart(joint: Joint) -> bool:
     return joint.type.leaves_free() or joint.kind == Planar.kind
 
 
-def _marker(model: Model, link: str, radius: float) -> Part | None:
+def _marker(model: Model, link: str, radius: float) -> ShapePart | None:
     """Marker of the joint that carries a link: cylinder along a revolute axis, box along a prismatic one."""
     joint = next((j for j in model.joints.values() if j.child == link), None)
     if joint is None or not joint.nv or _is_apart(joint) or (joint.parent == WORLD_LINK and joint.nv > 3):
         return None
     if joint.type.slides():
-        return Part(link, "box", _along(joint.axis), radius * np.array([3.0, 3.0, 5.0]), _JOINT)
+        return ShapePart(link, "box", _along(joint.axis), radius * np.array([3.0, 3.0, 5.0]), _JOINT)
     if joint.nv == 1:
-        return Part(link, "cylinder", _along(joint.axis), radius * np.array([2.0, 2.0, 4.5]), _JOINT)
-    return Part(link, "sphere", np.eye(4), np.full(3, 2.2 * radius), _JOINT)
+        return ShapePart(link, "cylinder", _along(joint.axis), radius * np.array([2.0, 2.0, 4.5]), _JOINT)
+    return ShapePart(link, "sphere", np.eye(4), np.full(3, 2.2 * radius), _JOINT)
 
 
-def _stick(link: str, end: Array, radius: float) -> Part | None:
+def _stick(link: str, end: Array, radius: float) -> ShapePart | None:
     length = float(np.linalg.norm(end))
     if length < _TINY:
         return None
     pose = _along(end / length)
     pose[:3, 3] = 0.5 * end
-    return Part(link, "cylinder", pose, np.array([radius, radius, length]), _STICK)
+    return ShapePart(link, "cylinder", pose, np.array([radius, radius, length]), _STICK)
 
 
 def _placed(xyz: Array, rotation: Array | None = None) -> Array:

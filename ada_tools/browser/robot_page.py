@@ -18,7 +18,7 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
 from ada_tools.browser.command_sliders import CommandSliders, JointTargets
 from ada_tools.browser.follower import Follower
-from ada_tools.browser.ghost import Ghost
+from ada_tools.browser.ghost import GhostRobot
 from ada_tools.browser.marks_layer import MarksPanel
 from ada_tools.browser.observed_state import Observation, ObservedMotion, ObservedState, fits, pose_of
 from ada_tools.browser.overlays import Overlays
@@ -98,7 +98,7 @@ class RobotPage:
         self._begin(dynamics)
         self.scene = Scene(page.server, self.model, dynamics, ground)
         self.scene.frame([self.q], margin=_ROOM * self.scene.size)
-        self.ghost = None if is_simulated else Ghost(page, self.scene)
+        self.ghost = None if is_simulated else GhostRobot(page, self.scene)
         self._add_controls(page.gui, sliders, has_com)
         self._add_plots(page.gui)
         self.show()

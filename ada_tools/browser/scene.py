@@ -19,7 +19,7 @@ from ada_dynamics.model.model import Model, reach_of
 from ada_tools.browser.batch import Batch, Batches
 from ada_tools.browser.marks_layer import MarksLayer
 from ada_tools.browser.mouse_drag import DragTracker, MouseDrag
-from ada_tools.browser.parts import Part, parts_of
+from ada_tools.browser.parts import ShapePart, parts_of
 
 if TYPE_CHECKING:
     from ada_tools.browser.overlays import Overlays
@@ -245,7 +245,7 @@ class _LoopMarks:
         self._points = np.array([[[*p, 1.0], [*r, 1.0]] for _, p, _, r in sides])[..., np.newaxis]
         self._colours: NDArray[np.uint8] | None = None
         root, radius = owner.model.root, 0.018 * owner.size
-        marks = [Part(root, "sphere", np.eye(4), np.full(3, radius), (0.0, 0.0, 0.0, 1.0)) for _ in loops]
+        marks = [ShapePart(root, "sphere", np.eye(4), np.full(3, radius), (0.0, 0.0, 0.0, 1.0)) for _ in loops]
         self._balls = Batch(scene, "/loops/joints", marks).node
         self._lines = scene.add_line_segments(
             "/loops/gaps", np.zeros((len(marks), 2, 3)), np.zeros((len(marks), 2, 3)), thickness=0.5 * radius

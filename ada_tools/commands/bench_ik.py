@@ -26,7 +26,7 @@ PINK_DAMPING = (0.0, 1e-3, 1.0)  # its lm_damping; the damping of this package a
 
 
 @dataclass
-class Tried:
+class SolverResult:
     """Result of one program.
 
     Attributes:
@@ -44,7 +44,7 @@ class Tried:
     seconds: float
 
 
-def measure(dynamics: Dynamics, link: str, start: Array, count: int, seed: int = 0) -> tuple[list[Tried], str]:
+def measure(dynamics: Dynamics, link: str, start: Array, count: int, seed: int = 0) -> tuple[list[SolverResult], str]:
     """Results of all programs for the same goals, and the reason why one is missing.
 
     Args:
@@ -76,9 +76,9 @@ def measure(dynamics: Dynamics, link: str, start: Array, count: int, seed: int =
         return found, f"pink is not installed; {how_to_install('bench')}"
 
 
-def _tried(name: str, reached: Sequence[bool], steps: Sequence[int], seconds: float) -> Tried:
+def _tried(name: str, reached: Sequence[bool], steps: Sequence[int], seconds: float) -> SolverResult:
     count = len(reached)
-    return Tried(name, count, int(np.sum(reached)), float(np.mean(steps)), seconds / count)
+    return SolverResult(name, count, int(np.sum(reached)), float(np.mean(steps)), seconds / count)
 
 
 def _goals(dynamics: Dynamics, link: str, start: Array, count: int, rng: np.random.Generator) -> Array:
@@ -97,7 +97,7 @@ def _goals(dynamics: Dynamics, link: str, start: Array, count: int, rng: np.rand
 
 
 # --- pink -----------------------------------------------------------------------------------------------------------
-def _pink(model: Model, link: str, start: Array, goals: Array, damping: float) -> Tried:
+def _pink(model: Model, link: str, start: Array, goals: Array, damping: float) -> SolverResult:
     """Differential inverse kinematics of pink with full steps, until the goal is reached."""
     import pink
     import quadprog  # noqa: F401  (required by pink to find any step)
@@ -150,7 +150,7 @@ def link_of(model: Model, name: str | None) -> str:
     return name
 
 
-def text(model: Model, link: str, found: Sequence[Tried], missing: str) -> list[str]:
+def text(model: Model, link: str, found: Sequence[SolverResult], missing: str) -> list[str]:
     """Table of results, and the missing program."""
     rows = [
         (one.name, f"{one.reached} of {one.goals}", f"{one.steps:.1f}", f"{1e6 * one.seconds:.0f}") for one in found

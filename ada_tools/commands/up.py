@@ -167,7 +167,7 @@ def _bring_up(what: Plan, duration: float | None, clock: Clock = SYSTEM_CLOCK) -
         try:
             watch.look_around(_AROUND)
             starter.begin()
-            watching = Watching(what, console, starter, watch, begin, duration, clock)
+            watching = StartCheck(what, console, starter, watch, begin, duration, clock)
             code = starter.run(watching.tick)
             console.progress("")
         finally:
@@ -181,7 +181,7 @@ def _is_sensor(what: Plan) -> bool:
     return bool(kinds) and all(DEVICES[str(kind)].kind == SENSOR for kind in kinds)
 
 
-class Watching:
+class StartCheck:
     """Status messages while the nodes run: waiting, published, moving, and suggestions."""
 
     def __init__(

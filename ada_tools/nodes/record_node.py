@@ -27,9 +27,9 @@ from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_robot.settings import setting
 from ada_tools.nodes.bag.definitions import definition
-from ada_tools.nodes.bag.offered_qos import Offer, accepting, to_text
+from ada_tools.nodes.bag.offered_qos import OfferedQos, accepting, to_text
 from ada_tools.nodes.bag.raw_topics import message_class, offer_of, profile
-from ada_tools.nodes.bag.recording import Gaps, Recording
+from ada_tools.nodes.bag.recording import Recording, SequenceGaps
 from ada_tools.nodes.bag.selection import is_wanted, resolved, unmatched
 
 LOOK = 0.2  # [s] period of graph queries
@@ -53,7 +53,7 @@ class RecordSettings:
 
 class _Subscribed(NamedTuple):
     topic: Topic
-    asked: Offer
+    asked: OfferedQos
     subscription: Any
 
 
@@ -83,7 +83,7 @@ class RecordNode(Node):
         self._refused: set[str] = set()  # topics among these that are not retried
         self._definitions: dict[str, str] = {}
         self._reported_lost = 0  # by the middleware
-        self._gaps: dict[str, Gaps] = {}
+        self._gaps: dict[str, SequenceGaps] = {}
         self._has_reported_failure = self._is_closed = False
         self.failure: Exception | None = None  # reason why the node ended
         self.recording = Recording(TopicWriter(settings.path, overwrite=settings.overwrite))
@@ -131,7 +131,7 @@ class RecordNode(Node):
         if len(kinds) > 1:
             others = ", ".join(kinds[1:])
             self._skip(name, f"several types: {kinds[0]} is recorded, {others} is ignored")
-        self._gaps.setdefault(name, Gaps()).publishers(len(publishers))
+        self._gaps.setdefault(name, SequenceGaps()).publishers(len(publishers))
         offers = [offer_of(publisher) for publisher in publishers]
         asked = accepting(offers)
         known = self._subscribed.get(name)
@@ -149,7 +149,7 @@ class RecordNode(Node):
             self._refused.add(name)
             self._skip(name, f"cannot be recorded: {problem}")
 
-    def _topic(self, name: str, kind: str, offers: list[Offer], publishers: Sequence[Any]) -> Topic:
+    def _topic(self, name: str, kind: str, offers: list[OfferedQos], publishers: Sequence[Any]) -> Topic:
         if kind not in self._definitions:
             try:
                 self._definitions[kind] = definition(kind)
@@ -159,7 +159,7 @@ class RecordNode(Node):
         type_hash = getattr(publishers[0], "topic_type_hash", "")
         return Topic(name, kind, self._definitions[kind], to_text(offers), str(type_hash))
 
-    def _subscription(self, topic: Topic, asked: Offer) -> Any:
+    def _subscription(self, topic: Topic, asked: OfferedQos) -> Any:
         return self.create_subscription(
             self._class_of(topic.kind),
             topic.name,

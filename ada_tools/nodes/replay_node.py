@@ -33,7 +33,7 @@ from ada_tools.nodes.bag.definitions import definition, layout
 from ada_tools.nodes.bag.offered_qos import of_text, standing_for
 from ada_tools.nodes.bag.playing import CLOCK_PERIOD, Player, latched_first
 from ada_tools.nodes.bag.raw_topics import message_class, profile
-from ada_tools.nodes.bag.reading import Channel, Recorded, TopicFile
+from ada_tools.nodes.bag.reading import Channel, RecordedMessage, TopicFile
 from ada_tools.nodes.bag.selection import is_wanted, moves_robots, resolved, unmatched
 
 LATCHED = ("/robot_description", "/tf_static")  # latched if the file has no QoS information
@@ -180,11 +180,11 @@ class ReplayNode(Node):
             return None
         return self.create_publisher(Clock, CLOCK, qos.CLOCK)
 
-    def _messages(self) -> Iterator[Recorded]:
+    def _messages(self) -> Iterator[RecordedMessage]:
         since = self._file.first + round(self._settings.value.start * NANOSECONDS)
         return latched_first(self._file, self._by_channel, self._latched, since)
 
-    def _publish(self, message: Recorded) -> None:
+    def _publish(self, message: RecordedMessage) -> None:
         if len(message.raw) < _HEADER:  # subscribers would fail to decode it
             self._short += 1
             return

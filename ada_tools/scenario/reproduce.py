@@ -77,7 +77,7 @@ def reproduce(
     result.outcome.notes.extend(scenario.notes)
     begin = clock.now()
     try:
-        _Run(scenario, output, progress or _silent, result.outcome).all()
+        _ScenarioRun(scenario, output, progress or _silent, result.outcome).all()
     except AdaError as problem:
         result.error = " ".join(str(problem).split())
     except Exception as problem:
@@ -91,7 +91,7 @@ def _silent(share: float, text: str) -> None:
     pass
 
 
-class _Run:
+class _ScenarioRun:
     """Execution state of one scenario."""
 
     def __init__(self, scenario: Scenario, output: Path, progress: Progress, outcome: Outcome) -> None:

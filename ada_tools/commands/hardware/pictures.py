@@ -20,7 +20,7 @@ _BAR = 20  # half width of a bar in characters
 _TRACK = 21  # width of a joint range in characters
 
 
-class Shown(Protocol):
+class DisplayedRobot(Protocol):
     """Displayed robot, driven by this program or by another one."""
 
     @property
@@ -36,7 +36,7 @@ class Shown(Protocol):
     def status(self) -> RobotStatus: ...  # noqa: D102
 
 
-def robot_words(robot: Shown) -> dict[str, Any]:
+def robot_words(robot: DisplayedRobot) -> dict[str, Any]:
     """JSON data of a robot."""
     feedback, status = robot.feedback, robot.status()
     periods = status.periods
@@ -58,7 +58,7 @@ def robot_words(robot: Shown) -> dict[str, Any]:
     }
 
 
-def robot_lines(robot: Shown, where: str) -> list[str]:
+def robot_lines(robot: DisplayedRobot, where: str) -> list[str]:
     """Text display of a robot."""
     feedback, status = robot.feedback, robot.status()
     lines = [f"{robot.device} at {where}: {status.phase.value}, {status.reason}"]

@@ -32,7 +32,7 @@ _TEXT = """\
   avoid_ros_namespace_conventions: false"""
 
 
-class Offer(NamedTuple):
+class OfferedQos(NamedTuple):
     """Offered QoS of one publisher.
 
     Attributes:
@@ -46,7 +46,7 @@ class Offer(NamedTuple):
     depth: int = 0
 
 
-def to_text(offers: Iterable[Offer]) -> str:
+def to_text(offers: Iterable[OfferedQos]) -> str:
     """Offers as text, as in ROS 2 bags."""
     return "\n".join(
         _TEXT.format(
@@ -59,26 +59,26 @@ def to_text(offers: Iterable[Offer]) -> str:
     )
 
 
-def of_text(text: str) -> list[Offer]:
+def of_text(text: str) -> list[OfferedQos]:
     """Offers from the text of a ROS 2 bag, with numeric or named policies; missing values get defaults."""
     return [_offer(dict(_VALUE.findall(part))) for part in re.split(r"(?m)^\s*-(?=\s)", text) if part.strip()]
 
 
-def _offer(values: dict[str, str]) -> Offer:
+def _offer(values: dict[str, str]) -> OfferedQos:
     depth = values.get("depth", "")
-    return Offer(
+    return OfferedQos(
         reliable=values.get("reliability", "1") in _RELIABLE,
         latched=values.get("durability", "") in _TRANSIENT_LOCAL,
         depth=min(int(depth), MOST_LATCHED) if depth.isdecimal() else 0,
     )
 
 
-def accepting(offers: Sequence[Offer]) -> Offer:
+def accepting(offers: Sequence[OfferedQos]) -> OfferedQos:
     """Strictest QoS request that is compatible with all publishers."""
-    return Offer(all(offer.reliable for offer in offers), all(offer.latched for offer in offers))
+    return OfferedQos(all(offer.reliable for offer in offers), all(offer.latched for offer in offers))
 
 
-def standing_for(offers: Sequence[Offer], *, latched: bool = False) -> Offer:
+def standing_for(offers: Sequence[OfferedQos], *, latched: bool = False) -> OfferedQos:
     """QoS of one publisher that replaces all these publishers and is compatible with all their subscribers.
 
     Args:
@@ -86,9 +86,9 @@ def standing_for(offers: Sequence[Offer], *, latched: bool = False) -> Offer:
         latched: whether the topic is known to be latched, if there are no offers.
     """
     if not offers:
-        return Offer(True, latched, 1 if latched else DEPTH)
+        return OfferedQos(True, latched, 1 if latched else DEPTH)
     keeps = any(offer.latched for offer in offers)
     depth = max(offer.depth for offer in offers)
     if keeps:
         depth = MOST_LATCHED if len(offers) > 1 else max(depth, 1)
-    return Offer(any(offer.reliable for offer in offers), keeps, depth or DEPTH)
+    return OfferedQos(any(offer.reliable for offer in offers), keeps, depth or DEPTH)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
-from ada_tools.nodes.bag.reading import Recorded, TopicFile
+from ada_tools.nodes.bag.reading import RecordedMessage, TopicFile
 
 CLOCK_PERIOD = 0.01  # [s]
 LOOP_PAUSE = 0.1  # [s] between the end and the next repetition
@@ -20,7 +20,7 @@ _NANOSECONDS = 1e9
 
 def latched_first(
     file: TopicFile, channels: Collection[int], latched: Collection[int], since: int
-) -> Iterator[Recorded]:
+) -> Iterator[RecordedMessage]:
     """Messages since a time, preceded by the last earlier messages of latched topics, or by their first ones.
 
     A subscriber of a latched topic receives its last message before others, whenever it was recorded.
@@ -53,8 +53,8 @@ class Player:
 
     def __init__(
         self,
-        messages: Callable[[], Iterator[Recorded]],
-        publish: Callable[[Recorded], None],
+        messages: Callable[[], Iterator[RecordedMessage]],
+        publish: Callable[[RecordedMessage], None],
         *,
         rate: float = 1.0,
         loop: bool = False,

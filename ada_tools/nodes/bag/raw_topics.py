@@ -10,7 +10,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 
 from ada_dynamics.errors import InputError
 from ada_tools.nodes.bag.definitions import full_name
-from ada_tools.nodes.bag.offered_qos import Offer
+from ada_tools.nodes.bag.offered_qos import OfferedQos
 
 
 def message_class(kind: str) -> Any:
@@ -29,17 +29,17 @@ def message_class(kind: str) -> Any:
     return found
 
 
-def offer_of(publisher: Any) -> Offer:
+def offer_of(publisher: Any) -> OfferedQos:
     """Offered QoS of a publisher, from `get_publishers_info_by_topic`."""
     qos = publisher.qos_profile
-    return Offer(
+    return OfferedQos(
         qos.reliability != ReliabilityPolicy.BEST_EFFORT,
         qos.durability == DurabilityPolicy.TRANSIENT_LOCAL,
         qos.depth if qos.history == HistoryPolicy.KEEP_LAST else 0,
     )
 
 
-def profile(offer: Offer, depth: int | None = None) -> QoSProfile:
+def profile(offer: OfferedQos, depth: int | None = None) -> QoSProfile:
     """QoS profile of a publisher or subscriber."""
     return QoSProfile(
         depth=offer.depth if depth is None else depth,

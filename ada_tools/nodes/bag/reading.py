@@ -57,7 +57,7 @@ class Channel(NamedTuple):
     offered_qos: str
 
 
-class Recorded(NamedTuple):
+class RecordedMessage(NamedTuple):
     """A message; `at` is its recording time [ns]."""
 
     channel: int
@@ -117,7 +117,9 @@ class TopicFile:
         """Number of messages."""
         return sum(self.counts.values())
 
-    def messages(self, channels: Collection[int], since: int = 0, until: int | None = None) -> Iterator[Recorded]:
+    def messages(
+        self, channels: Collection[int], since: int = 0, until: int | None = None
+    ) -> Iterator[RecordedMessage]:
         """Messages ordered by time, then by file position.
 
         Args:
@@ -130,7 +132,7 @@ class TopicFile:
         """
         wanted = frozenset(channels)
         end = self.last if until is None else until
-        waiting: list[tuple[int, int, int, Recorded]] = []
+        waiting: list[tuple[int, int, int, RecordedMessage]] = []
         try:
             with self.path.open("rb") as file:
                 for piece in sorted(self._pieces, key=lambda piece: (piece.first, piece.offset)):
@@ -224,8 +226,8 @@ def _data(file: BinaryIO, piece: _Piece) -> bytes:
     return chunk_data(parsed("Chunk", data[RECORD_HEADER.size :])) if piece.is_chunk else data
 
 
-def _messages_in(data: bytes) -> Iterator[Recorded]:
+def _messages_in(data: bytes) -> Iterator[RecordedMessage]:
     for opcode, begin, end in records_in(data):
         if opcode == MESSAGE:
             channel, _, at, _ = MESSAGE_HEADER.unpack_from(data, begin)
-            yield Recorded(channel, at, data[begin + MESSAGE_HEADER.size : end])
+            yield RecordedMessage(channel, at, data[begin + MESSAGE_HEADER.size : end])

@@ -130,7 +130,7 @@ class Recording:
         return is_last
 
 
-class Gaps:
+class SequenceGaps:
     """Sequence numbers of one topic, with one or more publishers that count independently.
 
     The sender of a message is unknown: a number that continues a known sequence is assigned to it. Any other number

@@ -22,7 +22,7 @@ from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_tools.nodes.bag import definitions
 from ada_tools.nodes.bag.playing import Player
-from ada_tools.nodes.bag.reading import Recorded, TopicFile
+from ada_tools.nodes.bag.reading import RecordedMessage, TopicFile
 from ada_tools.nodes.bag.recording import Recording
 
 A = Topic("/a", "std_msgs/msg/Float64", "float64 data\n", "", "RIHS01_x")
@@ -139,8 +139,8 @@ def test_a_recording_that_fails_says_so_once_and_counts_what_is_not_in_it(tmp_pa
 class Played:
     """A player, what it publishes and the times of its clock, until its end."""
 
-    def __init__(self, recorded: Callable[[], Iterator[Recorded]] = lambda: iter(RECORDED), **options) -> None:
-        self.heard: list[Recorded] = []
+    def __init__(self, recorded: Callable[[], Iterator[RecordedMessage]] = lambda: iter(RECORDED), **options) -> None:
+        self.heard: list[RecordedMessage] = []
         self.log: list[object] = []  # times, and messages
         self.failures: list[Exception] = []
         self.ended = threading.Event()
@@ -148,7 +148,7 @@ class Played:
             recorded, self._take, tick=self.log.append, on_end=self.ended.set, on_failure=self._fail, **options
         )
 
-    def _take(self, message: Recorded) -> None:
+    def _take(self, message: RecordedMessage) -> None:
         self.heard.append(message)
         self.log.append(message)
 
@@ -174,7 +174,7 @@ class Played:
 
 
 MILLI = 10**6
-RECORDED = [Recorded(1, 10**9 + 2 * MILLI * i, raw(i)) for i in range(20)]
+RECORDED = [RecordedMessage(1, 10**9 + 2 * MILLI * i, raw(i)) for i in range(20)]
 
 
 @pytest.mark.parametrize("rate", [0.5, 4.0])
@@ -205,7 +205,7 @@ def test_a_player_pauses_loops_restarts_from_the_end_and_changes_its_rate_at_onc
         played.player.restart()
         assert played.is_over()
         assert played.heard[count:] == RECORDED
-    far = [Recorded(1, 0, b""), Recorded(1, 3600 * 10**9, b"")]  # an hour apart
+    far = [RecordedMessage(1, 0, b""), RecordedMessage(1, 3600 * 10**9, b"")]  # an hour apart
     with Played(lambda: iter(far)) as played:
         played.has(1)
         assert not played.ended.is_set()

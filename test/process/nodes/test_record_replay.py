@@ -30,7 +30,7 @@ import ada_dynamics as ada
 from ada_dynamics.errors import RecordingError
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_robot.ros import qos
-from ada_tools.nodes.bag.offered_qos import Offer, to_text
+from ada_tools.nodes.bag.offered_qos import OfferedQos, to_text
 from ada_tools.nodes.bag.reading import TopicFile
 from ada_tools.nodes.record_node import DEPTH, RecordNode
 from ada_tools.nodes.replay_node import ReplayNode
@@ -133,7 +133,7 @@ def number(i: float) -> bytes:
 
 
 def numbers(path: Path, values: range, topic: str = "/n", spacing: int = 1_000_000) -> Path:
-    kind = Topic(topic, "std_msgs/msg/Float64", "float64 data\n", to_text([Offer()]))
+    kind = Topic(topic, "std_msgs/msg/Float64", "float64 data\n", to_text([OfferedQos()]))
     return file_of(path, {kind: [(1_000_000_000 + spacing * i, number(i)) for i in values]})
 
 

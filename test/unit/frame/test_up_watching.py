@@ -28,7 +28,7 @@ def shown(monkeypatch):
         )
         out, clock = io.StringIO(), ManualClock()
         starter = SimpleNamespace(address=address)
-        watching = up.Watching(plan(name, values, BARE), Console(out), starter, watch, 0.0, None, clock)
+        watching = up.StartCheck(plan(name, values, BARE), Console(out), starter, watch, 0.0, None, clock)
         clock.advance(seconds)
         watching.tick()
         return out.getvalue()

@@ -15,9 +15,9 @@ from mcap.reader import make_reader
 from ada_dynamics.errors import InputError, RecordingError
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_tools.nodes.bag import definitions, offered_qos, selection
-from ada_tools.nodes.bag.offered_qos import Offer
+from ada_tools.nodes.bag.offered_qos import OfferedQos
 from ada_tools.nodes.bag.playing import latched_first
-from ada_tools.nodes.bag.reading import Recorded, TopicFile
+from ada_tools.nodes.bag.reading import RecordedMessage, TopicFile
 
 A = Topic("/a", "std_msgs/msg/Float64", "float64 data\n", "", "RIHS01_x")
 B = Topic("/b", "std_msgs/msg/String", "string data\n")
@@ -85,14 +85,14 @@ def test_types_without_a_definition_and_names_that_are_none_are_refused(share):
 
 
 def test_one_publisher_in_place_of_many_serves_whom_they_served():
-    reliable, best_effort, latched = Offer(True), Offer(False), Offer(True, True)
+    reliable, best_effort, latched = OfferedQos(True), OfferedQos(False), OfferedQos(True, True)
     assert offered_qos.standing_for([best_effort]).reliable is False
     assert offered_qos.standing_for([best_effort, reliable]).reliable is True
-    assert offered_qos.standing_for([latched]) == Offer(True, True, 1)
+    assert offered_qos.standing_for([latched]) == OfferedQos(True, True, 1)
     assert offered_qos.standing_for([latched, latched]).depth > 1  # /tf_static of several nodes
-    assert offered_qos.standing_for([], latched=True) == Offer(True, True, 1)
-    assert offered_qos.accepting([latched, reliable]) == Offer(True, False)
-    assert offered_qos.accepting([latched, best_effort]) == Offer(False, False)
+    assert offered_qos.standing_for([], latched=True) == OfferedQos(True, True, 1)
+    assert offered_qos.accepting([latched, reliable]) == OfferedQos(True, False)
+    assert offered_qos.accepting([latched, best_effort]) == OfferedQos(False, False)
 
 
 def test_names_and_patterns_are_seen_from_the_namespace():
@@ -229,7 +229,7 @@ def test_latched_topics_are_played_first_whenever_they_were_recorded(tmp_path):
     file = TopicFile(path)
     ids = {channel.topic: channel.id for channel in file.channels.values()}
     found = list(latched_first(file, ids.values(), [ids["/b"]], 0))
-    assert found[0] == Recorded(ids["/b"], 0, b"first description")
+    assert found[0] == RecordedMessage(ids["/b"], 0, b"first description")
     assert [m.raw for m in found[1:]] == [*(raw(i) for i in range(9)), b"second description", raw(9)]
     found = list(latched_first(file, ids.values(), [ids["/b"]], 9))
     assert [m.raw for m in found] == [b"first description", b"second description", raw(9)]

@@ -7,11 +7,11 @@ import random
 
 import pytest
 
-from ada_tools.nodes.bag.recording import Gaps
+from ada_tools.nodes.bag.recording import SequenceGaps
 
 
 def lost(numbers, publishers):
-    gaps = Gaps()
+    gaps = SequenceGaps()
     gaps.publishers(publishers)
     for number in numbers:
         gaps.take(number)

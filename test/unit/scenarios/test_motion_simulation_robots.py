@@ -13,7 +13,7 @@ from refused import refused
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.simulation.profiles import constant
-from ada_experiments.motion_simulation.free_robot import FreeRobot, Hold, Place, with_masses
+from ada_experiments.motion_simulation.free_robot import FreeRobot, JointHold, WrenchPoint, with_masses
 from ada_experiments.motion_simulation.robot_pair import BASE, LAST, PairSettings, RobotPair
 from ada_robot.settings import checked
 
@@ -112,12 +112,12 @@ def test_what_a_robot_cannot_be_is_refused() -> None:
     model = ada.load("space_robot_b")
     q, v = model.neutral(), np.zeros(model.nv)
     with refused(InputError, link="link_9"):
-        FreeRobot(model, q, v, Place("link_9", np.eye(4)))
+        FreeRobot(model, q, v, WrenchPoint("link_9", np.eye(4)))
     with refused(InputError, field="algorithm"):
-        FreeRobot(model, q, v, Place(LAST, np.eye(4)), algorithm="dca")
+        FreeRobot(model, q, v, WrenchPoint(LAST, np.eye(4)), algorithm="dca")
     with refused(InputError, field="state"):
-        FreeRobot(model, q, v[:-1], Place(LAST, np.eye(4)))
+        FreeRobot(model, q, v[:-1], WrenchPoint(LAST, np.eye(4)))
     with refused(InputError, field="stiffness"):
-        Hold(stiffness=-1.0)
+        JointHold(stiffness=-1.0)
     with refused(InputError, link="arm"):
         with_masses(model, {"arm": 1.0})

@@ -14,8 +14,8 @@ from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.robots.mechanisms.parts import Mechanism
 from ada_experiments import space_robots, tarao_impedance
-from ada_experiments.space_pair import FIRST, SECOND, TOUCH, Pair
-from ada_experiments.space_robots import Settings, Touch
+from ada_experiments.space_pair import FIRST, SECOND, TOUCH, RobotPairModel
+from ada_experiments.space_robots import ContactRun, SpaceRobotSettings
 from ada_tools.scenario.fields import ScenarioError
 from ada_tools.scenario.reader import load
 
@@ -46,21 +46,21 @@ def test_a_plate_that_motors_do_not_hold_is_refused() -> None:
 
 
 @pytest.fixture(scope="module")
-def chosen() -> Settings:
+def chosen() -> SpaceRobotSettings:
     return replace(space_robots.read_settings(load("S1")), duration=0.5)
 
 
 @pytest.fixture(scope="module")
-def pair(chosen: Settings) -> Pair:
+def pair(chosen: SpaceRobotSettings) -> RobotPairModel:
     return space_robots.pair_from(chosen, ada.load("space_robot_a"), ada.load("space_robot_b"))
 
 
 @pytest.fixture(scope="module")
-def touched(chosen: Settings, pair: Pair) -> Touch:
+def touched(chosen: SpaceRobotSettings, pair: RobotPairModel) -> ContactRun:
     return space_robots.touch("case", 200.0, STIFFNESS, pair, chosen, "ada")
 
 
-def test_both_robots_start_a_gap_apart(pair: Pair, chosen: Settings) -> None:
+def test_both_robots_start_a_gap_apart(pair: RobotPairModel, chosen: SpaceRobotSettings) -> None:
     dynamics = ada.Dynamics(pair.model)
     tip = dynamics.pose(FIRST + "link_4", pair.q) @ np.array([1.0, 0.0, 0.0, 1.0])
     side = dynamics.pose(SECOND + "base", pair.q)[:3, 3] - [0.5, 0.0, 0.0]
@@ -68,21 +68,21 @@ def test_both_robots_start_a_gap_apart(pair: Pair, chosen: Settings) -> None:
     assert pair.gap_rate(dynamics, pair.q) @ pair.v == pytest.approx(-chosen.approach)
 
 
-def test_momentum_is_kept_through_the_touch(touched: Touch) -> None:
+def test_momentum_is_kept_through_the_touch(touched: ContactRun) -> None:
     assert touched.force.max() > 1.0
     assert max(space_robots.momentum_change(touched.log)) < space_robots.CONSERVED
 
 
-def test_energy_is_accounted_for(touched: Touch) -> None:
+def test_energy_is_accounted_for(touched: ContactRun) -> None:
     assert space_robots.energy_error(touched) < space_robots.ENERGY
 
 
-def test_peak_and_duration_are_those_of_the_effective_mass(touched: Touch) -> None:
+def test_peak_and_duration_are_those_of_the_effective_mass(touched: ContactRun) -> None:
     assert touched.peak == pytest.approx(touched.lumped_peak, rel=space_robots.LUMPED)
     assert touched.duration == pytest.approx(touched.lumped_duration, rel=space_robots.LUMPED)
 
 
-def test_the_force_of_the_log_is_the_spring(touched: Touch, pair: Pair) -> None:
+def test_the_force_of_the_log_is_the_spring(touched: ContactRun, pair: RobotPairModel) -> None:
     dynamics = ada.Dynamics(pair.model)
     row = int(np.argmax(touched.force))
     q = touched.log.q[row]

@@ -14,7 +14,7 @@ from ada_robot.node_state import read_hardware_state
 from ada_tools.browser import joint_sliders
 from ada_tools.browser.device_panel import DevicePanel
 from ada_tools.browser.device_status import RED, status_html, wrench_html
-from ada_tools.browser.ghost import Ghost
+from ada_tools.browser.ghost import GhostRobot
 from ada_tools.browser.hold_button import EXPIRES, RATE, HoldButton
 from ada_tools.browser.robot_node import Wrench
 from ada_tools.browser.scene import Scene
@@ -459,7 +459,7 @@ def test_bars_grow_by_doublings_and_say_axis_value_and_frame(page):
 def test_the_ghost_is_where_the_joints_shall_be_and_hides_without_a_pose(page):
     model = ada.load("pa10")
     scene = Scene(page.server, model)
-    ghost = Ghost(page, scene)
+    ghost = GhostRobot(page, scene)
     ghost.show(model.neutral(), None)
     assert not ghost.is_visible and not len(ghost.positions())
     q = np.linspace(-0.4, 0.5, 7)
