@@ -146,23 +146,23 @@ end
 
 def _fish(found: Sequence[CompletionEntry]) -> str:
     all_paths = [one.path for one in found if one.path]
-    paths = " ".join(map(_fished, all_paths))
+    paths = " ".join(map(_fish_quoted, all_paths))
     lines = []
     for one in found:
-        here = f"complete -c ada -n {_fished(f'__ada_at {_fished(one.path)}')}"
+        here = f"complete -c ada -n {_fish_quoted(f'__ada_at {_fish_quoted(one.path)}')}"
         if any(f"{one.path} {word}".strip() in all_paths for word in one.words):
             lines.append(f"{here} -f")  # a command is required, not a file
-        lines += [f"{here} -a {_fished(word)} -d {_fished(about)}" for word, about in one.words.items()]
+        lines += [f"{here} -a {_fish_quoted(word)} -d {_fish_quoted(about)}" for word, about in one.words.items()]
         for option, about in one.options.items():
             kind = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
             takes = ""
             if option in one.values:
                 choices = " ".join(one.values[option])
-                takes = f" -x -a {_fished(choices)}" if choices else " -r"
-            lines.append(f"{here} {kind}{takes} -d {_fished(about)}")
+                takes = f" -x -a {_fish_quoted(choices)}" if choices else " -r"
+            lines.append(f"{here} {kind}{takes} -d {_fish_quoted(about)}")
     return _FISH.format(paths=paths, lines="\n".join(lines))
 
 
-def _fished(text: str) -> str:
+def _fish_quoted(text: str) -> str:
     """Text in single quotes for fish, which has two escapes."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", " ") + "'"

@@ -94,7 +94,7 @@ class ArgumentValues(Mapping[str, str]):
     def __len__(self) -> int:
         return len(self._values)
 
-    def is_wish(self, name: str) -> bool:
+    def is_given(self, name: str) -> bool:
         """Return True if a value other than the default was given."""
         return name in self.given and self[name] != self._defaults[name]
 

@@ -110,7 +110,7 @@ def refuse_what_is_not_driven(values: ArgumentValues) -> None:
     """
     if is_driven(values):
         for name in _OF_SIMULATIONS:
-            if values.is_wish(name):
+            if values.is_given(name):
                 text = (
                     f"{name}:={values[name]} requires a simulation, but the backend is {values['backend']}: omit it "
                     f"or use backend:={SIM}."
@@ -124,7 +124,7 @@ def refuse_what_is_not_driven(values: ArgumentValues) -> None:
             raise InputError(text, field="use_sim_time", value="true")
         return
     for name in _OF_DEVICES:
-        if values.is_wish(name):
+        if values.is_given(name):
             text = (
                 f"{name}:={values[name]} requires a device, but the backend is {values['backend']}: omit it or use "
                 f"backend:={EMULATOR} or {REAL}."

@@ -119,7 +119,7 @@ class LaunchFile:
         """
         context = Context(dict(given), machine)
         found: list[Process | LogInfo] = []
-        with _standing_in():
+        with _substituted():
             todo = list(self.description.entities)
             while todo:
                 entity = todo.pop(0)
@@ -134,7 +134,7 @@ class LaunchFile:
 
 def read(path: Path) -> LaunchFile:
     """Execute the launch file at a path."""
-    with _standing_in():
+    with _substituted():
         found = runpy.run_path(str(path))
         return LaunchFile(str(found["__doc__"]).splitlines()[0].rstrip("."), found["generate_launch_description"]())
 
@@ -148,7 +148,7 @@ _WORDS: Mapping[str, Mapping[str, object]] = {
 
 
 @contextlib.contextmanager
-def _standing_in() -> Iterator[None]:
+def _substituted() -> Iterator[None]:
     """Context in which `import launch` finds these substitutes."""
     before = {name: sys.modules.get(name) for name in _WORDS}
     for name, words in _WORDS.items():

@@ -26,7 +26,7 @@ from ada_tools.bringup.arguments import AUTO, BOOLEANS, Argument, ArgumentValues
 from ada_tools.bringup.devices import refuse_what_is_not_driven
 from ada_tools.bringup.launch_files import Context
 from ada_tools.bringup.layers import Layers, written
-from ada_tools.bringup.params_files import passed_over
+from ada_tools.bringup.params_files import unused_parameters
 from ada_tools.bringup.pictures import Picture
 from ada_tools.bringup.processes import Machine, Parameter, ParameterValue
 from ada_tools.bringup.rviz import topics, with_prefix
@@ -177,7 +177,7 @@ class LaunchValues(ArgumentValues):
         check_base_pose(self.base_pose, self["frame_prefix"])
         refuse_what_is_not_driven(self)
         nodes = [f"{self.namespace}/{name}" for name in _OUR_NODES]
-        self._passed_over = passed_over(Path(self["params_file"]), nodes) if self["params_file"] else ""
+        self._passed_over = unused_parameters(Path(self["params_file"]), nodes) if self["params_file"] else ""
 
     def __call__(self, name: str, value: ParameterValue | None = None) -> Parameter:
         """Parameter from an argument, with its text or a derived value."""

@@ -12,7 +12,7 @@ from ada_dynamics.structured_text.nodes import MappingNode, is_empty, kind_of
 from ada_robot.ros.parameter_files import BLOCK, blocks
 
 
-def passed_over(path: Path, nodes: Sequence[str]) -> str:
+def unused_parameters(path: Path, nodes: Sequence[str]) -> str:
     """Warning about parameters for unknown nodes in a file; "" without any.
 
     Args:

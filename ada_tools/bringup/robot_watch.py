@@ -34,7 +34,7 @@ class RobotWatch:
     """Counts joint states in a separate context while `look` is called; installs no signal handler.
 
     Attributes:
-        others: number of nodes with the same name found by `look_around`.
+        others: number of nodes with the same name found by `discover`.
         count: number of received joint states, or wrenches of a sensor.
         first: time of the first message [s], or None.
         moved: time at which a joint had moved [s], or None.
@@ -98,7 +98,7 @@ class RobotWatch:
         while (left := end - self._clock.now()) > 0.0:
             self._executor.spin_once(timeout_sec=left)
 
-    def look_around(self, seconds: float) -> None:
+    def discover(self, seconds: float) -> None:
         """Detect nodes with the same name that already run; call this before starting the robot."""
         end = self._clock.now() + seconds
         while not self.others and self._clock.now() < end:

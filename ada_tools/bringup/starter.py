@@ -152,7 +152,7 @@ class Starter:
         self.close()
 
     @property
-    def is_asked_to_end(self) -> bool:
+    def is_interrupted(self) -> bool:
         """Return True after Ctrl-C or SIGTERM."""
         return self._asked > 0
 
@@ -175,9 +175,9 @@ class Starter:
         Returns:
             Exit code: 0, or that of the process that exited.
         """
-        while not self.is_asked_to_end:
+        while not self.is_interrupted:
             for child in self.children:
-                if child.code is not None and self._is_the_end(child):
+                if child.code is not None and self._ends_all(child):
                     return _exit_code(child.code) or 1
             self._respawn(self._clock.now())
             if tick is None:
@@ -198,7 +198,7 @@ class Starter:
             if self._folder is not None:
                 self._folder.cleanup()
         finally:
-            self._listen_no_more()
+            self._stop_listening()
 
     def _end(self, running: Sequence[Child], number: signal.Signals, seconds: float) -> None:
         if number != signal.SIGINT:
@@ -219,7 +219,7 @@ class Starter:
         words = [*self._program(process), *process.arguments, "--ros-args", *process.ros_arguments(*files)]
         return Child(process, words, self._console, _environment())
 
-    def _is_the_end(self, child: Child) -> bool:
+    def _ends_all(self, child: Child) -> bool:
         """Report the exit of a process once; return True if it was required."""
         if child.pid not in self._said:
             self._said.add(child.pid)
@@ -246,7 +246,7 @@ class Starter:
         if threading.current_thread() is threading.main_thread():
             self._handlers = {number: signal.signal(number, self._count) for number in _ENDINGS}
 
-    def _listen_no_more(self) -> None:
+    def _stop_listening(self) -> None:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         self._handlers = {}

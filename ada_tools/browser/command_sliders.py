@@ -89,7 +89,7 @@ class CommandSliders(JointSliders):
             return
         elapsed = now - self._last if self._due else PERIOD
         self._due, self._last = now + PERIOD, now
-        if self._is_left_alone():
+        if self._is_closed():
             self.end("no browser shows this page")
             return
         try:
@@ -97,7 +97,7 @@ class CommandSliders(JointSliders):
         except InputError as problem:
             self.end(str(problem))
 
-    def _is_left_alone(self) -> bool:
+    def _is_closed(self) -> bool:
         """Return True once the last browser has closed the page."""
         is_watched = self._page.is_looked_at
         left = self._was_watched and not is_watched

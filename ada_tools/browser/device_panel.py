@@ -95,7 +95,7 @@ class DevicePanel:
         """Build the panel, also after the page was cleared; no effect before the node is detected."""
         self.close()
         self.sliders.clear()
-        self._lose_play()
+        self._remove_play()
         self._sensors = None
         self._shape = None
         self._press = _NONE  # the new button counts presses from the start
@@ -134,7 +134,7 @@ class DevicePanel:
             self._sensors = None
         if self.play is not None:
             self._motions.remove()
-            self._lose_play()
+            self._remove_play()
         players = [one for one in state.devices.values() if one.motions]
         if players:
             self._add_motions(players[0])
@@ -156,7 +156,7 @@ class DevicePanel:
                 self._page, PLAY, hint="releasing it deactivates the robot, which then holds its position"
             )
 
-    def _lose_play(self) -> None:
+    def _remove_play(self) -> None:
         """Remove the play button: treat it as released and end its motion."""
         if self.play is not None and self._played_in == self.play.presses:
             player = self.state.devices.get(self._played_by) if self.state is not None else None
@@ -207,7 +207,7 @@ class DevicePanel:
             return False
         if hold.presses != self._press:
             self._press, self._done = hold.presses, set()
-        problem = self._why_not(state)
+        problem = self._blocking_reason(state)
         if problem:
             self._show_remark(f"held, but nothing moves: {problem}", AMBER)
             if self._is_first("say"):
@@ -250,7 +250,7 @@ class DevicePanel:
         self._done.add(what)
         return is_first
 
-    def _why_not(self, state: HardwareState) -> str:
+    def _blocking_reason(self, state: HardwareState) -> str:
         """Reason why no command may be sent, or "" if commands are allowed once the robots are active."""
         if not self.node.is_there:
             return f"{self.node.driver} is not available"

@@ -28,7 +28,7 @@ class StepRate:
     def __init__(self, step: float) -> None:
         self.step = step
         self.speed = 1.0
-        self._owed = 0.0
+        self._backlog = 0.0
         self._cost: float | None = None  # [s] per step
 
     def due(self, elapsed: float) -> int:
@@ -37,23 +37,23 @@ class StepRate:
         Args:
             elapsed: time since the last call [s].
         """
-        self._owed += elapsed * self.speed / self.step
-        steps = int(self._owed)
+        self._backlog += elapsed * self.speed / self.step
+        steps = int(self._backlog)
         if self._cost is None:
             steps = min(steps, 1)  # the cost of a step is unknown
         elif self._cost > 0.0:
             steps = min(steps, max(1, int(_BUSY / RATE / self._cost)))
-        self._owed = min(self._owed - steps, self.speed / (RATE * self.step))
+        self._backlog = min(self._backlog - steps, self.speed / (RATE * self.step))
         return steps
 
-    def took(self, steps: int, seconds: float) -> None:
+    def record_cost(self, steps: int, seconds: float) -> None:
         """Update the measured cost per step."""
         if steps:
             self._cost = seconds / steps if self._cost is None else 0.8 * self._cost + 0.2 * seconds / steps
 
     def forget(self) -> None:
         """Discard the backlog, after a pause."""
-        self._owed = 0.0
+        self._backlog = 0.0
 
 
 class LocalRobot:
@@ -74,7 +74,7 @@ class LocalRobot:
             say: displays a message to the user.
             clock: clock that sets the pace.
         """
-        self.goes_on = False
+        self.is_running = False
         self._simulation, self._say, self._clock = simulation, say, clock
         self._pace = StepRate(simulation.step_length)
         self._last = self._clock.now()
@@ -85,7 +85,7 @@ class LocalRobot:
         """Advance to the present time and return the state."""
         now = self._clock.now()
         elapsed, self._last = now - self._last, now
-        if self.goes_on:
+        if self.is_running:
             self.advance(self._pace.due(elapsed))
         return ObservedState(self._clock.now(), *self._moment())
 
@@ -121,14 +121,14 @@ class LocalRobot:
                 self._simulation.step(min(each, steps - first))
                 self._moments.append(self._moment())
         except AdaError as problem:
-            self.goes_on = False
+            self.is_running = False
             self._say(f"paused at t = {self._simulation.t:.4g} s: {problem}")
-        self._pace.took(steps, self._clock.now() - begin)
+        self._pace.record_cost(steps, self._clock.now() - begin)
 
     # --- requests -----------------------------------------------------------------------------------------------
     def pause(self, is_paused: bool, then: Answer) -> None:
         """Pause or resume."""
-        self.goes_on, self._last = not is_paused, self._clock.now()
+        self.is_running, self._last = not is_paused, self._clock.now()
         self._pace.forget()
         then(None)
 

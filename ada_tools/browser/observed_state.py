@@ -119,7 +119,7 @@ class ObservedMotion:
         self._looks.clear()
 
     @property
-    def is_going_on(self) -> bool:
+    def is_running(self) -> bool:
         """Return True if the time stamps of the last samples increase; a single step does not count."""
         last = [t for _, t in self._looks][-_LOOKS:]
         return len(last) == _LOOKS and all(a < b for a, b in itertools.pairwise(last))

@@ -102,7 +102,7 @@ class Overlays:
                 batch.node.visible = bool(box.value)
             if box.value:
                 self._drawn[kind].move(stacked)
-        self._go_along(stacked[:, :3, 3].mean(axis=0))
+        self._follow(stacked[:, :3, 3].mean(axis=0))
 
     def remove(self) -> None:
         """Remove the overlays from the scene; the checkboxes are removed with the page controls."""
@@ -116,7 +116,7 @@ class Overlays:
         name = kind.split()[0]
         return Batches(self._page.server.scene, KINDS[kind](self._scene.model), rows, f"/shown/{name}")
 
-    def _go_along(self, centre: Array) -> None:
+    def _follow(self, centre: Array) -> None:
         """Move the cameras by the displacement of the robot."""
         if not self.follow.value:
             self._seen_at = None

@@ -260,7 +260,7 @@ def nearest_free(host: str, port: int) -> int:
     if not 0 < port <= _LAST_PORT:
         return port
     with contextlib.suppress(OSError):
-        return next((p for p in _next_ports(port) if _why_not(host, p) is None), port)
+        return next((p for p in _next_ports(port) if _port_problem(host, p) is None), port)
     return port
 
 
@@ -323,10 +323,10 @@ def _refuse_taken(host: str, port: int) -> None:
         socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as problem:
         raise InputError(f"host {host!r} is not a valid address: {problem}. Give 127.0.0.1 or 0.0.0.0.") from None
-    problem_found = _why_not(host, port)
+    problem_found = _port_problem(host, port)
     if problem_found is None:
         return
-    if _why_not(host, 0) is not None:
+    if _port_problem(host, 0) is not None:
         raise InputError(
             f"host {host}: this machine cannot listen there ({problem_found}). "
             "Give 127.0.0.1, or 0.0.0.0 for all of its addresses."
@@ -334,7 +334,7 @@ def _refuse_taken(host: str, port: int) -> None:
     raise InputError(_taken(host, port, problem_found))
 
 
-def _why_not(host: str, port: int) -> str | None:
+def _port_problem(host: str, port: int) -> str | None:
     """Reason why this machine cannot listen on a port; None if it can."""
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     try:
@@ -349,7 +349,7 @@ def _why_not(host: str, port: int) -> str | None:
 
 
 def _taken(host: str, port: int, problem: str = "Address already in use") -> str:
-    free = next((p for p in _next_ports(port + 1) if _why_not(host, p) is None), 0)
+    free = next((p for p in _next_ports(port + 1) if _port_problem(host, p) is None), 0)
     choice = f"Choose another one: --port {free}, or port:={free} of the node."
     return f"port {port} of {host} cannot be used: {problem}. {choice}"
 

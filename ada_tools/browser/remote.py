@@ -85,7 +85,7 @@ class RemotePage:
         self._was_lost = False
         self._said = ""
         self._waiting = page.gui.add_markdown("")
-        self._show_what_is_missing()
+        self._show_waiting()
 
     def tick(self) -> None:
         """Per-frame update: process received messages and update the display."""
@@ -94,7 +94,7 @@ class RemotePage:
             self._make_if_needed(text, seen)
         self.devices.tick(self.robot)
         if self.robot is None:
-            self._show_what_is_missing()
+            self._show_waiting()
             return
         self.robot.tick()
         self._watch()
@@ -115,8 +115,8 @@ class RemotePage:
             name = self.plant.name
             self.page.say(f"{name} stopped sending; waiting for it." if is_lost else f"{name} sends again.")
 
-    def _show_what_is_missing(self) -> None:
-        text = f"**{self.problem}**" if self.problem else self.plant.waits_for
+    def _show_waiting(self) -> None:
+        text = f"**{self.problem}**" if self.problem else self.plant.waiting_text
         if self._maker is not None:
             text = "Loading the robot model."
         if text != self._said:
@@ -203,7 +203,7 @@ class RemotePage:
         self.problem = f"The robot of {self.plant.name} cannot be shown: {problem}"
         self._clear()
         self._waiting, self._said = self.page.gui.add_markdown(""), ""
-        self._show_what_is_missing()
+        self._show_waiting()
 
     def _clear(self) -> None:
         if self.robot is not None:

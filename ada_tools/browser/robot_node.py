@@ -58,7 +58,7 @@ class RobotSource(Protocol):
         """Intermediate states since the last call, for the plots."""
 
     @property
-    def goes_on(self) -> bool | None:
+    def is_running(self) -> bool | None:
         """True while the motion is running; None if this can only be inferred from the states."""
 
     def rate(self) -> float:
@@ -107,7 +107,7 @@ class RobotNode(RobotSource, Protocol):
     """Remote node of a robot, which may drive devices."""
 
     @property
-    def waits_for(self) -> str:
+    def waiting_text(self) -> str:
         """Text for a page without a robot."""
 
     def description(self) -> str | None:

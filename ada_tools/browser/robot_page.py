@@ -184,7 +184,7 @@ class RobotPage:
         for t, q, v in self.source.passed():
             self._sample(t, q, v)
         lost = self.is_lost
-        self.is_playing = not lost and self._goes_on(now)
+        self.is_playing = not lost and self._is_running(now)
         self._tick_sliders(lost)
         if self.pose_sliders and now - self._posed_at > _FOLLOWED:
             self.pose_sliders.posing.q = self.q.copy()
@@ -200,11 +200,11 @@ class RobotPage:
         seen = self.source.newest()
         return seen if seen is None or fits(seen, self.model) else None
 
-    def _goes_on(self, now: float) -> bool:
-        known = self.source.goes_on
+    def _is_running(self, now: float) -> bool:
+        known = self.source.is_running
         if known is not None:
             return known
-        return self._answer if now - self._answered_at < _BELIEVED else self.motion.is_going_on
+        return self._answer if now - self._answered_at < _BELIEVED else self.motion.is_running
 
     def _tick_sliders(self, lost: bool) -> None:
         """Update the joint sliders; they are hidden while a controller is available."""
@@ -223,7 +223,7 @@ class RobotPage:
             q, self.v, self._partly = seen.q, seen.v, ""
         else:
             q, self.v, missing, foreign = pose_of(self.model, seen, self.q)
-            self._partly = _what_is_not_seen(missing, foreign)
+            self._partly = _unshown(missing, foreign)
         self.t, self.q = seen.t, q
         return self.t != before[0] or not np.array_equal(q, before[1])
 
@@ -365,14 +365,14 @@ class RobotPage:
         self.scene.remove()
 
 
-def _what_is_not_seen(missing: tuple[str, ...], foreign: tuple[str, ...]) -> str:
+def _unshown(missing: tuple[str, ...], foreign: tuple[str, ...]) -> str:
     texts = []
     if missing:
-        texts.append(f"No data for joints {_some(missing)}; they are shown at their last positions.")
+        texts.append(f"No data for joints {_shortened(missing)}; they are shown at their last positions.")
     if foreign:
-        texts.append(f"Unknown joints: {_some(foreign)}.")
+        texts.append(f"Unknown joints: {_shortened(foreign)}.")
     return " ".join(texts)
 
 
-def _some(names: tuple[str, ...]) -> str:
+def _shortened(names: tuple[str, ...]) -> str:
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

@@ -106,7 +106,7 @@ class TargetGizmo:
         if self._page.guard(event.client_id):
             if is_end:  # reported once per drag
                 self._page.refuses(event)
-            self._page.note("target", self._take_back)
+            self._page.note("target", self._revert)
             return
         self._page.note("target", lambda: self._drag(pose, is_end))
 
@@ -135,7 +135,7 @@ class TargetGizmo:
         self._shown = pose
         self._send(pose)
 
-    def _take_back(self) -> None:
+    def _revert(self) -> None:
         """Return the handles to the target of the controller after a refused drag."""
         self._is_held, self._shown = False, None
 

@@ -81,7 +81,7 @@ def start_pose(options: argparse.Namespace, model: Model) -> NDArray[np.float64]
     angles = np.isin(np.arange(model.nq), angle_columns(model))
     if is_in_degrees:
         q[angles] = np.radians(q[angles])
-    for line in _odd_starts(model, q, angles, is_in_degrees):
+    for line in _suspicious_starts(model, q, angles, is_in_degrees):
         print(f"ada: warning: --start: {line}", file=sys.stderr)
     return q
 
@@ -96,7 +96,9 @@ def _number(word: str) -> float:
     return value
 
 
-def _odd_starts(model: Model, q: NDArray[np.float64], angles: NDArray[np.bool_], is_in_degrees: bool) -> list[str]:
+def _suspicious_starts(
+    model: Model, q: NDArray[np.float64], angles: NDArray[np.bool_], is_in_degrees: bool
+) -> list[str]:
     """Suspicious values of --start: joints beyond their limits, and angles that look like degrees."""
     found = []
     looks_like_degrees = False

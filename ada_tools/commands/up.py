@@ -165,14 +165,14 @@ def _bring_up(what: Plan, duration: float | None, clock: Clock = SYSTEM_CLOCK) -
             clock=clock,
         )
         try:
-            watch.look_around(_AROUND)
+            watch.discover(_AROUND)
             starter.begin()
             watching = StartCheck(what, console, starter, watch, begin, duration, clock)
             code = starter.run(watching.tick)
             console.progress("")
         finally:
             watch.close()
-        return code if code or duration is None or starter.is_asked_to_end else watching.verdict()
+        return code if code or duration is None or starter.is_interrupted else watching.verdict()
 
 
 def _is_sensor(what: Plan) -> bool:
@@ -270,12 +270,12 @@ class StartCheck:
         elif moved is not None:
             self._report(f"moving after {moved - self.begin:.1f} s")
         elif self._clock.now() - first > (_STILL if self._has_settled() else _SETTLING):
-            still = "" if _is_sensor(self.what) else f", no motion: {self._why_still()}"
+            still = "" if _is_sensor(self.what) else f", no motion: {self._motion_problem()}"
             self._report(f"published after {first - self.begin:.1f} s{still}")
 
-    def _why_still(self) -> str:
+    def _motion_problem(self) -> str:
         if self.what.devices and self._phase() != "active":
-            return self._why_inactive()
+            return self._inactive_reason()
         if self.what.robot.get("start_paused"):
             return "the simulation is paused"
         if self.what.controller:
@@ -298,7 +298,7 @@ class StartCheck:
         phase = str(self.watch.devices.get("phase", ""))
         return "inactive" if phase in ("", "unconfigured") else phase
 
-    def _why_inactive(self) -> str:
+    def _inactive_reason(self) -> str:
         """Reason why a device does not move, and how to start it."""
         state, node = self.watch.devices, f"{self.what.values['namespace']}/{self.what.plant}"
         phase = self._phase()

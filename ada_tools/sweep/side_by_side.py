@@ -24,11 +24,11 @@ from ada_tools.sweep.worker_memory import (
     Changes,
     Row,
     Task,
-    beside_the_start,
     done_row,
     failed_row,
     scenario_of,
     simulation_for,
+    without_initial_state,
 )
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def rows_side_by_side(
     rows: list[Row] = []
     alone: list[int] = []
     members = ((run, task.runs.changes(run)) for run in runs)
-    for others, together in groupby(members, key=lambda member: beside_the_start(member[1])):
+    for others, together in groupby(members, key=lambda member: without_initial_state(member[1])):
         everyone = list(together)
         try:
             group = _group(task, others, most)

@@ -21,7 +21,6 @@ from ada_tools.sweep.worker_memory import (
     Changes,
     Row,
     Task,
-    beside_the_start,
     done_row,
     failed_row,
     forget_simulation,
@@ -29,6 +28,7 @@ from ada_tools.sweep.worker_memory import (
     scenario_of,
     simulation_for,
     take_turn,
+    without_initial_state,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def look(task: Task, run: int) -> str:
     """Check that a worker has the device and can execute such runs; return the reason if not, else ""."""
     assert task.device is not None
     try:
-        prepare(task, beside_the_start(task.runs.changes(run)), own_device(task.device))
+        prepare(task, without_initial_state(task.runs.changes(run)), own_device(task.device))
     except AdaError as problem:
         return str(problem)
     return ""
@@ -122,7 +122,7 @@ def _simulated(task: Task, scenario: Scenario, changes: Changes) -> Log:
     assert scenario.simulation is not None
     if scenario.control is not None:
         return simulate(scenario)
-    others = beside_the_start(changes)
+    others = without_initial_state(changes)
     simulation = simulation_for(task, others)
     if simulation is None:
         simulation = simulation_of(scenario)

@@ -86,7 +86,7 @@ def scenario_of(task: Task) -> Scenario:
     return memory.scenario
 
 
-def beside_the_start(changes: Mapping[str, Any]) -> Changes:
+def without_initial_state(changes: Mapping[str, Any]) -> Changes:
     """Values of a run except those of the initial state."""
     return {key: value for key, value in changes.items() if not key.startswith(START)}
 

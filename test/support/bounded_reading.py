@@ -101,10 +101,10 @@ def _sweep(path: Path) -> None:
 
 def _parameters(path: Path) -> None:
     from ada_robot.ros.parameter_files import wildcard_parameters
-    from ada_tools.bringup.params_files import passed_over
+    from ada_tools.bringup.params_files import unused_parameters
 
     wildcard_parameters(["--params-file", str(path)])
-    passed_over(path, ["/dynamics_node"])
+    unused_parameters(path, ["/dynamics_node"])
 
 
 def _angle_map(path: Path) -> None:

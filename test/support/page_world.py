@@ -36,7 +36,7 @@ def described(model):
 class RobotNode:
     """A robot's node that keeps what it is asked for, and answers with what the test wants."""
 
-    name, driver, waits_for, is_there, goes_on = "plant", "hardware_node", "Waiting for it.", True, None
+    name, driver, waiting_text, is_there, is_running = "plant", "hardware_node", "Waiting for it.", True, None
 
     def __init__(self, text=None, said=None, clock=SYSTEM_CLOCK):
         self.clock = clock

@@ -60,7 +60,7 @@ def run_slice(folder: Path, seconds: float, state: dict[str, Any], priority: int
         work.close()
         problems = [f"device: {one.text}" for one in device.violations()] + work.problems
     (folder / "said.log").write_text(said.getvalue(), encoding="utf-8")
-    if starter.is_asked_to_end:
+    if starter.is_interrupted:
         raise KeyboardInterrupt
     if not work.began:
         raise AdaError(f"the arm did not follow, within {PATIENCE:g} s; the nodes said:\n{said.getvalue()[-3000:]}")

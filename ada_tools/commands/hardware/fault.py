@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.kind and not options.clear:
         _list(options)
         return 0
-    socket = _one_socket(options)
+    socket = _fault_socket(options)
     if not options.kind:
         ask(socket, {"clear": True})
     else:
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _one_socket(options: argparse.Namespace) -> ControlSocket:
+def _fault_socket(options: argparse.Namespace) -> ControlSocket:
     found = control_sockets(options.device, options.process)
     if len(found) > 1:
         numbers = ", ".join(str(socket.pid) for socket in found)

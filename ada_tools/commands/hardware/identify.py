@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _identified(plug: Plugged) -> IdentifiedTool:
     with ForceSensor(plug.target.kind.name, plug.settings, plug.target.sensing()) as sensor:
-        turn = _asked if plug.emulator is None else _rehearsed(plug.emulator, sensor)
+        turn = _asked if plug.emulator is None else _emulated_loads(plug.emulator, sensor)
         samples = []
         for number, (name, down) in enumerate(POSES.items(), start=1):
             turn(number, name, down)
@@ -85,7 +85,7 @@ def _asked(number: int, name: str, down: Array) -> None:
         raise InputError("end of input while waiting for Enter: run the command in a terminal.")
 
 
-def _rehearsed(emulator: EmulatorProcess, sensor: ForceSensor) -> Callable[[int, str, Array], None]:
+def _emulated_loads(emulator: EmulatorProcess, sensor: ForceSensor) -> Callable[[int, str, Array], None]:
     """Apply the load of a tool to an emulated sensor, and wait until the sensor reports it."""
 
     def turn(number: int, name: str, down: Array) -> None:

@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _watch_robot(plug: Plugged, options: argparse.Namespace) -> None:
-    elsewhere = _driven_elsewhere(plug)
+    elsewhere = _other_driver(plug)
     if elsewhere is not None:
         where = f"{plug.where} (driven by another program: nothing is sent)"
         _look(options, lambda: robot_words(elsewhere), lambda: robot_lines(elsewhere, where))
@@ -79,7 +79,7 @@ def _watch_robot(plug: Plugged, options: argparse.Namespace) -> None:
         robot.close()
 
 
-def _driven_elsewhere(plug: Plugged) -> MonitoredRobot | None:
+def _other_driver(plug: Plugged) -> MonitoredRobot | None:
     """Robot state recorded by another program of this machine; None if no other program drives it."""
     kind = plug.target.kind
     holder = packets_holder(str(plug.settings.url))

@@ -142,7 +142,7 @@ class Player:
         """Restart from the beginning; a paused player stays paused."""
         with self._condition:
             self._pass += 1
-            self._begin_anew()
+            self._restart()
             self._condition.notify_all()
 
     def stop(self) -> None:
@@ -160,7 +160,7 @@ class Player:
         self._anchor = None
         self._condition.notify_all()
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         self._has_ended = False
         self._from = self._reached = self._anchor = None
 
@@ -205,7 +205,7 @@ class Player:
             self._condition.wait_for(lambda: self._loop or is_over())
             if not is_over():
                 self._pass += 1
-                self._begin_anew()
+                self._restart()
 
     def _wait_until(self, at: int, number: int) -> bool:
         """Wait until a recording time; return False if this repetition was cancelled."""

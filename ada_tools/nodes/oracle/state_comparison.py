@@ -218,7 +218,7 @@ class StateComparison:
             return Level.ERROR, self.problem
         if self.description is None:
             return Level.STALE, "waiting for robot_description"
-        silence = self._silence()
+        silence = self._missing_messages()
         if silence is not None:
             return Level.STALE, silence
         if over:
@@ -235,7 +235,7 @@ class StateComparison:
             return Level.WARN, f"not comparable: {verdict.reason}"
         return Level.OK, "both engines agree"
 
-    def _silence(self) -> str | None:
+    def _missing_messages(self) -> str | None:
         """Missing messages; None if all arrive."""
         late = self._settings().stale_after
         newest = max((one.at for one in (self.joints, self.state) if one is not None), default=None)

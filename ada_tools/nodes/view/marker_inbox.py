@@ -36,7 +36,7 @@ class MarkerInbox:
         self._since = math.inf
         self._is_wanted = False
 
-    def look_around(self) -> None:
+    def discover(self) -> None:
         """Subscribe or unsubscribe (spinning thread)."""
         inbox = self._inbox
         if self._is_wanted and inbox is None:
@@ -46,7 +46,7 @@ class MarkerInbox:
             inbox.close()
 
     def want(self, is_wanted: bool) -> None:
-        """Start or stop receiving at the next `look_around`; discard old markers."""
+        """Start or stop receiving at the next `discover`; discard old markers."""
         self._is_wanted = is_wanted
         self._kept.clear()
 
@@ -61,10 +61,10 @@ class MarkerInbox:
         for message in inbox.fetch() if inbox else ():
             self._since = min(self._since, now)
             is_known = is_sure or now - self._since >= _EARLY
-            read_markers(message, self._kept, now, worlds, self._complain if is_known else _ignore)
+            read_markers(message, self._kept, now, worlds, self._warn if is_known else _ignore)
         return self._kept.present(now)
 
-    def _complain(self, problem: str) -> None:
+    def _warn(self, problem: str) -> None:
         self._report(f"{self._topic}: a marker {problem}")
 
 

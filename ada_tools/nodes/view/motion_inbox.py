@@ -79,7 +79,7 @@ class MotionInbox:
         self._fallback: tuple[Inbox, Inbox | None] | None = None  # joint states, and transforms
         self._states = Inbox(node, Float64MultiArray, state_topic, _STREAMS, raw=True)
 
-    def look_around(self) -> None:
+    def discover(self) -> None:
         """Subscribe to joint states while no complete states arrive (spinning thread)."""
         has_state = self._raw is not None and time.monotonic() - self._raw.at < _FRESH
         if has_state and self._fallback:

@@ -86,11 +86,11 @@ class RobotLink:
         self._known: dict[str, Any] = {}  # parameters of the node
         self._parameters: Mapping[str, object] = {}
         self._learned_at = -math.inf
-        self._markers = MarkerInbox(node, f"{self.name}/markers", self._complain)
+        self._markers = MarkerInbox(node, f"{self.name}/markers", self._warn)
         self._complained: set[str] = set()
         self._commands = CommandPublishers(node)
         node.create_subscription(String, "robot_description", self._take_description, LATCHED)
-        self._motion = MotionInbox(node, state_topic, prefix, self._complain)
+        self._motion = MotionInbox(node, state_topic, prefix, self._warn)
         self._pushes = node.create_publisher(WrenchStamped, f"{self.name}/external_wrench", STATES)
         self._poses = node.create_publisher(JointState, f"{self.name}/set_state", STATES)
         # devices
@@ -103,13 +103,13 @@ class RobotLink:
         self._others: dict[str, tuple[str, ...]] = {}
         self._phases = node.create_subscription(String, f"{self.driver}/state", self._take_phases, LATCHED)
         steady = Clock(clock_type=ClockType.STEADY_TIME)  # simulated time may be paused
-        node.create_timer(_ROUND, self._look_around, clock=steady)
+        node.create_timer(_ROUND, self._discover, clock=steady)
 
     # --- on the thread that spins the node ----------------------------------------------------------------------
     def _take_description(self, message: String) -> None:
         self._text = message.data
 
-    def _look_around(self) -> None:
+    def _discover(self) -> None:
         """Query the graph and update the subscriptions."""
         for requests in (self._simulation, self._driver):
             requests.forget_old()
@@ -118,9 +118,9 @@ class RobotLink:
         if now - self._learned_at > _LEARNED:
             self._learned_at = now
             for name in _PARAMETERS:
-                self._simulation.get_parameter(name, partial(self._learn, name))
-        self._motion.look_around()
-        self._markers.look_around()
+                self._simulation.get_parameter(name, partial(self._store, name))
+        self._motion.discover()
+        self._markers.discover()
         self.is_there = bool(self._node.count_publishers(self._phases.topic_name))
         if self._state is not None:
             self._others = {
@@ -139,7 +139,7 @@ class RobotLink:
         try:
             self._state = state = read_hardware_state(message.data)
         except InputError as problem:
-            self._complain(f"{self._phases.topic_name}: {problem}")
+            self._warn(f"{self._phases.topic_name}: {problem}")
             return
         self.is_there = True
         devices = state.devices.values()
@@ -154,20 +154,20 @@ class RobotLink:
                 self._inboxes[key] = Inbox(self._node, _OF_DEVICE[key[1]], topic, _STREAMS)
                 self._topics[key] = topic
 
-    def _learn(self, name: str, value: Any) -> None:
+    def _store(self, name: str, value: Any) -> None:
         self._known[name] = value
         known = {"real_time_factor": self._known.get("real_time_factor")}
         gravity = np.asarray(self._known.get("model.gravity", ()), dtype=np.float64).tolist()
         self._parameters = {**known, "gravity": gravity} if gravity else known
 
-    def _complain(self, problem: str) -> None:
+    def _warn(self, problem: str) -> None:
         if problem not in self._complained and len(self._complained) < 100:
             self._complained.add(problem)
             self._node.get_logger().warning(f"message ignored: {problem}")
 
     # --- on the page's thread: state ----------------------------------------------------------------------------
     @property
-    def waits_for(self) -> str:
+    def waiting_text(self) -> str:
         """Text of a page without a robot."""
         topic = self._node.resolve_topic_name("robot_description")
         return f"Waiting for the robot description on topic **{topic}** from node `{self.name}`."
@@ -184,7 +184,7 @@ class RobotLink:
         """Empty: plots show the latest states only."""
         return ()
 
-    goes_on = None  # inferred from the states
+    is_running = None  # inferred from the states
 
     def rate(self) -> float:
         """Rate of received state messages [Hz]."""
@@ -211,11 +211,11 @@ class RobotLink:
 
     def measured(self, device: str) -> ReceivedPositions | None:
         """Measured joint positions of a device."""
-        return self._hear(device, "states")
+        return self._positions(device, "states")
 
     def commanded(self, device: str) -> ReceivedPositions | None:
         """Commanded joint positions of a device."""
-        return self._hear(device, "commanded")
+        return self._positions(device, "commanded")
 
     def _newest(self, key: tuple[str, str]) -> Any:
         """Latest message since the last call."""
@@ -223,7 +223,7 @@ class RobotLink:
         messages = inbox.fetch() if inbox is not None else ()
         return messages[-1] if messages else None
 
-    def _hear(self, device: str, what: str) -> ReceivedPositions | None:
+    def _positions(self, device: str, what: str) -> ReceivedPositions | None:
         if newest := self._newest((device, what)):
             values = zip(newest.name, newest.position, strict=False)
             self._heard[device, what] = ReceivedPositions(

@@ -144,7 +144,7 @@ def test_an_interrupt_ends_the_run_with_success(tmp_path):
         starter.begin()
         starter.run(runner.has(UP))
         assert starter.run(lambda: os.kill(os.getpid(), signal.SIGINT)) == 0
-        assert starter.is_asked_to_end
+        assert starter.is_interrupted
     assert runner.lines[-1] == "[one] bye"
     assert signal.getsignal(signal.SIGINT) is before
 

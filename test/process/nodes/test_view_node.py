@@ -56,7 +56,7 @@ class StandIn(Node):
         self.create_service(SetBool, "~/pause", lambda r, a: self._answer(("pause", r.data), a))
         self.create_service(Trigger, "~/step", lambda _, a: self._answer("step", a))
         self.create_service(Trigger, "~/reset", lambda _, a: self._answer("reset", a))
-        self.t, self.q, self.v, self.goes_on = 0.0, None, None, False
+        self.t, self.q, self.v, self.is_running = 0.0, None, None, False
         self.create_timer(0.02, self._send)
 
     def describe(self, model, q=None):
@@ -79,7 +79,7 @@ class StandIn(Node):
     def _send(self):
         if self.q is None:
             return
-        self.t += 0.02 if self.goes_on else 0.0
+        self.t += 0.02 if self.is_running else 0.0
         joints = JointState(name=self.model.joint_names, position=self.q[-len(self.model.joint_names) :].tolist())
         joints.header.stamp.sec, joints.header.stamp.nanosec = int(self.t), int(self.t % 1 * 1e9)
         self.joints.publish(joints)
@@ -120,14 +120,14 @@ def test_the_robot_moves_on_the_page_as_its_exact_state_does(ros, view):
     ros.wait(lambda: np.array_equal(robot.q, q), what="the pose, bit for bit")
     assert robot.model.nq == 14  # the state has as many: the base floats
     q2 = model.integrate(q, np.full(model.nv, 0.1))
-    plant.q, plant.goes_on = q2, True
+    plant.q, plant.is_running = q2, True
     ros.wait(lambda: np.array_equal(robot.q, q2), what="the next pose")
     hand = robot.model.link_names[-1]
     ros.wait(
         lambda: np.allclose(robot.scene.poses[hand], ada.Dynamics(model).pose(hand, q2), atol=1e-12), what="its drawing"
     )
     ros.wait(lambda: robot.is_playing, what="time that goes on")
-    plant.goes_on = False
+    plant.is_running = False
     ros.wait(lambda: ", paused" in robot.status.content, what="a pause that is seen")
     bad = ros.matched(ros.publisher(Float64MultiArray, "dynamics_node/state", STATES))
     for data in ([], [float("nan")] * 22, [0.0] * 3):
@@ -367,7 +367,7 @@ def test_it_shows_pauses_pushes_and_commands_the_dynamics_node(ros, view):
     robot.speed.value = "1"
     on_page(ros, node, robot.set_speed)
     on_page(ros, node, robot.toggle)
-    ros.wait(lambda: robot.is_playing and robot.motion.is_going_on, what="that it goes on")
+    ros.wait(lambda: robot.is_playing and robot.motion.is_running, what="that it goes on")
     start = robot.q.copy()
     on_page(ros, node, lambda: robot.commands.switch(True))
     robot.commands.sliders[0].value = 20.0

@@ -308,7 +308,7 @@ def test_what_a_file_says_to_nodes_of_others_is_passed_over_and_said(tmp_path, t
 def test_keys_of_parameters_stand_for_nodes_as_in_ros(tmp_path, key, node, is_of_it):
     file = tmp_path / "own.yaml"
     file.write_text(f'"{key}": {{ros__parameters: {{a: 1}}}}')
-    assert (params_files.passed_over(file, [node]) == "") is is_of_it
+    assert (params_files.unused_parameters(file, [node]) == "") is is_of_it
 
 
 def test_a_file_of_parameters_says_what_it_was_given():

@@ -56,15 +56,15 @@ def test_time_goes_on_only_after_more_than_one_step_and_its_pace_is_measured():
     motion = ObservedMotion()
     for i in range(30):
         motion.look(ObservedState(0.05 * i, 0.025 * i, np.zeros(1), np.zeros(1)))
-    assert motion.is_going_on
+    assert motion.is_running
     assert motion.factor == pytest.approx(0.5, rel=1e-9)
     last = 0.025 * 29
     for i in range(30, 40):
         motion.look(ObservedState(0.05 * i, last, np.zeros(1), np.zeros(1)))
-    assert not motion.is_going_on
+    assert not motion.is_running
     for i in range(40, 50):
         motion.look(ObservedState(0.05 * i, last + 1e-3, np.zeros(1), np.zeros(1)))
-        assert not motion.is_going_on  # one step
+        assert not motion.is_running  # one step
     motion.look(ObservedState(3.0, 0.0, np.zeros(1), np.zeros(1)))  # a new start
     assert motion.factor == 0.0
 

@@ -210,7 +210,7 @@ def test_steps_keep_up_with_the_clock_as_far_as_they_can(speed, cost, factor):
     pace.speed = speed
     for _ in range(90):
         steps = pace.due(1 / 30)
-        pace.took(steps, steps * cost)
+        pace.record_cost(steps, steps * cost)
         count += steps
     assert 1e-3 * count / 3.0 == pytest.approx(factor, abs=0.02)
 

@@ -26,7 +26,7 @@ from ada_dynamics.simulation.record.mcap_records import (
 from ada_hardware.kondo.angle_map import AngleMap
 from ada_robot.node_state import read_hardware_state
 from ada_robot.ros.parameter_files import wildcard_parameters
-from ada_tools.bringup.params_files import passed_over
+from ada_tools.bringup.params_files import unused_parameters
 from ada_tools.nodes.bag.reading import TopicFile
 from ada_tools.scenario.reader import load
 from trials.fuzz.target import Target
@@ -78,7 +78,7 @@ def _bag(path: Path) -> None:
 
 def _params(path: Path) -> None:
     wildcard_parameters(["--params-file", str(path)])
-    passed_over(path, ["/dynamics_node"])
+    unused_parameters(path, ["/dynamics_node"])
 
 
 def _scenario_seeds() -> Iterable[bytes]:
