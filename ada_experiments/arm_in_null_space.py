@@ -123,21 +123,23 @@ def momentum_of(log: Log, name: str) -> Array:
 def _claims(found: dict[str, dict[str, NullSpaceMotion]]) -> list[Claim]:
     exact, sampled, springs = (tuple(own[way] for own in found.values()) for way in WAYS)
     return [
-        Claim("the arm moves far (least of both robots)", min(x.arm for x in exact), 45.0, ">=", "deg"),
-        Claim("the base's momentum, by that which moves", max(x.momentum for x in exact), 1e-9),
+        Claim("arm motion (smallest of both robots)", min(x.arm for x in exact), 45.0, ">=", "deg"),
+        Claim("momentum of the base / total momentum", max(x.momentum for x in exact), 1e-9),
         Claim(
-            "sampled, efforts that hold for a period, the base hardly moves",
+            "sampled control: motion of the base",
             max(x.base for x in sampled),
             1e-6,
             unit="m, rad",
-            note="efforts that hold are wrong by what changes within a period",
+            note="torques are constant within a period",
         ),
-        Claim("without the null space it does", min(x.base for x in springs), 0.05, ">=", "m, rad"),
+        Claim(
+            "springs instead of the null space: motion of the base", min(x.base for x in springs), 0.05, ">=", "m, rad"
+        ),
     ]
 
 
 def _table(found: dict[str, dict[str, NullSpaceMotion]]) -> Table:
-    columns = ("robot", "arm moved by", "arm turned [deg]", "base moved [m, rad]", "momentum of the base by all")
+    columns = ("robot", "arm moved by", "arm turned [deg]", "base moved [m, rad]", "momentum of the base / total")
     rows = [
         (name, way, f"{x.arm:.1f}", f"{x.base:.2g}", f"{x.momentum:.2g}")
         for name, own in found.items()

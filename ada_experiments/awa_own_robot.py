@@ -168,11 +168,11 @@ def _claims(tried: Sequence[WalkTrial]) -> list[Claim]:
     same = [(one.tilts[0] > FALLEN) == (one.tilts[1] > FALLEN) for one in tried]
     return [
         Claim(
-            "both simulators walk, or both fall (share of the changes)",
+            "both simulators agree on walking or falling (share of the changes)",
             sum(same) / len(same),
             0.75,
             ">=",
-            note="at the border of a fall the laws of contact decide, and these differ",
+            note="near the limit the result depends on the contact models, which differ",
         )
     ]
 
@@ -183,7 +183,7 @@ def _table(tried: Sequence[WalkTrial]) -> Table:
         words = ["falls" if tilt > FALLEN else "walks" for tilt in one.tilts]
         rows.append((one.change.text, *(f"{tilt:.1f}" for tilt in one.tilts), *words))
     columns = ("changed", f"largest tilt, {OURS} [deg]", f"{THEIRS} [deg]", OURS, THEIRS)
-    return Table("One thing changed after the other", columns, rows)
+    return Table("Changes, one at a time", columns, rows)
 
 
 def _leaning(run: SimulatorRun) -> Array:
@@ -218,9 +218,9 @@ def tilts(tried: Sequence[WalkTrial]) -> list[Panel]:
 
 _NOTES = [
     "Table 4 gives 17 motors of 45 g, two soles of 2 g and boards of 25 g: 0.794 kg with one board. Brackets, battery, "
-    "cables and the second board of table 1's 1.2 kg are not in it.",
-    "Where the parts sit is not printed but for the rule of sec. 4.1, the centre of mass at half of each link; head "
-    "and forearms, which carry nothing further, keep that of the description. Lengths are those of khr1.urdf.xacro.",
-    "ODE's step, its error reduction and the sample motion are not printed. ODE reaches a motor's speed within one "
-    "step; here a servo of finite gain does, as in A2.",
+    "cables and the second board of table 1 (1.2 kg) are missing.",
+    "The positions of the parts follow the rule of sec. 4.1, the centre of mass at half of each link; head and "
+    "forearms keep that of the description. Lengths are those of khr1.urdf.xacro.",
+    "The paper gives neither ODE's step and error reduction nor the sample motion. ODE reaches the speed of a motor "
+    "within one step; here a servo has a finite gain, as in A2.",
 ]

@@ -171,20 +171,20 @@ class Study:
         corners = {foot: awa_ground.sole_corners(self.model, foot) for foot in FEET}
         margin = awa_ground.margins(self.motors, ground.motions, feet, corners, zmp)
         claims = [
-            Claim("the wrench of the ground is what Dynamics.inverse asks of the floating base", wrench, ROUNDING),
+            Claim("ground wrench: difference from Dynamics.inverse of the floating base", wrench, ROUNDING),
             Claim(
-                "and its zero-moment point is that of the rates of momentum",
+                "zero-moment point: difference from the rates of momentum",
                 float(np.abs(zmp - other).max()),
                 1e-10,
                 unit="m",
             ),
             Claim(
-                "the walk can be walked: the zero-moment point stays inside the soles that stand (least margin)",
+                "margin of the zero-moment point in the supporting soles (smallest)",
                 1e3 * float(margin.min()),
                 0.0,
                 ">=",
                 "mm",
-                "a motion of our own; the paper has no zero-moment point",
+                "recorded walk; the paper has no zero-moment point",
             ),
         ]
         return claims, zmp, margin
@@ -226,22 +226,22 @@ def _claims_of_differences(found: Sequence[Differences]) -> list[Claim]:
     jumps = [one.period * one.sharp for one in found]
     return [
         Claim(
-            "eqs. 44, 45: errors of torques by numerical differentiation are of first order in the period (order)",
+            "eqs. 44, 45: order of the torque error of numerical differentiation in the period",
             _order(periods, [one.error for one in found]),
             FIRST_ORDER,
             ">=",
-            note="forward differences lag, by half a period and by one",
+            note="forward differences lag by half a period and by one",
         ),
         Claim(
-            "forces 'larger than in reality' (sec. 4.3) are theirs: where servos turn at constant speed from frame to "
-            "frame, peaks grow with 1/period without end (least peak times its period, by the largest)",
+            "forces 'larger than in reality' (sec. 4.3): with constant servo speeds between frames the peaks grow with "
+            "1/period (ratio of smallest and largest peak times period)",
             min(jumps) / max(jumps),
             SPIKES,
             ">=",
-            note="a jump of speed divided by dt has no limit; two samples may share a jump, so half of it is left",
+            note="a speed jump divided by dt is unbounded; two samples may share a jump",
         ),
         Claim(
-            "and a smooth motion has no such peaks (exponent of 1/period, either way)",
+            "the peaks of a smooth motion do not grow (absolute exponent of 1/period)",
             abs(_order(periods, [one.smooth for one in found])),
             CALM,
         ),

@@ -218,27 +218,29 @@ def claims_of(ours: SimulatorRun, theirs: SimulatorRun, weight: float) -> list[C
     for name, run in ((OURS, ours), (THEIRS, theirs)):
         claims.append(
             Claim(
-                f"in {name} the ground carries the weight (mean vertical force off it, by the weight)",
+                f"{name}: mean vertical ground force, relative difference from the weight",
                 abs(run.mean_force() / weight - 1.0),
                 0.02,
-                note="over the whole walk, which begins and ends at rest",
+                note="over the whole walk, from rest to rest",
             )
         )
     claims += [
-        Claim("heights of the body agree (rms)", 1e3 * rms(ours.q[:, 2] - theirs.q[:, 2]), 2.0, unit="mm", note=soft),
-        Claim("roll and pitch of the body agree (rms)", rms(ours.tilts - theirs.tilts), 1.0, unit="deg", note=soft),
         Claim(
-            "the same feet carry the robot (share of the time)",
+            "height of the body: rms difference", 1e3 * rms(ours.q[:, 2] - theirs.q[:, 2]), 2.0, unit="mm", note=soft
+        ),
+        Claim("roll and pitch of the body: rms difference", rms(ours.tilts - theirs.tilts), 1.0, unit="deg", note=soft),
+        Claim(
+            "same supporting feet (share of the time)",
             same_support(ours, theirs, weight),
             0.85,
             ">=",
-            note=f"a foot counts from {LOADED:.0%} of the weight on, forces averaged over {1e3 * SMOOTHED:.0f} ms",
+            note=f"a foot supports from {LOADED:.0%} of the weight, forces averaged over {1e3 * SMOOTHED:.0f} ms",
         ),
         Claim(
-            "vertical forces of each foot agree (rms, by the weight)",
+            "vertical force of each foot: rms difference / weight",
             max(rms(ours.smoothed(foot) - theirs.smoothed(foot)) for foot in FEET) / weight,
             0.15,
-            note=f"{soft}; two flat feet share the weight as the last micrometres say",
+            note=f"{soft}; the load of two flat feet depends on micrometres",
         ),
     ]
     return claims
@@ -253,7 +255,7 @@ def quantities_of(ours: SimulatorRun, theirs: SimulatorRun) -> dict[str, Quantit
     }
 
 
-# --- what is shown --------------------------------------------------------------------------------------------------
+# --- tables and figures ---------------------------------------------------------------------------------------------
 def _table(model: Model, ours: SimulatorRun, theirs: SimulatorRun) -> Table:
     rows = []
     for name, run in ((OURS, ours), (THEIRS, theirs)):
@@ -274,7 +276,7 @@ def _table(model: Model, ours: SimulatorRun, theirs: SimulatorRun) -> Table:
         "largest tilt [deg]",
         "rms error of the PID [rad]",
         "largest [rad]",
-        "least height of the body [mm]",
+        "lowest height of the body [mm]",
         "walked x, y [mm]",
     )
     return Table(f"The walk of {model.name}", columns, rows)
@@ -312,16 +314,14 @@ def _snapshots(log: Log, path: Path) -> Path:
 
 def _notes(chosen: SimulatorSettings) -> list[str]:
     return [
-        "KHR-1's sample motion is not available: the walk is our own (config/khr1_walk.csv), slow and with flat soles.",
-        "Sec. 2.4 makes u(t) of eq. 1 the target speed of ODE's motors, reached by a torque that is limited; so K_p is "
-        "in 1/s and angles in rad. Here a speed servo does it, τ = k (u - θ̇) within ±0.853 N m (table 2), with "
-        f"k = {chosen.gains.speed:g} N m s/rad. Neither k nor ODE's step are printed.",
-        f"Rotor inertia at the joints: {chosen.armature:g} kg m², an assumption of the size of hobby servos' (the "
-        "paper has none: ODE's motor is a constraint and needs none).",
-        "The start is the walk's first frame, both soles flat on the ground; its angles, as all of the file's, are "
-        "written relative to the home position of table 5.",
-        "What is shared: description, masses, limits, points of contact, friction coefficient, control code and "
-        "period. What is not: equations of motion, laws of contacts and stops, integrator.",
-        "What two simulators are good for: with the stops left out on one side, the hip roll overshot its limit of "
-        "10 deg there alone, by 3 deg, and the curves showed it at once.",
+        "The sample motion of KHR-1 is not available; the walk (config/khr1_walk.csv) is slow and with flat soles.",
+        "In sec. 2.4 u(t) of eq. 1 is the target speed of ODE's motors with limited torque; K_p is thus in 1/s and "
+        "angles are in rad. Here a speed servo is used, τ = k (u - θ̇) within ±0.853 N m (table 2), with "
+        f"k = {chosen.gains.speed:g} N m s/rad. The paper gives neither k nor ODE's step.",
+        f"Rotor inertia at the joints: {chosen.armature:g} kg m², assumed, of the magnitude of hobby servos (the "
+        "motor of ODE is a constraint without inertia).",
+        "The start is the first frame of the walk, both soles flat on the ground; the angles of the file are relative "
+        "to the home position of table 5.",
+        "Common to both: description, masses, limits, contact points, friction coefficient, control code and period. "
+        "Different: equations of motion, contact and stop models, integrator.",
     ]

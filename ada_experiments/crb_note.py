@@ -101,13 +101,13 @@ def claims_of(found: Sequence[Costs]) -> list[Claim]:
     """Claims about agreement and operation counts."""
     return [
         Claim(
-            "the three inertia matrices agree on every robot (largest difference by the largest entry)",
+            "inertia matrices of the three methods: largest difference / largest element",
             max(costs.error for costs in found),
             AGREEMENT,
             note="rounding; the methods share the joints' axes and nothing of the recursion",
         ),
         Claim(
-            "composite bodies need the fewest operations on every robot (least ratio of the others to them)",
+            "operations of the other methods / composite bodies (smallest ratio)",
             min(costs.operations[m] / costs.operations["crba"] for costs in found for m in METHODS[1:]),
             1.0,
             ">=",

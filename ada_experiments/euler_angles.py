@@ -65,37 +65,34 @@ def euler_angles(scenario: Scenario, output: Path, progress: Progress) -> Outcom
         near.append(_pair(scenario, robot, turn))
     model, nearest = own.angles.model, near[-1]
     pairs = [
-        ("the document's", own),
+        ("document", own),
         *((f"ω = {turn} rad/s", pair) for turn, pair in zip(APPROACHES, near, strict=True)),
     ]
     outcome = Outcome(
         [
-            Claim("Euler angles give the same motion", own.apart, 1e-9, unit="m", note="poses of the rod"),
-            Claim("kinetic energy is conserved with Euler angles", _energy_change(own.angles), 1e-8),
+            Claim("Euler angles and quaternion: difference", own.apart, 1e-9, unit="m", note="poses of the rod"),
+            Claim("relative change of the kinetic energy with Euler angles", _energy_change(own.angles), 1e-8),
             Claim(
-                "near the singularity Euler rates are many times the angular velocity",
+                "near the singularity: Euler rate / angular velocity",
                 own.growth,
                 10.0,
                 ">=",
-                note=f"the document's motion comes as near as cos θ2 = {np.min(np.abs(own.cosine)):.3f}",
+                note=f"smallest |cos θ2| of the motion of the document: {np.min(np.abs(own.cosine)):.3f}",
             ),
             Claim(
-                "nearer to it Euler angles lose digits that a quaternion keeps",
+                "closer to it: energy error with Euler angles / with a quaternion",
                 _energy_change(nearest.angles) / max(_energy_change(nearest.quaternion), 1e-15),
                 1e3,
                 ">=",
-                note="change of the energy beside that with a quaternion, with cos θ2 down to "
-                f"{np.min(np.abs(nearest.cosine)):.4f}",
+                note=f"smallest |cos θ2|: {np.min(np.abs(nearest.cosine)):.4f}",
             ),
-            Claim("in the singular pose itself they are refused by name", _refusals(model), 1.0, "=="),
+            Claim("singular pose: refused with an error", _refusals(model), 1.0, "=="),
         ],
         tables=[_table(pairs)],
         quantities=printed_rotations.quantities(),
     )
     outcome.figures.append(_figure(own, output / "euler_angles.png"))
-    outcome.captions["euler_angles.png"] = (
-        "The same motion with z-y-x Euler angles, and what their singularity does to it"
-    )
+    outcome.captions["euler_angles.png"] = "A motion with z-y-x Euler angles, and errors near their singularity"
     return outcome
 
 

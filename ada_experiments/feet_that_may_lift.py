@@ -56,13 +56,13 @@ def feet_that_may_lift(scenario: Scenario, output: Path, progress: Progress) -> 
         logs[key] = on_free_feet(case.push, case.settings, duration, stiffness=stiffness, step=case.step)
     outcome = Outcome(_claims(logs), [_figure(cases, logs, output)], [_table(cases, logs)])
     outcome.notes = [
-        "The controller takes the feet for fixed: it works with the joint angles of 'hoap2_standing', the simulated "
-        "robot is 'hoap2_10dof' with eight corners of soles on the ground.",
-        "Rotors are the laboratory's, k_a = 50 N m s/rad is the document's; control at 1 kHz. Without rotors a foot of "
-        "1 g m² that is not loaded would swing up by itself in a rate loop of 50. At 1 kHz the swing of the combined "
-        f"strategy grows again when it is small, by a tenth in 2 s; at {1e-3 / fine:g} kHz it does not.",
-        "With rotors eq. 6.7 excites a swing of 3.6 rad/s by itself (T6.6), up to where the dampers have grown: 10 deg "
-        "where they do that over 45 deg. The document does not print that angle; here it is "
+        "The controller assumes fixed feet and uses the joint angles of 'hoap2_standing'; the simulated robot is "
+        "'hoap2_10dof' with eight sole corners on the ground.",
+        "Rotor inertias are those of the laboratory, k_a = 50 N m s/rad is that of the document; control at 1 kHz. "
+        "Without rotors an unloaded foot of 1 g m² is unstable in a rate loop of gain 50. At 1 kHz a small swing of "
+        f"the combined strategy grows by a tenth in 2 s; at {1e-3 / fine:g} kHz it does not.",
+        "With rotors eq. 6.7 is unstable at 3.6 rad/s (T6.6) until the damping has increased: up to 10 deg if it "
+        "increases over 45 deg. The document does not give that angle; here it is "
         f"{full['full_angle']:g} rad.",
     ]
     return outcome
@@ -73,26 +73,26 @@ def _claims(logs: dict[str, Log]) -> list[Claim]:
     fallen = [time_of_fall(logs[key]) for key in ("hand", "shoulder")]
     return [
         Claim(
-            "both strategies keep the robot up, k_a = 50 at 1 kHz: the centre of mass comes down by",
+            "both strategies, k_a = 50 at 1 kHz: largest drop of the centre of mass",
             max(drop(log) for log in kept.values()),
             0.02,
             unit="m",
         ),
         Claim(
-            "with gains that change up to 45 deg upper-body rotation falls after the push at the shoulder",
+            "upper-body rotation, gains varying up to 45 deg: time of the fall after the push at the shoulder",
             time_of_fall(logs["other"]),
             float(logs["other"].t[-1]),
             unit="s",
-            note="5 cm lower; with the full angle of the other cases it stands",
+            note="centre of mass 5 cm lower; it stands with the full angle of the other cases",
         ),
         Claim(
-            "the swing of the combined strategy dies out where control is often enough (angle of the last second)",
+            "combined strategy at a higher control rate: angle in the last second",
             swing_at_the_end(logs["often"]),
             5.0,
             unit="deg",
         ),
         Claim(
-            "that of upper-body rotation, which eq. 6.7 excites, stays small",
+            "upper-body rotation, unstable by eq. 6.7: angle in the last second",
             swing_at_the_end(logs["rotation"]),
             5.0,
             unit="deg",
@@ -101,23 +101,23 @@ def _claims(logs: dict[str, Log]) -> list[Claim]:
         Claim("T6.1: angular momenta in opposite phase", phase(logs["rotation"], AT_THE_HAND.start), -0.9),
         Claim("T6.2: angular momenta in phase", phase(logs["combined"], AT_THE_SHOULDER.start), 0.8, ">="),
         Claim(
-            "no corner of a sole lifts far",
+            "largest lift of a sole corner",
             max(float(heights_of_corners(log).max()) for log in kept.values()),
             0.005,
             unit="m",
         ),
         Claim(
-            "with springs alone the robot falls after both pushes",
+            "springs alone: time of the later fall",
             float(np.max(fallen)),
             float(logs["hand"].t[-1]),
             unit="s",
-            note="5 cm lower; leaning forward takes seconds, and it falls backward",
+            note="centre of mass 5 cm lower; the robot leans forward for seconds and falls backward",
         ),
     ]
 
 
 def _table(cases: dict[str, FootCase], logs: dict[str, Log]) -> Table:
-    columns = ("push", "strategy", "down after [s]", "highest corner of a sole [mm]", "turn about z, y [deg]")
+    columns = ("push", "strategy", "fall after [s]", "highest corner of a sole [mm]", "turn about z, y [deg]")
     rows = []
     for key, case in cases.items():
         log = logs[key]

@@ -172,21 +172,21 @@ def _claims(found: Bearable, logs: dict[tuple[str, str], Log | None], chosen: Wa
     )
     leant = [found["leaning", "wall", side, point] for side in SIDES for point in chosen.points]
     return [
-        Claim("upright and pushed from behind at the waist it bears more with the wall, by", waist, 2.0, ">="),
-        Claim("at the shoulder of that hand, by", side_of_the_hand, 4.0, ">="),
+        Claim("upright, from behind at the waist: impulse with the wall / without", waist, 2.0, ">="),
+        Claim("likewise at the shoulder of that hand", side_of_the_hand, 4.0, ">="),
         Claim(
-            "from the front a hand that cannot pull buys nothing: most, by what is borne without the wall",
+            "from the front: impulse with the wall / without (largest); the hand cannot pull",
             max(_ratios(found, "upright", front, chosen.points)),
             1.2,
         ),
         Claim(
-            "leaning so far that the centre of mass is before the toes the robot falls without the wall: bears",
+            "leaning, centre of mass before the toes, without the wall: impulse",
             max(found["leaning", "free", side, point] for side in SIDES for point in chosen.points),
             0.0,
             unit="N s",
         ),
-        Claim("with the chain over ground and wall it leans there, and bears at least", min(leant), 0.5, ">=", "N s"),
-        Claim("and its centre of mass stays where it is, within", _moved(logs["leaning", "wall"]), 0.001, unit="m"),
+        Claim("leaning, chain over ground and wall: smallest impulse", min(leant), 0.5, ">=", "N s"),
+        Claim("likewise: motion of the centre of mass", _moved(logs["leaning", "wall"]), 0.001, unit="m"),
     ]
 
 
@@ -265,17 +265,17 @@ def _motions(logs: dict[tuple[str, str], Log | None], chosen: WallSettings) -> l
 def _chapter_6_note(chapter_6: dict[str, float], found: Bearable) -> str:
     behind = next(iter(SIDES))
     return (
-        "The strategies of chapter 6 on feet that may lift, at the right shoulder from behind: upper-body rotation "
+        "Strategies of chapter 6 with free feet, at the right shoulder from behind: upper-body rotation "
         f"{chapter_6['upper_body_rotation']:.2f}, combined {chapter_6['combined']:.2f} N s; the chain over both feet "
         f"{found['upright', 'free', behind, AT_THE_SHOULDER]:.2f} N s."
     )
 
 
 _NOTES = [
-    "Borne: the centre of mass does not come 5 cm down. Feet and hand touch ground and wall by contact and may lift "
-    "and slide; the control takes them for held, shares forces so that they only press, and measures none of them.",
+    "Survived: the centre of mass drops by less than 5 cm. Feet and hand can lift and slide on ground and wall; the "
+    "control assumes them fixed, distributes forces so that they only press, and measures none of them.",
     "14 motors (hips, ankles, left arm) with rotors, 9 N m each; springs of 30 N m/rad and dampers of 3 N m s/rad at "
-    "all joints of the mechanism, which has no weight.",
-    "Upright, a chain over the ground alone bears about as much, with the arm as a spring between body and wall. Where "
-    "the hand must carry, it is the chain over the wall that tells the arm so.",
+    "all joints of the massless mechanism.",
+    "Upright, a chain over the ground alone survives about as much, with the arm as a spring between body and wall. If "
+    "the hand must carry load, the chain over the wall is required.",
 ]

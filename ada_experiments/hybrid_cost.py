@@ -115,10 +115,10 @@ def hybrid_cost(scenario: Any, output: Path, progress: Progress) -> Outcome:
             _table("Table 4.3: free chains in three dimensions", free, FREE, (ADA, HYBRID)),
         ],
         notes=[
-            "The document does not give the joint axes of its free chains: here they are y and x in turn. A thin rod "
-            "that is free could turn about itself without inertia, so these rods are round.",
-            "The time of Lagrange's equations grows with the cube of the links in the document, and more slowly here, "
-            "where equal terms are worked out once.",
+            "The document does not give the joint axes of its free chains: here they are y and x in turn. A free "
+            "thin rod has no inertia about its axis, so these rods are round.",
+            "The time of Lagrange's equations grows with the cube of the number of links in the document, and more "
+            "slowly here, as equal terms are evaluated once.",
         ],
         captions={"fig_4_13_4_16.png": "As figs. 4.13 and 4.16"},
         quantities=quantities_of(planar, free),
@@ -165,7 +165,7 @@ def _repeat(kernel: Any, states: Sequence[Array], repeats: int) -> None:
 def _claims(chains: Sequence[_Chain]) -> list[Claim]:
     worst = max(chain.disagreement for chain in chains)
     note = "relative to the largest one of a state"
-    return [Claim("all programs give the same accelerations", worst, AGREE, note=note)]
+    return [Claim("difference of the accelerations of all programs", worst, AGREE, note=note)]
 
 
 def quantities_of(planar: Sequence[_Chain], free: Sequence[_Chain]) -> dict[str, Quantity]:

@@ -84,20 +84,20 @@ def claims_of(
     first = cases[0].hybrid
     return [
         *_physics(chosen, usual, cases, changes),
-        Claim("the impulse is that of the numeric model (largest difference)", found[:, 2].max(), ALIKE),
+        Claim("impulse: largest difference from the numerical model", found[:, 2].max(), ALIKE),
         Claim(
-            "a plate with the impedance of eqs. 10 and 15 in place of the HEXA gives the same peak (difference)",
+            "peak with the impedance of eqs. 10 and 15 instead of the HEXA: difference",
             abs(peak(simple) / peak(first) - 1.0),
             ALIKE,
         ),
         *_loop(chosen, cases, bad),
         Claim(
-            "order-n (Rosenthal) and ADA give the same motion, through the table and back",
+            "order-n (Rosenthal) and ADA: difference of the hybrid motion",
             float(np.abs(other.distance - first.distance).max()),
             SAME_MOTION,
             unit="m",
         ),
-        Claim("the HEXA was sent nothing that a table must not be sent", float(violations), 0.0, "=="),
+        Claim("invalid commands to the HEXA", float(violations), 0.0, "=="),
     ]
 
 
@@ -119,32 +119,37 @@ def _physics(
     exponent = space_robots.exponent
     return [
         Claim(
-            "linear momentum of both robots is kept: what is measured acts on both, oppositely",
+            "linear momentum of both robots is conserved (measured force with opposite signs)",
             changes[:, 0].max(),
             CONSERVED,
         ),
-        Claim("and angular momentum about the world's origin", changes[:, 1].max(), SLIDES),
+        Claim("angular momentum about the world origin is conserved", changes[:, 1].max(), SLIDES),
         Claim(
-            "a stiffer table gives a higher force (least ratio of peaks from one K_p to the next)",
+            "peak force increases with K_p (smallest ratio of neighbours)",
             min(b / a for a, b in pairwise(peaks)),
             1.2,
             ">=",
         ),
-        Claim("and a shorter touch (least ratio of durations)", min(a / b for a, b in pairwise(durations)), 1.2, ">="),
         Claim(
-            "peaks grow with the square root of K_p",
+            "duration decreases with K_p (smallest ratio of neighbours)",
+            min(a / b for a, b in pairwise(durations)),
+            1.2,
+            ">=",
+        ),
+        Claim(
+            "peak force proportional to the square root of K_p (exponent)",
             abs(exponent(peaks, chosen.stiffnesses) - 0.5),
             SQUARE_ROOT,
-            note="a mass on a spring: exponent ±0.5",
+            note="mass on a spring: exponent ±0.5",
         ),
         Claim(
-            "durations fall with the square root of K_p",
+            "duration inversely proportional to the square root of K_p (exponent)",
             abs(exponent(durations, chosen.stiffnesses) + 0.5),
             SQUARE_ROOT,
-            note="a mass on a spring: exponent ±0.5",
+            note="mass on a spring: exponent ±0.5",
         ),
         Claim(
-            "other masses change the force as in the numeric model (fig. 15; difference of the ratios of peaks)",
+            "effect of other masses on the peak, relative to the numerical model (fig. 15)",
             abs(
                 peak(cases[-1].hybrid) / peak(usual[-1].hybrid) / (cases[-1].numeric.peak / usual[-1].numeric.peak)
                 - 1.0
@@ -160,31 +165,31 @@ def _loop(chosen: HybridSettings, cases: Sequence[HybridCase], bad: Sequence[Rec
     answers = compensated.delays.answers + compensated.delays.lost
     return [
         Claim(
-            "the delay that the packets tell is that of the loop",
+            "loop delay measured by the packets: error",
             max(abs(r.delays.delay_p50 - expected_delay(chosen.step)) for r in records),
             DELAY,
             unit="s",
-            note="three and a half steps, without a network",
+            note="expected: three and a half steps, without network",
         ),
         Claim(
-            "uncompensated, the delay feeds energy into each touch (least, by ½ m_e v²)",
+            "uncompensated: smallest energy gain of a contact / ½ m_e v²",
             min(case.late.gain for case in cases),
             GROWS,
             ">=",
-            note="exp(π ω T) - 1 less what the plate and the probe take",
+            note="exp(π ω T) - 1 minus the losses of plate and probe",
         ),
-        Claim("compensated, no touch gains energy (largest gain, by ½ m_e v²)", max(r.gain for r in records), 0.0),
+        Claim("compensated: largest energy gain / ½ m_e v²", max(r.gain for r in records), 0.0),
         Claim(
-            "what it loses is what stops the plate's own mass on the probe, 2 m_p / m_e (largest difference)",
+            "compensated: loss due to the impact of the plate mass, 2 m_p / m_e (largest difference)",
             max(abs(case.hybrid.gain + plate_takes(case)) for case in cases),
             PLATE,
         ),
         Claim(
-            "lost packets are noticed (difference of their share from the network's)",
+            "share of detected lost packets: difference from the network",
             abs(compensated.delays.lost / answers - chosen.network.loss),
             0.05,
-            note="of some 500 answers; four standard deviations are 0.05",
+            note="about 500 answers; four standard deviations are 0.05",
         ),
-        Claim("over the bad network the late loop feeds in more", late.gain, max(GROWS, cases[-2].late.gain), ">="),
-        Claim("and the compensated one still nothing", compensated.gain, 0.0),
+        Claim("disturbed network, uncompensated: energy gain", late.gain, max(GROWS, cases[-2].late.gain), ">="),
+        Claim("disturbed network, compensated: energy gain", compensated.gain, 0.0),
     ]

@@ -72,7 +72,7 @@ def late_loop(scenario: Scenario, output: Path, progress: Progress) -> Outcome:
     found = passivity_map(scenario, progress)
     output.mkdir(parents=True, exist_ok=True)
     draw(found, output / PICTURE)
-    caption = "Energy that a touch gains over delay and K_p, and what the observer says; ▼: an ideal spring's bound"
+    caption = "Energy gain of a contact over delay and K_p, and what the observer says; ▼: an ideal spring's bound"
     return Outcome(claims_of(found), [output / PICTURE], [table_of(found)], _notes(found), {PICTURE: caption})
 
 
@@ -109,15 +109,15 @@ def claims_of(found: PassivityMap) -> list[Claim]:
     borne = found.gain[np.ix_(printed, found.delay <= BEARS)]
     stiffest = len(found.kp) - 1
     return [
-        Claim("K_p = 200 to 800 is passive with forces up to 27 ms late (largest gain)", float(borne.max()), 0.0),
+        Claim("K_p = 200 to 800, delay up to 27 ms: largest energy gain", float(borne.max()), 0.0),
         Claim(
-            "K_p = 800 is not with 35 ms (gain at the longest delay up to that)",
+            "K_p = 800, delay 35 ms: energy gain",
             float(found.gain[found.kp == 800.0][0][found.delay < 0.036][-1]),
             CLEAR,
             ">=",
         ),
         Claim(
-            "the stiffest table turns active where an ideal spring does (share of that delay)",
+            "stiffest table: delay of the first gain / that of an ideal spring",
             found.turns_active(stiffest) / float(found.bound[stiffest]),
             1.0,
             "~",
@@ -125,13 +125,13 @@ def claims_of(found: PassivityMap) -> list[Claim]:
             note="ω T = 1.224",
         ),
         Claim(
-            "the observer warns where a touch clearly gives more than it took (motions that it overlooks)",
+            "contacts with a clear energy gain that the observer misses",
             float(np.sum((found.given > CLEAR) & (found.made <= SAYS))),
             0.0,
             "==",
         ),
         Claim(
-            "and nowhere else (false alarms)",
+            "false alarms of the observer",
             float(np.sum((found.given < 0.5 * SAYS) & (found.made > SAYS))),
             0.0,
             "==",
@@ -141,12 +141,17 @@ def claims_of(found: PassivityMap) -> list[Claim]:
 
 def table_of(found: PassivityMap) -> Table:
     """Energy gains and observer warnings."""
-    columns = ("K_p [N m/rad]", "bound [ms]", *(f"{1e3 * delay:.0f} ms late" for delay in found.delay))
+    columns = ("K_p [N m/rad]", "bound [ms]", *(f"{1e3 * delay:.0f} ms" for delay in found.delay))
     rows = [
         (f"{kp:g}", f"{1e3 * bound:.0f}", *(_cell(*pair) for pair in zip(gains, made, strict=True)))
         for kp, bound, gains, made in zip(found.kp, found.bound, found.gain, found.made, strict=True)
     ]
-    return Table("Energy that a touch gains", columns, rows, "by ½ m_e v² of the approach; *: the observer warns")
+    return Table(
+        "Energy gain of a contact",
+        columns,
+        rows,
+        "relative to ½ m_e v² of the approach, by delay; *: the observer warns",
+    )
 
 
 def _cell(gain: float, made: float) -> str:
@@ -156,10 +161,10 @@ def _cell(gain: float, made: float) -> str:
 def _notes(found: PassivityMap) -> list[str]:
     turns = (f"K_p = {kp:g}: {1e3 * found.turns_active(i):.0f} ms" for i, kp in enumerate(found.kp))
     return [
-        "Delays are those of the whole loop, from a pose to the middle of the step that its force is used in.",
-        f"Touches gain energy from these delays on: {', '.join(turns)}. Softer tables bear less than an ideal "
-        "spring as stiff as they are: their plate has a mass and jumps on the probe for some 10 ms, and a prediction "
-        "by acceleration sends these jumps back, the larger the later it is.",
+        "Delays are of the whole loop, from a pose to the middle of the step that uses its force.",
+        f"Contacts gain energy from these delays on: {', '.join(turns)}. Softer tables tolerate less than an ideal "
+        "spring of the same stiffness: their plate bounces on the probe for about 10 ms, and prediction by "
+        "acceleration amplifies these oscillations with increasing delay.",
     ]
 
 
@@ -174,7 +179,7 @@ def draw(found: PassivityMap, path: Path | None = None) -> Any:
         figure = new_figure(8.6, 3.4)
         panels: Any = figure.subplots(1, 2, sharey=True)
         shown = (
-            ("(a) Energy that a touch gains [%]", found.gain),
+            ("(a) Energy gain of a contact [%]", found.gain),
             ("(b) Energy made, seen by the observer [%]", found.made),
         )
         rows, columns = np.arange(len(found.kp)), np.arange(len(found.delay))
