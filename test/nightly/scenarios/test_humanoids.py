@@ -12,8 +12,7 @@ from ada_dynamics.analysis.fixed_feet import soles_of
 from ada_dynamics.robots.mechanisms import hoap2_reaching
 from ada_dynamics.simulation.profiles import half_sine
 from ada_experiments import awa_own_robot
-from ada_experiments.hand_on_wall import Settings as WallSettings
-from ada_experiments.hand_on_wall import bearable
+from ada_experiments.hand_on_wall import WallSettings, bearable
 from ada_experiments.leaning_humanoid import CHAINS, controller_of, leaning, pushed, tip_of
 from ada_experiments.push_measures import phase, time_of_fall, trunk_angles
 from ada_experiments.pushed_humanoid import AT_THE_HAND, heights_of_corners, on_free_feet
