@@ -132,7 +132,7 @@ def test_a_recording_that_fails_says_so_once_and_counts_what_is_not_in_it(tmp_pa
     assert failed.wait(waiting.LIMIT)
     recording.take(A, 1, 1, raw(1))
     recording.close()
-    assert len(failures) == 1 and "has ended" in failures[0]
+    assert len(failures) == 1 and "failed" in failures[0]
     assert recording.statistics.dropped == 2
 
 

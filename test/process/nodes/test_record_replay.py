@@ -304,9 +304,9 @@ def test_topics_that_cannot_be_played_are_named_and_the_others_are_played(ros, t
     ros.wait(lambda: node.player.has_ended, what="the end")
     values = {value.key: value.value for value in status_of(ros, "replay_node: replay", WARN).values}
     assert "not installed" in values["not played: /alien"]
-    assert "another definition" in values["not played: /changed"]
-    assert "no type of messages" in values["not played: /odd"]
-    assert "does not allow" in values["not played: /bad name"]
+    assert "differs from the installed one" in values["not played: /changed"]
+    assert "not a message type" in values["not played: /odd"]
+    assert "rejected by ROS 2" in values["not played: /bad name"]
     assert values["messages without a header"] == "1"
 
 
