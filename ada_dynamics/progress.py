@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TextIO
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock, ManualClock
-from ada_dynamics.simulation.options import invalid
+from ada_dynamics.errors import InputError
 
 FIRST_AFTER = 0.5  # [s] before the first output
 ANALYSIS_AFTER = 1.0  # [s] before the first output of an analysis
@@ -162,7 +162,8 @@ def reporting(
         tell = progress
         yield lambda done: tell(min(1.0, done / total), label)
     else:
-        raise invalid("progress", progress, "None, 'auto', or a function of fraction and text")
+        message = f"progress is {progress!r:.100}; it must be None, 'auto', or a function of fraction and text."
+        raise InputError(message, field="progress", value=progress)
 
 
 @contextmanager

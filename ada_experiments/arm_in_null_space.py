@@ -20,9 +20,8 @@ from ada_dynamics.robots.load import load
 from ada_dynamics.simulation import Log, Simulation
 from ada_experiments.pictures import picture
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
-from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.scenario import Scenario, settings_of
 
 _KNOWN = ("robots", "start", "goal", "stiffness", "damping", "duration", "step")
 WAYS = ("null space", "null space, sampled", "springs and dampers")

@@ -36,9 +36,9 @@ from ada_experiments.awa_simulators import (
 from ada_experiments.awa_walk import Walk, khr1_walk
 from ada_experiments.pictures import picture
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import Part, settings_of
+from ada_tools.scenario.fields import Part
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
-from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.scenario import Scenario, settings_of
 
 FALLEN = 45.0  # [deg] irrecoverable tilt
 LIES = 80.0  # [deg]

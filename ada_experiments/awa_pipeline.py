@@ -26,9 +26,8 @@ from ada_experiments.awa_motors import Motor, motors_of, paper_robot
 from ada_experiments.awa_walk import Walk, khr1_walk
 from ada_experiments.pictures import picture, vector
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
-from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.scenario import Scenario, settings_of
 
 _CAPTIONS = {
     "a1_fig_12.png": "Like fig. 12: the end of the right leg, with our own walk, in which soles stay flat",

@@ -26,9 +26,9 @@ from ada_experiments.awa_walk import Walk, khr1_walk
 from ada_experiments.mujoco_twin import Ground, Twin
 from ada_experiments.pictures import picture
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import Part, settings_of
+from ada_tools.scenario.fields import Part
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
-from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.scenario import Scenario, settings_of
 
 OURS, THEIRS = "this library", "MuJoCo"
 KNOWN = ("robot", "step", "control_period", "rest", "friction", "armature", "gains", "touch_time")

@@ -23,10 +23,9 @@ from ada_experiments.reference_motions import accelerations, by_mujoco, by_mujoc
 from ada_tools.engines.mujoco_model import MujocoModel
 from ada_tools.engines.pinocchio_model import PinocchioModel
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
 from ada_tools.scenario.run import simulate, simulation_of
-from ada_tools.scenario.scenario import AUTO, Scenario
+from ada_tools.scenario.scenario import AUTO, Scenario, settings_of
 from ada_tools.scenario.states import build_model
 
 if TYPE_CHECKING:

@@ -17,10 +17,9 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_experiments import printed_rotations
-from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
 from ada_tools.scenario.run import simulate
-from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.scenario import Scenario, settings_of
 
 if TYPE_CHECKING:
     from ada_dynamics.simulation import Log

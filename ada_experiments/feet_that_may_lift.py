@@ -18,9 +18,8 @@ from ada_experiments.pictures import picture, vector
 from ada_experiments.push_measures import drop, phase, swing_at_the_end, time_of_fall, trunk_angles
 from ada_experiments.pushed_humanoid import AT_THE_HAND, AT_THE_SHOULDER, STEP, Push, heights_of_corners, on_free_feet
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
-from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.scenario import Scenario, settings_of
 
 _KNOWN = ("stiffness", "full_angle", "fine_step", "duration")
 

@@ -24,9 +24,8 @@ from ada_experiments.push_measures import FALLEN
 from ada_experiments.push_sweep import SIDES, largest_survived, search
 from ada_experiments.pushed_humanoid import STANDING, Push, on_free_feet
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
-from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.scenario import Scenario, settings_of
 
 _KNOWN = (
     "upright",

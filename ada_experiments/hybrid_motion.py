@@ -18,9 +18,8 @@ from ada_experiments.hybrid_motion_rig import HybridCase, HybridRig, HybridSetti
 from ada_experiments.motion_simulation.emulated_table import SENSORS
 from ada_experiments.motion_simulation.lock_step import Record
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Outcome, Progress, experiment
-from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.scenario import Scenario, settings_of
 
 KNOWN = (
     "stiffnesses",

@@ -23,9 +23,8 @@ from ada_experiments.motion_simulation.lock_step import Record
 from ada_experiments.motion_simulation.prediction import longest_passive_delay
 from ada_experiments.motion_simulation.touch import touches
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
-from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.scenario import Scenario, settings_of
 
 DOCUMENTED = (200.0, 400.0, 800.0)  # K_p of figs. 12-14 [N m/rad]
 BEARS = 0.0275  # loop delay tolerated by all of them [s]: 27 ms, in steps

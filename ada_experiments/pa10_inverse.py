@@ -22,9 +22,8 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.robots.load import load
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
-from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.scenario import Scenario, settings_of
 
 if TYPE_CHECKING:
     from ada_controllers.pa10_kinematics import Solutions

@@ -16,9 +16,8 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import Model
 from ada_experiments.pictures import picture, vector
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
-from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.scenario import Scenario, settings_of
 from ada_tools.scenario.states import build_model
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from ada_dynamics.simulation.profiles import half_sine
 from ada_experiments.pictures import picture
 from ada_experiments.pushed_humanoid import AT_THE_SHOULDER, STANDING, robot, survives
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import Part, settings_of
+from ada_tools.scenario.fields import Part
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
-from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.scenario import Scenario, settings_of
 
 KNOWN = ("points", "largest", "spacing", "resolution", "duration", "horizon", "full_angle")
 STRATEGIES = {"springs": "springs alone", "upper_body_rotation": "upper-body rotation", "combined": "combined"}

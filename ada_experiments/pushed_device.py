@@ -42,9 +42,8 @@ from ada_robot.settings import checked
 from ada_robot.simulated.driver import SimulatedDriver
 from ada_robot.simulated.settings import SimulatedSettings
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
-from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.scenario import Scenario, settings_of
 
 _KNOWN = (*KNOWN, "friction", "rate")
 LABELS = ("stands", "falls")

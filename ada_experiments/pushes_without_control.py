@@ -14,9 +14,8 @@ from ada_dynamics.simulation import Log
 from ada_experiments.pictures import picture
 from ada_experiments.push_measures import time_of_fall
 from ada_experiments.pushed_humanoid import AT_THE_HAND, AT_THE_SHOULDER, Push, on_fixed_feet
-from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
-from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.scenario import Scenario, settings_of
 
 _UNTIL_DOWN = 0.95  # [s]; before the push; a robot without motors has fallen by then
 _AFTER_PUSH = 5.0  # [s]; with springs alone the robot leans forward and swings back 3 to 4 s after the push

@@ -30,9 +30,8 @@ from ada_experiments.pictures import picture, vector
 from ada_experiments.space_pair import ARM, FREE, SECOND, TOUCH, RobotPairModel, pair_of
 from ada_experiments.tarao_impedance import platform_jacobian, stiffness_along
 from ada_tools.scenario import units
-from ada_tools.scenario.fields import settings_of
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
-from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.scenario import Scenario, settings_of
 
 _KNOWN = ("stiffnesses", "approach", "gap", "offset", "step", "duration", "arm_1", "arm_2", "hold")
 _HOLD = ("stiffness", "damping")

@@ -23,7 +23,7 @@ from ada_experiments.awa_control import with_armature
 from ada_experiments.awa_walk import khr1_walk
 from ada_tools import scenario as scenarios
 from ada_tools import sweep
-from ada_tools.scenario.fields import settings_of
+from ada_tools.scenario.scenario import settings_of
 from benchmarks import peers, robots
 from benchmarks.machine import resident_memory
 from benchmarks.peers import MUJOCO

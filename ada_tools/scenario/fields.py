@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.structured_text.fields import Fields, placed
 from ada_dynamics.structured_text.lexical import BadNumber, near, to_float
 from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode, is_empty, kind_of, shortened
 from ada_tools.scenario.units import BadValue, Dimension, to_si
-
-if TYPE_CHECKING:
-    from ada_tools.scenario.scenario import Scenario
 
 _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
 
@@ -132,16 +129,3 @@ class Part(Fields):
     def parts(self, key: str, known: Sequence[str]) -> list[Part]:
         """List of mappings."""
         return [Part(item, f"{self.full(key)}.{i}", self.file, known) for i, item in enumerate(self.items(key))]
-
-
-def settings_of(scenario: Scenario, known: Sequence[str]) -> Part:
-    """Return the settings of a scenario.
-
-    Args:
-        scenario: the scenario of the experiment.
-        known: allowed keys.
-
-    Raises:
-        ScenarioError: there are other keys.
-    """
-    return Part(scenario.tree, "", scenario.file, None).part("settings", known)

@@ -6,7 +6,7 @@ The format is described in docs/reproduce.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -259,3 +259,16 @@ def _pieces(node: Node, keys: list[str], path: str) -> int:
             if inner is not None and (count == len(keys) or not isinstance(inner, ScalarNode)):
                 return count
     return len(keys) if path.removesuffix(".".join(keys)) in BY_NAME else 1
+
+
+def settings_of(scenario: Scenario, known: Sequence[str]) -> Part:
+    """Return the settings of a scenario.
+
+    Args:
+        scenario: the scenario of the experiment.
+        known: allowed keys.
+
+    Raises:
+        ScenarioError: there are other keys.
+    """
+    return Part(scenario.tree, "", scenario.file, None).part("settings", known)

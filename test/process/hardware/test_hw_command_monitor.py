@@ -149,4 +149,4 @@ def test_a_device_whose_figures_cannot_be_had_is_refused_with_the_program_that_h
     port = open_packets("udp://127.0.0.99:49152")
     code, _, err = ada("monitor", "onrobot", "--url", port.url, "--duration", "0.1")
     port.close()
-    assert code == 2 and "in use by this program itself" in err
+    assert code == 2 and "in use by this program (" in err
