@@ -120,6 +120,7 @@ def _cycle(sent: signal.Signals) -> Callable[[int], Outcome]:
             reaction = f"the device's own brakes; then {robot.phase.value}"
             try:
                 if sent is signal.SIGKILL:
+                    _until(lambda: robot.phase is Phase.CLOSED)  # a busy machine reports the death later
                     robot.open()
                 _until(lambda: not robot.phase.is_driven)
                 if robot.phase is Phase.STOPPED:
