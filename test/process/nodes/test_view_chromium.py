@@ -28,7 +28,7 @@ def test_a_person_sees_the_robot_move_pushes_and_pauses_it(ros, browser):
     node = view(ros, open_page=partial(Page, rate=4.0))
     plain_light(node.page)
     here = Visit(browser, node.page, node.shown, lambda: browser.get("about:blank"))
-    here.until(lambda: "Waiting for the robot's description" in here.text(), "the page says what it waits for")
+    here.until(lambda: "Waiting for the robot description" in here.text(), "the page says what it waits for")
     ros.start(*PLANT, "-p", "idle:=release")
     here.until(lambda: "x real time" in here.text(), "the robot moves", every=0.5)
     here.until(lambda: len(here.drawn()) > 300, "the robot is drawn", every=1.0)
