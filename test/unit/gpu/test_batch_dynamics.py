@@ -371,6 +371,19 @@ def test_a_dynamics_of_a_device_goes_to_another_process_as_one(arm):
     agree(copy.forward(*arm.states), arm.here.forward(*arm.states))
 
 
+def test_an_array_of_a_device_tells_other_libraries_where_it_lies(arm):
+    q, v, tau = arm.states
+    found = arm.there.forward(*arm.placed(q, v, tau, columns=True))
+    told = found.__cuda_array_interface__
+    assert told["shape"] == found.shape == (STATES, 7)
+    assert told["strides"] == (8, 8 * STATES)
+    assert told["data"][0] == found.block.address
+    assert (told["stream"], told["version"], told["typestr"]) == (1, 3, "<f8")
+    assert found.__dlpack_device__() == arm.there.device.dlpack_device
+    # and is taken again as it lies
+    agree(arm.there.forward(found, v, tau), arm.here.forward(np.asarray(found), v, tau))
+
+
 class OnlyDlpack:
     """An array that another library hands over by DLPack alone."""
 
