@@ -33,7 +33,7 @@ from ada_controllers.errors import ReferenceRefused
 from ada_controllers.state import JointReference, PoseReference, Reference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.poses import way_and_turn
+from ada_dynamics.dynamics.poses import pose_difference
 from ada_dynamics.errors import InputError, unknown_name
 from ada_robot.contract import Command
 from ada_robot.settings import setting
@@ -283,7 +283,7 @@ class Impedance(Controller[ImpedanceSettings]):
 
 def pose_error(desired: Array, present: Array) -> Array:
     """Return x̃ = [p* - p, axis times angle of R* Rᵀ], in the axes of the common frame of both 4x4 poses."""
-    own = way_and_turn(present, desired)  # in axes of the present pose
+    own = pose_difference(present, desired)  # in axes of the present pose
     R = present[:3, :3]
     return np.concatenate([R @ own[:3], R @ own[3:]])
 

@@ -20,7 +20,7 @@ from ada_controllers.errors import ReferenceRefused
 from ada_controllers.state import JointReference, PoseReference, Reference, State
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.poses import length, twist_between, way_and_turn
+from ada_dynamics.dynamics.poses import length, pose_difference, twist_between
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.spatial.orientation import pose_of
 from ada_robot.contract import Command
@@ -187,7 +187,7 @@ class PoseServoBase(Controller[S]):
     def _law(self, state: State, time: float) -> Command:
         pose = self.arm.pose(state.q)
         target, twist = self._target(state, pose, time)
-        self._error = (twist_between if self.settings.path == "screw" else way_and_turn)(pose, target)
+        self._error = (twist_between if self.settings.path == "screw" else pose_difference)(pose, target)
         desired = self._limited(self._gain * self._error)
         if twist is not None:
             desired = desired + (np.reshape(twist, (2, 3)) @ pose[:3, :3]).ravel()

@@ -207,11 +207,11 @@ class Adjusted:
         return full
 
     def by(self, coordinates: Coordinates) -> list[str]:
-        """The coordinates meant by `coordinates`, and the lengths and turns."""
+        """Names of the selected coordinates, then of the lengths and rotations."""
         return [*(self._choices.label(k) for k in self._choices.indices(coordinates)), *self.names]
 
     def accelerations(self, q: Array, v: Array, tau: Array, a: Array, du: Array) -> Array:
-        """Derivatives of the accelerations while q, v and τ stay, (nv, P).
+        """Derivatives of the accelerations at constant q, v and τ, (nv, P).
 
         Args:
             q: positions.
@@ -239,7 +239,7 @@ class Adjusted:
         return closed_derivatives.accelerated(closed, system, by_q[np.ix_(rows, self.added)])
 
     def state(self, q: Array, v: Array, coordinates: Coordinates) -> tuple[Array, Array]:
-        """Changes of q and of v with which loops stay closed, (nv, P) each, while those meant by `coordinates` stay."""
+        """Derivatives of q and v on the constraint manifold at constant selected coordinates, (nv, P) each."""
         if not self.model.loops:
             return np.zeros((len(self.own), len(self.added))), np.zeros((len(self.own), len(self.added)))
         n, chosen = self.model.nv, self.by(coordinates)
@@ -249,14 +249,14 @@ class Adjusted:
         return of_all[self.own, columns], of_all[n + self.own, columns]
 
     def closing(self, q: Array, coordinates: Coordinates) -> Array:
-        """The first of these."""
+        """Derivative of q on the constraint manifold at constant selected coordinates, (nv, P)."""
         if not self.model.loops:
             return np.zeros((len(self.own), len(self.added)))
         T = self.dynamics.constraints.tangent_map(self.at(q), self.by(coordinates))
         return np.asarray(T[self.own][:, -len(self.added) :])
 
     def pose(self, link: str, q: Array, coordinates: Coordinates) -> Array:
-        """Changes of a link's pose, (6, P)."""
+        """Derivative of the pose of a link, (6, P)."""
         J = self.dynamics.jacobian(link, self.at(q))
         if coordinates == TREE or not self.model.loops:
             return np.asarray(J[:, self.added])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses as 4x4 matrices: the twist between two of them (Yamada's ∨), moved by twists, twists and wrenches elsewhere.
+"""Poses as 4x4 matrices: differences of two poses (Yamada's ∨), motion by a twist, transforms of twists and wrenches.
 
 Twists are [linear, angular], wrenches [f, n], both of a body frame in its axes.
 """
@@ -23,7 +23,7 @@ _SMALL = 1e-8  # squared angle under which the first two terms of a series are e
 
 
 def inverse(pose: Array) -> Array:
-    """The pose seen the other way."""
+    """Inverse of a pose."""
     back = np.eye(4)
     back[:3, :3] = pose[:3, :3].T
     back[:3, 3] = -pose[:3, :3].T @ pose[:3, 3]
@@ -31,26 +31,26 @@ def inverse(pose: Array) -> Array:
 
 
 def twist_between(pose: Array, other: Array) -> Array:
-    """{T⁻¹ T'}^∨: the constant body velocity that leads from one pose to the other in unit time, along a screw."""
+    """{T⁻¹ T'}^∨: the constant body velocity that moves one pose to the other in unit time, along a screw."""
     return np.asarray(_between()(pose.ravel(), other.ravel())[0])
 
 
-def way_and_turn(pose: Array, other: Array) -> Array:
-    """The way from one pose to the other, and its rotation vector, in the first one's axes."""
+def pose_difference(pose: Array, other: Array) -> Array:
+    """Translation and rotation vector from one pose to the other, in the axes of the first, (6,)."""
     return np.asarray(_between()(pose.ravel(), other.ravel())[1])
 
 
-def ways_and_turns(poses: Array, others: Array) -> Array:
-    """Likewise as rows (..., 2, 3) of one pose or of many; one pose is compared with each of the others."""
+def pose_differences(poses: Array, others: Array) -> Array:
+    """Translations and rotation vectors of pairs of poses, (..., 2, 3); a single pose pairs with each other."""
     if poses.ndim == others.ndim == 2:
-        return way_and_turn(poses, others).reshape(2, 3)
+        return pose_difference(poses, others).reshape(2, 3)
     poses, others = (np.ascontiguousarray(x) for x in np.broadcast_arrays(poses, others))
     whole = _between_kernel().batch(poses.reshape(-1, 16), others.reshape(-1, 16))[1]
     return np.asarray(whole).reshape(-1, 2, 3)
 
 
 def moved(pose: Array, twist: Array) -> Array:
-    """A frame that followed a body velocity for unit time."""
+    """Pose after motion with a body velocity for unit time."""
     change = np.eye(4)
     change[:3] = np.reshape(_screw()(twist), (3, 4))
     return pose @ change
@@ -75,13 +75,13 @@ def wrench_matrix(pose: Array) -> Array:
 
 
 def cross_matrix(p: Array) -> Array:
-    """[p x]."""
+    """Cross-product matrix [p x]."""
     x, y, z = p.tolist()
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 def length(a: Array) -> float:
-    """Of a vector."""
+    """Euclidean norm of a vector."""
     return math.sqrt(float(a @ a))
 
 
@@ -147,7 +147,7 @@ def _between() -> Callable[..., Any]:
 
 @cache
 def _between_kernel() -> Kernel:
-    """(T, T') -> T^∨ of T⁻¹ T', and its way and turn."""
+    """(T, T') -> {T⁻¹ T'}^∨, and its translation and rotation vector."""
 
     def body(pose: Vector, other: Vector) -> Any:
         R, S = ([[T[4 * i + j] for j in range(3)] for i in range(3)] for T in (pose, other))
@@ -164,7 +164,7 @@ def _between_kernel() -> Kernel:
 
 @cache
 def _screw() -> Callable[..., Any]:
-    """Twist -> upper three rows of the pose that it leads to."""
+    """Twist -> upper three rows of the pose after unit time."""
 
     def body(twist: Vector) -> Any:
         w = Vec3(*twist[3:])

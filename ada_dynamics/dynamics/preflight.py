@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints without inertia, which make the mass matrix singular: in every configuration, or in one."""
+"""Checks before dynamics are computed: algorithms that a model allows, and joints without inertia.
+
+A joint without inertia makes the mass matrix singular, in every configuration or in one.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ CLOSES_LOOPS = ("auto", "aba", "ada", "crba", "dca", "lagrange")
 
 
 def refuse_algorithm(model: Model, algorithm: str, generic: bool) -> None:
-    """Raise where an algorithm, or the generic kernels, cannot serve a model."""
+    """Raise InputError if an algorithm, or the generic kernels, do not support a model."""
     if model.has_mimics and algorithm not in ("auto", "crba"):
         raise InputError(
             f"model {model.name!r} has mimic joints; algorithm {algorithm!r} cannot couple them. Use 'auto' or "
@@ -56,10 +59,10 @@ def refuse_algorithm(model: Model, algorithm: str, generic: bool) -> None:
 
 
 def refuse_unusable(model: Model, tree: Tree) -> None:
-    """Raise where a joint at the end of a branch carries no inertia about its axis.
+    """Raise ModelError if a joint at the end of a branch carries no inertia about its axis.
 
-    That is what makes a mass matrix singular in every pose. Only the outermost joints need a look: what a joint carries
-    through other joints resists through them.
+    The mass matrix is then singular in every configuration. Only outermost joints are checked: the bodies behind other
+    joints add inertia through them.
     """
     columns = tree.columns
     mass, _, about = columns.inertias
@@ -83,14 +86,14 @@ def refuse_unusable(model: Model, tree: Tree) -> None:
 
 
 def _resistance(joint: JointType, inertia: RigidInertia) -> float:
-    """The smallest Sᵀ I S over the joint's velocities, at the zero position."""
+    """Smallest Sᵀ I S over the velocities of the joint, at the zero position."""
     q = joint.neutral().tolist()
     smallest: float = min(s @ (inertia @ s) for s in joint.subspace(q))
     return smallest
 
 
 def _refuse_massless_subtrees(model: Model, tree: Tree, size: list[float]) -> None:
-    """Raise where inertia and armature of a joint and all that it carries are nothing; `size` is each body's own."""
+    """Raise ModelError if a joint and its whole subtree have neither inertia nor armature; `size` is per body."""
     for i in reversed(range(len(size))):
         if not size[i]:
             raise ModelError(
@@ -106,19 +109,19 @@ def _refuse_massless_subtrees(model: Model, tree: Tree, size: list[float]) -> No
 
 # --- in one configuration ---------------------------------------------------------------------------------------------
 def pivot_guards(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
-    """Quantities that must not be negative for the mass matrix to be regular; none where it always is."""
+    """Quantities that are non-negative if the mass matrix is regular; none if it always is."""
     if not has_singular_inertias(tree):
         return []
     return _left(crba.mass_matrix(tree, q))
 
 
 def _left(M: SymmetricMatrix) -> list[Scalar]:
-    """Pivots less the share of their diagonal entries that is rounding; one is negative unless M is definite."""
+    """Pivots minus the rounding share of their diagonal entries; one is negative unless M is positive definite."""
     return [pivot - SMALLEST_PIVOT * M[k, k] for k, pivot in enumerate(factorise(M).pivots)]
 
 
 def loose_joint(tree: Tree, q: Sequence[float]) -> str | None:
-    """The joint that nothing resists in position q; None where there is none."""
+    """Joint without inertia in configuration q, or None."""
     M = crba.mass_matrix(tree, q)
     for body in tree.bodies:
         if body.is_independent and not all(float(M[i, i]) > 0.0 for i in range(body.v.start, body.v.stop)):

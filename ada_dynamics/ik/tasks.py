@@ -23,7 +23,7 @@ from ada_dynamics.constraints.coordinates import velocities_of
 from ada_dynamics.constraints.tangent_map import units_of_rates
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import require_link
-from ada_dynamics.dynamics.poses import ways_and_turns
+from ada_dynamics.dynamics.poses import pose_differences
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.description import WORLD_LINK
 
@@ -139,7 +139,7 @@ class LinkTask(Task):
     def residual(self, dynamics: Dynamics, q: Array) -> Array:
         """Distance to the goal, (..., rows) [m, rad]."""
         current = _relative_pose(self._reference(dynamics, q), self._pose(dynamics, q))
-        parts = ways_and_turns(current, self.goal_pose()) @ current[..., :3, :3].swapaxes(-1, -2)
+        parts = pose_differences(current, self.goal_pose()) @ current[..., :3, :3].swapaxes(-1, -2)
         return parts.reshape(*parts.shape[:-2], 6)[..., self.rows]
 
     def jacobian(self, dynamics: Dynamics, q: Array) -> Array:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common parts of the loop programs: rows of numbers as vectors and matrices, joints on z, tables of a robot."""
+"""Common parts of the generic programs: matrices as rows of numbers, joints on the z axis, tables of a robot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Z = 2
 
 
 def upper(A: Mat3) -> tuple[Scalar, ...]:
-    """The upper triangle of a symmetric matrix."""
+    """Upper triangle of a symmetric matrix, row by row."""
     return (A[0][0], A[0][1], A[0][2], A[1][1], A[1][2], A[2][2])
 
 
@@ -40,12 +40,12 @@ def mat(x: Sequence[Scalar]) -> Mat3:
 
 
 def constants_of(names: Iterable[str]) -> int:
-    """Numbers of their own that joints of these types have at most: the last ones of a row of constants."""
+    """Largest number of parameters of these joint types; they are the last entries of a row of constants."""
     return max(len(JOINT_TYPES[name].constants) for name in names)
 
 
 def joint_on_z(name: str, k: Row) -> JointType:
-    """A joint type with its axis, if it has one, on z, and the numbers of its own from its row of constants."""
+    """Joint with its axis, if it has one, on z, and the parameters of its row of constants."""
     kind = JOINT_TYPES[name]
     own = dict(zip(kind.constants, k[len(k) - len(kind.constants) :], strict=True))
     z, y = np.eye(3)[Z], np.eye(3)[1]
@@ -53,7 +53,7 @@ def joint_on_z(name: str, k: Row) -> JointType:
 
 
 def own_constants(joints: Sequence[JointType], count: int) -> Array:
-    """The numbers of joints' own, as the last ones of rows that have places for `count`."""
+    """Parameters of the joints, right-aligned in rows of `count` entries."""
     rows = np.zeros((len(joints), count))
     for row, joint in zip(rows, joints if count else (), strict=False):
         own = [getattr(joint, name) for name in joint.constants]
@@ -75,10 +75,10 @@ def program_of(
     operands: Callable[..., Any],
     sizes: tuple[int, int],
 ) -> GenericProgram:
-    """The steps of all passes, traced for each kind of joint.
+    """Trace the steps of all passes for each kind of joint.
 
-    `operands` makes those of a step from a kind, its constants, the rows of workspace of body and parent, q, v, the
-    third input and the external wrench or None; `sizes` are doubles of workspace and of constants per body.
+    `operands` builds the operands of a step from the kind, its constants, the workspace of body and parent, q, v, the
+    third input and the external wrench or None; `sizes` are the doubles of workspace and of constants per body.
     """
     size, constants = sizes
     places: dict[str, Place] = {"q": "q", "v": "v", third: "v", **({"wrenches": 6} if external else {})}
@@ -109,23 +109,23 @@ def kernel_of(
     base: Array,
     program: Callable[[], GenericProgram],
 ) -> GenericKernel:
-    """A program with the tables of a robot.
+    """Generic kernel with the tables of a robot.
 
     Args:
         tree: the mechanism.
-        name: of the program, with everything that tells it from others but the kinds.
+        name: name of the program; with the kinds of joints it identifies the kernel.
         result: name of the result, one number per velocity.
-        third: name of the input beside q and v.
-        external: whether there are external wrenches.
+        third: name of the third input, besides q and v.
+        external: True if external wrenches are an input.
         kinds: kind of each body.
-        numbered: all kinds, in the order of the program's bodies of code.
+        numbered: all kinds, in the order of the program's code blocks.
         constants: a row for each body.
-        base: the world's row of workspace.
-        program: makes the program.
+        base: workspace row of the world.
+        program: builds the program.
     """
-    constraints = {kind: i for i, kind in enumerate(numbered)}
+    indices = {kind: i for i, kind in enumerate(numbered)}
     tables = RobotTables(
-        kinds=np.array([constraints[kind] for kind in kinds], dtype=np.int32),
+        kinds=np.array([indices[kind] for kind in kinds], dtype=np.int32),
         parents=np.array(tree.columns.parents, dtype=np.int32),
         places_q=np.array([own.start for own in tree.columns.q], dtype=np.int64),
         places_v=np.array([own.start for own in tree.columns.v], dtype=np.int64),

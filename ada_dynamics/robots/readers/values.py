@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, TypeVar
 
@@ -36,7 +37,7 @@ def parse_numbers(text: str, least: int, most: int, unbounded: bool = False) -> 
     return np.array(values)
 
 
-class ElementReader:
+class ElementReader(ABC):
     """Reads values of an element and reports problems; subclasses define where a value is found."""
 
     def __init__(self, element: Element, where: str, sink: Sink) -> None:
@@ -62,9 +63,9 @@ class ElementReader:
         child = self.child(tag)
         return None if child is None else type(self)(child, self.where, self.sink)
 
+    @abstractmethod
     def find(self, name: str) -> tuple[Element, str | None, str]:
         """Return the element of a value, its text or None, and its label in messages."""
-        raise NotImplementedError
 
     def number(self, name: str, default: float | None = None, *, unbounded: bool = False) -> float:
         """Return a number; the default, or 0.0 after a report, if it is missing or invalid."""

@@ -75,7 +75,7 @@ def test_twists_between_poses_are_the_logarithm_and_lead_there() -> None:
         np.testing.assert_allclose(poses.inverse(one), np.linalg.inv(one), atol=1e-15)
 
 
-def test_ways_and_turns_of_many_poses_are_those_of_each() -> None:
+def test_pose_differences_of_many_poses_are_those_of_each() -> None:
     rng = np.random.default_rng(3)
     ones, others = (np.array([random_pose(rng) for _ in range(4)]) for _ in range(2))
     expected = [
@@ -83,14 +83,14 @@ def test_ways_and_turns_of_many_poses_are_those_of_each() -> None:
         for A, B in zip(ones, others, strict=True)
         for R in [A[:3, :3]]
     ]
-    np.testing.assert_allclose(poses.ways_and_turns(ones, others), expected, atol=1e-14)
-    np.testing.assert_allclose(poses.ways_and_turns(ones[1], others[1]), expected[1], atol=1e-14)
-    np.testing.assert_allclose(poses.way_and_turn(ones[1], others[1]), np.ravel(expected[1]), atol=1e-14)
-    first = poses.ways_and_turns(ones[0], others)
+    np.testing.assert_allclose(poses.pose_differences(ones, others), expected, atol=1e-14)
+    np.testing.assert_allclose(poses.pose_differences(ones[1], others[1]), expected[1], atol=1e-14)
+    np.testing.assert_allclose(poses.pose_difference(ones[1], others[1]), np.ravel(expected[1]), atol=1e-14)
+    first = poses.pose_differences(ones[0], others)
     assert first.shape == (4, 2, 3)
     for row, other in zip(first, others, strict=True):
-        np.testing.assert_allclose(row, poses.ways_and_turns(ones[0], other), atol=1e-15)
-    np.testing.assert_allclose(poses.ways_and_turns(ones, others[2])[2], expected[2], atol=1e-14)
+        np.testing.assert_allclose(row, poses.pose_differences(ones[0], other), atol=1e-15)
+    np.testing.assert_allclose(poses.pose_differences(ones, others[2])[2], expected[2], atol=1e-14)
 
 
 def test_twists_and_wrenches_elsewhere_have_the_same_power() -> None:
