@@ -29,7 +29,7 @@ PACKAGES := $(patsubst %/__init__.py,%,$(wildcard ada_*/__init__.py))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all test-unit test-quick nightly gate test-gpu lint format sim bench bench-gpu bench-ros bench-hw faults campaign load fuzz mutants silent-wrong sbom soak docs pictures clean
+.PHONY: help setup test test-all test-unit test-quick nightly gate test-gpu lint format sim bench bench-gpu bench-ros bench-hw faults campaign fuzz mutants silent-wrong sbom soak docs pictures clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,7 +85,7 @@ sim: $(SIM_READY) ## simulate the PA-10 as ROS 2 nodes, with a browser view; ARG
 bench: $(READY) ## speed, as ratios against other engines in the same process; ARGS go to the benchmarks
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-bench-gpu: $(READY) ## batches on a graphics processor; ARGS=computed for what its data sheet allows, without one
+bench-gpu: $(READY) ## batches on a graphics processor, of which there must be one
 	@$(BIN)/python -m benchmarks.gpu $(ARGS)
 
 bench-ros: $(READY) ## periods, latency and load of the nodes over DDS
@@ -100,10 +100,6 @@ faults: $(READY) ## devices written a second time, every fault of theirs, random
 
 campaign: $(READY) ## faults in a robot that moves and in recordings: every case ends in its state within its time
 	@$(BIN)/python -m trials.faults $(ARGS)
-
-load: $(READY) ## floods of commands, many subscribers, many robots, long recordings: figures; ARGS="--only subscribers"
-	$(build-interfaces)
-	@$(BIN)/python -m trials.load $(ARGS)
 
 fuzz: $(READY) ## the tests marked fuzz and inputs guided by coverage, as a table; ARGS="urdf --runs 1000000", ARGS=--list
 	@$(BIN)/python -m trials.fuzz $(ARGS)

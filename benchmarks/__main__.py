@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import (
-    assembly,
     calls,
     chains,
     closed,
@@ -21,11 +20,11 @@ from benchmarks import (
     energy,
     flops,
     forward,
-    hybrid,
     machine,
     other,
     overconstrained,
     simulation,
+    spherical,
     threads,
 )
 from benchmarks.report import Report
@@ -36,8 +35,7 @@ SECTIONS: dict[str, Callable[[Report, Plan, bool], None]] = {
     "calls": calls.run,
     "closed": closed.run,
     "chains": chains.run,
-    "assembly": assembly.run,
-    "hybrid": hybrid.run,
+    "spherical": spherical.run,
     "compile": compiling.run,
     "flops": flops.run,
     "derivatives": derivatives.run,

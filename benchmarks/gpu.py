@@ -10,7 +10,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -21,16 +22,17 @@ from ada_dynamics.gpu.batch_dynamics import DeviceDynamics, device_of
 from ada_dynamics.gpu.cuda_driver import Gpu
 from ada_dynamics.gpu.kernels import ThreadKernel, launch
 from ada_dynamics.gpu.rollout import DeviceRollout
-from benchmarks import command, gpu_code, gpu_peers, machine, parallel_run
-from benchmarks.parallel_sites import OnThreads
+from ada_dynamics.robots import mechanisms
+from benchmarks import command, machine
 from benchmarks.report import Report, Target
 
-SECTIONS = ("computed", "kernels", "steps", "arrays", "depth", "first", "peers")
+SECTIONS = ("kernels", "steps", "arrays", "first")
 METHOD = """\
-method: kernels run on arrays that lie on the device, in columns, started one after the other and waited for at the end;
-the time is that of the clock on the wall. "computed" needs no device: it is the most that an H100 can do with the
-assembled code by its data sheet. "% of bound" is that figure on the device at hand, whatever it is.\
+method: kernels run on arrays in device memory, stored by columns; they are launched one after the other and waited for
+at the end. Times are wall-clock times.\
 """
+ROBOTS = ("pa10", "four_bar", "five_bar", "stewart", "hexa", "khr1")
+QUANTITIES = ("forward", "inverse", "joint_wrenches", "forward_derivatives")
 # G states/s: by robot, quantity, bits.
 GOALS = {
     ("pa10", "forward", 64): 5.0,
@@ -40,8 +42,6 @@ GOALS = {
     ("pa10", "forward_derivatives", 64): 0.2,
 }
 STEP_GOAL, COLD, CACHED = 1.0, 2.0, 0.1  # G steps/s, and seconds to the first result
-PEER_GOAL = 30.0  # times the rate of other engines' own steps
-PEER_STATES, PEER_STEPS = 2**15, 10  # most motions of theirs, which need much memory each; steps that are compared
 # Another order of fused operations: roundings times the condition of mass matrices, of the largest number.
 AGREE = {64: 1e-9, 32: 5e-3}
 FIRST = """\
@@ -52,14 +52,26 @@ print(time.perf_counter() - start)
 """
 
 
+@lru_cache(maxsize=len(ROBOTS))
+def robot_model(robot: str) -> ada.Model:
+    """Return the model of a robot of the table."""
+    return mechanisms.stewart()[0] if robot == "stewart" else ada.load(robot)
+
+
+def simulation(robot: str) -> ada.Simulation:
+    """Return its simulation in steps of RK4, from a configuration with closed loops."""
+    model = robot_model(robot)
+    start = mechanisms.stewart()[1] if robot == "stewart" else model.neutral()
+    return ada.Simulation(model, ada.close_loops(model, start) if model.loops else start, integrator="rk4", step=1e-3)
+
+
 def states_of(robot: str, count: int) -> list[np.ndarray]:
     """q, v and τ: random about a pose that closes the loops; on the loops as far as rows are repeated."""
-    dynamics, rng = gpu_code.dynamics(robot), np.random.default_rng(0)
-    model, few = dynamics.model, 64
+    model, rng, few = robot_model(robot), np.random.default_rng(0), 64
     if model.loops:
-        start = gpu_code.simulation(robot).q
+        start = simulation(robot).q
         q = np.array([model.integrate(start, 0.05 * rng.normal(size=model.nv), 1.0) for _ in range(few)])
-        q, v = dynamics.project_to_constraints(q, 0.1 * rng.normal(size=(few, model.nv)))
+        q, v = ada.Dynamics(model).project_to_constraints(q, 0.1 * rng.normal(size=(few, model.nv)))
     else:
         q, v = np.array([model.random_state(rng)[0] for _ in range(few)]), rng.normal(size=(few, model.nv))
     tau = rng.normal(size=(few, model.nv))
@@ -93,36 +105,13 @@ def states_per_second(run: Callable[[], object], wait: Callable[[], None], state
         repeats *= 2
 
 
-def computed(report: Report) -> None:
-    """The most that the assembled code allows."""
-    report.begin("computed", "registers, spills and bounds of the assembled kernels (H100, by its data sheet)")
-    rows = [
-        [
-            *(_name(row.key), row.registers, row.shared, row.local + row.spilled, row.instructions, row.bytes),
-            *(row.bound, row.limit, row.cut),
-        ]
-        for row in gpu_code.read().values()
-        if row.capability == gpu_code.ARM
-    ]
-    columns = ["kernel", "registers", "shared B", "local B", "instructions", "B", "G states/s", "limit", "cut into"]
-    report.table("computed, not measured", columns, rows)
-
-
-def _name(key: tuple[str, str, int, int]) -> str:
-    robot, quantity, bits, _ = key
-    return f"{robot} {quantity} f{bits}"
-
-
 def kernels(report: Report, device: str, states: int, seconds: float, robots: Sequence[str]) -> None:
     """Every kernel of the table of these robots."""
     report.begin("kernels", f"states per second on {device_of(device).name}")
     rows = []
-    for key in gpu_code.wanted():
-        robot, quantity, bits, capability = key
-        if robot not in robots or capability != gpu_code.ARM or quantity in (gpu_code.STEP, gpu_code.ROBUST):
-            continue
-        dynamics = _on(robot, device)
-        kernel = dynamics.thread_kernel(quantity, bits=bits)
+    for robot, quantity, bits in product(robots, QUANTITIES, (64, 32)):
+        name = f"{robot} {quantity} f{bits}"
+        kernel = _on(robot, device).thread_kernel(quantity, bits=bits)
         inputs = states_of(robot, states)
         arrays = dict(zip((name for name, _ in kernel.signature.inputs), placed(kernel, inputs), strict=True))
         given = {name: array.view(name) for name, array in arrays.items()}
@@ -133,26 +122,25 @@ def kernels(report: Report, device: str, states: int, seconds: float, robots: Se
         same = all(np.array_equal(a, b.numpy(), equal_nan=True) for a, b in zip(once, again, strict=True))
         error = _difference(robot, quantity, inputs, once)
         if not same or not error <= AGREE[bits]:
-            raise RuntimeError(f"{_name(key)}: two runs equal: {same}; off by {error:.1e} of the largest number")
+            raise RuntimeError(f"{name}: two runs equal: {same}; off by {error:.1e} of the largest number")
         rate = states_per_second(
             lambda: launch(kernel, given, places, 0),  # noqa: B023 - called within this turn
             lambda: kernel.device.wait(0),  # noqa: B023
             states,
             seconds,
         )
-        bound = gpu_code.read()[key].bound
         used = kernel.device.resources(kernel.loaded()) if isinstance(kernel.device, Gpu) else ("", "")
-        rows.append([_name(key), *used, rate / 1e9, 1e-7 * rate / bound, error, len(refused.rows())])
+        rows.append([name, *used, rate / 1e9, error, len(refused.rows())])
         if (robot, quantity, bits) in GOALS and isinstance(kernel.device, Gpu):
             goal = GOALS[robot, quantity, bits]
-            report.targets.append(Target("kernels", _name(key), rate / 1e9, goal, unit="G states/s"))
-    columns = ["kernel", "registers", "local B", "G states/s", "% of bound", "off by", "refused"]
+            report.targets.append(Target("kernels", name, rate / 1e9, goal, unit="G states/s"))
+    columns = ["kernel", "registers", "local B", "G states/s", "off by", "refused"]
     report.table(f"{states} states; two runs gave the same bits", columns, rows)
 
 
 def _difference(robot: str, quantity: str, inputs: list[np.ndarray], found: list[np.ndarray]) -> float:
     """From the processor at hand, of the largest number."""
-    result = getattr(ada.Dynamics(gpu_code.dynamics(robot).model), quantity)(*(x[:64] for x in inputs))
+    result = getattr(ada.Dynamics(robot_model(robot)), quantity)(*(x[:64] for x in inputs))
     if quantity == "joint_wrenches":
         expected = [np.stack([result[name] for name in result], axis=1)]
     else:
@@ -167,7 +155,7 @@ def steps(report: Report, device: str, states: int, seconds: float, robots: Sequ
     report.begin("steps", f"steps of RK4 on {device_of(device).name}, loops closed again in each")
     rows = []
     for robot in robots:
-        sim = gpu_code.simulation(robot)
+        sim = simulation(robot)
         q, v, _ = states_of(robot, states)
         motions = DeviceRollout(sim.context, np.concatenate([q, v], axis=1), np.zeros(sim.model.nv), device)
         rate = states_per_second(lambda: motions.run(1), lambda: motions.device.wait(0), states, seconds)  # noqa: B023
@@ -189,23 +177,6 @@ def arrays(report: Report, device: str, states: int, seconds: float) -> None:
     report.table(f"{states} states, forward dynamics", ["robot", "G states/s"], rows)
 
 
-def depth(report: Report, device: str, quick: bool) -> None:
-    """One state of a long chain, a launch for each depth of the balanced order."""
-    where = device_of(device)
-    report.begin("depth", f"one evaluation in log depth on {where.name}")
-    here, there = parallel_run.Steps(), parallel_run.Steps(OnThreads(where))
-    for what, start in (("chain", parallel_run.on_chain), ("ring", parallel_run.on_ring)):
-        rows = []
-        for n in parallel_run.LENGTHS[: 1 if quick else None]:
-            state = start(n)
-            chains = [parallel_run.Chain(state.model, steps) for steps in (here, there)]
-            of = parallel_run.times(state, parallel_run.compared(state), chains, 1 if quick else 21)
-            seconds, gain = (of.sequential, *of.by_depths), of.sequential / of.by_depths[1]
-            rows.append([n, *(1e6 * one for one in seconds), gain, of.difference])
-        columns = ["links", "the library, here", "log depth, here", "there", "gain there", "difference"]
-        report.table(f"one evaluation [us] of a {what}, until the accelerations are here", columns, rows)
-
-
 def first(report: Report, device: str) -> None:
     """Seconds to the first result."""
     name = device_of(device).name  # which says here, in one line, that there is none
@@ -225,45 +196,8 @@ def first(report: Report, device: str) -> None:
             report.targets.append(Target("first", what, seconds, goal, at_least=False, unit="s"))
 
 
-def peers(report: Report, device: str, states: int, seconds: float, robots: Sequence[str]) -> None:
-    """Our steps of RK4 beside those of other engines that are installed."""
-    report.begin("peers", f"steps of RK4 on {device_of(device).name}, beside MuJoCo Warp and MJX")
-    engines = [name for name in gpu_peers.ENGINES if not gpu_peers.missing(name)]
-    for name in gpu_peers.ENGINES:
-        if name not in engines:
-            report.note(f"{name} is left out: {gpu_peers.missing(name)} is not installed")
-    fewer, rows = min(states, PEER_STATES), []
-    is_gpu = isinstance(device_of(device), Gpu)
-    for robot in robots:
-        sim = gpu_code.simulation(robot)
-        q, v, tau = (0.0 * x if i else x for i, x in enumerate(states_of(robot, states)))
-        motions = DeviceRollout(sim.context, np.concatenate([q, v], axis=1), tau[0], device)
-        motions.run(PEER_STEPS)
-        expected = motions.x.numpy()[:fewer, : sim.model.nq]
-        ours = states_per_second(lambda: motions.run(1), lambda: motions.device.wait(0), states, seconds)  # noqa: B023
-        row: list[object] = [robot, ours / 1e9]
-        other = gpu_peers.in_mujoco(sim.model) if engines else None
-        if engines and other is None:
-            report.note(f"{robot} is left out of other engines: its coordinates are others there")
-        for name in gpu_peers.ENGINES:
-            if other is None or name not in engines:
-                row += ["-", "-"]
-                continue
-            peer = gpu_peers.ENGINES[name][1](other, q[:fewer], device)
-            gpu_peers.check(name, sim.model, peer, expected, PEER_STEPS)
-            rate = states_per_second(peer.step, peer.wait, fewer, seconds)
-            row += [rate / 1e9, ours / rate]
-            if is_gpu:
-                report.targets.append(Target("peers", f"{robot}: ours / {name}", ours / rate, PEER_GOAL))
-        rows.append(row)
-    if engines:
-        report.note(gpu_peers.MORE if is_gpu else f"{gpu_peers.MORE}; {gpu_peers.DRY}")
-    columns = ["robot", "ours, G steps/s", *(x for name in gpu_peers.ENGINES for x in (name, f"ours / {name}"))]
-    report.table(f"{states} motions of ours, {fewer} of theirs, which took {PEER_STEPS} steps before", columns, rows)
-
-
 def _on(robot: str, device: str) -> DeviceDynamics:
-    found = ada.Dynamics(gpu_code.dynamics(robot).model, device=device)
+    found = ada.Dynamics(robot_model(robot), device=device)
     assert isinstance(found, DeviceDynamics)
     return found
 
@@ -278,16 +212,13 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = command.chosen_of(parser, arguments, SECTIONS)
     command.positive(parser, "--states", chosen.states, 2**27)
     states, seconds = (100, 1e-4) if chosen.quick else (chosen.states, 0.5)
-    robots = gpu_code.ROBOTS[: 2 if chosen.quick else None]
+    robots = ROBOTS[: 2 if chosen.quick else None]
     report = Report(machine.describe("not pinned"))
     sections: dict[str, Callable[[], None]] = {
-        "computed": lambda: computed(report),
         "kernels": lambda: kernels(report, chosen.device, states, seconds, robots),
         "steps": lambda: steps(report, chosen.device, states, seconds, robots),
         "arrays": lambda: arrays(report, chosen.device, states, seconds),
-        "depth": lambda: depth(report, chosen.device, chosen.quick),
         "first": lambda: first(report, chosen.device),
-        "peers": lambda: peers(report, chosen.device, states, seconds, robots),
     }
     return command.run(report, METHOD, {name: sections[name] for name in chosen.section}, chosen.json)
 

@@ -125,6 +125,7 @@ def insist(joints: str, algorithm: Algorithm) -> None:
 
 def run(report: Report, plan: Plan, quick: bool) -> None:
     """A table for each robot."""
+    report.begin("spherical", "three revolute joints in one point against one spherical joint")
     algorithms: tuple[Algorithm, ...] = ("aba", "ada") if quick else ("aba", "crba", "ada", "dca")
     for joints in (ARM,) if quick else (ARM, CHAIN):
         for algorithm in algorithms:

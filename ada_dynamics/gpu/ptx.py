@@ -262,7 +262,7 @@ def _loop(name: str, columns: Columns, storage: ColumnStorage, memory: ThreadMem
             out.store_steps(body.emit(f"add i64 {first}, {lane}"), count, values)
         bad.update("or", either(body, watch.flags()))
     body.do(f"ret i32 {status_of(body, bad.get(), None)}")
-    name = f"{name}_of_{-(-count // width)}"  # number of iterations: `benchmarks.gpu_code` reads it from the name
+    name = f"{name}_of_{-(-count // width)}"
     given = ", ".join(["i64 %k", memory.parameters, "i64 %rows", *(f"{kind}{of}" for kind, of in _OUT)])
     called = set().union(*(emitter.called for emitter in emitters))
     return ColumnLoop(name, f"define internal i32 @{name}({given}) noinline #0 {{\n{body}\n}}\n", called)

@@ -17,7 +17,6 @@ JUDGED = {
     "forward",
     "calls",
     "closed",
-    "hybrid",
     "compile",
     "flops",
     "chains",
