@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import command, machine
-from benchmarks.hardware import commands, cycle, faults, restarts, stops
+from benchmarks.hardware import cycle, faults
 from benchmarks.report import Report
 
 METHOD = """\
@@ -17,7 +17,7 @@ method: device (emulator), cycle and commanding program are processes of their o
 the higher real-time priority, as a device has its own processor. It judges all that comes to it. Times of demands are
 those of the flight recorder.\
 """
-SECTIONS = ("faults", "stops", "commands", "cycle", "restarts")
+SECTIONS = ("faults", "cycle")
 LONGEST = 60.0  # [min]
 
 
@@ -28,8 +28,6 @@ def main(arguments: list[str] | None = None) -> int:
         "--minutes", type=float, default=10.0, help="how long the cycle is watched, idle and beside others (default 10)"
     )
     parser.add_argument("--repeats", type=int, default=5, help="trials of each fault (default 5)")
-    parser.add_argument("--restarts", type=int, default=1000, help="restarts in random order (default 1000)")
-    parser.add_argument("--commands", type=int, default=1_000_000, help="bad commands (default 1000000)")
     parser.add_argument(
         "--json", type=Path, metavar="FOLDER", default=Path("out/bench_hw"), help="gets raw data and figures.json"
     )
@@ -37,15 +35,12 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = command.chosen_of(parser, arguments, SECTIONS)
     command.positive(parser, "--minutes", chosen.minutes, LONGEST)
     if chosen.quick:
-        chosen.repeats, chosen.restarts, chosen.commands, chosen.minutes = 1, 3, 2000, 0.01
+        chosen.repeats, chosen.minutes = 1, 0.01
     report = Report(machine.describe("not pinned"))
     folder: Path = chosen.json
     sections: dict[str, Callable[[], None]] = {
         "faults": lambda: faults.run(report, folder / "faults", chosen.repeats, chosen.quick),
-        "stops": lambda: stops.run(report, folder / "stops", chosen.repeats, chosen.quick),
-        "commands": lambda: commands.run(report, chosen.commands),
         "cycle": lambda: cycle.run(report, folder / "cycle", 60.0 * chosen.minutes, chosen.quick),
-        "restarts": lambda: restarts.run(report, folder / "restarts", chosen.restarts),
     }
     code = command.run(report, METHOD, {name: sections[name] for name in chosen.section}, folder / "figures.json")
     print(f"\nraw data and figures: {folder}")

@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.report import Report
 from benchmarks.ros.figures import quantiles, undisturbed
-from benchmarks.ros.timing import THREAD, TIMER, Plan, bare_rows
+from benchmarks.ros.timing import Plan, bare_rows
 from benchmarks.ros.world import Processes
 
 PERIODS, ALLOWANCE = 2, 1e-3  # [s]
@@ -15,7 +15,7 @@ _EACH = 1.1  # [s] that a command takes at most
 
 
 def run(report: Report, plan: Plan, count: int) -> None:
-    """Measure the node that publishes each step, and the one that publishes as planned; then the timer.
+    """Measure the node that publishes each step, and the one that publishes as planned.
 
     Args:
         report: gets table and target.
@@ -26,14 +26,10 @@ def run(report: Report, plan: Plan, count: int) -> None:
     limit = PERIODS * plan.period * 1e-9 + ALLOWANCE
     rows = []
     judged = None
-    for name, kind, publish in (
-        ("latency", THREAD, plan.rate),
-        ("latency_timer", TIMER, plan.rate),
-        ("latency_published", THREAD, plan.publish),
-    ):
-        seen, quiet, lost = _phase(plan, name, kind, publish, count)
+    for name, publish in (("latency", plan.rate), ("latency_published", plan.publish)):
+        seen, quiet, lost = _phase(plan, name, publish, count)
         found = quantiles(seen)
-        rows.append([f"{kind}, joint_states at {publish:g} Hz", *(found * 1e3), quantiles(seen[quiet])[1] * 1e3, lost])
+        rows.append([f"joint_states at {publish:g} Hz", *(found * 1e3), quantiles(seen[quiet])[1] * 1e3, lost])
         if judged is None:
             judged = float(quantiles(seen[quiet])[1] if quiet.any() else np.nan)
     columns = ["ms", "p50", "p99", "p99.9", "max", "p99, undisturbed", "lost"]
@@ -46,10 +42,10 @@ def run(report: Report, plan: Plan, count: int) -> None:
         report.aim("p99 from command to joint_states, undisturbed, in ms", judged * 1e3, limit * 1e3, "ms")
 
 
-def _phase(plan: Plan, name: str, kind: str, publish: float, count: int) -> tuple[np.ndarray, np.ndarray, int]:
+def _phase(plan: Plan, name: str, publish: float, count: int) -> tuple[np.ndarray, np.ndarray, int]:
     """Latencies [s], which of them nothing disturbed, and how many commands were never seen."""
     with Processes(plan.folder / name) as processes:
-        node = plan.node(processes, kind, publish)
+        node = plan.node(processes, publish)
         file = processes.folder / "latency.npy"
         probe = processes.start("benchmarks.ros.probe", str(count), str(file), name="probe").ready()
         bare = plan.bare(processes)

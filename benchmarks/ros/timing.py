@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the node keeps its periods: alone, and while others ask much of it; beside the same in a timer of rclpy."""
+"""How the node keeps its periods: alone, and while other processes send commands and requests."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ from benchmarks.report import Report
 from benchmarks.ros.figures import Keeping, Rows, Window, keeping
 from benchmarks.ros.world import Process, Processes, cpus, stolen
 
-THREAD, TIMER = "dynamics_node", "rclpy timer"
-MODULES = {THREAD: "ada_robot.node.dynamics_node", TIMER: "benchmarks.ros.timer_node"}
 CPU = 0.25  # of one core, by the idle node
 REAL_TIME = 0.999
-_SHORT = 60.0  # [s]: the timer, and the busy phases
+_SHORT = 60.0  # [s]: the busy phase
 
 
 @dataclass(frozen=True)
@@ -46,17 +44,16 @@ class Plan:
         """Of the physics [ns]."""
         return round(1e9 / self.rate)
 
-    def node(self, processes: Processes, kind: str, publish: float | None = None) -> Process:
-        """Start a node.
+    def node(self, processes: Processes, publish: float | None = None) -> Process:
+        """Start the dynamics node.
 
         Args:
             processes: it belongs to.
-            kind: THREAD or TIMER.
             publish: rate of joint_states, if not the plan's [Hz].
         """
         values = {"robot": self.robot, "physics_rate": self.rate, "publish_rate": publish or self.publish}
         parameters = [text for name, value in values.items() for text in ("-p", f"{name}:={value}")]
-        return processes.start(MODULES[kind], "--ros-args", *parameters, name="node")
+        return processes.start("ada_robot.node.dynamics_node", "--ros-args", *parameters, name="node")
 
     def bare(self, processes: Processes) -> list[Process]:
         """Start a bare process on each CPU."""
@@ -106,22 +103,14 @@ def run(report: Report, plan: Plan, seconds: float, quick: bool) -> None:
     """
     report.begin("periods", f"{plan.robot}, physics at {plan.rate:g} Hz, joint_states and /tf at {plan.publish:g} Hz")
     short = min(seconds, _SHORT)
-    idle = _phase(plan, "idle", THREAD, seconds)
-    found = {
-        f"{THREAD}, {_minutes(seconds)}": idle,
-        f"{TIMER}, {_minutes(short)}": _phase(plan, "idle_timer", TIMER, short),
-    }
-    _table(report, "nobody asks anything", found)
-    busy = {
-        f"{THREAD}, {_minutes(short)}": _phase(plan, "asked", THREAD, short, asked=True),
-        f"{TIMER}, {_minutes(short)}": _phase(plan, "asked_timer", TIMER, short, asked=True),
-    }
-    _table(report, "200 commands and 200 questions about parameters each second", busy)
+    idle = _phase(plan, "idle", seconds)
+    _table(report, "idle", f"dynamics_node, {_minutes(seconds)}", idle)
+    busy = _phase(plan, "asked", short, asked=True)
+    _table(report, "200 commands and 200 requests for parameters per second", f"dynamics_node, {_minutes(short)}", busy)
     report.note(
         "shares of one core: CPU is what the node used, waited what others had while it could have run, "
         "stolen what the machine's host gave to others"
     )
-    report.note("the timer's deadlines are counted from its first call on; periods that it misses are lost steps")
     if idle.diagnostics:
         report.note(f"the node's own diagnostics: {idle.diagnostics}")
     if quick:
@@ -142,11 +131,11 @@ def _minutes(seconds: float) -> str:
     return f"{seconds / 60.0:g} min" if seconds >= 60.0 else f"{seconds:g} s"
 
 
-def _phase(plan: Plan, name: str, kind: str, seconds: float, *, asked: bool = False) -> Measured:
+def _phase(plan: Plan, name: str, seconds: float, *, asked: bool = False) -> Measured:
     """Start everything, let it settle, watch it."""
     with Processes(plan.folder / name) as processes:
         folder = processes.folder
-        node = plan.node(processes, kind)
+        node = plan.node(processes)
         listener = processes.start("benchmarks.ros.listener", str(folder), name="listener").ready()
         asker = processes.start("benchmarks.ros.asker", name="asker").ready() if asked else None
         bare = plan.bare(processes)
@@ -183,17 +172,16 @@ def _diagnostics(folder: Path, window: Window) -> str:
     return "; ".join([physics[-1]["message"], *(f"{key} {value}" for key, value in physics[-1]["values"].items())])
 
 
-def _table(report: Report, title: str, found: dict[str, Measured]) -> None:
+def _table(report: Report, title: str, label: str, measured: Measured) -> None:
     columns = ["period [ms]", "p50", "p99", "p99.9", "max", "late p99", "late max", "missed", "unexplained"]
     columns += ["steps", "joint_states/s", "CPU", "waited", "stolen"]
     rows: list[list[Any]] = []
-    for label, measured in found.items():
-        node = measured.node
-        shares = [measured.cpu, measured.waited, measured.stolen]
-        counts = [node.missed, node.unexplained, node.steps, measured.messages]
-        rows.append([label, *_milliseconds(node), *counts, *shares])
-        for cpu, one in zip(cpus(), measured.bare, strict=True):
-            rows.append([f"  bare, CPU {cpu}", *_milliseconds(one), one.missed, "", one.steps, "", "", "", ""])
+    node = measured.node
+    shares = [measured.cpu, measured.waited, measured.stolen]
+    counts = [node.missed, node.unexplained, node.steps, measured.messages]
+    rows.append([label, *_milliseconds(node), *counts, *shares])
+    for cpu, one in zip(cpus(), measured.bare, strict=True):
+        rows.append([f"  bare, CPU {cpu}", *_milliseconds(one), one.missed, "", one.steps, "", "", "", ""])
     report.table(title, columns, rows)
 
 
