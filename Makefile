@@ -29,7 +29,7 @@ PACKAGES := $(patsubst %/__init__.py,%,$(wildcard ada_*/__init__.py))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all test-unit test-quick nightly gate test-gpu lint format sim bench bench-gpu bench-ros bench-hw faults campaign fuzz mutants silent-wrong sbom soak docs pictures clean
+.PHONY: help setup test test-all test-unit test-quick nightly gate test-gpu lint format sim bench bench-gpu bench-ros bench-hw faults campaign fuzz mutants silent-wrong sbom soak docs dist pictures clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,12 +66,14 @@ test-quick: $(READY) ## the first unit test of each file, in a minute; ARGS go t
 test-gpu: $(READY) ## what runs on a graphics processor, on one; without one these tests are skipped and say why
 	@$(BIN)/python -m pytest -m gpu $(ARGS)
 
-lint: $(READY) ## ruff (rules and layout), size budgets, rules of the tests, mypy --strict
+lint: $(READY) ## ruff (rules and layout), size budgets, rules of the tests, version, workflows, mypy --strict
 	@failed=; \
 	$(BIN)/ruff check . || failed=1; \
 	$(BIN)/ruff format --check . || failed=1; \
 	$(BIN)/python tools/size_budget.py || failed=1; \
 	$(BIN)/python tools/check_tests.py || failed=1; \
+	$(BIN)/python tools/identity.py || failed=1; \
+	$(BIN)/check-jsonschema -q --builtin-schema vendor.github-workflows .github/workflows/*.yml || failed=1; \
 	$(BIN)/mypy $(PACKAGES) $(wildcard benchmarks trials) || failed=1; \
 	test -z "$$failed"
 
@@ -123,6 +125,10 @@ sbom: $(READY) ## bills of material of each extra (CycloneDX) in out/sbom, and a
 docs: $(READY) ## the documentation as a site, docs/_build/index.html; a warning is an error
 	@$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build
 	@echo docs/_build/index.html
+
+dist: $(READY) ## wheel and source archive in dist/, checked by twine
+	@rm -rf dist && umask 022 && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --outdir dist .
+	@$(BIN)/python -m twine check --strict dist/*
 
 pictures: $(READY) ## the pictures of README and examples, from what they compute
 	@$(BIN)/python docs/pictures.py

@@ -4,6 +4,7 @@
 All metadata stays here: colcon's `--symlink-install` fails on a `[project]` table in pyproject.toml.
 """
 
+import configparser
 import os
 import runpy
 import sys
@@ -128,6 +129,9 @@ EXTRAS = {
         "ruff>=0.15,<0.18",
         "mypy>=1.15,<3",
         "packaging>=23",
+        "build>=1.2,<2",
+        "twine>=6,<7",
+        "check-jsonschema>=0.29,<1",
         "pip-audit>=2.7,<3",
         # The packaging test builds with these; from 80 on setuptools lacks what `colcon build --symlink-install` calls,
         # before 70.1 it needs the package wheel to build a wheel.
@@ -164,6 +168,10 @@ CLASSIFIERS = [
 ]
 
 README = Path("README.md")
+IDENTITY = configparser.ConfigParser()
+IDENTITY.read_dict({"identity": {"maintainers": "The ada_dynamics developers", "repository": ""}})
+IDENTITY.read("packaging/identity.cfg", encoding="utf-8")
+REPOSITORY = IDENTITY["identity"]["repository"]
 
 setup(
     name=NAME,
@@ -172,7 +180,8 @@ setup(
     long_description=README.read_text(encoding="utf-8") if README.is_file() else "",
     long_description_content_type="text/markdown",
     license="Apache-2.0",
-    author="The ada_dynamics developers",
+    author=IDENTITY["identity"]["maintainers"],
+    project_urls={"Repository": REPOSITORY} if REPOSITORY else {},
     keywords=["robotics", "dynamics", "closed-chain", "multibody", "ROS"],
     classifiers=CLASSIFIERS,
     python_requires=">=3.10",
