@@ -88,7 +88,14 @@ class Person:
         self.browser = browser
 
     def until(self, holds, what, every=0.1):
-        until(holds, what, PATIENCE, every)
+        until(holds, what, PATIENCE, every, details=self.seen)
+
+    def seen(self):
+        """What the page says, for messages of failed tests."""
+        try:
+            return f"; the page says: {self.text()}"
+        except Exception as problem:  # the browser may be gone
+            return f"; the page cannot be read: {type(problem).__name__}"
 
     def picture(self):
         from PIL import Image

@@ -70,7 +70,7 @@ class Stand:
                 pressed = time.monotonic()
             return abs(self.where() - start) > by
 
-        self.page.until(moved, "the joint moves")
+        self.page.until(moved, f"the joint moves to {self.panel.sliders['pa10'].wanted}")
 
     def rests(self):
         """Wait until the commands have ended and the joint is at rest."""
