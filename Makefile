@@ -19,7 +19,6 @@ UNIT := $(BIN)/python -m pytest test/unit -n $(JOBS) --maxprocesses 8 --dist wor
 SMOKE := $(BIN)/python -m pytest test/process -m "smoke and not (fuzz or soak or gpu)" -p no:xdist
 PROCESS := $(BIN)/python -m pytest test/process -m "not (smoke or fuzz or soak or gpu)" -n 2 --dist loadfile
 NIGHTLY := $(BIN)/python -m pytest test -m "fuzz or (not soak and not gpu)" --ignore test/process -n 2 --dist loadfile
-INTERFACES := $(VENV)/ready-interfaces
 PROGRESS := $(PYTHON) tools/progress.py
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 # Packages that exist: a checkout of the library alone is a checkout, too.
@@ -40,7 +39,6 @@ setup: $(READY) ## .venv with the package (editable), its extras, ROS 2 from PyP
 test test-all test-unit test-quick nightly: export OPENBLAS_NUM_THREADS ?= 1
 
 test: $(READY) ## the gate: lint, all unit tests in parallel, then the smoke tests of processes one by one
-	$(build-interfaces)
 	@failed=; log=$$(mktemp); \
 	$(MAKE) --no-print-directory lint >"$$log" 2>&1 & lint=$$!; \
 	trap 'kill $$lint; exit 130' INT TERM; \
@@ -54,7 +52,6 @@ test-all: test ## the gate, then all other tests of processes, two at a time
 	@$(PROCESS) $(ARGS)
 
 nightly: $(READY) ## every test but those of test/process: documentation, examples, foreign robots, many random inputs
-	$(build-interfaces)
 	@$(NIGHTLY) $(ARGS)
 
 test-unit: $(READY) ## all unit tests, in parallel; ARGS go to pytest
@@ -81,7 +78,6 @@ format: $(READY) ## lay out the code as `make lint` wants it, and mend what ruff
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
 sim: $(SIM_READY) ## simulate the PA-10 as ROS 2 nodes, with a browser view; ARGS="--headless --duration 10" ends by itself
-	$(build-interfaces)
 	@$(BIN)/ada up pa10_sim $(ARGS)
 
 bench: $(READY) ## speed, as ratios against other engines in the same process; ARGS go to the benchmarks
@@ -91,7 +87,6 @@ bench-gpu: $(READY) ## batches on a graphics processor, of which there must be o
 	@$(BIN)/python -m benchmarks.gpu $(ARGS)
 
 bench-ros: $(READY) ## periods, latency and load of the nodes over DDS
-	$(build-interfaces)
 	@$(BIN)/python -m benchmarks.ros $(ARGS)
 
 bench-hw: $(READY) ## emulated devices under faults: time to safe states, cycles, restarts
@@ -116,7 +111,6 @@ silent-wrong: $(READY) ## mutated robots and states, judged by pinocchio; ARGS="
 	@$(BIN)/python -m trials.silent_wrong $(ARGS)
 
 soak: $(READY) ## the tests marked soak, 10^9 steps, and nodes for a day; goes on where it ended; ARGS="nodes --hours 4"
-	$(build-interfaces)
 	@$(BIN)/python -m trials.soak $(ARGS)
 
 sbom: $(READY) ## bills of material of each extra (CycloneDX) in out/sbom, and an audit by pip-audit
@@ -151,21 +145,16 @@ define install
 	@echo "Setting up $(VENV) with the extras $(1): $(2), once."
 	@$(PROGRESS) "Setting up pip" $(PIP) install --upgrade pip
 	@$(PROGRESS) "Installing" $(PIP) install --progress-bar off --editable '.[$(1)]'
-	@rm -f $(INTERFACES)
-	$(build-interfaces)
-	@touch $@
 endef
 
-# /tf needs tf2_msgs, which PyPI lacks. A machine without a compiler does without; as soon as it has one, it is built.
-define build-interfaces
-	@if [ ! -e $(INTERFACES) ] && $(PYTHON) tools/precheck.py --compilers; then \
-	  if [ -e $(VENV)/share/rosidl_generator_py ]; then $(BIN)/python -m ada_robot.interfaces --optional; fi; \
-	  touch $(INTERFACES); \
-	fi
-endef
-
+# /tf needs tf2_msgs, which PyPI lacks. A machine without a C++ compiler does without. `make sim` does not wait for it.
 $(READY): setup.py setup.cfg pyproject.toml
 	$(call install,$(EXTRAS),minutes and up to 2 GB)
+	@if [ -e $(VENV)/share/rosidl_generator_py ]; then \
+	  $(PROGRESS) "Building tf2_msgs" $(BIN)/python -m ada_robot.interfaces || true; \
+	fi
+	@touch $@
 
 $(VENV)/ready-sim: setup.py setup.cfg pyproject.toml
 	$(call install,$(SIM_EXTRAS),a minute or two and up to 1 GB)
+	@touch $@

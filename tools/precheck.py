@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make` needs of the machine and does not find: all at once, with the one line that brings it.
+"""What `make` needs of the machine and does not find, with the line that brings it.
 
 Standard library only, and run by the Python that .venv will be made from.
 """
@@ -7,39 +7,24 @@ Standard library only, and run by the Python that .venv will be made from.
 from __future__ import annotations
 
 import importlib.util
-import runpy
 import sys
 from pathlib import Path
-from typing import Any
-
-TOOLCHAIN = Path(__file__).parents[1] / "ada_robot/interfaces/toolchain.py"
 
 
-def main(arguments: list[str]) -> int:
-    """Exit code 1 if nothing can be set up; with --compilers no word, and 1 if there are none."""
-    toolchain: dict[str, Any] = runpy.run_path(str(TOOLCHAIN))
-    _, lacks = toolchain["find"]()
-    if "--compilers" in arguments:
-        return 1 if lacks else 0
-    needed = []
-    if any(importlib.util.find_spec(name) is None for name in ("ensurepip", "venv")):
-        package = "python3-venv" if toolchain["is_systems_python"]() else f"python3.{sys.version_info.minor}-venv"
-        needed.append(toolchain["Lack"]("the modules venv and ensurepip of Python", package))
-    if not needed and not lacks:
+def main() -> int:
+    """Exit code 1 if nothing can be set up."""
+    if all(importlib.util.find_spec(name) for name in ("ensurepip", "venv")):
         return 0
-    fix = toolchain["apt_line"](needed + lacks)
-    hint = f" On Debian and Ubuntu: {fix}" if fix else ""
-    words = toolchain["in_words"]
-    if needed:
-        also = f"; for /tf also {words(lacks)}" if lacks else ""
-        print(f"make: {sys.executable} lacks {words(needed)}{also}.{hint}", file=sys.stderr)
-        return 1
+    version = f"python3.{sys.version_info.minor}"
+    is_systems_python = Path(sys.base_prefix, "bin", version).resolve() == Path("/usr/bin/python3").resolve()
+    package = "python3-venv" if is_systems_python else f"{version}-venv"
     print(
-        f"make: not found: {words(lacks)}. Everything runs without, but for the topic /tf.{hint}",
+        f"make: {sys.executable} lacks the modules venv and ensurepip of Python. On Debian and Ubuntu: "
+        f"sudo apt install {package}",
         file=sys.stderr,
     )
-    return 0
+    return 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -5,7 +5,4 @@ The ROS 2 wheels contain the generators, headers and libraries; the C and C++ co
 
     python -m ada_robot.interfaces                 tf2_msgs, unless it can be imported
     python -m ada_robot.interfaces --from DIR      DIR/PACKAGE/{msg,srv,action}/*
-
-Modules: `build` (order, lock, existing builds), `prefix` (environment), `toolchain` (compilers), `generate` (sources),
-`compile` (library), `install`.
 """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generation of C, C++ and Python sources from definitions (.msg, .srv, .action), with the generators of ROS 2.
 
-`build` runs this file as a separate process, because the generators print, raise arbitrary exceptions and use
+`__main__` runs this file as a separate process, because the generators print, raise arbitrary exceptions and use
 AMENT_PREFIX_PATH. It imports nothing of this package.
 
-    python generate.py PACKAGE DEFINITIONS PREFIX OUT
+    python generate.py DEFINITIONS PREFIX OUT
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 KINDS = ("msg", "srv", "action")
+INTERFACES = "share/ament_index/resource_index/rosidl_interfaces"  # index of the installed packages
 # serialization, and description for the middleware; publishers need both
 TYPE_SUPPORTS = ("rosidl_typesupport_fastrtps_c", "rosidl_typesupport_introspection_c")
 HASHES = "rosidl_generator_type_description"
@@ -30,23 +31,22 @@ def definition_files(folder: Path) -> list[Path]:
     return sorted(path.relative_to(folder) for kind in KINDS for path in (folder / kind).glob(f"*.{kind}"))
 
 
-def generate(package: str, definitions: Path, prefix: Path, out: Path) -> None:
+def generate(definitions: Path, prefix: Path, out: Path) -> None:
     """Write OUT/idl/PACKAGE, OUT/rosidl_generator_type_description/PACKAGE and OUT/GENERATOR/PACKAGE.
 
     Args:
-        package: package name.
-        definitions: folder with msg/, srv/, action/.
+        definitions: folder with msg/, srv/, action/, which has the name of the package.
         prefix: environment with the generators and the used packages.
         out: empty folder.
     """
-    files = definition_files(definitions)
+    package, files = definitions.name, definition_files(definitions)
     idl = out / "idl" / package
     for path in files:
         kind = path.suffix[1:]
         convert = getattr(import_module(f"rosidl_adapter.{kind}"), f"convert_{kind}_to_idl")
         convert(definitions, package, path, idl / kind)
     names = [path.with_suffix(".idl").as_posix() for path in files]
-    known = sorted(path.name for path in (prefix / "share/ament_index/resource_index/rosidl_interfaces").iterdir())
+    known = sorted(path.name for path in (prefix / INTERFACES).iterdir())
     common = {
         "package_name": package,
         "idl_tuples": [f"{idl}:{name}" for name in names],
@@ -91,4 +91,4 @@ def _write_visibility_header(generator: str, package: str, templates: Path, targ
 
 
 if __name__ == "__main__":
-    generate(sys.argv[1], *map(Path, sys.argv[2:5]))
+    generate(*map(Path, sys.argv[1:4]))

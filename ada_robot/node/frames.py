@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,7 +28,7 @@ def can_send_frames(node: Node) -> bool:
     if environment.can_send_tf():
         return True
     node.get_logger().warning(
-        "no /tf: the package tf2_msgs is missing. Build it: python -m ada_robot.interfaces "
+        f"no /tf: the package tf2_msgs is missing. Build it, and start again: {sys.executable} -m ada_robot.interfaces "
         "(needs a C++ compiler: sudo apt install g++ python3-dev)."
     )
     return False

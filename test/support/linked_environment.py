@@ -9,6 +9,9 @@ import sysconfig
 from pathlib import Path
 
 
+HAS_COMPILERS = all(map(shutil.which, ("gcc", "g++"))) and Path(sysconfig.get_path("include"), "Python.h").is_file()
+
+
 def child_environment(**more):
     # This process' Python came from wheels, too, and left marks that another environment's Python must not see.
     marks = ("_ROS_WHEELS_BOOTSTRAP_COMPLETE", "LD_LIBRARY_PATH", "AMENT_PREFIX_PATH", "PYTHONPATH", "CC", "CXX")

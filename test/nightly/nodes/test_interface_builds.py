@@ -14,25 +14,31 @@ import pytest
 pytest.importorskip("rclpy")
 pytest.importorskip("rosidl_generator_py", reason="the generators come with the wheels of ROS 2")
 
-from linked_environment import builder, child_environment, definitions, environment_of_links, run, site_of
+from linked_environment import (
+    HAS_COMPILERS,
+    builder,
+    child_environment,
+    definitions,
+    environment_of_links,
+    run,
+    site_of,
+)
 
-from ada_robot.interfaces import toolchain
-from ada_robot.interfaces.install import MARK
+from ada_robot.interfaces.__main__ import MARK
 
 WHEELS = Path(sys.prefix, "share/rosidl_generator_py/resource").is_dir()
-TOOLS, LACKS = toolchain.find()
 pytestmark = [
     pytest.mark.ros,
     pytest.mark.skipif(
         not Path(sys.prefix, "share/rosidl_generator_py/resource").is_dir(), reason="no wheels of ROS 2"
     ),
-    pytest.mark.skipif(TOOLS is None, reason=f"not here: {toolchain.in_words(LACKS)}"),
+    pytest.mark.skipif(not HAS_COMPILERS, reason="no compilers, or no Python.h"),
 ]
 USE_SERVICE = """
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
+from rooms.msg import Box
 from rooms.srv import Measure
-from shapes.msg import Box
 from std_msgs.msg import Header
 
 def answer(request, response):
@@ -110,14 +116,12 @@ def test_a_killed_build_leaves_nothing_that_imports_and_of_the_next_two_at_once_
     assert mark.read_text() == was
 
 
-def test_packages_of_ones_own_may_use_one_another_and_have_services(fresh, tmp_path):
-    folder = definitions(
-        tmp_path / "own",
-        rooms={"Measure.srv": "shapes/Box box\n---\nfloat64 volume\nstring label\n"},
-        shapes={"Box.msg": "std_msgs/Header header\nfloat64[3] sides\n"},
-    )
-    said = run(fresh, *builder("--from", folder))
-    assert said.index("shapes: built") < said.index("rooms: built")
+def test_a_package_of_ones_own_may_have_messages_and_services(fresh, tmp_path):
+    files = {
+        "Box.msg": "std_msgs/Header header\nfloat64[3] sides\n",
+        "Measure.srv": "rooms/Box box\n---\nfloat64 volume\nstring label\n",
+    }
+    assert "rooms: built" in run(fresh, *builder("--from", definitions(tmp_path / "own", rooms=files)))
     assert run(fresh, "-c", USE_SERVICE).split() == ["24.0", "kitchen"]
 
 

@@ -11,19 +11,15 @@ import pytest
 pytest.importorskip("rclpy")
 pytest.importorskip("rosidl_generator_py", reason="the generators come with the wheels of ROS 2")
 
-from linked_environment import builder, definitions, environment_of_links, run, site_of
+from linked_environment import HAS_COMPILERS, builder, definitions, environment_of_links, run, site_of
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.simulation.record import messages
-from ada_robot.interfaces import toolchain
-from ada_robot.interfaces.__main__ import main
-from ada_robot.interfaces.build import DEFINITIONS, packages_in
-from ada_robot.interfaces.prefix import this_prefix
+from ada_robot.interfaces.__main__ import check_environment, main
 
 WHEELS = Path(sys.prefix, "share/rosidl_generator_py/resource").is_dir()
-TOOLS, LACKS = toolchain.find()
 pytestmark = [pytest.mark.ros, pytest.mark.skipif(not WHEELS, reason="ROS 2 is here, but not from wheels")]
-needs_compilers = pytest.mark.skipif(TOOLS is None, reason=f"not here: {toolchain.in_words(LACKS)}")
+needs_compilers = pytest.mark.skipif(not HAS_COMPILERS, reason="no compilers, or no Python.h")
 
 # What `ros2 topic info -v` says on released systems, from Jazzy to Lyrical.
 HASH = "RIHS01_e369d0f05a23ae52508854b66f6aa0437f3449d652e8cbf22d5abe85d020f087"
@@ -88,16 +84,14 @@ def unbuilt(tmp_path):
     return ["--from", str(definitions(tmp_path, shapes={"Box.msg": "float64 side\n"}))]
 
 
-def test_a_missing_compiler_is_named_with_the_apt_line_and_may_be_waived(unbuilt, capsys, monkeypatch):
+def test_a_missing_compiler_is_named_with_the_apt_line(unbuilt, capsys, monkeypatch):
     for name in ("CC", "CXX"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", "")
     assert main(unbuilt) == 2
     said = capsys.readouterr().err
-    assert "a C compiler (gcc or cc) and a C++ compiler (g++ or c++) not found" in said
+    assert "a C compiler (gcc or cc) and a C++ compiler (g++ or c++)" in said
     assert "sudo apt install g++" in said
-    assert main([*unbuilt, "--optional"]) == 0
-    assert capsys.readouterr().err.startswith("Not built: shapes cannot be built: a C compiler")
 
 
 def test_an_environment_that_nothing_can_be_built_into_is_refused_with_the_fix(monkeypatch):
@@ -108,27 +102,18 @@ def test_an_environment_that_nothing_can_be_built_into_is_refused_with_the_fix(m
     ):
         monkeypatch.setattr(sys, "prefix", prefix)
         with pytest.raises(InputError) as refusal:
-            this_prefix(environment)
+            check_environment(environment)
         assert fix in str(refusal.value)
 
 
-def test_packages_come_after_those_that_they_use(tmp_path):
-    assert list(packages_in(DEFINITIONS)) == ["tf2_msgs"], "which PyPI lacks"
-    folder = definitions(
-        tmp_path,
-        a_first={"A.msg": "z_last/Z z\n"},
-        m_middle={"M.srv": "a_first/A[] a\n---\n"},
-        z_last={"Z.msg": "float64 x  # of m_middle/M\n"},
-    )
-    assert list(packages_in(folder)) == ["z_last", "a_first", "m_middle"]
-
-
 def test_folders_without_usable_packages_are_refused(tmp_path, capsys):
-    circle = definitions(tmp_path / "circle", one={"A.msg": "two/B b\n"}, two={"B.msg": "one/A a\n"})
-    named = definitions(tmp_path / "name", **{"Big-Name": {"A.msg": "bool a\n"}})
     (tmp_path / "empty").mkdir()
-    for folder in (tmp_path / "empty", tmp_path / "nowhere", named, circle):
-        with pytest.raises(InputError):
-            packages_in(folder)
-    assert main(["--only", "tf_msgs"]) == 2
-    assert "Did you mean 'tf2_msgs'" in capsys.readouterr().err
+    for folder in (tmp_path / "empty", tmp_path / "nowhere"):
+        assert main(["--from", str(folder)]) == 2
+        assert "has no interface packages" in capsys.readouterr().err
+
+
+@needs_compilers
+def test_a_package_that_uses_a_missing_one_is_refused_with_its_wheel(built, tmp_path):
+    folder = definitions(tmp_path, rooms={"Room.msg": "shapes/Box box\n"})
+    assert "pip install ros-shapes" in run(built[0], *builder("--from", folder), code=2)
