@@ -30,13 +30,12 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
-from ada_robot.contract import Demand, Mode, Reason, Refusal
+from ada_robot.contract import Demand, Mode, Reason, Refusal, Tally
 from ada_robot.cycle.connection import CycleConnection
 from ada_robot.cycle.runners import CycleProcess, CycleRunner, CycleThread, flight_memory, made_driver, made_recorder
 from ada_robot.driver import Feedback, RobotDriver
 from ada_robot.errors import HardwareError, NoAnswer, Refused
 from ada_robot.robot_status import Judged, RobotStatus
-from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.flight_recorder import FlightRecorder
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.phases import Phase
@@ -115,9 +114,9 @@ class Robot:
         safety = driver.suited(safety)
         self._driver, self._safety, self._place, self._clock = driver, safety, place, clock
         self.device, self._source, self._model = driver.NAME, source, model
-        self._rules = JointRules(driver.limits, safety, driver.tool(safety.tool_offset))
-        self._check = DemandGuard(self._rules, driver.modes, safety.command_timeout, clock)
-        self.joints, self.limits = tuple(driver.joints), self._rules.limits
+        rules = JointRules(driver.limits, safety, driver.tool(safety.tool_offset))
+        self.joints, self.limits = tuple(driver.joints), rules.limits
+        self._unsent = Tally()  # commands that could not be sent
         self.modes, self.period = driver.modes, driver.period
         self._requests = threading.RLock()  # serializes open and close only
         self._link: CycleConnection | None = None
@@ -197,7 +196,7 @@ class Robot:
         """Return the status without waiting."""
         link, now = self._link, self._clock.now()
         heard = (link.report if link is not None else None) or self._last
-        here, report = self._check, heard or RobotStatus()
+        here, report = self._unsent, heard or RobotStatus()
         is_newer = report.refused_at > self._refused_at
         newest = link.newest if link is not None else None
         return replace(
@@ -306,8 +305,8 @@ class Robot:
     def command(self, mode: Mode, values: Sequence[float] | Array) -> float:
         """Send a position, velocity or effort command without waiting.
 
-        An invalid command is refused as a whole and counted. Rules checked here raise, rules checked by the cycle
-        appear in `status().refused`. The last accepted command stays in force until command_timeout.
+        The cycle checks the command, and counts a refused one in `status().refused`. The last accepted command stays
+        in force until command_timeout.
 
         Args:
             mode: commanded quantity.
@@ -317,30 +316,28 @@ class Robot:
             Creation time on the steady clock [s], to be compared with `judged`.
 
         Raises:
-            Refused: if the robot is not ACTIVE or lacks the mode, or a value is missing, not finite or over a limit.
+            Refused: if the robot is not ACTIVE, the values are no list of numbers, or the cycle is frozen.
         """
         made_at = self._clock.now()
         try:
             numbers = np.array(values)
-            if np.iscomplexobj(numbers):
+            if np.iscomplexobj(numbers) or numbers.ndim != 1:
                 raise TypeError
             numbers = numbers.astype(np.float64)
         except (TypeError, ValueError):
             text = f"the command is {values!r:.80}; give one number for each of {', '.join(self.joints)}."
             raise self._refused(Refusal(Reason.NOT_FINITE, text)) from None
-        self._refuse_inactive()
-        demand = Demand(mode, numbers, made_at)
-        refusal = self._check.refused_numbers(demand)
-        if refusal is not None:
-            raise self._refused(refusal)
-        return self.send(demand)
+        return self.send(Demand(mode, numbers, made_at))
 
     def send(self, demand: Demand) -> float:
-        """Send a demand that its source has already checked; the cycle checks it again. See `command`.
+        """Send a demand, see `command`.
 
         Its age counts from its stamp, so that a delay between creation and sending is detected.
         """
-        link = self._refuse_inactive()
+        phase, link = self.phase, self._link
+        if phase is not Phase.ACTIVE or link is None:
+            text = f"the robot is {phase.value}: {self.reason}. Activate it first."
+            raise self._refused(Refusal(Reason.NOT_ACTIVE, text))
         if demand.stamp == -math.inf:
             demand = demand._replace(stamp=self._clock.now())
         if not link.command(demand):
@@ -348,16 +345,9 @@ class Robot:
             raise self._refused(Refusal(Reason.NOT_TAKEN, text))
         return demand.stamp
 
-    def _refuse_inactive(self) -> CycleConnection:
-        phase, link = self.phase, self._link
-        if phase is not Phase.ACTIVE or link is None:
-            text = f"the robot is {phase.value}: {self.reason}. Activate it first."
-            raise self._refused(Refusal(Reason.NOT_ACTIVE, text))
-        return link
-
     def _refused(self, refusal: Refusal) -> Refused:
         self._refused_at = self._clock.now()
-        self._check.count(refusal, self._refused_at)
+        self._unsent.count(refusal, self._refused_at)
         return refusal.as_error()
 
     def deactivate(self, timeout: float = 10.0) -> None:

@@ -48,25 +48,15 @@ class DemandGuard(Tally):
             Refusal, or None if the demand is accepted.
         """
         where = (demanded,) if measured is None else (demanded, measured)
-        refusal = (
-            self.refused_numbers(demand, *where) or self._age.refusal(demand.stamp, now) or self._jump(demand, demanded)
-        )
+        refusal = self._numbers(demand, *where) or self._age.refusal(demand.stamp, now) or self._jump(demand, demanded)
         return self.count(refusal, now)
 
-    def refused_numbers(self, demand: Demand, *where: Array) -> Refusal | None:
-        """Return the refusal of length, mode or values of a demand, or None, without counting it.
-
-        Args:
-            demand: received demand.
-            where: present positions that widen the range, see `Limits.span`; none for any possible position.
-        """
+    def _numbers(self, demand: Demand, *where: Array) -> Refusal | None:
         if demand.mode not in self._modes:
             known = ", ".join(sorted(mode.value for mode in self._modes))
             text = f"the robot has no mode {getattr(demand.mode, 'value', demand.mode)}; its modes are {known}."
             return Refusal(Reason.NO_MODE, text)
-        rules = self._rules
-        places = where or (rules.lower - rules.margin, rules.upper + rules.margin)
-        return rules.bounds.refusal(demand.mode, demand.values, *places)
+        return self._rules.bounds.refusal(demand.mode, demand.values, *where)
 
     def _jump(self, demand: Demand, demanded: Array) -> Refusal | None:
         if demand.mode is not Mode.POSITION:

@@ -8,7 +8,6 @@ import sys
 import sysconfig
 from pathlib import Path
 
-
 HAS_COMPILERS = all(map(shutil.which, ("gcc", "g++"))) and Path(sysconfig.get_path("include"), "Python.h").is_file()
 
 

@@ -69,6 +69,22 @@ def test_the_page_on_architecture_names_what_is_there():
     assert not [folder for folder in folders if f"`{folder}/`" not in text_of("architecture.md")]
 
 
+def test_commands_are_judged_at_the_three_places_of_the_page_on_architecture():
+    _, _, rest = text_of("architecture.md").partition("## A command, from a controller to the device")
+    steps = [line.split("|")[1].strip() for line in rest.partition("\n## ")[0].splitlines() if "(**checks**)" in line]
+    assert steps == ["2", "7", "10-11"]
+    judges = re.compile(r"self\.\w+ = (?:Shaper|CommandGuard|JointCommands|DemandGuard)\(")
+    places = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("ada_controllers", "ada_robot", "ada_hardware/node")
+        for path in (ROOT / folder).rglob("*.py")
+        if judges.search(path.read_text(encoding="utf-8"))
+    }
+    # the simulated robot has the guard of its node only
+    nodes = {"ada_robot/node/robot_topics.py", "ada_robot/node/command_inputs.py"}
+    assert places == {"ada_controllers/controller.py", *nodes, "ada_robot/safety/safe_cycle.py"}
+
+
 @pytest.mark.parametrize(
     ("page", "heading", "column"), [("safety_scope.md", "Hazards", 2), ("security.md", "Boundaries", 3)]
 )
