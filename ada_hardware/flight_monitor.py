@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 
 from ada_hardware.transport.claim import Holder
+from ada_robot.cycle.messages import RobotStatus
 from ada_robot.driver import Feedback, RobotDriver
 from ada_robot.errors import TransportError
-from ada_robot.robot_status import RobotStatus
-from ada_robot.safety.flight_memory import MEMORY_NAME, FlightMemory
-from ada_robot.safety.flight_recorder import FlightState, flight_state
+from ada_robot.safety.flight_recorder import MEMORY_NAME, FlightMemory, FlightState, flight_state
 from ada_robot.safety.phases import Phase
 
 _RECENT = 0.1  # [s], or five periods: largest age of a current row

@@ -32,10 +32,10 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Mode, Reason, Refusal, Tally
 from ada_robot.cycle.connection import CycleConnection
+from ada_robot.cycle.messages import Judged, RobotStatus
 from ada_robot.cycle.runners import CycleProcess, CycleRunner, CycleThread, flight_memory, made_driver, made_recorder
 from ada_robot.driver import Feedback, RobotDriver
 from ada_robot.errors import HardwareError, NoAnswer, Refused
-from ada_robot.robot_status import Judged, RobotStatus
 from ada_robot.safety.flight_recorder import FlightRecorder
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.phases import Phase

@@ -26,8 +26,8 @@ from ada_controllers.state import State
 from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model
-from ada_robot.ros.awaited_description import AwaitedDescription
 from ada_robot.ros.diagnostics import Diagnostics
+from ada_robot.ros.inbox import AwaitedDescription
 from ada_robot.ros.managed_node import ACTIVE, INACTIVE, SUCCESS, UNCONFIGURED, ManagedNode
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides, start_settings
 from ada_robot.ros.run_node import run_node

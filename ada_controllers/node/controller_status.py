@@ -6,8 +6,7 @@ from __future__ import annotations
 import time
 
 from ada_controllers.node.control_thread import ControlThread
-from ada_robot.ros.period_status import MOST_MISSED, period_values, since
-from ada_robot.ros.status import Level, Status
+from ada_robot.ros.status import MOST_MISSED, Level, Status, period_values, since
 
 
 def control_status(thread: ControlThread) -> Status:

@@ -21,8 +21,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import unknown_name
 from ada_robot.contract import Reason
 from ada_robot.limits import refused_names
-from ada_robot.trajectory.points import OfferedTrajectory
-from ada_robot.trajectory.trajectory import Trajectory, TrajectoryError, TrajectoryFollower
+from ada_robot.trajectory.trajectory import OfferedTrajectory, Trajectory, TrajectoryError, TrajectoryFollower
 
 
 class Progress(NamedTuple):

@@ -18,8 +18,7 @@ from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.cdr import Message
 from ada_dynamics.spatial.orientation import to_quaternion
 from ada_robot.contract import Command
-from ada_robot.messages.controller_topics import JOINT_TARGET, TARGET
-from ada_robot.messages.poses import write_pose
+from ada_robot.messages.incoming import JOINT_TARGET, TARGET, write_pose
 from ada_robot.ros import qos
 
 

@@ -17,9 +17,7 @@ from ada_controllers.errors import ReferenceRefused
 from ada_controllers.node.control_thread import ControlThread
 from ada_controllers.running.control_loop import REFERENCE
 from ada_dynamics.errors import AdaError, InputError
-from ada_robot.messages.command_messages import offered_trajectory
-from ada_robot.messages.controller_topics import JOINT_REFERENCE, POSE_REFERENCE
-from ada_robot.messages.poses import read_pose
+from ada_robot.messages.incoming import JOINT_REFERENCE, POSE_REFERENCE, offered_trajectory, read_pose
 from ada_robot.ros import qos
 
 JOINT_TRAJECTORY = "joint_trajectory"

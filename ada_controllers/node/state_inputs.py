@@ -23,7 +23,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
-from ada_robot.messages.state_message import read_state
+from ada_robot.messages.incoming import read_state
 from ada_robot.ros import qos
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.robot_settings import AUTO

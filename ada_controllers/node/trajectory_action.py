@@ -31,7 +31,7 @@ from ada_controllers.running.control_loop import REFERENCE
 from ada_controllers.state import JointReference
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
-from ada_robot.messages.command_messages import offered_trajectory
+from ada_robot.messages.incoming import offered_trajectory
 
 ACTION = "follow_joint_trajectory"
 WATCH_RATE = 50.0  # rate of goal checks and feedback [Hz]; path tolerances are checked at each command

@@ -14,7 +14,7 @@ from ada_controllers.errors import StateRefused
 from ada_controllers.state import State
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.model import Model
-from ada_robot.command.lateness import CLOCKS, Lateness
+from ada_robot.command_guard import CLOCKS, Lateness
 
 _ROUNDED = 1.0 + 1e-9  # tolerance for rounded differences of stamps
 

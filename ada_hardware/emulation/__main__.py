@@ -19,7 +19,7 @@ from ada_hardware.emulation.faults import BOTH_WAYS, WIRE_FAULTS
 from ada_hardware.emulation.host import PRIORITY, EmulatorHost
 from ada_hardware.emulation.page_server import PageServer
 from ada_hardware.registry import DEVICES
-from ada_robot.interrupts import restore_sigint
+from ada_robot.processes import restore_sigint
 from ada_robot.settings import fields_of, option_numbers, option_values
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
 from ada_robot.timing.realtime import raise_process_priority

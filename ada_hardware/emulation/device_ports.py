@@ -15,7 +15,7 @@ from pathlib import Path
 from ada_hardware.transport.sockets import LARGEST
 from ada_hardware.transport.udp import host_and_port
 from ada_robot.errors import TransportError
-from ada_robot.posix import posix_module
+from ada_robot.processes import posix_module
 
 PTY = "pty:"
 ANY_UDP = "udp://127.0.0.1:0"

@@ -29,8 +29,8 @@ from ada_hardware.emulation.control_lines import encode_line
 from ada_hardware.emulation.emulator import Violation
 from ada_hardware.emulation.host import PRIORITY
 from ada_hardware.transport.polling import is_readable
-from ada_robot.child_process import ChildProcess
 from ada_robot.errors import NoAnswer, TransportError
+from ada_robot.processes import ChildProcess
 
 _PIECE = 65_536  # [bytes]
 

@@ -35,10 +35,10 @@ from ada_hardware.node.sensor_topics import SensorTopics
 from ada_robot.contract import Reason
 from ada_robot.driver import Feedback
 from ada_robot.messages.outgoing import FixedTransform
-from ada_robot.node.frames import MeasuredFrames, can_send_frames, publish_fixed
 from ada_robot.node.joint_commands import JointCommands
 from ada_robot.node.robot_topics import RobotTopics
 from ada_robot.node.state_estimation import StateEstimator
+from ada_robot.node.state_publishers import MeasuredFrames, can_send_frames, publish_fixed
 from ada_robot.robot import Robot
 from ada_robot.ros.diagnostics import Diagnostics, Status
 from ada_robot.ros.robot_settings import RobotSettings

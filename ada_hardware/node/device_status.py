@@ -15,14 +15,12 @@ from ada_hardware.kondo.angle_map import AngleMap, Board
 from ada_hardware.node.hardware_settings import DevicePlan
 from ada_hardware.node.motion_player import KINDS
 from ada_robot.contract import Reason
+from ada_robot.cycle.messages import RobotStatus
 from ada_robot.driver import LinkCounts, in_words
-from ada_robot.node.joint_commands import JointCommands
-from ada_robot.node.lease import Lease
+from ada_robot.node.joint_commands import JointCommands, Lease
 from ada_robot.node.state_estimation import StateEstimator
 from ada_robot.robot import Robot
-from ada_robot.robot_status import RobotStatus
-from ada_robot.ros.period_status import period_values
-from ada_robot.ros.status import Level, Status
+from ada_robot.ros.status import Level, Status, period_values
 from ada_robot.safety.phases import Phase
 
 _LEVELS = {SensorLevel.OK: Level.OK, SensorLevel.WARN: Level.WARN, SensorLevel.ERROR: Level.ERROR}

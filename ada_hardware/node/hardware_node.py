@@ -42,16 +42,14 @@ from ada_hardware.node.hardware_settings import (
 from ada_hardware.node.requests import Requests
 from ada_hardware.registry import ROBOT
 from ada_hardware.robot import Robot
-from ada_robot.nonblocking_output import STDERR, NonBlockingOutput
+from ada_robot.processes import STDERR, NonBlockingOutput
 from ada_robot.ros import qos
-from ada_robot.ros.answers import answered
 from ada_robot.ros.diagnostics import Diagnostics
+from ada_robot.ros.inbox import PolledService
 from ada_robot.ros.managed_node import SUCCESS, ManagedNode
 from ada_robot.ros.parameters import Parameters
-from ada_robot.ros.period_status import period_values
-from ada_robot.ros.polled_service import PolledService
 from ada_robot.ros.run_node import run_node
-from ada_robot.ros.status import Level, Status
+from ada_robot.ros.status import Level, Status, answered, period_values
 from ada_robot.safety.phases import Phase
 from ada_robot.timing.deadlines import DeadlineLoop, reduce_interpreter_jitter
 

@@ -23,8 +23,8 @@ from ada_hardware.node.motion_player import KINDS, play
 from ada_hardware.node.servo_release import can_release, release
 from ada_robot.errors import Refused
 from ada_robot.robot import Robot
-from ada_robot.ros.answers import answered
-from ada_robot.ros.polled_service import PolledService
+from ada_robot.ros.inbox import PolledService
+from ada_robot.ros.status import answered
 from ada_robot.timing.deadlines import DeadlineLoop
 
 _LOOK = 0.05  # [s] period of checks for ~/bias requests

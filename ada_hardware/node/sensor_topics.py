@@ -11,8 +11,8 @@ from rclpy.node import Node
 
 from ada_dynamics.simulation.record import messages
 from ada_hardware.force_torque.sensor import ForceSensor
-from ada_robot.node.stamps import Stamps
 from ada_robot.ros import qos
+from ada_robot.timing.deadlines import Stamps
 
 
 class SensorTopics:

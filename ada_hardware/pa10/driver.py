@@ -37,9 +37,9 @@ from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback, RobotDriver, alarm_error
 from ada_robot.errors import NoAnswer, Refused, TransportError
 from ada_robot.limits import Limits
+from ada_robot.safety.demand_shaper import SpeedBounds
 from ada_robot.safety.joint_rules import JointRules
-from ada_robot.safety.link_point import LinkPoint
-from ada_robot.safety.speed_bounds import SpeedBounds
+from ada_robot.safety.tool_rules import LinkPoint
 
 _LAST_LINK = "flange"  # mounting link of tools
 _LAST_TRIES = 3  # tries of brakes on when the arm may be disconnected

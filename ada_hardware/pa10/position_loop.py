@@ -7,8 +7,8 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_robot.limits import Limits
+from ada_robot.safety.demand_shaper import SpeedBounds
 from ada_robot.safety.joint_rules import JointRules
-from ada_robot.safety.speed_bounds import SpeedBounds
 
 WITHIN = 0.1  # [s] default time to reach the velocity limit
 _SHARE = 0.8  # fraction of the acceleration used on approach

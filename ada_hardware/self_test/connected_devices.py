@@ -22,7 +22,7 @@ from ada_hardware.registry import DEVICES
 from ada_hardware.transport.arcnet import arcnet_interfaces
 from ada_hardware.transport.wires import packets_holder
 from ada_robot.errors import HardwareError
-from ada_robot.posix import posix_module
+from ada_robot.processes import posix_module
 
 
 class Converter(NamedTuple):

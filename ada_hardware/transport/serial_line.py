@@ -18,7 +18,7 @@ from ada_dynamics.extras import how_to_install
 from ada_hardware.transport.polling import is_readable, is_writable
 from ada_hardware.transport.wires import ByteStream, Serial
 from ada_robot.errors import TransportError
-from ada_robot.posix import posix_module
+from ada_robot.processes import posix_module
 
 BITS_PER_BYTE = 11.0  # start bit, 8 bits, parity, stop bit
 WRITE_MARGIN = 0.1  # [s] added to the transmission time as the timeout of a write

@@ -18,7 +18,7 @@ from contextlib import suppress
 from ada_robot.cycle import messages
 from ada_robot.cycle.runners import made_driver, made_recorder
 from ada_robot.cycle.server import CycleServer
-from ada_robot.nonblocking_output import NonBlockingOutput
+from ada_robot.processes import NonBlockingOutput
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import checked
 from ada_robot.timing.deadlines import DeadlineLoop, reduce_interpreter_jitter

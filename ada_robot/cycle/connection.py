@@ -14,9 +14,8 @@ from typing import Any
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_robot.contract import Demand
 from ada_robot.cycle import messages
-from ada_robot.cycle.messages import Exchange
+from ada_robot.cycle.messages import Exchange, RobotStatus
 from ada_robot.errors import NoAnswer
-from ada_robot.robot_status import RobotStatus
 
 BEATS = 5  # heartbeats per host_timeout
 LONGEST_WAIT = 0.1  # maximum poll interval of the receiving thread [s]

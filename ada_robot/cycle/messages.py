@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages between client and safety cycle.
+"""Messages between client and safety cycle, and the status that they report.
 
 Two socket pairs of datagrams keep message boundaries and report the death of either end:
 
@@ -12,11 +12,12 @@ A stop is a request, so that queued commands cannot delay it.
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,8 +26,8 @@ from ada_dynamics.errors import AdaError, InputError
 from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback, LinkCounts
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
-from ada_robot.robot_status import RobotStatus
 from ada_robot.safety.phases import Phase
+from ada_robot.safety.settings import MANUAL
 from ada_robot.timing.periods import PeriodSummary
 
 LARGEST = 2**17  # maximum message size [bytes]
@@ -42,6 +43,67 @@ _MODE_INDEX = {mode: i for i, mode in enumerate(_MODES)}
 _PHASE_INDEX = {phase: i for i, phase in enumerate(_PHASES)}
 _FACTS = ("joint", "link", "loop", "file", "line", "field", "value", "allowed")  # attributes of an error
 _ERRORS = (Refused, DeviceAlarm, NoAnswer, TransportError, UnknownDevice, InputError, HardwareError)
+
+
+class Judged(NamedTuple):
+    """Creation times of the latest commands checked by the cycle, on the steady clock [s]; -inf for none.
+
+    All commands made up to `judged_at` are checked. The one made at `accepted_at` is in force; later ones were refused.
+    """
+
+    accepted_at: float = -math.inf
+    judged_at: float = -math.inf
+
+
+@dataclass(frozen=True)
+class RobotStatus:
+    """Status of a robot, at most 0.1 s old.
+
+    Attributes:
+        phase: present phase.
+        reason: reason of the phase, such as "stop: a person fell" or "deactivated: no command for 0.5 s".
+        is_armed: whether commands are accepted in phase ACTIVE, see `arm_within`.
+        operating_mode: "manual" or "automatic"; selects the limits.
+        tool_speed: tool speed limit [m/s]; inf for none.
+        alarms: active alarms of the device.
+        accepted: number of accepted commands since `open`.
+        refused: number of refused commands by reason.
+        last_refusal: message of the latest refusal; "" for none.
+        refused_at: time of the latest refusal on the steady clock [s]; 0 for none.
+        counts: frame counters.
+        periods: statistics of the cycle time; None before the first.
+        missed_cycles: cycles without a reply of the device.
+        late_cycles: cycles later than half the watchdog timeout of the device, after which the robot was slowed down.
+        longest_gap: longest time between two exchanges since `open` [s].
+        command_age: time since the last accepted command [s]; inf before the first.
+        feedback_age: time since the last reply of the device [s].
+        values: further quantities of the device, such as "battery [V]".
+        flight_record: path of the latest flight record; "" for none.
+        place: "process" or "thread".
+        notes: remarks on the cycle process, such as missing real-time priority.
+    """
+
+    phase: Phase = Phase.CLOSED
+    reason: str = ""
+    is_armed: bool = True
+    operating_mode: str = MANUAL
+    tool_speed: float = math.inf
+    alarms: tuple[Alarm, ...] = ()
+    accepted: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    last_refusal: str = ""
+    refused_at: float = 0.0
+    counts: LinkCounts = field(default_factory=LinkCounts)
+    periods: PeriodSummary | None = None
+    missed_cycles: int = 0
+    late_cycles: int = 0
+    longest_gap: float = 0.0
+    command_age: float = float("inf")
+    feedback_age: float = float("inf")
+    values: Mapping[str, float] = field(default_factory=dict)
+    flight_record: str = ""
+    place: str = ""
+    notes: tuple[str, ...] = ()
 
 
 # --- fast ---------------------------------------------------------------------------------------------------------

@@ -17,9 +17,8 @@ from ada_robot.cycle import messages
 from ada_robot.cycle.server import CycleServer
 from ada_robot.driver import RobotDriver
 from ada_robot.errors import HardwareError, NoAnswer, UnknownDevice
-from ada_robot.nonblocking_output import stderr_for_children
-from ada_robot.safety.flight_memory import Flight, new_memory
-from ada_robot.safety.flight_recorder import FlightRecorder, record_folder, sibling_environment
+from ada_robot.processes import stderr_for_children
+from ada_robot.safety.flight_recorder import Flight, FlightRecorder, new_memory, record_folder, sibling_environment
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import as_mapping, checked
 from ada_robot.timing.deadlines import DeadlineLoop

@@ -17,10 +17,9 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Reason, Refusal
 from ada_robot.cycle import messages
-from ada_robot.cycle.messages import Exchange
+from ada_robot.cycle.messages import Exchange, RobotStatus
 from ada_robot.driver import RobotDriver
 from ada_robot.errors import HardwareError, Refused
-from ada_robot.robot_status import RobotStatus
 from ada_robot.safety.flight_recorder import FlightRecorder
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.safe_cycle import SafeCycle

@@ -29,7 +29,7 @@ from ada_dynamics._version import __version__
 from ada_dynamics.errors import INTERRUPTED, USAGE_ERROR, AdaError, CompileError, InputError
 from ada_dynamics.extras import how_to_install
 from ada_robot.interfaces import generate
-from ada_robot.interrupts import restore_sigint
+from ada_robot.processes import restore_sigint
 
 NAME = "python -m ada_robot.interfaces"
 DEFINITIONS = Path(__file__).parent / "definitions"  # packages that the nodes need and PyPI lacks

@@ -17,7 +17,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from ada_dynamics.drawing.marks import Mark, MarkKind, MarkStore
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
-from ada_robot.messages.poses import matrix_of
+from ada_robot.messages.incoming import matrix_of
 
 _TYPES = {MarkKind.ARROW: Marker.ARROW, MarkKind.SPHERE: Marker.SPHERE, MarkKind.LINE: Marker.LINE_STRIP}
 _KINDS = {number: kind for kind, number in _TYPES.items()}

@@ -25,6 +25,8 @@ from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.cdr import Message
 from ada_dynamics.simulation.record.messages import JointStates
 from ada_dynamics.spatial.orientation import quaternions
+from ada_robot.contract import Demand, Mode
+from ada_robot.driver import Feedback
 from ada_robot.ros.robot_settings import COMMON_WORLD
 
 _WXYZ_TO_XYZW = np.array([1, 2, 3, 0])
@@ -209,3 +211,50 @@ class JointStateLayouts:
         if layout is None:
             layout = self._layouts[key] = messages.joint_state(*key)
         return layout.fill_one(stamp_ns, np.concatenate([_NOTHING, *(part for part in parts if part is not None)]))
+
+
+class JointStateBytes:
+    """Encoder of one robot.
+
+    Attributes:
+        names: joints of the device, and dependent joints.
+        needs_whole: whether `measured` needs the full state.
+    """
+
+    def __init__(self, joints: Sequence[str], model: Model | None) -> None:
+        """Choose the joints.
+
+        Args:
+            joints: joints of the device.
+            model: robot model with passive joints; None to encode the device's joints only.
+        """
+        self._device_joints = tuple(joints)
+        self._joints = None if model is None else JointStates(model)
+        self.names = self._device_joints if self._joints is None else tuple(self._joints.names)
+        self.needs_whole = set(self.names) != set(self._device_joints)
+        self._order = None
+        if self._joints is not None and not self.needs_whole:
+            self._order = np.array([self._device_joints.index(name) for name in self.names], dtype=np.intp)
+        self._layouts = JointStateLayouts()
+
+    def measured(self, feedback: Feedback, state: State | None, stamp_ns: int) -> bytes:
+        """Encode the measured state; velocities and efforts only if the device reports them for all its joints.
+
+        Args:
+            feedback: feedback with all positions.
+            state: full state at that time, if `needs_whole`.
+            stamp_ns: time in the header [ns].
+        """
+        numbers = [feedback.position, feedback.velocity, feedback.effort]
+        known = [bool(np.isfinite(one).all()) for one in numbers]
+        if self.needs_whole and self._joints is not None and state is not None:
+            numbers = list(self._joints.numbers(state.q, state.v, state.tau))
+        elif self._order is not None:
+            numbers = [one[self._order] for one in numbers]
+        parts = [one if is_known else None for one, is_known in zip(numbers, known, strict=True)]
+        return self._layouts.filled(self.names, parts, stamp_ns)
+
+    def commanded(self, demand: Demand, stamp_ns: int) -> bytes:
+        """Encode a demand: positions, velocities or efforts."""
+        parts = [demand.values if mode is demand.mode else None for mode in (Mode.POSITION, Mode.VELOCITY, Mode.EFFORT)]
+        return self._layouts.filled(self._device_joints, parts, stamp_ns)

@@ -21,16 +21,16 @@ from trajectory_msgs.msg import JointTrajectory
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model, motor_joints
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
-from ada_robot.command.guard import CommandGuard
+from ada_robot.command_guard import CommandGuard
 from ada_robot.contract import Reason, Refusal
-from ada_robot.messages.command_messages import command_of, offered_trajectory
-from ada_robot.node.dynamics_settings import DynamicsSettings
+from ada_robot.messages.incoming import command_of, offered_trajectory
 from ada_robot.node.plant_loop import NotReadyError, PlantLoop, done
 from ada_robot.ros import qos
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.status import Level, Status
 from ada_robot.simulated.bounds import StateBounds
 from ada_robot.simulated.plant import Plant
+from ada_robot.simulated.settings import DynamicsSettings
 from ada_robot.simulated.source import state_with
 
 _COMMANDS = "joint_commands"

@@ -17,23 +17,20 @@ from ada_dynamics.simulation.scene import Scene
 from ada_dynamics.simulation.simulation import Simulation
 from ada_dynamics.simulation.system import frictionless
 from ada_robot.node.command_inputs import CommandInputs
-from ada_robot.node.dynamics_settings import DynamicsSettings, ServoGains
 from ada_robot.node.load_publishers import LoadPublishers
-from ada_robot.node.plant_loop import Blueprint, PlantLoop
+from ada_robot.node.plant_loop import Blueprint, PhysicsStatus, PlantLoop, loop_status
 from ada_robot.node.plant_recording import PlantRecording
-from ada_robot.node.plant_services import PlantServices
-from ada_robot.node.plant_status import PhysicsStatus, loop_status
-from ada_robot.node.stamps import Stamps
-from ada_robot.node.standard_services import StandardServices
+from ada_robot.node.plant_services import PlantServices, StandardServices
 from ada_robot.node.state_publishers import StatePublishers
-from ada_robot.ros.awaited_description import AwaitedDescription
 from ada_robot.ros.diagnostics import Diagnostics
+from ada_robot.ros.inbox import AwaitedDescription
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_robot.ros.status import Level, Status
 from ada_robot.simulated.plant import Plant, Snapshot
+from ada_robot.simulated.settings import DynamicsSettings, ServoGains
 from ada_robot.simulated.source import bounds_of, initial_state, load_robot, scene_of, simulation_of, start_snapshot
-from ada_robot.timing.deadlines import reduce_interpreter_jitter
+from ada_robot.timing.deadlines import Stamps, reduce_interpreter_jitter
 
 NAME = "dynamics_node"
 _LOG_INTERVAL = 10.0  # minimum time between warnings of dropped time [s]

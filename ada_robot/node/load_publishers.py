@@ -25,10 +25,10 @@ from ada_dynamics.simulation.system import frictionless
 from ada_robot.messages.markers import MarkerMessages
 from ada_robot.messages.marks import Marks
 from ada_robot.messages.wrenches import JointLoads, WrenchMessages, passive_efforts
-from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.ros import qos
 from ada_robot.ros.status import Level, Status
 from ada_robot.simulated.plant import Snapshot
+from ada_robot.simulated.settings import DynamicsSettings
 from ada_robot.timing.deadlines import DeadlineLoop
 
 _MARKERS_LAST = 5.0  # lifetime of markers, in periods

@@ -18,19 +18,17 @@ from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_robot.contract import Reason
 from ada_robot.driver import Feedback
 from ada_robot.errors import HardwareError
-from ada_robot.messages.command_messages import command_of
-from ada_robot.node.frames import publish_description
-from ada_robot.node.halt_detection import HaltDetector
-from ada_robot.node.joint_commands import JointCommands
-from ada_robot.node.joint_state_bytes import JointStateBytes
-from ada_robot.node.lease import Lease
-from ada_robot.node.stamps import Stamps
+from ada_robot.messages.incoming import command_of
+from ada_robot.messages.outgoing import JointStateBytes
+from ada_robot.node.joint_commands import HaltDetector, JointCommands, Lease
 from ada_robot.node.state_estimation import StateEstimator
+from ada_robot.node.state_publishers import publish_description
 from ada_robot.robot import Robot
 from ada_robot.ros import qos
 from ada_robot.ros.inbox import Inbox
-from ada_robot.safety.measured_state import MeasuredState
 from ada_robot.safety.settings import SafetySettings
+from ada_robot.safety.state_monitor import MeasuredState
+from ada_robot.timing.deadlines import Stamps
 
 _QUEUE = qos.streams(20)  # joints may be commanded by several messages
 _SOME_LOOKS = 4.0  # time between calls that counts as a halt, in periods of a slow node
@@ -85,7 +83,7 @@ class RobotTopics:
         self._halts = HaltDetector(max(self._stale, _SOME_LOOKS / look_rate))
         self._published_at = -np.inf
         self._measured = MeasuredState(len(robot.joints))
-        self._bytes = JointStateBytes(robot.joints, whole)
+        self._bytes = JointStateBytes(robot.joints, None if whole is None else whole.model)
         self._inbox = Inbox(node, JointState, f"{prefix}joint_commands", _QUEUE, senders=True)
         self.lease = Lease(safety.host_timeout, self._inbox.senders)
         self._states = node.create_publisher(JointState, f"{prefix}joint_states", qos.STATES)

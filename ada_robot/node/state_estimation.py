@@ -25,7 +25,7 @@ from ada_dynamics.errors import AdaError, ConstraintViolationWarning, InputError
 from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
 from ada_robot.driver import Feedback
-from ada_robot.messages.state_message import StateNumbers
+from ada_robot.messages.incoming import StateNumbers
 
 _MOTOR_INERTIA = 1e6  # [kg m^2]; motors move less than passive joints by the ratio of the inertias
 _FARTHEST = 0.3  # motion of a motor since the last configuration above which the loops are closed from scratch [rad, m]

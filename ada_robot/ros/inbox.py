@@ -1,21 +1,176 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subscriptions polled instead of called back; imports rclpy.
+"""Received messages and requests: polled instead of called back, with their senders; robot descriptions; imports rclpy.
 
 Callbacks for 250 messages per second take rclpy a tenth of a core, even if they are empty. A page that draws 30 frames
-per second polls instead.
+per second polls instead. An executor serves callbacks sequentially: while it opens devices, which takes seconds, a stop
+would have to wait.
+
+DDS delivers the id of the publisher with each message. MessageInfo of rclpy (7.1, 9.1) omits it, so that the public C
+function `rcl_take_serialized_message` is called instead. If that fails, messages are taken by rclpy without the id.
 """
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from functools import cache
+from typing import Any, NamedTuple
 
 from rclpy.callback_groups import CallbackGroup
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.serialization import deserialize_message
+from std_msgs.msg import String
 
-from ada_robot.ros.senders import GID, Taken, Taker
+from ada_dynamics.errors import InputError
+from ada_robot.ros import qos
+
+_MOST_BAD = 100  # maximum number of consecutive undecodable messages per call
+GID = 16  # bytes that identify a publisher; distributions with 24 append zeros
+_OK, _NOTHING = 0, 401  # RCL_RET_OK, RCL_RET_SUBSCRIPTION_TAKE_FAILED
+TOPIC = "robot_description"
+
+
+def decoded(raw: bytes, kind: Any) -> Any:
+    """Deserialize a message.
+
+    Raises:
+        InputError: if the bytes are no message of this type.
+    """
+    try:
+        return deserialize_message(raw, kind)
+    except RuntimeError as problem:  # RMWError or RCLError, which move between distributions
+        reason = " ".join(str(problem).split())[:200]
+        requested = f"{kind.__module__.partition('.')[0]}/{kind.__name__}"
+        raise InputError(f"{len(raw)} bytes are no valid {requested}: {reason}.") from None
+
+
+class Taken(NamedTuple):
+    """Received message.
+
+    Attributes:
+        message: message.
+        sender: id of the publisher, the first bytes of endpoint_gid in `get_publishers_info_by_topic`; None if
+            unknown.
+    """
+
+    message: Any
+    sender: bytes | None
+
+
+class _Allocator(ctypes.Structure):
+    """rcutils_allocator_t."""
+
+    _fields_ = tuple((name, ctypes.c_void_p) for name in ("allocate", "deallocate", "reallocate", "zero", "state"))
+
+
+class _Bytes(ctypes.Structure):
+    """rcutils_uint8_array_t, alias rcl_serialized_message_t."""
+
+    _fields_ = (
+        ("buffer", ctypes.c_void_p),
+        ("length", ctypes.c_size_t),
+        ("capacity", ctypes.c_size_t),
+        ("allocator", _Allocator),
+    )
+
+
+class _Info(ctypes.Structure):
+    """rmw_message_info_t, with space for fields of other distributions."""
+
+    _fields_ = (
+        ("sent", ctypes.c_int64),
+        ("received", ctypes.c_int64),
+        ("publication", ctypes.c_uint64),
+        ("reception", ctypes.c_uint64),
+        ("implementation", ctypes.c_char_p),
+        ("gid", ctypes.c_uint8 * GID),
+        ("more", ctypes.c_uint8 * 128),
+    )
+
+
+class Taker:
+    """Takes messages of one type; for one thread."""
+
+    def __init__(self, kind: Any) -> None:
+        """Args: message type."""
+        self._kind, self._library = kind, _library()
+        self._info = _Info()
+        self._bytes: _Bytes | None = None
+        if self._library is not None:
+            self._bytes = _new_bytes()
+
+    def take(self, handle: Any) -> Taken | None:
+        """Take the oldest waiting message, or None.
+
+        Args:
+            handle: entered handle of the subscription.
+        """
+        pointer = getattr(handle, "pointer", None)
+        if self._library is None or self._bytes is None or pointer is None:
+            return _as_rclpy_does(handle, self._kind)
+        for _ in range(_MOST_BAD):
+            code = self._library.rcl_take_serialized_message(
+                ctypes.c_void_p(pointer), ctypes.byref(self._bytes), ctypes.byref(self._info), None
+            )
+            if code == _NOTHING:
+                return None
+            if code != _OK:  # not supported by this middleware
+                self._library.rcutils_reset_error()
+                self.close()
+                return _as_rclpy_does(handle, self._kind)
+            with suppress(InputError):  # skip invalid messages, like rclpy
+                message = decoded(ctypes.string_at(self._bytes.buffer, self._bytes.length), self._kind)
+                return Taken(message, bytes(self._info.gid))
+        return None
+
+    def close(self) -> None:
+        """Free the memory; messages taken afterwards have no sender."""
+        if self._library is not None and self._bytes is not None:
+            self._library.rcutils_uint8_array_fini(ctypes.byref(self._bytes))
+        self._bytes = None
+
+
+def _as_rclpy_does(handle: Any, kind: Any) -> Taken | None:
+    taken = handle.take_message(kind, False)
+    return None if taken is None else Taken(taken[0], None)
+
+
+@cache
+def _library() -> Any:
+    """Load the C libraries used by rclpy; None if functions are missing."""
+    with suppress(OSError, AttributeError):
+        rcl, rcutils = ctypes.CDLL("librcl.so"), ctypes.CDLL("librcutils.so")
+        return _Functions(rcl, rcutils)
+    return None
+
+
+class _Functions:
+    """C functions.
+
+    Raises:
+        AttributeError: if one is missing.
+    """
+
+    def __init__(self, rcl: Any, rcutils: Any) -> None:
+        self.rcl_take_serialized_message = rcl.rcl_take_serialized_message
+        self.rcutils_reset_error = rcutils.rcutils_reset_error
+        self.rcutils_uint8_array_fini = rcutils.rcutils_uint8_array_fini
+        self.rcutils_uint8_array_init = rcutils.rcutils_uint8_array_init
+        self.rcutils_get_default_allocator = rcutils.rcutils_get_default_allocator
+        self.rcutils_get_default_allocator.restype = _Allocator
+        self.rcutils_reset_error.restype = None
+
+
+def _new_bytes() -> _Bytes | None:
+    library, made = _library(), _Bytes()
+    allocator = library.rcutils_get_default_allocator()
+    code = library.rcutils_uint8_array_init(ctypes.byref(made), ctypes.c_size_t(1024), ctypes.byref(allocator))
+    return made if code == _OK else None
 
 
 class NoCallbacks(CallbackGroup):
@@ -113,3 +268,104 @@ class Inbox:
 
 def _never(message: object) -> None:
     """Callback that is never called."""
+
+
+class PolledService:
+    """Service whose requests are served by `serve`, from one thread at a time."""
+
+    def __init__(self, node: Node, kind: Any, name: str, answer: Callable[[Any, Any], Any]) -> None:
+        """Create the service.
+
+        Args:
+            node: node of the service.
+            kind: service type.
+            name: service name.
+            answer: fills the response to a request, and returns it.
+        """
+        self._node, self._kind, self._answer = node, kind, answer
+        self._lock = threading.Lock()
+        self._is_open = True
+        self._service: Any = node.create_service(kind, name, answer, callback_group=NoCallbacks())
+
+    def serve(self) -> int:
+        """Serve all waiting requests; return their number."""
+        count = 0
+        while (request := self._taken()) is not None:
+            message, header = request
+            self._send(self._answer(message, self._kind.Response()), header)
+            count += 1
+        return count
+
+    def _taken(self) -> tuple[Any, Any] | None:
+        with self._lock:
+            if not self._is_open:
+                return None
+            handle = self._service.handle
+            with handle:
+                message, header = handle.service_take_request(self._kind.Request)
+        return None if header is None else (message, header)
+
+    def _send(self, answer: Any, header: Any) -> None:
+        try:
+            with self._lock:
+                if self._is_open:
+                    self._service.send_response(answer, header)
+        except Exception as problem:  # RCLError, whose module varies: the client has ended
+            self._node.get_logger().warning(f"response of {self._service.srv_name} could not be sent: {problem}")
+
+    def close(self) -> None:
+        """Destroy the service; to be called by the thread that spins the node."""
+        with self._lock:
+            if self._is_open:
+                self._is_open = False
+                self._node.destroy_service(self._service)
+
+
+class AwaitedDescription:
+    """Calls a function for each received description.
+
+    Attributes:
+        topic: full topic name.
+    """
+
+    def __init__(
+        self, node: Node, timeout: float, take: Callable[[str], None], give_up: Callable[[InputError], None]
+    ) -> None:
+        """Subscribe.
+
+        Args:
+            node: node of the subscription.
+            timeout: timeout of the first description [s]; 0 for none.
+            take: called with each description.
+            give_up: called once with the error if none is received in time.
+        """
+        self._node, self._timeout, self._take, self._give_up = node, timeout, take, give_up
+        self._subscription = node.create_subscription(String, TOPIC, self._hear, qos.LATCHED)
+        self.topic = self._subscription.topic_name
+        self._timer = None
+        if timeout:
+            self._timer = node.create_timer(timeout, self._despair, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        node.get_logger().info(f"waiting for a robot description on {self.topic}")
+
+    def close(self) -> None:
+        """Unsubscribe."""
+        self._stop_waiting()
+        self._node.destroy_subscription(self._subscription)
+
+    def _hear(self, message: String) -> None:
+        self._stop_waiting()
+        self._take(message.data)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _despair(self) -> None:
+        self._stop_waiting()
+        named = "name a robot: -p robot:=pa10 (names: ada list), " if self._node.has_parameter("robot") else ""
+        self._give_up(
+            InputError(
+                f"no robot description received on {self.topic} within {self._timeout:g} s. Start its publisher in "
+                f"the same namespace, {named}or wait longer: -p description_timeout:=60.0 (0.0: for ever)."
+            )
+        )

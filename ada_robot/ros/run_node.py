@@ -29,7 +29,7 @@ from rclpy.utilities import remove_ros_args
 
 from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.errors import USAGE_ERROR, AdaError, InputError
-from ada_robot.interrupts import COMPILER
+from ada_robot.processes import COMPILER
 from ada_robot.ros import environment
 
 CLEAN = 0

@@ -9,7 +9,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK
-from ada_robot.command.lateness import AgeRule
+from ada_robot.command_guard import AgeRule
 from ada_robot.contract import Demand, Mode, Reason, Refusal, Tally
 from ada_robot.limits import ROUNDING, refused_jump
 from ada_robot.safety.joint_rules import JointRules

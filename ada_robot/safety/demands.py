@@ -17,8 +17,8 @@ from ada_dynamics.arrays import Array
 from ada_robot.contract import Demand, Mode
 from ada_robot.safety.demand_shaper import DemandShaper
 from ada_robot.safety.joint_rules import JointRules
-from ada_robot.safety.measured_state import MeasuredState
 from ada_robot.safety.settings import SafetySettings
+from ada_robot.safety.state_monitor import MeasuredState
 
 HOLDING = (Mode.POSITION, Mode.VELOCITY)  # modes that can bring a robot to rest, preferred one first
 HELD = 5  # cycles in which the last efforts are held before the mode changes

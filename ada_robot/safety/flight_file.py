@@ -44,8 +44,7 @@ from ada_dynamics.simulation.record.mcap_records import (
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_dynamics.simulation.record.npz import DAMAGE, read_arrays, text_in
 from ada_robot.contract import Mode
-from ada_robot.safety.flight_memory import FIXED, VECTORS, Event, Flight, FlightMemory
-from ada_robot.safety.flight_recorder import MODES, PHASES
+from ada_robot.safety.flight_recorder import FIXED, MODES, PHASES, VECTORS, Event, Flight, FlightMemory
 
 Times = NDArray[np.int64]
 

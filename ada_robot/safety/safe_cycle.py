@@ -27,15 +27,13 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_robot.contract import Demand, Mode, Reason, Refusal
 from ada_robot.driver import Feedback, RobotDriver, alarm_error, in_words
 from ada_robot.errors import HardwareError, NoAnswer, Refused, TransportError
-from ada_robot.safety.dead_man import DeadMan
 from ada_robot.safety.demand_guard import DemandGuard
 from ada_robot.safety.demands import Demands
-from ada_robot.safety.exchange_timing import ExchangeTiming
 from ada_robot.safety.joint_rules import JointRules
-from ada_robot.safety.measured_state import MeasuredState
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
-from ada_robot.safety.state_monitor import StateMonitor, require_ready
+from ada_robot.safety.state_monitor import MeasuredState, StateMonitor, require_ready
+from ada_robot.safety.watchdogs import DeadMan, ExchangeTiming
 
 STILL_AFTER = 0.3  # time at zero demanded velocity after which the robot counts as at rest [s]
 RAMP_AT_MOST = 1.0  # allowed excess of a ramp over its planned duration [s]

@@ -20,8 +20,7 @@ from ada_dynamics.simulation import Simulation
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_robot.contract import Command, Mode, Refusal
 from ada_robot.simulated.bounds import StateBounds
-from ada_robot.trajectory.points import OfferedTrajectory
-from ada_robot.trajectory.trajectory import TrajectoryFollower
+from ada_robot.trajectory.trajectory import OfferedTrajectory, TrajectoryFollower
 
 _ALL = slice(None)
 _MANY = 1_000_000  # steps

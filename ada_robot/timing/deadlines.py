@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Periodic thread with absolute deadlines on the steady clock. No ROS.
+"""Periodic thread with absolute deadlines on the steady clock, and conversion of its times to stamps. No ROS.
 
 Executor timers share one thread with all other callbacks, and each waits for the previous one. Work at 1 kHz therefore
 runs in a separate thread; the executor runs work that may be late.
+
+A periodic thread may wake late and catch up: its messages are stamped with their deadlines instead of the send time, so
+that position differences by stamps are the velocities at any load.
 """
 
 from __future__ import annotations
@@ -18,13 +21,16 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_robot.timing.periods import PeriodStatistics, PeriodTrace
 from ada_robot.timing.realtime import set_realtime_priority
 
+_SET = 1_000_000  # tolerance of the clock offset, beyond which a clock was set [ns]
+_TRIES = 5
 T = TypeVar("T")
 CATCH_UP = 0.05  # default delay up to which missed periods are made up for [s]
 TRACES = "ADA_PERIODS"  # environment variable: folder for the wake-up traces of all loops
@@ -33,6 +39,52 @@ _NS = 1e-9  # [s]
 _LONGEST_SLEEP = 50_000_000  # maximum sleep before the loop checks for its end and for posted actions [ns]
 _REST_AFTER = 1_000_000  # interval of short sleeps in loops without deadlines [ns]
 _log = logging.getLogger("ada_dynamics")
+
+
+class Stamps:
+    """Conversion from the steady clock to another clock of the same rate, which may be set."""
+
+    def __init__(self, now: Callable[[], int], steady: Callable[[], int] = SYSTEM_CLOCK.now_ns) -> None:
+        """Args: other clock and steady clock [ns]."""
+        self._now, self._steady = now, steady
+        self._offset: int | None = None
+        self._last = 0
+
+    @classmethod
+    def of(cls, clock: Any) -> Stamps:
+        """Create the conversion to the clock of a node."""
+        return cls(lambda: int(clock.now().nanoseconds))
+
+    def at(self, moment: float) -> int:
+        """Convert a time of the steady clock in seconds; see `due`."""
+        return self.due(round(moment * NANOSECONDS))
+
+    def due(self, moment: int) -> int:
+        """Convert a time of the steady clock. Results do not decrease unless the clock is set back.
+
+        Args:
+            moment: recent time [ns].
+        """
+        offset = self._checked()
+        self._last = max(self._last, moment + offset)
+        return self._last
+
+    def _checked(self) -> int:
+        """Return the offset between the clocks, updated if one was set."""
+        earliest, latest = self._between()
+        offset = self._offset
+        if offset is None or not earliest - _SET <= offset <= latest + _SET:
+            # the tightest of several measurements, because preemption widens the bounds
+            earliest, latest = min((self._between() for _ in range(_TRIES)), key=lambda pair: pair[1] - pair[0])
+            offset = self._offset = (earliest + latest) // 2
+            self._last = 0
+        return offset
+
+    def _between(self) -> tuple[int, int]:
+        """Return bounds of the offset from two readings of the steady clock around one of the other clock."""
+        before = self._steady()
+        now = self._now()
+        return now - self._steady(), now - before
 
 
 def reduce_interpreter_jitter() -> None:

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Sequence
 
 from ada_dynamics.errors import INTERRUPTED
-from ada_robot.interrupts import restore_sigint
+from ada_robot.processes import restore_sigint
 
 _PR_SET_PDEATHSIG = 1
 _ORPHAN = 143  # exit code as in shells: 128 + SIGTERM

@@ -21,7 +21,7 @@ from std_msgs.msg import String
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
-from ada_robot.ros.decoding import decoded
+from ada_robot.ros.inbox import decoded
 from ada_robot.ros.qos import LATCHED
 
 _MOVED = 0.02  # [rad, m] above the sag of a servo

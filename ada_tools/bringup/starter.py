@@ -19,7 +19,7 @@ from typing import Any
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError
-from ada_robot.child_process import ChildProcess, ending_in_words
+from ada_robot.processes import ChildProcess, ending_in_words
 from ada_tools.bringup.console import Console
 from ada_tools.bringup.processes import PACKAGE, Plan, Process
 

@@ -14,9 +14,9 @@ from ada_controllers.running.control_loop import LoopSettings
 from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
 from ada_hardware.node.hardware_settings import DeviceSettings, HardwareSettings
 from ada_hardware.registry import DRIVEN
-from ada_robot.node.dynamics_settings import DynamicsSettings, ServoGains
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import Setting, fields_of
+from ada_robot.simulated.settings import DynamicsSettings, ServoGains
 from ada_tools.nodes.oracle.oracle_settings import OracleSettings
 from ada_tools.nodes.target.target_settings import TargetSettings
 from ada_tools.nodes.view.view_settings import ViewSettings

@@ -13,7 +13,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import to_quaternion
 from ada_dynamics.spatial.rotation import from_quaternion
-from ada_robot.messages.poses import apart
+from ada_robot.messages.incoming import apart
 from ada_tools.browser.follower import Follower, TargetPose
 from ada_tools.browser.page import Page
 from ada_tools.browser.text_box import TextBox

@@ -16,11 +16,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from ada_dynamics.arrays import Array
-from ada_robot.messages.state_message import StateNumbers, read_state
+from ada_robot.messages.incoming import StateNumbers, read_state
 from ada_robot.ros import qos
-from ada_robot.ros.awaited_description import AwaitedDescription
-from ada_robot.ros.decoding import decoded
 from ada_robot.ros.diagnostics import Diagnostics
+from ada_robot.ros.inbox import AwaitedDescription, decoded
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_robot.timing.deadlines import DeadlineLoop

@@ -22,8 +22,15 @@ from visualization_msgs.msg import InteractiveMarkerFeedback
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import pose_of
-from ada_robot.messages.controller_topics import JOINT_REFERENCE, JOINT_TARGET, POSE_REFERENCE, TARGET
-from ada_robot.messages.poses import differ, read_pose, write_pose
+from ada_robot.messages.incoming import (
+    JOINT_REFERENCE,
+    JOINT_TARGET,
+    POSE_REFERENCE,
+    TARGET,
+    differ,
+    read_pose,
+    write_pose,
+)
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.qos import COMMANDS, streams

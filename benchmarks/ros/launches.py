@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ada_robot.child_process import ChildProcess
+from ada_robot.processes import ChildProcess
 from ada_robot.ros import environment
 from ada_tools.bringup import SETUPS, Setup
 

@@ -15,9 +15,9 @@ import numpy as np
 from waiting import LIMIT
 
 from ada_robot.contract import Demand, JointLimit, Mode
+from ada_robot.cycle.messages import Judged, RobotStatus
 from ada_robot.driver import Alarm, Feedback
 from ada_robot.errors import NoAnswer, Refused
-from ada_robot.robot_status import Judged, RobotStatus
 from ada_robot.safety.phases import Phase
 
 ARM = ("s1", "s2", "s3", "e1", "e2", "w1", "w2")

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.settings import checked
 from ada_robot.simulated.plant import Plant
+from ada_robot.simulated.settings import DynamicsSettings
 from ada_robot.simulated.source import load_robot, simulation_of
 
 

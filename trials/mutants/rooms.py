@@ -77,7 +77,7 @@ ROOMS = {
     ),
     "dynamics": _library("dynamics", "algorithms/test_springs", "controllers/test_pose_servo"),
     "safety": Room(
-        ("ada_robot/safety/*.py", "ada_robot/limits.py", "ada_robot/command/*.py"),
+        ("ada_robot/safety/*.py", "ada_robot/limits.py", "ada_robot/command_guard.py"),
         (
             "test/unit/hardware/test_safety_*.py",
             "test/unit/hardware/test_tool_rules.py",

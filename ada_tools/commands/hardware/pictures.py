@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 from ada_hardware.force_torque.sensor import ForceSensor
 from ada_robot.contract import JointLimit
+from ada_robot.cycle.messages import RobotStatus
 from ada_robot.driver import Feedback, LinkCounts
-from ada_robot.robot_status import RobotStatus
 from ada_tools.commands.common import table
 
 AXES = ("fx", "fy", "fz", "nx", "ny", "nz")

@@ -18,7 +18,7 @@ from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.description import Base
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
-from ada_robot.messages.state_message import StateNumbers
+from ada_robot.messages.incoming import StateNumbers
 from ada_robot.ros.robot_settings import AUTO
 from ada_robot.ros.status import Level, Status
 from ada_tools.engines.pinocchio_tree import pinocchio

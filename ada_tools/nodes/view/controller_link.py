@@ -13,8 +13,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from ada_dynamics.errors import InputError
-from ada_robot.messages.controller_topics import JOINT_REFERENCE, JOINT_TARGET, POSE_REFERENCE, TARGET
-from ada_robot.messages.poses import read_pose, write_pose
+from ada_robot.messages.incoming import JOINT_REFERENCE, JOINT_TARGET, POSE_REFERENCE, TARGET, read_pose, write_pose
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.qos import COMMANDS, streams
 from ada_tools.browser.follower import TargetPose

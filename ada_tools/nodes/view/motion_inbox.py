@@ -16,10 +16,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from ada_dynamics.errors import InputError
-from ada_robot.messages.poses import matrix_of
-from ada_robot.messages.state_message import read_state
-from ada_robot.ros.decoding import decoded
-from ada_robot.ros.inbox import Inbox
+from ada_robot.messages.incoming import matrix_of, read_state
+from ada_robot.ros.inbox import Inbox, decoded
 from ada_robot.ros.qos import streams
 from ada_tools.browser.observed_state import Observation, ObservedJoints, ObservedState
 

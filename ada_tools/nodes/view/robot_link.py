@@ -27,10 +27,10 @@ from std_srvs.srv import SetBool, Trigger
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.marks import Mark
 from ada_dynamics.errors import InputError
-from ada_robot.node.dynamics_settings import FIXED_WORLD, FLOATING_WORLD
 from ada_robot.node_state import HardwareState, read_hardware_state
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.qos import LATCHED, STATES, streams
+from ada_robot.simulated.settings import FIXED_WORLD, FLOATING_WORLD
 from ada_tools.browser.observed_state import Observation
 from ada_tools.browser.robot_node import Answer, Moment, Positions, ReceivedPositions, Wrench
 from ada_tools.nodes.view.command_publishers import CommandPublishers, joint_message, send_to_listener

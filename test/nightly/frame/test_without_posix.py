@@ -89,7 +89,7 @@ def test_hardware_that_needs_it_refuses_by_name(tmp_path):
         from ada_hardware.transport.wires import Serial
         from ada_hardware.transport.serial_line import open_port
         from ada_robot.errors import HardwareError
-        from ada_robot.posix import posix_module
+        from ada_robot.processes import posix_module
         try:
             open_port("COM3", Serial(115200))
         except HardwareError as problem:

@@ -12,9 +12,9 @@ from ada_hardware.registry import find
 from ada_hardware.robot import Robot
 from ada_robot.contract import Demand, Mode
 from ada_robot.errors import NoAnswer, Refused
-from ada_robot.safety.exchange_timing import SuspendDetector
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
+from ada_robot.safety.watchdogs import SuspendDetector
 from ada_robot.settings import checked
 
 

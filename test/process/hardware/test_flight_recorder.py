@@ -22,8 +22,18 @@ from ada_robot.contract import Demand, Mode
 from ada_robot.driver import Alarm, Feedback
 from ada_robot.safety import flight_file
 from ada_robot.safety.flight_file import FlightRecord, columns_of
-from ada_robot.safety.flight_memory import EVENT_SIZE, EVENTS, Event, Flight, FlightMemory, new_memory
-from ada_robot.safety.flight_recorder import FlightRecorder, flight_state, record_folder, sibling_environment
+from ada_robot.safety.flight_recorder import (
+    EVENT_SIZE,
+    EVENTS,
+    Event,
+    Flight,
+    FlightMemory,
+    FlightRecorder,
+    flight_state,
+    new_memory,
+    record_folder,
+    sibling_environment,
+)
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 

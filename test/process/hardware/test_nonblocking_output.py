@@ -13,7 +13,7 @@ import pytest
 from robot_world import assert_ended_along_a_ramp, violations
 from waiting import LIMIT, ended, until
 
-from ada_robot.nonblocking_output import NonBlockingOutput
+from ada_robot.processes import NonBlockingOutput
 from ada_robot.safety.flight_recorder import sibling_environment
 
 # some 600 lines fill a pipe, the queue and the pipe in front of it: the cycle would be blocked 400 lines before the end
@@ -102,7 +102,7 @@ def test_a_process_whose_words_nobody_takes_ends_all_the_same():
     while select.select([], [writing], [], 0.0)[1]:
         os.write(writing, b"." * 4096)
     os.set_blocking(writing, True)
-    imported = "import os\nfrom ada_robot.nonblocking_output import NonBlockingOutput\n"
+    imported = "import os\nfrom ada_robot.processes import NonBlockingOutput\n"
     program = imported + "with NonBlockingOutput():\n    os.write(2, b'unheard')"
     process = subprocess.Popen([sys.executable, "-c", program], stderr=writing, env=sibling_environment())
     try:

@@ -18,9 +18,9 @@ from ada_dynamics.errors import InputError
 from ada_hardware.node.devices import Devices
 from ada_hardware.robot import Robot
 from ada_robot.contract import Demand, Mode
+from ada_robot.cycle.messages import RobotStatus
 from ada_robot.driver import Alarm
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
-from ada_robot.robot_status import RobotStatus
 from ada_robot.safety import flight_file
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings

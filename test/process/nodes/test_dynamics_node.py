@@ -27,8 +27,8 @@ from visualization_msgs.msg import MarkerArray
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.simulation import JointServos, JointStops, Simulation
-from ada_robot.interrupts import COMPILER
 from ada_robot.node.dynamics_node import DynamicsNode
+from ada_robot.processes import COMPILER
 from ada_robot.ros import qos
 from ada_robot.simulated.source import simulation_of
 

@@ -15,7 +15,7 @@ import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.catalogue import start_of
 from ada_robot.driver import Feedback
-from ada_robot.node.joint_state_bytes import JointStateBytes
+from ada_robot.messages.outgoing import JointStateBytes
 from ada_robot.node.state_estimation import StateEstimator
 
 
@@ -92,7 +92,7 @@ def test_a_jump_of_the_cranks_closes_the_loops_again_and_an_impossible_one_keeps
 def test_a_reading_is_published_in_the_order_of_the_model_without_what_the_device_does_not_measure():
     model = ada.load("pa10")
     names = ["w2", "s1", "s2", "s3", "e1", "e2", "w1"]
-    bytes_of = JointStateBytes(names, StateEstimator(model, names))
+    bytes_of = JointStateBytes(names, model)
     assert not bytes_of.needs_whole
     reading = feedback(np.arange(7.0), np.arange(7.0) + 10, np.arange(7.0) + 20)
     one = deserialize_message(bytes_of.measured(reading, None, 3_000_000_007), JointState)
@@ -110,7 +110,7 @@ def test_passive_joints_are_published_too():
     motor = model.actuated[0]
     q = np.array(ada.close_loops(model, start_of("four_bar", model)))
     whole = StateEstimator(model, [motor], q)
-    bytes_of = JointStateBytes([motor], whole)
+    bytes_of = JointStateBytes([motor], whole.model)
     assert bytes_of.needs_whole and set(bytes_of.names) == set(model.joint_names)
     reading = feedback([float(q[model.q_index(motor)][0])], [0.5])
     state = whole.at(0.0, reading.position, reading.velocity, reading.effort)

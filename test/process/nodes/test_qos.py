@@ -18,9 +18,8 @@ from rclpy.qos import (  # noqa: E402
 from rclpy.serialization import serialize_message  # noqa: E402
 from std_msgs.msg import String  # noqa: E402
 
-from ada_robot.ros.inbox import Inbox  # noqa: E402
+from ada_robot.ros.inbox import GID, Inbox  # noqa: E402
 from ada_robot.ros.qos import CLOCK, COMMANDS, LATCHED, SENSOR, STATES  # noqa: E402
-from ada_robot.ros.senders import GID  # noqa: E402
 
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)  # of ROS 2's own clocks
 

@@ -17,7 +17,7 @@ from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64
 
-from ada_robot.node import standard_services
+from ada_robot.node import plant_services
 from ada_robot.ros import environment
 
 pytestmark = pytest.mark.ros
@@ -80,7 +80,7 @@ def simulation(ros, *parameters: Parameter):
 
 def test_the_simulation_has_exactly_what_its_policy_allows(ros):
     node = simulation(ros, Parameter("robot", value="four_bar"), ALL_WRENCHES, CLOCK)
-    services = {f"/{name}" for name in standard_services.NAMES} if standard_services.LACKING is not None else set()
+    services = {f"/{name}" for name in plant_services.NAMES} if plant_services.LACKING is not None else set()
     # It follows a clock, or waits for a description, only with such parameters.
     waits = {"/clock", "/robot_description"}
     compare(ros, "dynamics_node", publish=_FRAMES, reply=services, subscribe=waits)

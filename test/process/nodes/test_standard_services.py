@@ -13,7 +13,7 @@ pytest.importorskip("rclpy")
 from rclpy.parameter import Parameter
 from std_srvs.srv import SetBool, Trigger
 
-from ada_robot.node import standard_services
+from ada_robot.node import plant_services
 from ada_robot.node.dynamics_node import DynamicsNode
 
 pytestmark = pytest.mark.ros
@@ -96,7 +96,7 @@ def services_of(ros, node):
     return {name.rsplit("/", 1)[1] for name, _ in ros.tester.get_service_names_and_types_by_node(node.get_name(), "/")}
 
 
-@pytest.mark.skipif(standard_services.LACKING is None, reason="simulation_interfaces is there")
+@pytest.mark.skipif(plant_services.LACKING is None, reason="simulation_interfaces is there")
 def test_without_the_package_the_node_offers_its_own_services_alone(ros):
     node = ros.add(DynamicsNode(context=ros.context, parameter_overrides=[Parameter("robot", value="pa10")]))
     ros.wait(lambda: ros.call(Trigger, "dynamics_node/reset").success, what="a reset of the compiled physics")
@@ -109,7 +109,7 @@ def test_the_features_are_those_of_the_services_and_there_are_no_worlds(ros, sim
     # categories; entity state and info; reset, its time and state; state got, set, paused; one step and many
     assert list(features.features) == [8, 10, 12, 20, 21, 22, 24, 25, 26, 31, 32]
     assert not features.spawn_formats
-    assert services_of(ros, sim.node) >= NAMES == set(standard_services.NAMES)
+    assert services_of(ros, sim.node) >= NAMES == set(plant_services.NAMES)
     for state in (NO_WORLD, 77):
         assert sim.become(state).result == UNSUPPORTED
     assert sim.state() == PAUSED

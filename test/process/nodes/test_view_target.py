@@ -16,7 +16,7 @@ from page_world import described, state_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
-from ada_robot.messages.poses import apart, matrix_of, write_pose
+from ada_robot.messages.incoming import apart, matrix_of, write_pose
 from ada_robot.ros.qos import COMMANDS, LATCHED, STATES
 
 pytestmark = pytest.mark.ros

@@ -10,8 +10,8 @@ from ada_controllers import State, make
 from ada_controllers.state import JointReference, PoseReference
 from ada_dynamics.robots.load import load
 from ada_dynamics.spatial.orientation import pose_of
-from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.settings import checked
+from ada_robot.simulated.settings import DynamicsSettings
 from ada_robot.simulated.source import initial_state, load_robot
 from ada_tools.bringup import SETUPS, plan
 

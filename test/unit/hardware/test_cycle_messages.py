@@ -13,10 +13,9 @@ from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Mode
 from ada_robot.cycle import messages
-from ada_robot.cycle.messages import Exchange
+from ada_robot.cycle.messages import Exchange, RobotStatus
 from ada_robot.driver import Alarm, Feedback, LinkCounts
 from ada_robot.errors import DeviceAlarm, HardwareError, NoAnswer, Refused, TransportError, UnknownDevice
-from ada_robot.robot_status import RobotStatus
 from ada_robot.safety.phases import Phase
 from ada_robot.timing.periods import PeriodStatistics
 

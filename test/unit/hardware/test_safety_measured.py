@@ -13,9 +13,9 @@ from pa10_bus import Bus, Program
 from ada_dynamics.clock import ManualClock
 from ada_robot.contract import Mode
 from ada_robot.driver import Feedback
-from ada_robot.safety.exchange_timing import ExchangeTiming, SuspendDetector
-from ada_robot.safety.measured_state import MeasuredState
 from ada_robot.safety.phases import Phase
+from ada_robot.safety.state_monitor import MeasuredState
+from ada_robot.safety.watchdogs import ExchangeTiming, SuspendDetector
 
 PERIOD, TIMEOUT = 0.25, 1.0  # [s], which sums of floats do not round
 

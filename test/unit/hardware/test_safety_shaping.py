@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ada_robot.contract import JointLimit
-from ada_robot.safety.demand_shaper import DemandShaper
+from ada_robot.safety.demand_shaper import Braking, DemandShaper
 from ada_robot.safety.joint_rules import JointRules
 from ada_robot.safety.settings import SafetySettings
-from ada_robot.safety.speed_bounds import Braking
 
 T = 0.002
 A = 10.0

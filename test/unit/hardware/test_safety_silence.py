@@ -11,12 +11,11 @@ from refused import refused
 from ada_robot.contract import JointLimit, Mode
 from ada_robot.driver import Feedback
 from ada_robot.errors import Refused
-from ada_robot.safety.dead_man import DeadMan
 from ada_robot.safety.joint_rules import JointRules
-from ada_robot.safety.measured_state import MeasuredState
 from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
-from ada_robot.safety.state_monitor import StateMonitor, require_ready
+from ada_robot.safety.state_monitor import MeasuredState, StateMonitor, require_ready
+from ada_robot.safety.watchdogs import DeadMan
 
 BEGIN, LITTLE = 10.0, 1 / 64  # [s], which floats hold exactly, as the timeouts here
 TIMES = {"command_timeout": 0.125, "host_timeout": 0.5}

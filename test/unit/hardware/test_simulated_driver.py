@@ -17,8 +17,7 @@ from ada_robot.settings import checked
 from ada_robot.simulated.driver import FAILED, SimulatedDriver
 from ada_robot.simulated.settings import SimulatedSettings
 from ada_robot.simulated.source import load_robot, simulation_of
-from ada_robot.trajectory.points import OfferedTrajectory
-from ada_robot.trajectory.trajectory import TrajectoryFollower
+from ada_robot.trajectory.trajectory import OfferedTrajectory, TrajectoryFollower
 
 PERIOD, STEPS = 2e-3, 2
 

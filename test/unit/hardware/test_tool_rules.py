@@ -13,9 +13,8 @@ from tiers import nightly
 import ada_dynamics as ada
 from ada_dynamics import resources
 from ada_robot.contract import Mode
-from ada_robot.safety.link_point import LinkPoint
 from ada_robot.safety.settings import SafetySettings
-from ada_robot.safety.tool_rules import ToolMonitor, ToolRules, ToolState
+from ada_robot.safety.tool_rules import LinkPoint, ToolMonitor, ToolRules, ToolState
 
 L1, L2 = 0.5, 0.3  # [m]
 

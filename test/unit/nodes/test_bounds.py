@@ -10,7 +10,7 @@ from simulated_world import plant, settings
 import ada_dynamics as ada
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
-from ada_robot.command.guard import CommandGuard
+from ada_robot.command_guard import CommandGuard
 from ada_robot.contract import Command, Reason
 from ada_robot.node.plant_loop import PlantLoop
 from ada_robot.simulated.bounds import StateBounds

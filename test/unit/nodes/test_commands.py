@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
-from ada_robot.command.guard import CommandGuard
+from ada_robot.command_guard import CommandGuard
 from ada_robot.contract import Command, JointLimit, Reason
 
 JOINTS = (

@@ -18,7 +18,7 @@ from ada_controllers.running.robot_phase import RobotPhase
 from ada_controllers.running.state_filter import ReceivedState
 from ada_dynamics.errors import InputError
 from ada_robot.contract import Reason
-from ada_robot.trajectory.points import OfferedTrajectory
+from ada_robot.trajectory.trajectory import OfferedTrajectory
 
 MODEL = ada.load("pa10")
 JOINTS = MODEL.joint_names

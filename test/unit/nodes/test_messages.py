@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from ada_dynamics.clock import ManualClock
-from ada_robot.command.guard import CommandGuard
+from ada_robot.command_guard import CommandGuard
 from ada_robot.contract import Command, JointLimit
 
 CLOCKS, BUSY, EITHER = "so the clocks differ", "so the clocks agree", "If all messages are late"

@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 from ada_dynamics.clock import ManualClock
 from ada_hardware.node.device_status import newest_refusal
 from ada_robot.contract import Command, JointLimit, Mode
-from ada_robot.node.halt_detection import SETTLED, HaltDetector
-from ada_robot.node.joint_commands import JointCommands
-from ada_robot.node.lease import Lease
-from ada_robot.robot_status import Judged, RobotStatus
+from ada_robot.cycle.messages import Judged, RobotStatus
+from ada_robot.node.joint_commands import SETTLED, HaltDetector, JointCommands, Lease
 
 A, B = b"a" * 16, b"b" * 16
 NAMES = ["a", "b", "c"]

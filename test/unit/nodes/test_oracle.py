@@ -14,7 +14,7 @@ pytest.importorskip("pinocchio")
 import ada_dynamics as ada
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
-from ada_robot.messages.state_message import read_state
+from ada_robot.messages.incoming import read_state
 from ada_robot.ros.status import Level
 from ada_tools.nodes.oracle.oracle import Oracle, base_of_sizes, is_described_by_joints, state_of_joints
 from ada_tools.nodes.oracle.oracle_settings import OracleSettings

@@ -11,7 +11,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.simulation import JointServos, JointStops, Simulation
 from ada_robot.contract import Command, Mode
 from ada_robot.node.plant_loop import PlantLoop
-from ada_robot.trajectory.points import OfferedTrajectory
+from ada_robot.trajectory.trajectory import OfferedTrajectory
 
 
 def test_the_motion_is_that_of_the_same_simulation_bit_for_bit():

@@ -8,8 +8,8 @@ from refused import refused
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.joints.base import NO_LIMIT
-from ada_robot.node.root_body import PoseError, RootBody
 from ada_robot.simulated.bounds import StateBounds
+from ada_robot.simulated.source import PoseError, RootBody
 
 # A quarter turn about z: x goes to y.
 TURNED = [1.0, -2.0, 0.5, 0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)]

@@ -6,10 +6,9 @@ import pytest
 from simulated_world import plant
 
 from ada_dynamics.clock import ManualClock
-from ada_robot.node.plant_loop import PlantLoop
-from ada_robot.node.plant_status import PhysicsStatus
-from ada_robot.node.stamps import Stamps
+from ada_robot.node.plant_loop import PhysicsStatus, PlantLoop
 from ada_robot.ros.status import Level
+from ada_robot.timing.deadlines import Stamps
 
 MS = 1_000_000  # [ns]
 EPOCH = 1_700_000_000 * 10**9  # [ns] that the wall clock is ahead of the steady one

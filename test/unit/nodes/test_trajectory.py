@@ -11,8 +11,7 @@ from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_robot.contract import JointLimit, Reason
-from ada_robot.trajectory.points import MAX_POINTS, OfferedTrajectory
-from ada_robot.trajectory.trajectory import TrajectoryFollower
+from ada_robot.trajectory.trajectory import MAX_POINTS, OfferedTrajectory, TrajectoryFollower
 
 JOINTS = (
     JointLimit("a", -2.0, 2.0, velocity=3.0, effort=10.0),

@@ -36,16 +36,15 @@ from ada_controllers.running.state_filter import ReceivedState
 from ada_controllers.state import State
 from ada_dynamics.drawing.marks import MarkStore
 from ada_dynamics.errors import AdaError
-from ada_robot.messages.command_messages import command_of
+from ada_robot.messages.incoming import LABELS, command_of
 from ada_robot.messages.markers import read_markers
-from ada_robot.messages.state_message import LABELS
 from ada_robot.node.command_inputs import CommandInputs
-from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.node.joint_commands import JointCommands
 from ada_robot.node.plant_loop import PlantLoop
-from ada_robot.ros.decoding import decoded
+from ada_robot.ros.inbox import decoded
 from ada_robot.settings import checked
 from ada_robot.simulated.plant import Plant
+from ada_robot.simulated.settings import DynamicsSettings
 from ada_robot.simulated.source import load_robot, simulation_of
 from ada_tools.nodes.oracle_node import _read_joints, _read_state
 from ada_tools.nodes.view.controller_link import ControllerLink

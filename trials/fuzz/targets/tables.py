@@ -17,11 +17,11 @@ from ada_dynamics.robots.load import load
 from ada_hardware.kondo.angle_map import AngleMap
 from ada_hardware.kondo.motion_file import read_motion
 from ada_hardware.node.hardware_settings import DeviceSettings, HardwareSettings
-from ada_robot.node.dynamics_settings import DynamicsSettings
 from ada_robot.safety import flight_file
-from ada_robot.safety.flight_memory import Event, Flight
+from ada_robot.safety.flight_recorder import Event, Flight
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import as_mapping, checked
+from ada_robot.simulated.settings import DynamicsSettings
 from ada_tools.identification import recordings
 from ada_tools.nodes.oracle.oracle_settings import OracleSettings
 from ada_tools.nodes.target.target_settings import TargetSettings

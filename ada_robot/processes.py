@@ -1,23 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Non-blocking stderr.
+"""Child processes, SIGINT of programs, modules of POSIX systems, and non-blocking stderr.
 
 A full pipe, or a terminal stopped by Ctrl-S, blocks its writer. ROS 2 logs without releasing the interpreter lock, so
-that one blocked logger stops all threads of a Python program. A safety cycle must not block. Therefore the descriptor
-is replaced by a pipe: one thread reads it into a bounded queue, a second one writes the queue to the original
-descriptor. Lines that do not fit into the queue are dropped and counted.
+that one blocked logger stops all threads of a Python program. A safety cycle must not block. Therefore
+`NonBlockingOutput` replaces the descriptor by a pipe: one thread reads it into a bounded queue, a second one writes the
+queue to the original descriptor. Lines that do not fit into the queue are dropped and counted.
 """
 
 from __future__ import annotations
 
 import os
 import select
+import signal
+import subprocess
+import sys
 import threading
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from types import TracebackType
+from typing import Any
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
+from ada_robot.errors import HardwareError
 
+COMPILER = "compiler"  # name of compiler threads, which the end of a program does not wait for
 ROOM = 2**18  # capacity of the queue [bytes]
 STDERR = 2
 PATIENCE = 0.5  # time to write pending output at the end of a process [s]
@@ -25,6 +33,97 @@ _PIECE = 4096  # bytes per write; a pipe accepts them atomically
 _LOOK = 0.01  # polling interval of `close` [s]
 _pipe_room = 1031  # F_SETPIPE_SZ, missing in the module fcntl of Python 3.9
 _real: dict[int, int] = {}  # replaced descriptors and the duplicates of their originals
+
+
+class ChildProcess:
+    """Child process in a new session, which Ctrl-C in the terminal does not reach.
+
+    Attributes:
+        popen: process object with its pipes.
+    """
+
+    def __init__(self, command: Sequence[str], **options: Any) -> None:
+        """Start the process. Args: command and arguments; options of `subprocess.Popen`."""
+        self.popen: subprocess.Popen[Any] = subprocess.Popen(list(command), start_new_session=True, **options)
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self.popen.pid
+
+    @property
+    def code(self) -> int | None:
+        """Exit code, negative for a signal; None while the process runs."""
+        return self.popen.poll()
+
+    @property
+    def is_alive(self) -> bool:
+        """True while the process runs."""
+        return self.code is None
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal, unless the process has ended."""
+        with suppress(ProcessLookupError):
+            self.popen.send_signal(number)
+
+    def wait(self, seconds: float) -> bool:
+        """Return True if the process ends within `seconds`."""
+        with suppress(subprocess.TimeoutExpired):
+            self.popen.wait(max(0.0, seconds))
+        return self.popen.returncode is not None
+
+    def kill(self) -> None:
+        """Kill the process and wait for its end."""
+        self.popen.kill()
+        self.popen.wait()
+
+    def close_pipes(self) -> None:
+        """Close the parent's ends of the pipes."""
+        for pipe in (self.popen.stdin, self.popen.stdout, self.popen.stderr):
+            if pipe is not None:
+                with suppress(OSError):  # pending output has no reader any more
+                    pipe.close()
+
+
+def ending_in_words(code: int) -> str:
+    """Describe an exit code: the code itself, or the name of the signal."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
+def restore_sigint() -> None:
+    """Restore the SIGINT handler where the parent process ignores SIGINT.
+
+    Shells without job control start background jobs with SIGINT ignored, and child processes inherit that. Call this
+    in programs only, never in library code.
+    """
+    is_main = threading.current_thread() is threading.main_thread()  # only the main thread may set handlers
+    if is_main and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def posix_module(name: str, what: str, instead: str = "") -> Any:
+    """Import a module of POSIX systems.
+
+    Args:
+        name: module name, such as "termios".
+        what: feature that needs it; start of the error message.
+        instead: alternative on this system, as a sentence.
+
+    Raises:
+        HardwareError: if the system lacks the module.
+    """
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        more = f" {instead}" if instead else ""
+        raise HardwareError(
+            f"{what} needs Linux or macOS: Python has no module {name} on {sys.platform}.{more}"
+        ) from None
 
 
 def stderr_for_children() -> int:
