@@ -20,7 +20,7 @@ from ada_robot.node.command_inputs import CommandInputs
 from ada_robot.node.load_publishers import LoadPublishers
 from ada_robot.node.plant_loop import Blueprint, PhysicsStatus, PlantLoop, loop_status
 from ada_robot.node.plant_recording import PlantRecording
-from ada_robot.node.plant_services import PlantServices, StandardServices
+from ada_robot.node.plant_services import LACKING, PlantServices, StandardServices
 from ada_robot.node.state_publishers import StatePublishers
 from ada_robot.ros.diagnostics import Diagnostics
 from ada_robot.ros.inbox import AwaitedDescription
@@ -116,11 +116,13 @@ class DynamicsNode(Node):
         # separate kinematics, because the plant is not compiled yet
         poses = Dynamics(frictionless(model), q0=scene.q if model.loops else None)
         self._out = StatePublishers(self, model, poses, settings, publishes_description=not described)
-        world_frame = self._out.world_frame
-        self._loads = LoadPublishers(self, model, scene, settings, world_frame=world_frame, latest=lambda: loop.latest)
+        self._loads = LoadPublishers(
+            self, model, scene, settings, world_frame=self._out.world_frame, latest=lambda: loop.latest
+        )
         self._in = CommandInputs(self, model, bounds, loop, settings, self._now)
         self._on_request = PlantServices(self, loop, lambda: self._settings.value)
-        self._on_standard_request = StandardServices.offered(self, model, bounds, loop, self._on_request, world_frame)
+        if LACKING is None:
+            self._on_standard_request = StandardServices(self, loop, self._on_request)
         self._health = Diagnostics(self, model.name)
         self._health.add("physics", self._physics_status)
         self._health.add("commands", self._in.status)

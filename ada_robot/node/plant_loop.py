@@ -231,10 +231,6 @@ class PlantLoop:
         if self.is_ready:
             self.loop.period = self._period(factor)
 
-    def present(self) -> Future[Snapshot]:
-        """Return the present state without loads; the latest published one may be some steps older."""
-        return self.post(lambda: self._stamped(self.plant.snapshot(loads=False), self.loop.deadline))
-
     @property
     def requested_factor(self) -> float:
         """Requested real-time factor; 0 for as fast as possible."""
