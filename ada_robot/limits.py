@@ -21,6 +21,12 @@ from ada_robot.contract import JointLimit, Mode, Reason, Refusal
 ROUNDING = 1e-9  # tolerance of commanded positions at a limit [rad, m]
 DESCRIPTION = "the limits of the robot description"
 _OF_DEVICE = "the limits of the device and of the safety settings"
+CLOCKS = "Let sender and receiver share a clock (use_sim_time), or leave the stamp zero."
+LATE = (
+    f"If all messages are late, the clocks differ. {CLOCKS} Otherwise, the sender, this machine or the network between "
+    "them was busy."
+)
+JUMP_RULE = "parameter max_position_jump; 0 = any"  # of nodes, for messages
 LONGEST_NAME = 80  # characters of a joint name in a message; received names may be arbitrarily long
 
 
@@ -158,6 +164,27 @@ def refused_jump(
             f"trajectory."
         )
         return Refusal(Reason.JUMP, text, name)
+    return None
+
+
+def refused_age(stamp: float, now: float, max_age: float, max_ahead: float, rule: str) -> Refusal | None:
+    """Return the refusal of a command by its stamp, or None if it is allowed.
+
+    Args:
+        stamp: creation time [s].
+        now: present time on the clock of the stamp [s].
+        max_age: maximum age [s]; 0 for any.
+        max_ahead: tolerated lead of the sender's clock [s].
+        rule: name of the setting of `max_age` for the message.
+    """
+    if not math.isfinite(stamp):
+        return Refusal(Reason.NOT_FINITE, f"the stamp is {stamp}; it must be finite, or zero for no stamp.")
+    if max_age and not stamp >= now - max_age:
+        text = f"the command is {now - stamp:.9g} s old; the maximum age is {max_age:.9g} s ({rule}). {LATE}"
+        return Refusal(Reason.OLD, text)
+    if not stamp <= now + max_ahead:
+        text = f"the command's stamp is {stamp - now:.9g} s ahead of this clock; the maximum is {max_ahead:.9g} s."
+        return Refusal(Reason.FROM_THE_FUTURE, f"{text} {CLOCKS}")
     return None
 
 

@@ -14,7 +14,7 @@ from ada_controllers.errors import StateRefused
 from ada_controllers.state import State
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.model import Model
-from ada_robot.command_guard import CLOCKS, Lateness
+from ada_robot.limits import CLOCKS, LATE
 
 _ROUNDED = 1.0 + 1e-9  # tolerance for rounded differences of stamps
 
@@ -60,8 +60,6 @@ class StateFilter:
         self.latest: ReceivedState | None = None
         self.latest_at = -math.inf
         self.reason = self.text = self.break_text = ""
-        self._time = -math.inf  # present time on the steady clock [s]
-        self._lateness = Lateness(lambda: self._time)
         single = [name for name in model.joint_names if model.joints[name].nq == model.joints[name].nv == 1]
         self._single = single
         self._q = np.array([model.q_index(name).start for name in single], dtype=np.intp)
@@ -81,10 +79,8 @@ class StateFilter:
             gap: maximum time between two states, by their stamps [s]; 0 for any.
         """
         state, stamp, age, _ = measured
-        self._time = time
         if not math.isfinite(stamp):
             return self._refuse("not finite", f"the stamp of the state is {stamp}; it must be finite.")
-        self._lateness.note(age, timeout, time)
         if age < -timeout:
             return self._refuse(
                 "from the future",
@@ -94,8 +90,7 @@ class StateFilter:
         if not age <= timeout:
             return self._refuse(
                 "late",
-                f"the state is {age:.6g} s old; the maximum age is {timeout:.6g} s (state_timeout). "
-                f"{self._lateness.advice(timeout, time)}",
+                f"the state is {age:.6g} s old; the maximum age is {timeout:.6g} s (state_timeout). {LATE}",
             )
         try:
             controller.check_state(state)

@@ -72,7 +72,6 @@ class CommandInputs:
             bounds.limits(motor_joints(model)),
             max_age=settings.max_command_age,
             max_jump=settings.max_position_jump,
-            age_parameter="max_command_age",
         )
         self._said: Counter[str] = Counter()  # logged refusals
         self._age: float | None = None  # age of the latest command by its stamp [s]
@@ -86,7 +85,7 @@ class CommandInputs:
     def change(self, settings: DynamicsSettings) -> None:
         """Apply changed parameters."""
         self._settings = settings
-        self.guard.age_rule.max_age, self.guard.max_jump = settings.max_command_age, settings.max_position_jump
+        self.guard.max_age, self.guard.max_jump = settings.max_command_age, settings.max_position_jump
         if self._loop.is_ready:
             self.began(self._loop.plant)
 

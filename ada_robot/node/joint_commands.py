@@ -173,7 +173,7 @@ class JointCommands(CommandGuard):
             modes: supported modes.
             clock: steady clock [s].
         """
-        super().__init__(limits, age_parameter="max_command_age", clock=clock)
+        super().__init__(limits)
         self._clock = clock
         self._index = {name: i for i, name in enumerate(self._joints)}
         self._modes = modes
@@ -196,8 +196,7 @@ class JointCommands(CommandGuard):
             max_jump: maximum distance of a commanded position from the measured one [rad, m]; 0 for any.
             require_stamps: whether commands without a stamp are refused.
         """
-        self.age_rule.max_age, self.max_jump = max_age, max_jump
-        self.age_rule.requires_stamps = require_stamps
+        self.max_age, self.max_jump, self.requires_stamps = max_age, max_jump, require_stamps
 
     def forget(self) -> None:
         """Drop all commands, after a restart of the robot."""

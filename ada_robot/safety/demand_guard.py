@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.clock import SYSTEM_CLOCK
-from ada_robot.command_guard import AgeRule
 from ada_robot.contract import Demand, Mode, Reason, Refusal, Tally
-from ada_robot.limits import ROUNDING, refused_jump
+from ada_robot.limits import ROUNDING, refused_age, refused_jump
 from ada_robot.safety.joint_rules import JointRules
 
 AHEAD = 0.01  # tolerance of stamps in the future [s]; both ends read the same clock
@@ -20,20 +18,16 @@ AHEAD = 0.01  # tolerance of stamps in the future [s]; both ends read the same c
 class DemandGuard(Tally):
     """Checks demands against the joint rules."""
 
-    def __init__(
-        self, rules: JointRules, modes: Iterable[Mode], max_age: float, clock: Callable[[], float] = SYSTEM_CLOCK
-    ) -> None:
+    def __init__(self, rules: JointRules, modes: Iterable[Mode], max_age: float) -> None:
         """Set the rules.
 
         Args:
             rules: joint rules.
             modes: modes supported by the driver.
             max_age: maximum age of a demand [s].
-            clock: steady clock [s], used to explain late demands.
         """
         super().__init__()
-        self._rules, self._modes = rules, frozenset(modes)
-        self._age = AgeRule(max_age, AHEAD, "command_timeout", clock)
+        self._rules, self._modes, self._max_age = rules, frozenset(modes), max_age
 
     def judge(self, demand: Demand, now: float, demanded: Array, measured: Array | None = None) -> Refusal | None:
         """Check a demand and count it.
@@ -48,7 +42,11 @@ class DemandGuard(Tally):
             Refusal, or None if the demand is accepted.
         """
         where = (demanded,) if measured is None else (demanded, measured)
-        refusal = self._numbers(demand, *where) or self._age.refusal(demand.stamp, now) or self._jump(demand, demanded)
+        refusal = (
+            self._numbers(demand, *where)
+            or refused_age(demand.stamp, now, self._max_age, AHEAD, "command_timeout")
+            or self._jump(demand, demanded)
+        )
         return self.count(refusal, now)
 
     def _numbers(self, demand: Demand, *where: Array) -> Refusal | None:

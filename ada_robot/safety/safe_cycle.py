@@ -10,7 +10,7 @@
     cycle.close(now)
 
 The caller passes all times, on one steady clock, so that the same code runs in real time (`ada_robot.cycle`) and in
-lock step with an emulator. The clock itself is used to detect suspends and to explain late commands.
+lock step with an emulator. The clock itself is used to detect suspends.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class SafeCycle:
         self._driver, self._recorder, self.on_phase = driver, recorder, on_phase
         self.rules = JointRules(driver.limits, settings, driver.tool(settings.tool_offset))
         self.rules.tool.prepare(len(self.rules.names))
-        self.check = DemandGuard(self.rules, driver.modes, settings.command_timeout, clock)
+        self.check = DemandGuard(self.rules, driver.modes, settings.command_timeout)
         self._longest_gap = max(settings.longest_gap, SLOWEST * driver.period)
         self.timing = ExchangeTiming(driver.period, min(driver.device_timeout, self._longest_gap), clock)
         rules = self.rules

@@ -18,7 +18,15 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_robot.contract import JointLimit, Reason, Refusal, Tally
-from ada_robot.limits import ROUNDING, checked_joints, not_negative, refused_jump, refused_names, refused_number
+from ada_robot.limits import (
+    JUMP_RULE,
+    ROUNDING,
+    checked_joints,
+    not_negative,
+    refused_jump,
+    refused_names,
+    refused_number,
+)
 from ada_robot.trajectory.path import Path, PathState
 
 Rows = Sequence[Sequence[float]]
@@ -221,15 +229,12 @@ class TrajectoryFollower(Tally):
         max_jump: maximum distance of a point due at once from the present position [rad, m]; 0 for any.
     """
 
-    def __init__(
-        self, joints: Sequence[JointLimit], *, max_jump: float = 1.0, jump_parameter: str = "max_position_jump"
-    ) -> None:
+    def __init__(self, joints: Sequence[JointLimit], *, max_jump: float = 1.0) -> None:
         """Set the rules.
 
         Args:
             joints: all joints of the robot, including passive ones.
             max_jump: see the attribute.
-            jump_parameter: node parameter that sets `max_jump`, for messages.
 
         Raises:
             InputError: if joint names are duplicate, limits contradict each other or a bound is negative.
@@ -237,7 +242,6 @@ class TrajectoryFollower(Tally):
         super().__init__()
         self._joints = checked_joints(joints)
         self.max_jump = not_negative("max_jump", max_jump)
-        self._jump_rule = f"parameter {jump_parameter}; 0 = any"
         self._layers: dict[str, tuple[_Layer, ...]] = {}
         self._change = Lock()
 
@@ -289,7 +293,7 @@ class TrajectoryFollower(Tally):
         if trajectory.times[first] == elapsed and self.max_jump:
             for name, desired, at in zip(trajectory.names, trajectory.positions[first], state.position, strict=True):
                 where = f" of point {first}, due at once,"
-                refuse(refused_jump(name, float(desired), at, self.max_jump, self._jump_rule, where))
+                refuse(refused_jump(name, float(desired), at, self.max_jump, JUMP_RULE, where))
         path = trajectory.path(start, elapsed, state)
         self._check_way(path, trajectory.names, first, is_bridged=bool(trajectory.times[first] > elapsed))
         changed = dict(self._layers)

@@ -230,7 +230,6 @@ def test_the_cycle_and_the_driver_take_and_refuse_the_same_numbers():
         JointRules(world.driver.limits, SafetySettings(tool_speed=0.0, max_step=10.0)),
         frozenset(Mode),
         0.1,
-        world.clock,
     )
     for mode, most in ((Mode.POSITION, LIMIT), (Mode.VELOCITY, SPEED), (Mode.EFFORT, motors)):
         for share in (-1.0, 1.0, 1.0 + 1e-7, -1.0 - 1e-7, 1.0 - 1e-7, np.nan, np.inf):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from refused import refused
 
 from ada_dynamics import resources
-from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.load import load
 from ada_robot.contract import Demand, JointLimit, Mode
@@ -30,7 +29,7 @@ def rules(**settings):
 
 
 def check(**settings):
-    return DemandGuard(rules(**settings), MODES, 0.1, ManualClock())
+    return DemandGuard(rules(**settings), MODES, 0.1)
 
 
 def judged(command_check, values, mode=Mode.POSITION, stamp=NOW, demanded=(0.0, 0.0)):
@@ -129,7 +128,7 @@ def test_what_breaks_a_rule_is_refused_as_a_whole_and_counted(given, reason, joi
 
 
 def test_a_mode_that_the_robot_has_not_is_refused():
-    guard = DemandGuard(rules(), {Mode.POSITION}, 0.1, ManualClock())
+    guard = DemandGuard(rules(), {Mode.POSITION}, 0.1)
     assert judged(guard, [0.0, 0.0], Mode.EFFORT).reason == "no such mode"
 
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import InputError
 from ada_robot.command_guard import CommandGuard
 from ada_robot.contract import Command, JointLimit, Reason
@@ -26,7 +25,7 @@ GOOD = Command(("shoulder", "elbow"), (0.6, 0.1), (1.0, -2.0), (10.0, -5.0), NOW
 
 
 def guard(**rules):
-    return CommandGuard(JOINTS, clock=ManualClock(), **rules)
+    return CommandGuard(JOINTS, **rules)
 
 
 def refused(command, present=PRESENT, now=NOW, **rules):
@@ -95,10 +94,8 @@ def test_a_guard_that_could_not_guard_is_not_made():
         ((JointLimit("a", math.nan),), {}, "limits"),
         ((JointLimit("a", velocity=-1.0),), {}, "velocity"),
         ((JointLimit("a", effort=math.nan),), {}, "effort"),
-        *(
-            (JOINTS, {name: bad}, name)
-            for name, bad in (("max_age", -1.0), ("max_jump", math.nan), ("max_ahead", -0.1))
-        ),
+        (JOINTS, {"max_age": -1.0}, "max_age"),
+        (JOINTS, {"max_jump": math.nan}, "max_jump"),
     ):
         with pytest.raises(InputError) as refusal:
             CommandGuard(joints, **rules)
@@ -107,7 +104,7 @@ def test_a_guard_that_could_not_guard_is_not_made():
 
 def test_where_stamps_are_required_a_command_without_one_is_refused():
     watch = guard()
-    watch.age_rule.requires_stamps = True
+    watch.requires_stamps = True
     assert watch.check(GOOD, NOW, PRESENT) is None
     assert watch.check(GOOD._replace(stamp=None), NOW, PRESENT).reason is Reason.NO_STAMP
 
