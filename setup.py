@@ -73,7 +73,7 @@ ROS = [
     "ros-trajectory-msgs",
     "ros-visualization-msgs",
 ]
-HARDWARE = ["pyserial>=3.5,<4"]
+HARDWARE = ["pyserial>=3.5,<4", *RECORD]  # flight records
 # NVIDIA's assembler of code for graphics processors; 12.9 is the last version for Volta to Blackwell.
 PTXAS = ["nvidia-cuda-nvcc-cu12>=12.9,<12.10; platform_system == 'Linux' and platform_machine == 'x86_64'"]
 TOOLS = ["scipy>=1.11,<2", "matplotlib>=3.8,<4", "imageio-ffmpeg>=0.5,<1", "pillow>=10"]

@@ -11,7 +11,7 @@ The .mcap file can be opened by Foxglove, PlotJuggler and, for robots of the cat
     /commanded         demands at the same rates: position, velocity or effort, the others NaN
     /robot_description, /ada/state: for robots of the catalogue
 
-Message times are wall-clock times. Without the package mcap, rows and events are written to an .npz file.
+Message times are wall-clock times.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,9 +41,9 @@ from ada_dynamics.simulation.record.mcap_records import (
     read_records,
 )
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
-from ada_dynamics.simulation.record.npz import DAMAGE, read_arrays, text_in
+from ada_dynamics.simulation.record.npz import DAMAGE
 from ada_robot.contract import Mode
-from ada_robot.safety.flight_recorder import FIXED, MODES, PHASES, VECTORS, Event, Flight, FlightMemory
+from ada_robot.safety.flight_recorder import FIXED, MODES, PHASES, Event, Flight, FlightMemory
 
 Times = NDArray[np.int64]
 
@@ -97,28 +96,21 @@ def columns_of(flight: Flight) -> list[str]:
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
-def write(record: FlightRecord, path: Path) -> Path:
+def write(record: FlightRecord, path: Path) -> None:
     """Write a record to a temporary file, renamed when complete.
 
-    Returns:
-        File path; its suffix is .npz if the package mcap is missing.
+    Raises:
+        InputError: if the package mcap is missing.
+        OSError: if the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    is_mcap = find_spec("mcap") is not None
-    final = path if is_mcap else path.with_suffix(".npz")
-    unfinished = final.with_name(f".{final.name}.part")
+    unfinished = path.with_name(f".{path.name}.part")
     try:
-        if is_mcap:
-            with TopicWriter(unfinished, overwrite=True, reserve=0) as out:
-                _write_mcap(record, out)
-        else:
-            texts, events = json.dumps(_description(record)), json.dumps(record.events)
-            with unfinished.open("wb") as file:
-                np.savez_compressed(file, rows=record.rows, flight=texts, events=events)
-        unfinished.replace(final)
+        with TopicWriter(unfinished, overwrite=True, reserve=0) as out:
+            _write_mcap(record, out)
+        unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
-    return final
 
 
 def _description(record: FlightRecord) -> dict[str, str]:
@@ -230,7 +222,7 @@ def prune(folder: Path, keep: int, device: str) -> None:
         keep: number of records to keep.
         device: device type.
     """
-    name = re.compile(rf"flight_{re.escape(device)}_\d{{8}}_\d{{6}}_\d{{3}}\.(mcap|npz)")
+    name = re.compile(rf"flight_{re.escape(device)}_\d{{8}}_\d{{6}}_\d{{3}}\.mcap")
     found: list[tuple[float, Path]] = []
     for path in folder.iterdir():
         with suppress(FileNotFoundError):  # deleted by another process
@@ -245,9 +237,13 @@ def prune(folder: Path, keep: int, device: str) -> None:
 def _device_of(path: Path) -> str:
     """Return the device type of a record; "" if the file is no flight record."""
     try:
-        return (_npz_texts(path) if path.suffix == ".npz" else _mcap_texts(path)).get("device", "")
+        with path.open("rb") as file:
+            for metadata in mcap_module("mcap.reader").make_reader(file).iter_metadata():
+                if metadata.name == METADATA:
+                    return str(metadata.metadata.get("device", ""))
     except Exception:  # unreadable files are no records, and are not deleted
-        return ""
+        pass
+    return ""
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
@@ -258,7 +254,7 @@ def read(path: Path) -> FlightRecord:
         RecordingError: if the file cannot be read as a flight record.
     """
     try:
-        return _read_npz(path) if path.suffix == ".npz" else _read_mcap(path)
+        return _read(path)
     except (OSError, *DAMAGE) as problem:
         said = str(problem)[:300] or type(problem).__name__
         raise RecordingError(f"{path} cannot be read as a flight record: {said}.") from None
@@ -287,46 +283,20 @@ class _Reading(TopicReader):
                 self.events.append((at, cdr.read_text(raw)))
 
 
-def _read_mcap(path: Path) -> FlightRecord:
+def _read(path: Path) -> FlightRecord:
     reading = _Reading()
     with path.open("rb") as file:
         if file.read(len(MCAP_MAGIC)) != MCAP_MAGIC:
             raise ValueError("not an MCAP file")
         problem = read_records(file, reading.take)
-    if problem or not reading.texts:
+    texts = reading.texts
+    if problem or not texts:
         raise ValueError(problem or f"metadata {METADATA!r} missing")
-    offset = int(reading.texts["wall_offset"])
-    events = [Event((at - offset) * 1e-9, text) for at, text in reading.events]
+    offset, joints = int(texts["wall_offset"]), tuple(json.loads(texts["joints"]))
     rows = np.concatenate(reading.tables) if reading.tables else np.zeros((0, 0))
-    return _record(reading.texts, rows, events)
-
-
-def _mcap_texts(path: Path) -> dict[str, str]:
-    """Return the flight metadata of an .mcap file; empty if it is no flight record."""
-    with path.open("rb") as file:
-        for metadata in mcap_module("mcap.reader").make_reader(file).iter_metadata():
-            if metadata.name == METADATA:
-                return dict(metadata.metadata)
-    return {}
-
-
-def _npz_texts(path: Path) -> dict[str, str]:
-    """Return the flight metadata of an .npz file."""
-    texts: dict[str, str] = json.loads(text_in(read_arrays(path)["flight"]))
-    return texts
-
-
-def _read_npz(path: Path) -> FlightRecord:
-    content = read_arrays(path)
-    events = [Event(*event) for event in json.loads(text_in(content["events"]))]
-    return _record(json.loads(text_in(content["flight"])), content["rows"], events)
-
-
-def _record(texts: dict[str, str], rows: Array, events: list[Event]) -> FlightRecord:
-    joints = tuple(json.loads(texts["joints"]))
     flight = Flight(texts["device"], texts["robot"], joints, float(texts["period"]), len(rows))
-    shaped = rows.reshape(len(rows), FIXED + VECTORS * len(joints))
-    return FlightRecord(flight, texts["why"], shaped, events, int(texts["wall_offset"]))
+    events = [Event((at - offset) * 1e-9, text) for at, text in reading.events]
+    return FlightRecord(flight, texts["why"], rows.reshape(len(rows), flight.columns), events, offset)
 
 
 # --- the process --------------------------------------------------------------------------------------------------
@@ -343,5 +313,5 @@ def main(descriptor: int, path: Path, keep: int, why: str) -> None:
 if __name__ == "__main__":
     try:
         main(int(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
-    except OSError as failure:
-        sys.exit(f"the flight record {sys.argv[2]} cannot be written: {failure.strerror or failure}.")
+    except (OSError, AdaError) as failure:
+        sys.exit(f"the flight record {sys.argv[2]} cannot be written: {getattr(failure, 'strerror', '') or failure}.")

@@ -45,7 +45,6 @@ PHASES, MODES = tuple(Phase), tuple(Mode)
 FRESH, DRIVEN = 1, 2  # flags of a row
 _PHASE_NUMBER = {phase: i for i, phase in enumerate(PHASES)}
 _MODE_NUMBER = {mode: i for i, mode in enumerate(MODES)}
-SUFFIX = ".mcap"
 
 
 @dataclass(frozen=True)
@@ -283,7 +282,7 @@ class FlightRecorder:
         self._writers = [writer for writer in self._writers if writer.poll() is None]
         wall = self._clock.wall()
         stamp = time.strftime("%Y%m%d_%H%M%S", time.localtime(wall)) + f"_{int(wall * 1e3) % 1000:03d}"
-        path = self._folder / f"flight_{self._memory.flight.device}_{stamp}{SUFFIX}"
+        path = self._folder / f"flight_{self._memory.flight.device}_{stamp}.mcap"
         self.newest = str(path)
         arguments = [str(self._descriptor), str(path), str(self._keep), why]
         writer = subprocess.Popen(

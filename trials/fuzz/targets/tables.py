@@ -48,7 +48,9 @@ def _flight_seeds() -> Iterable[bytes]:
     rows[1, 0] = 0.1
     record = flight_file.FlightRecord(Flight("pa10", "", ("s1",), 0.002, 2), "why", rows, [Event(0.0, "up")], 7)
     with tempfile.TemporaryDirectory() as folder:
-        return [flight_file.write(record, Path(folder) / "flight.mcap").read_bytes()]
+        path = Path(folder) / "flight.mcap"
+        flight_file.write(record, path)
+        return [path.read_bytes()]
 
 
 def _sweep(path: Path) -> None:
