@@ -33,7 +33,7 @@ from ada_dynamics.errors import InputError
 from ada_robot.contract import Demand, Mode, Reason, Refusal, Tally
 from ada_robot.cycle.connection import CycleConnection
 from ada_robot.cycle.messages import Judged, RobotStatus
-from ada_robot.cycle.runners import CycleProcess, CycleRunner, CycleThread, flight_memory, made_driver, made_recorder
+from ada_robot.cycle.runners import CycleProcess, CycleThread, flight_memory, made_driver, made_recorder
 from ada_robot.driver import Feedback, RobotDriver
 from ada_robot.errors import HardwareError, NoAnswer, Refused
 from ada_robot.safety.flight_recorder import FlightRecorder
@@ -63,8 +63,8 @@ class Robot:
 
     def __init__(
         self,
-        driver: str,
-        driver_settings: object | Mapping[str, object],
+        driver: str | RobotDriver[Any],
+        driver_settings: object | Mapping[str, object] = None,
         safety: SafetySettings | None = None,
         *,
         place: Place = "process",
@@ -74,8 +74,8 @@ class Robot:
         """Load the driver; `open` connects.
 
         Args:
-            driver: "module:class".
-            driver_settings: instance of the driver's class SETTINGS, or its values by name.
+            driver: "module:class", or a driver, whose cycle runs in a thread of this process.
+            driver_settings: instance of the driver's class SETTINGS, or its values by name; not used with a driver.
             safety: safety settings; None for the defaults.
             place: "process": the cycle runs in a separate process, which outlives this one until the robot is at
                 rest; "thread": it runs in a thread of this process.
@@ -91,36 +91,21 @@ class Robot:
             raise InputError(
                 f"place is {place!r}; it must be 'process' or 'thread'.", field="place", value=place, allowed=allowed
             )
-        self._prepare(made_driver(driver, driver_settings), safety or SafetySettings(), place, clock, driver, model)
-
-    @classmethod
-    def of(
-        cls, driver: RobotDriver[Any], safety: SafetySettings | None = None, *, clock: Clock = SYSTEM_CLOCK
-    ) -> Robot:
-        """Create a robot whose cycle runs in a thread of this process, with a given driver instance."""
-        robot = cls.__new__(cls)
-        robot._prepare(driver, safety or SafetySettings(), "thread", clock)
-        return robot
-
-    def _prepare(
-        self,
-        driver: RobotDriver[Any],
-        safety: SafetySettings,
-        place: Place,
-        clock: Clock,
-        source: str = "",
-        model: str = "",
-    ) -> None:
-        safety = driver.suited(safety)
+        self._source = ""
+        if isinstance(driver, str):
+            self._source, driver = driver, made_driver(driver, driver_settings)
+        else:
+            place = "thread"
+        safety = driver.suited(safety or SafetySettings())
         self._driver, self._safety, self._place, self._clock = driver, safety, place, clock
-        self.device, self._source, self._model = driver.NAME, source, model
+        self.device, self._model = driver.NAME, model
         rules = JointRules(driver.limits, safety, driver.tool(safety.tool_offset))
         self.joints, self.limits = tuple(driver.joints), rules.limits
         self._unsent = Tally()  # commands that could not be sent
         self.modes, self.period = driver.modes, driver.period
         self._requests = threading.RLock()  # serializes open and close only
         self._link: CycleConnection | None = None
-        self._cycle: CycleRunner | None = None
+        self._cycle: CycleProcess | CycleThread | None = None
         self._recorder: FlightRecorder | None = None
         self._flight = -1
         self._is_closing = False

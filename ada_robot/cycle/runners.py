@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -78,8 +77,8 @@ def made_recorder(descriptor: int, safety: SafetySettings, clock: Clock = SYSTEM
     return FlightRecorder(descriptor, record_folder(safety.record_folder), safety.record_files, clock)
 
 
-class CycleRunner(ABC):
-    """Execution environment of a cycle.
+class _Sockets:
+    """Socket pairs of a cycle.
 
     Attributes:
         fast: client end of the socket pair for commands and feedback.
@@ -91,38 +90,13 @@ class CycleRunner(ABC):
         self.fast, self._far_fast = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.requests, self._far_requests = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
-    @property
-    @abstractmethod
-    def pid(self) -> int:
-        """Process id of the cycle."""
-
-    @abstractmethod
-    def start(self, timeout: float) -> None:
-        """Start the cycle; the sockets can be used afterwards.
-
-        Raises:
-            HardwareError: if it does not start in time.
-        """
-
-    @abstractmethod
-    def wait(self, timeout: float) -> bool:
-        """Wait for the end of the cycle, after a close request or after `close`; False after the timeout."""
-
-    @abstractmethod
-    def kill(self) -> None:
-        """Kill the cycle, if possible."""
-
-    @abstractmethod
-    def ending(self) -> str:
-        """Describe how the cycle ended; "" while it runs."""
-
     def close(self) -> None:
-        """Close the sockets, upon which the cycle brings the robot to rest and ends."""
-        for end in (self.fast, self.requests, self._far_fast, self._far_requests):
-            end.close()
+        """Close the client ends, upon which the cycle brings the robot to rest and ends."""
+        self.fast.close()
+        self.requests.close()
 
 
-class CycleThread(CycleRunner):
+class CycleThread(_Sockets):
     """Cycle in a thread of this process."""
 
     def __init__(
@@ -159,13 +133,8 @@ class CycleThread(CycleRunner):
         """Describe how the cycle ended; "" while it runs."""
         return "the cycle's thread has ended" if self.server.ended.is_set() else ""
 
-    def close(self) -> None:
-        """Close the client ends only: the thread closes the others."""
-        self.fast.close()
-        self.requests.close()
 
-
-class CycleProcess(CycleRunner):
+class CycleProcess(_Sockets):
     """Cycle in a separate process, unaffected by the end, freeze or load of this process."""
 
     def __init__(self, driver: str, settings: object, safety: SafetySettings, flight: int) -> None:
@@ -190,18 +159,20 @@ class CycleProcess(CycleRunner):
     def start(self, timeout: float) -> None:
         """Start the process, configure it and wait until it is ready."""
         passed = [self._far_fast.fileno(), self._far_requests.fileno(), self._flight]
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "ada_robot.cycle", *(str(one) for one in passed)],
-            pass_fds=[one for one in passed if one >= 0],
-            env=sibling_environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,  # an inherited stdout would keep readers of this process waiting
-            stderr=stderr_for_children(),
-            # signals to this process group (Ctrl-C, closed terminal) must not end it before the robot is at rest
-            start_new_session=True,
-        )
-        self._far_fast.close()
-        self._far_requests.close()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "ada_robot.cycle", *(str(one) for one in passed)],
+                pass_fds=[one for one in passed if one >= 0],
+                env=sibling_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,  # an inherited stdout would keep readers of this process waiting
+                stderr=stderr_for_children(),
+                # signals to this process group (Ctrl-C, closed terminal) must not end it before the robot is at rest
+                start_new_session=True,
+            )
+        finally:
+            self._far_fast.close()
+            self._far_requests.close()
         requested = {"driver": self._driver, "settings": self._settings, "safety": as_mapping(self._safety)}
         self.requests.settimeout(timeout)
         try:

@@ -54,7 +54,7 @@ class DemandGuard(Tally):
             known = ", ".join(sorted(mode.value for mode in self._modes))
             text = f"the robot has no mode {getattr(demand.mode, 'value', demand.mode)}; its modes are {known}."
             return Refusal(Reason.NO_MODE, text)
-        return self._rules.bounds.refusal(demand.mode, demand.values, *where)
+        return self._rules.refusal(demand.mode, demand.values, *where)
 
     def _jump(self, demand: Demand, demanded: Array) -> Refusal | None:
         if demand.mode is not Mode.POSITION:

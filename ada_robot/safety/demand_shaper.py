@@ -126,7 +126,7 @@ class DemandShaper:
     def __init__(self, rules: JointRules, period: float) -> None:
         """Args: joint rules; cycle time [s]. `rest_at` sets the initial positions."""
         self._rules, self._period = rules, period
-        self._speeds = SpeedBounds(rules.bounds, rules.acceleration, rules.deceleration, period, rules.tool)
+        self._speeds = SpeedBounds(rules, rules.acceleration, rules.deceleration, period, rules.tool)
         self._none = self.effort = np.zeros(len(rules.names))
         self.position = self.velocity = self._reference = self._target = self._rate = self._none
         self._left = 0  # cycles until the reference reaches the target
@@ -160,7 +160,7 @@ class DemandShaper:
             interval: time since the previous command [s].
         """
         self._is_coasting = False
-        self._target = self._rules.bounds.inside(target, self.position)
+        self._target = self._rules.inside(target, self.position)
         self._left = max(1, round(interval / self._period))
         self._rate = (self._target - self._reference) / (self._left * self._period)
 
@@ -196,7 +196,7 @@ class DemandShaper:
         """
         self.velocity = self._speeds.slower(self.velocity)
         there = self.position + self.velocity * self._period
-        inside = self._rules.bounds.inside(there, self.position)
+        inside = self._rules.inside(there, self.position)
         self.velocity = np.where(inside == there, self.velocity, 0.0)
         self.position = inside
         return self.position

@@ -23,18 +23,12 @@ EFFORT_TIME = 0.1
 FOLLOWING_TIME = 0.2  # default following error, as time at the velocity limit [s]
 
 
-class JointRules:
+class JointRules(Limits):
     """Rules for the demands to a robot; arrays hold one value per joint.
 
     Attributes:
         limits: limits per joint: positions, scaled velocities and efforts.
-        bounds: the same limits as arrays with their checks.
-        margin: tolerance of measured positions outside a limit [rad, m].
-        names: joint names.
-        lower: lower position limits [rad, m].
-        upper: upper position limits.
-        velocity: maximum speeds [rad/s, m/s].
-        effort: maximum efforts [N m, N].
+        tool: limits of the tool point.
         effort_rate: maximum effort rates [N m/s, N/s].
         acceleration: maximum accelerations of demands [rad/s^2, m/s^2].
         deceleration: decelerations of ramps to rest.
@@ -91,7 +85,7 @@ class JointRules:
             )
             for i, joint in enumerate(device)
         )
-        self.bounds, self.margin = Limits(self.limits), settings.position_margin
+        super().__init__(self.limits)
 
     def _narrowed(self, desired: Sequence[float], setting: str, device: list[float], is_least: bool = False) -> Array:
         can = np.array(device, dtype=np.float64)
