@@ -14,7 +14,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -148,13 +147,6 @@ class Lease:
         return self._names.get(sender) or f"publisher {sender.hex()}"
 
 
-class _Sent(NamedTuple):
-    """Demand sent to the safety cycle and not yet checked there; its positions, or None in other modes."""
-
-    made_at: float
-    positions: Array | None
-
-
 class JointCommands(CommandGuard):
     """Commands to the joints of one robot.
 
@@ -181,7 +173,8 @@ class JointCommands(CommandGuard):
         self.age: float | None = None
         self._commanded: Array | None = None  # positions of the latest demand; None in other modes
         self._taken: Array | None = None  # positions of the latest demand accepted by the safety cycle
-        self._sent: deque[_Sent] = deque(maxlen=_MOST_SENT)
+        # creation times and positions of the demands that the safety cycle has not checked yet
+        self._sent: deque[tuple[float, Array | None]] = deque(maxlen=_MOST_SENT)
 
     @property
     def refused_active(self) -> int:
@@ -206,20 +199,20 @@ class JointCommands(CommandGuard):
     # --- outcome of demands -----------------------------------------------------------------------------------------
     def sent(self, made_at: float) -> None:
         """Record that the latest demand was sent, under its creation time."""
-        self._sent.append(_Sent(made_at, self._commanded))
+        self._sent.append((made_at, self._commanded))
 
     def lost(self) -> None:
         """Record that the latest demand was refused at once; the previous one remains in force."""
-        self._commanded = self._sent[-1].positions if self._sent else self._taken
+        self._commanded = self._sent[-1][1] if self._sent else self._taken
 
     def judged(self, robot: Judged) -> None:
         """Process the results of the safety cycle, so that refused positions are not held."""
-        if not self._sent or self._sent[0].made_at > robot.judged_at:
+        if not self._sent or self._sent[0][0] > robot.judged_at:
             return
-        while self._sent and self._sent[0].made_at <= robot.judged_at:
-            one = self._sent.popleft()
-            if one.made_at == robot.accepted_at:
-                self._taken = one.positions
+        while self._sent and self._sent[0][0] <= robot.judged_at:
+            made_at, positions = self._sent.popleft()
+            if made_at == robot.accepted_at:
+                self._taken = positions
         if not self._sent:
             self._commanded = self._taken
 
@@ -253,56 +246,33 @@ class JointCommands(CommandGuard):
         present = dict(zip(self._joints, measured.tolist(), strict=True))
         if self.check(command, now, present) is not None:
             return None
-        mode, values = self._first_known(command)
-        if mode is None:
-            return None
-        rows = [self._index[name] for name in command.names]
-        complete = _COMPLETE[mode](self, command, measured)
-        if complete is None:
-            return None
-        complete[rows] = values
-        self._commanded = complete.copy() if mode is Mode.POSITION else None
-        return Demand(mode, complete)
-
-    def _first_known(self, command: Command) -> tuple[Mode | None, Sequence[float] | Array]:
         given = command.given()
-        for mode, values in given.items():
-            if mode in self._modes:
-                return mode, values
-        words = " and ".join(mode.value for mode in given)
-        known = " or ".join(mode.value for mode in Mode if mode in self._modes)
-        self.refuse(Reason.NO_MODE, f"the command contains {words} only; this device supports {known}.")
-        return None, ()
+        mode = next((mode for mode in given if mode in self._modes), None)
+        if mode is None:
+            words = " and ".join(mode.value for mode in given)
+            known = " or ".join(mode.value for mode in Mode if mode in self._modes)
+            self.refuse(Reason.NO_MODE, f"the command contains {words} only; this device supports {known}.")
+            return None
+        values = self._of_other_joints(mode, command, measured)
+        if isinstance(values, Refusal):
+            self.count(values, now)
+            return None
+        values[[self._index[name] for name in command.names]] = given[mode]
+        self._commanded = values.copy() if mode is Mode.POSITION else None
+        return Demand(mode, values)
 
-    # --- values of joints that a message does not name --------------------------------------------------------------
-    def _positions(self, command: Command, measured: Array) -> Array | None:
-        """Return the last commanded positions, or the measured ones."""
+    def _of_other_joints(self, mode: Mode, command: Command, measured: Array) -> Array | Refusal:
+        """Return values of all joints, for those that a message does not name."""
+        others = [name for name in self._joints if name not in command.names]
+        if mode is Mode.EFFORT and others:
+            text = "effort commands must name all joints, since a joint without one would fall; missing: "
+            return Refusal(Reason.EFFORT_MISSING, f"{text}{', '.join(others)}.")
+        if mode is not Mode.POSITION:
+            return np.zeros(len(measured))
         if self._commanded is not None:
             return self._commanded.copy()
-        rest = [i for name, i in self._index.items() if name not in command.names and not np.isfinite(measured[i])]
-        if rest:
-            names = ", ".join(tuple(self._joints)[i] for i in rest)
-            self.refuse(Reason.UNKNOWN_POSITION, f"positions of {names} unknown: name all joints in the first command.")
-            return None
+        unknown = [name for name in others if not np.isfinite(measured[self._index[name]])]
+        if unknown:
+            text = f"positions of {', '.join(unknown)} unknown: name all joints in the first command."
+            return Refusal(Reason.UNKNOWN_POSITION, text)
         return measured.copy()
-
-    def _velocities(self, _command: Command, measured: Array) -> Array | None:
-        return np.zeros(len(measured))
-
-    def _efforts(self, command: Command, measured: Array) -> Array | None:
-        missing = [name for name in self._joints if name not in command.names]
-        if missing:
-            self.refuse(
-                Reason.EFFORT_MISSING,
-                f"effort commands must name all joints, since a joint without one would fall; missing: "
-                f"{', '.join(missing)}.",
-            )
-            return None
-        return np.zeros(len(measured))
-
-
-_COMPLETE: dict[Mode, Callable[[JointCommands, Command, Array], Array | None]] = {
-    Mode.POSITION: JointCommands._positions,
-    Mode.VELOCITY: JointCommands._velocities,
-    Mode.EFFORT: JointCommands._efforts,
-}

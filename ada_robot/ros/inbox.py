@@ -98,11 +98,14 @@ class Taker:
 
     def __init__(self, kind: Any) -> None:
         """Args: message type."""
-        self._kind, self._library = kind, _library()
-        self._info = _Info()
-        self._bytes: _Bytes | None = None
-        if self._library is not None:
-            self._bytes = _new_bytes()
+        self._kind, self._libraries = kind, _libraries()
+        self._info, self._bytes = _Info(), _Bytes()
+        if self._libraries is not None:
+            _, rcutils = self._libraries
+            allocator = rcutils.rcutils_get_default_allocator()
+            size = ctypes.c_size_t(1024)
+            if rcutils.rcutils_uint8_array_init(ctypes.byref(self._bytes), size, ctypes.byref(allocator)) != _OK:
+                self._libraries = None
 
     def take(self, handle: Any) -> Taken | None:
         """Take the oldest waiting message, or None.
@@ -111,66 +114,47 @@ class Taker:
             handle: entered handle of the subscription.
         """
         pointer = getattr(handle, "pointer", None)
-        if self._library is None or self._bytes is None or pointer is None:
-            return _as_rclpy_does(handle, self._kind)
-        for _ in range(_MOST_BAD):
-            code = self._library.rcl_take_serialized_message(
-                ctypes.c_void_p(pointer), ctypes.byref(self._bytes), ctypes.byref(self._info), None
-            )
-            if code == _NOTHING:
-                return None
-            if code != _OK:  # not supported by this middleware
-                self._library.rcutils_reset_error()
-                self.close()
-                return _as_rclpy_does(handle, self._kind)
-            with suppress(InputError):  # skip invalid messages, like rclpy
-                message = decoded(ctypes.string_at(self._bytes.buffer, self._bytes.length), self._kind)
-                return Taken(message, bytes(self._info.gid))
-        return None
+        if self._libraries is not None and pointer is not None:
+            rcl, rcutils = self._libraries
+            for _ in range(_MOST_BAD):
+                code = rcl.rcl_take_serialized_message(
+                    ctypes.c_void_p(pointer), ctypes.byref(self._bytes), ctypes.byref(self._info), None
+                )
+                if code == _NOTHING:
+                    return None
+                if code != _OK:  # not supported by this middleware
+                    rcutils.rcutils_reset_error()
+                    self.close()
+                    return self.take(handle)
+                with suppress(InputError):  # skip invalid messages, like rclpy
+                    message = decoded(ctypes.string_at(self._bytes.buffer, self._bytes.length), self._kind)
+                    return Taken(message, bytes(self._info.gid))
+            return None
+        taken = handle.take_message(self._kind, False)
+        return None if taken is None else Taken(taken[0], None)
 
     def close(self) -> None:
         """Free the memory; messages taken afterwards have no sender."""
-        if self._library is not None and self._bytes is not None:
-            self._library.rcutils_uint8_array_fini(ctypes.byref(self._bytes))
-        self._bytes = None
-
-
-def _as_rclpy_does(handle: Any, kind: Any) -> Taken | None:
-    taken = handle.take_message(kind, False)
-    return None if taken is None else Taken(taken[0], None)
+        if self._libraries is not None:
+            self._libraries[1].rcutils_uint8_array_fini(ctypes.byref(self._bytes))
+        self._libraries = None
 
 
 @cache
-def _library() -> Any:
+def _libraries() -> tuple[Any, Any] | None:
     """Load the C libraries used by rclpy; None if functions are missing."""
     with suppress(OSError, AttributeError):
         rcl, rcutils = ctypes.CDLL("librcl.so"), ctypes.CDLL("librcutils.so")
-        return _Functions(rcl, rcutils)
+        rcutils.rcutils_get_default_allocator.restype = _Allocator
+        rcutils.rcutils_reset_error.restype = None
+        for library, name in (
+            (rcl, "rcl_take_serialized_message"),
+            (rcutils, "rcutils_uint8_array_init"),
+            (rcutils, "rcutils_uint8_array_fini"),
+        ):
+            getattr(library, name)
+        return rcl, rcutils
     return None
-
-
-class _Functions:
-    """C functions.
-
-    Raises:
-        AttributeError: if one is missing.
-    """
-
-    def __init__(self, rcl: Any, rcutils: Any) -> None:
-        self.rcl_take_serialized_message = rcl.rcl_take_serialized_message
-        self.rcutils_reset_error = rcutils.rcutils_reset_error
-        self.rcutils_uint8_array_fini = rcutils.rcutils_uint8_array_fini
-        self.rcutils_uint8_array_init = rcutils.rcutils_uint8_array_init
-        self.rcutils_get_default_allocator = rcutils.rcutils_get_default_allocator
-        self.rcutils_get_default_allocator.restype = _Allocator
-        self.rcutils_reset_error.restype = None
-
-
-def _new_bytes() -> _Bytes | None:
-    library, made = _library(), _Bytes()
-    allocator = library.rcutils_get_default_allocator()
-    code = library.rcutils_uint8_array_init(ctypes.byref(made), ctypes.c_size_t(1024), ctypes.byref(allocator))
-    return made if code == _OK else None
 
 
 class NoCallbacks(CallbackGroup):
