@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import fcntl
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -29,7 +28,7 @@ from ada_dynamics._version import __version__
 from ada_dynamics.errors import INTERRUPTED, USAGE_ERROR, AdaError, CompileError, InputError
 from ada_dynamics.extras import how_to_install
 from ada_robot.interfaces import generate
-from ada_robot.processes import restore_sigint
+from ada_robot.processes import posix_module, restore_sigint
 
 NAME = "python -m ada_robot.interfaces"
 DEFINITIONS = Path(__file__).parent / "definitions"  # packages that the nodes need and PyPI lacks
@@ -91,7 +90,8 @@ def _build_missing(folder: Path) -> None:
         check_environment(os.environ)
         compilers = _compilers(os.environ)
         with (ROOT / ".ada_interfaces.lock").open("w") as lock:  # concurrent builds wait for each other
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            locking = posix_module("fcntl", "Building message packages")
+            locking.flock(lock, locking.LOCK_EX)
             for remains in ROOT.glob(f"{_WORK}*"):  # of killed builds
                 shutil.rmtree(remains, ignore_errors=True)
             begin = time.monotonic()

@@ -22,7 +22,6 @@ from ada_robot.ros.status import answered
 from ada_robot.simulated.settings import DynamicsSettings
 from ada_robot.simulated.source import initial_state
 
-BATCH = 200  # maximum number of steps per request to the physics thread
 try:
     from simulation_interfaces.msg import Result, SimulationState
     from simulation_interfaces.msg import SimulatorFeatures as Features
@@ -38,13 +37,7 @@ except ImportError as problem:
 else:
     LACKING = None
 
-NAMES = (
-    "get_simulation_state",
-    "get_simulator_features",
-    "reset_simulation",
-    "set_simulation_state",
-    "step_simulation",
-)
+BATCH = 200  # maximum number of steps per request to the physics thread
 MOST_STEPS = 1_000_000  # maximum number of steps per request
 _LAST_WORDS = 0.2  # delay between the request to quit and the end of the node, to send the response [s]
 
