@@ -41,12 +41,7 @@ class CommandGuard(Tally):
     """
 
     def __init__(self, joints: Sequence[JointLimit], *, max_age: float = 0.5, max_jump: float = 1.0) -> None:
-        """Set the rules.
-
-        Args:
-            joints: all joints of the robot, including passive ones.
-            max_age: see the attribute.
-            max_jump: see the attribute.
+        """Set the rules for all joints of the robot, including passive ones.
 
         Raises:
             InputError: if joint names are duplicate, limits contradict each other or a bound is negative.

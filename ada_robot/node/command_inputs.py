@@ -55,16 +55,7 @@ class CommandInputs:
         settings: DynamicsSettings,
         now: Callable[[], float],
     ) -> None:
-        """Subscribe.
-
-        Args:
-            node: node of the subscriptions.
-            model: robot model.
-            bounds: input bounds of the robot.
-            loop: physics thread.
-            settings: settings of the node.
-            now: present time on the clock of the stamps [s].
-        """
+        """Subscribe; `now` returns the present time on the clock of the stamps [s]."""
         self._node, self._loop, self._now = node, loop, now
         self._model, self._bounds = model, bounds
         self._settings = settings

@@ -37,12 +37,7 @@ class HaltDetector:
     """Detects halts of the thread that calls `poll`."""
 
     def __init__(self, longest: float, clock: Callable[[], float] = since_boot) -> None:
-        """Start now.
-
-        Args:
-            longest: longest time between calls without a halt [s].
-            clock: steady clock [s].
-        """
+        """Args: longest time between calls without a halt [s]; steady clock [s]."""
         self._longest, self._clock = longest, clock
         self._looked_at = clock()
         self._awake_before = self._settled_at = -1e9  # last call before a halt, end of the delivery [s]
@@ -158,13 +153,7 @@ class JointCommands(CommandGuard):
     def __init__(
         self, limits: Sequence[JointLimit], modes: frozenset[Mode], clock: Callable[[], float] = SYSTEM_CLOCK
     ) -> None:
-        """Set limits and modes.
-
-        Args:
-            limits: limits of all joints, in the order of the robot.
-            modes: supported modes.
-            clock: steady clock [s].
-        """
+        """Args: limits of all joints, in the order of the robot; supported modes; steady clock [s]."""
         super().__init__(limits)
         self._clock = clock
         self._index = {name: i for i, name in enumerate(self._joints)}

@@ -48,15 +48,7 @@ class LoadPublishers:
         world_frame: str,
         latest: Callable[[], Snapshot],
     ) -> None:
-        """Create the publishers; `start` starts their threads.
-
-        Args:
-            node: node of the publishers.
-            model: robot model.
-            scene: scene of the robot.
-            settings: settings of the node.
-            world_frame: frame of the ground.
-            latest: returns the latest state.
+        """Create the publishers; `start` starts their threads, which publish the state that `latest` returns.
 
         Raises:
             InputError: if a joint in the parameter wrenches is unknown.

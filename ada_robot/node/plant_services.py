@@ -48,13 +48,7 @@ class PlantServices:
     """Services executed by the physics thread between two steps; the response is sent afterwards."""
 
     def __init__(self, node: Node, loop: PlantLoop, settings: Callable[[], DynamicsSettings]) -> None:
-        """Create the services.
-
-        Args:
-            node: node of the services.
-            loop: physics thread.
-            settings: returns the present settings of the node.
-        """
+        """Create the services; `settings` returns the present settings of the node."""
         self._loop, self._settings = loop, settings
         node.create_service(Trigger, "~/reset", self._reset)
         node.create_service(SetBool, "~/pause", self._pause)

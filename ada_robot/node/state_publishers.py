@@ -106,12 +106,6 @@ class MeasuredFrames(Frames):
     def __init__(self, node: Node, whole: StateEstimator, world_frame: str, place: PlaceSettings) -> None:
         """Create the publisher.
 
-        Args:
-            node: node of the publisher.
-            whole: estimator of the full state.
-            world_frame: name of the world frame.
-            place: base pose and frame prefix.
-
         Raises:
             InputError: if a link other than the root has the name of the world frame.
         """
@@ -185,15 +179,7 @@ class StatePublishers:
         *,
         publishes_description: bool = True,
     ) -> None:
-        """Create the publishers.
-
-        Args:
-            node: node of the publishers.
-            model: robot model.
-            dynamics: dynamics of the model, for its poses.
-            settings: settings of the node.
-            publishes_description: whether to publish robot_description.
-        """
+        """Create the publishers; `dynamics` of the model is used for its poses."""
         world_frame = settings.world_frame or (FLOATING_WORLD if floats(model) else FIXED_WORLD)
         self.world_frame = settings.frame_prefix + world_frame
         self._messages = StateMessages(

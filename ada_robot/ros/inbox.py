@@ -258,14 +258,7 @@ class PolledService:
     """Service whose requests are served by `serve`, from one thread at a time."""
 
     def __init__(self, node: Node, kind: Any, name: str, answer: Callable[[Any, Any], Any]) -> None:
-        """Create the service.
-
-        Args:
-            node: node of the service.
-            kind: service type.
-            name: service name.
-            answer: fills the response to a request, and returns it.
-        """
+        """Create the service; `answer` fills the response to a request, and returns it."""
         self._node, self._kind, self._answer = node, kind, answer
         self._lock = threading.Lock()
         self._is_open = True

@@ -19,13 +19,7 @@ class DemandGuard(Tally):
     """Checks demands against the joint rules."""
 
     def __init__(self, rules: JointRules, modes: Iterable[Mode], max_age: float) -> None:
-        """Set the rules.
-
-        Args:
-            rules: joint rules.
-            modes: modes supported by the driver.
-            max_age: maximum age of a demand [s].
-        """
+        """Args: joint rules; modes supported by the driver; maximum age of a demand [s]."""
         super().__init__()
         self._rules, self._modes, self._max_age = rules, frozenset(modes), max_age
 

@@ -237,7 +237,7 @@ class FlightRecorder:
         """Map the memory.
 
         Args:
-            descriptor: descriptor of the memory, see `flight_memory.new_memory`.
+            descriptor: descriptor of the memory, see `new_memory`.
             folder: folder of the records.
             keep: number of records to keep.
             clock: wall clock that names the records.
