@@ -60,6 +60,8 @@ class PlantLoop:
         loop: periodic thread.
         latest: latest published state, readable from any thread.
         is_paused: whether steps are taken on request only.
+        every: steps between published states.
+        requested_factor: requested real-time factor; 0 for as fast as possible. See `set_real_time_factor`.
         factor: measured real-time factor, averaged over about a second; 0 while paused.
         jumps: number of backward jumps of the followed clock.
     """
@@ -96,12 +98,12 @@ class PlantLoop:
             on_failure: called with the exception that ended the physics thread or the creation, in that thread.
             clock: steady clock.
         """
-        self._publish, self._listen, self._every = publish, listen, every
+        self._publish, self._listen, self.every = publish, listen, every
         self._stamps, self._on_ready, self._on_failure = stamps, on_ready, on_failure
         self._step = plant.step if isinstance(plant, Blueprint) else plant.simulation.step_length
         self._follows, self._clock = follows, clock
         self._offset: float | None = None  # followed clock minus simulated time [s]
-        self._requested_factor = real_time_factor
+        self.requested_factor = real_time_factor
         self.is_paused = paused
         self.jumps = 0
         self.factor = self._behind = 0.0
@@ -117,7 +119,7 @@ class PlantLoop:
         else:
             self._plant, self.latest = plant, plant.snapshot()
             period = self._period(real_time_factor)
-        self._began, self._made = self._seconds(), None if self._plant is None else self._seconds()
+        self._began, self._made = self._clock.now(), None if self._plant is None else self._clock.now()
         self._measured = self._began, self.latest.step
         self.loop = DeadlineLoop(
             period, self._tick, name="physics", priority=priority, on_failure=on_failure, clock=clock
@@ -128,9 +130,6 @@ class PlantLoop:
             return self._step
         return self._step / factor if factor > 0.0 else 0.0
 
-    def _seconds(self) -> float:
-        return self._clock.now()
-
     # --- creation of the plant ----------------------------------------------------------------------------------
     @property
     def is_ready(self) -> bool:
@@ -140,7 +139,7 @@ class PlantLoop:
     @property
     def compiled_for(self) -> float:
         """Duration of the compilation so far, or in total [s]."""
-        return (self._seconds() if self._made is None else self._made) - self._began
+        return (self._clock.now() if self._made is None else self._made) - self._began
 
     @property
     def plant(self) -> Plant:
@@ -171,7 +170,7 @@ class PlantLoop:
             raise NotReadyError("the physics ended before its first step.")
 
     def _adopt(self, plant: Plant) -> None:
-        self._made = self._seconds()
+        self._made = self._clock.now()
         try:
             if self._on_ready is not None:
                 self._on_ready(plant)
@@ -180,17 +179,12 @@ class PlantLoop:
                 self._on_failure(problem)
             return
         self._plant = plant
-        self.loop.period = self._period(self._requested_factor)
+        self.loop.period = self._period(self.requested_factor)
         self.loop.statistics.restart()
-        self._measured = self._seconds(), plant.steps
+        self._measured = self._clock.now(), plant.steps
         self._publish_state()
 
     # --- from any thread ----------------------------------------------------------------------------------------
-    @property
-    def every(self) -> int:
-        """Steps between published states."""
-        return self._every
-
     def start(self) -> None:
         """Start; a plant that has to be created is published in its initial configuration first."""
         if self._plant is None:
@@ -215,26 +209,18 @@ class PlantLoop:
 
         The future raises `NotReadyError` if the plant is not created yet.
         """
-        if self.is_ready:
-            return self.loop.post(action)
-        refused: Future[T] = Future()
-        try:
+
+        def act() -> T:
             _ = self.plant
-        except NotReadyError as problem:
-            refused.set_exception(problem)
-            return refused
-        return self.loop.post(action)  # the plant was created in between
+            return action()
+
+        return self.loop.post(act)
 
     def set_real_time_factor(self, factor: float) -> None:
         """Change the real-time factor."""
-        self._requested_factor = factor
+        self.requested_factor = factor
         if self.is_ready:
             self.loop.period = self._period(factor)
-
-    @property
-    def requested_factor(self) -> float:
-        """Requested real-time factor; 0 for as fast as possible."""
-        return self._requested_factor
 
     @property
     def dropped(self) -> float:
@@ -262,7 +248,7 @@ class PlantLoop:
             if not self.is_paused:
                 raise InputError("the simulation is running; pause it first (service ~/pause with data: true).")
             self._advance(count, self._clock.now_ns())
-            if self._left != self._every:
+            if self._left != self.every:
                 self._publish_state()
             if self.plant.failure is not None:
                 raise InputError(f"{self.plant.failure} Reset it (service ~/reset).")
@@ -293,9 +279,9 @@ class PlantLoop:
 
     def _rest(self) -> None:
         """Publish the unchanged state at intervals."""
-        now = self._seconds()
+        now = self._clock.now()
         self.factor, self._measured, self._offset = 0.0, (now, self.latest.step), None
-        if now - self._published_at >= max(REST, self._every * self._step):
+        if now - self._published_at >= max(REST, self.every * self._step):
             self._publish_state()
 
     def _advance(self, steps: int, until: int) -> None:
@@ -317,10 +303,10 @@ class PlantLoop:
 
     def _publish_state(self, due: int | None = None) -> None:
         """Publish the present state. Args: its deadline on the steady clock [ns]; None for the last deadline."""
-        self._left = self._every
+        self._left = self.every
         snapshot = self.latest if self._plant is None else self._plant.snapshot()
         self.latest = self._stamped(snapshot, self.loop.deadline if due is None else due)
-        self._published_at = self._seconds()
+        self._published_at = self._clock.now()
         self._publish(self.latest)
 
     def _stamped(self, snapshot: Snapshot, due: int) -> Snapshot:
@@ -355,7 +341,7 @@ class PlantLoop:
 
     def _measure(self) -> None:
         began, steps = self._measured
-        now = self._seconds()
+        now = self._clock.now()
         if now - began >= _FACTOR_OVER:
             self.factor = (self.plant.steps - steps) * self._step / (now - began)
             self._measured = now, self.plant.steps
