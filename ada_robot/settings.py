@@ -47,7 +47,7 @@ class Setting(NamedTuple):
     """One field of a settings class.
 
     Attributes:
-        name: name for users.
+        name: name of the field.
         kind: "bool", "int", "float", "str", "floats" (a tuple) or "strs" (a tuple).
         default: default value.
         description: description for users.
@@ -56,7 +56,6 @@ class Setting(NamedTuple):
         upper: upper bound.
         choices: allowed values of a scalar or of each item of a list; empty for any.
         read_only: True if the value is fixed after the start.
-        field: name of the field of the dataclass.
     """
 
     name: str
@@ -68,7 +67,6 @@ class Setting(NamedTuple):
     upper: float | None
     choices: tuple[Value, ...]
     read_only: bool
-    field: str
 
     @property
     def allowed(self) -> str:
@@ -97,7 +95,6 @@ def setting(
     upper: float | None = None,
     choices: Iterable[Value] = (),
     read_only: bool = False,
-    name: str | None = None,
 ) -> Any:
     """Field of a settings class; the arguments are those of `Setting`.
 
@@ -109,7 +106,6 @@ def setting(
         upper: upper bound, inclusive.
         choices: allowed values.
         read_only: True if the value is fixed after the start.
-        name: name for users if it is not a Python identifier; the name of the field by default.
     """
     about = {
         "description": description,
@@ -118,7 +114,6 @@ def setting(
         "upper": upper,
         "choices": tuple(choices),
         "read_only": read_only,
-        "name": name,
     }
     return dataclasses.field(default=default, metadata={_KEY: about})
 
@@ -137,10 +132,9 @@ def fields_of(cls: type[Any]) -> tuple[Setting, ...]:
         if _KEY not in field.metadata:
             raise TypeError(f"field {field.name} of {cls.__name__} is not a setting(...)")
         about: dict[str, Any] = dict(field.metadata[_KEY])
-        about["name"] = about["name"] or field.name
         kind = _kind(hints[field.name], f"{cls.__name__}.{field.name}")
         default: Any = field.default
-        one = Setting(kind=kind, default=default, field=field.name, **about)
+        one = Setting(name=field.name, kind=kind, default=default, **about)
         try:
             _converted(one, one.default, one.name)
         except InputError as problem:
@@ -173,13 +167,13 @@ def checked(cls: type[S], values: Mapping[str, object], *, prefix: str = "") -> 
     for name in values:
         if name not in settings:
             raise unknown_name("parameter", prefix + str(name), [prefix + known for known in settings])
-    fields = {settings[name].field: _converted(settings[name], value, prefix + name) for name, value in values.items()}
+    fields = {name: _converted(settings[name], value, prefix + name) for name, value in values.items()}
     return cls(**fields)
 
 
 def as_mapping(settings: object) -> dict[str, Value]:
     """Values of settings by name; the inverse of `checked`."""
-    return {one.name: getattr(settings, one.field) for one in fields_of(type(settings))}
+    return {one.name: getattr(settings, one.name) for one in fields_of(type(settings))}
 
 
 def _converted(one: Setting, value: object, name: str) -> Value:

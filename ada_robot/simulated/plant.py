@@ -304,13 +304,8 @@ class Plant:
         self.failure = None
         self._forget_commands()
 
-    def snapshot(self, *, loads: bool = True) -> Snapshot:
-        """Return a copy of the present state.
-
-        Args:
-            loads: whether to include contact and external wrenches.
-        """
+    def snapshot(self) -> Snapshot:
+        """Return a copy of the present state."""
         sim = self.simulation
-        external = sim.external_wrenches() if loads else {}
-        contact = sim.contact_wrenches() if loads else {}
+        external, contact = sim.external_wrenches(), sim.contact_wrenches()
         return Snapshot(self.steps, sim.t, sim.q, sim.v, sim.tau, external, contact, round(sim.t * NANOSECONDS))

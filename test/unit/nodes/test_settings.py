@@ -25,7 +25,7 @@ class Example:
     robot: str = setting("", "name or path", read_only=True)
     paused: bool = setting(False, "whether it waits")
     gravity: tuple[float, ...] = setting((), "gravity", unit="m/s^2", lower=-100.0, upper=100.0)
-    wrenches: tuple[str, ...] = setting((), "joints", name="wrench.joints")
+    wrenches: tuple[str, ...] = setting((), "joints")
 
     def __post_init__(self) -> None:
         if len(self.gravity) not in (0, 3):
@@ -46,7 +46,7 @@ def test_a_value_is_taken_in_the_settings_own_type():
         ("gravity", [0, 0, -9], (0.0, 0.0, -9.0)),
         ("gravity", array.array("d", [0.0, 0.0, -9.81]), (0.0, 0.0, -9.81)),
         ("gravity", np.array([0.0, 0.0, -9.81]), (0.0, 0.0, -9.81)),
-        ("wrench.joints", ["s1", "s2"], ("s1", "s2")),
+        ("wrenches", ["s1", "s2"], ("s1", "s2")),
     ):
         found = as_mapping(checked(Example, {name: value}))[name]
         assert found == taken and type(found) is type(taken)
@@ -63,7 +63,7 @@ def test_a_value_is_taken_in_the_settings_own_type():
         ("robot", 7),
         *(("paused", one) for one in (1, "yes")),
         *(("gravity", one) for one in ([0.0, 0.0, math.inf], "down", 9.81)),
-        *(("wrench.joints", one) for one in ("all", ["s1", 2])),
+        *(("wrenches", one) for one in ("all", ["s1", 2])),
     ],
 )
 def test_a_refusal_names_the_setting_the_value_and_what_is_allowed(name, given):
