@@ -377,9 +377,6 @@ class Robot:
             NoAnswer: if it is not written in time.
         """
         self._opened("write a flight record")
-        return self._written(why, timeout)
-
-    def _written(self, why: str, timeout: float) -> str:
         recorder = self._recorder
         if recorder is None:
             text = f"{self.device} has no flight recorder: record_seconds is 0."
