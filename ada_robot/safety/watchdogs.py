@@ -99,7 +99,6 @@ class ExchangeTiming:
     Attributes:
         late: number of late cycles.
         longest: longest gap while the motors were driven [s].
-        beyond: number of gaps longer than the watchdog timeout.
         brake: remaining cycles in which the robot slows down, including the present one.
         suspended: suspended time before the present cycle [s].
     """
@@ -115,7 +114,7 @@ class ExchangeTiming:
         self._suspends = SuspendDetector(clock)
         self.suspended = 0.0
         self._period, self._timeout = period, device_timeout
-        self.late = self.beyond = self.brake = 0
+        self.late = self.brake = 0
         self.longest = 0.0
         self._last = math.nan
 
@@ -143,8 +142,6 @@ class ExchangeTiming:
             return gap
         self.longest = max(self.longest, gap)
         late = gap - self._period
-        if gap > self._timeout:
-            self.beyond += 1
         if late > 0.5 * self._timeout:
             self.late += 1
             self.brake = max(self.brake, math.ceil(late / self._period))

@@ -110,10 +110,6 @@ class Path:
         """Durations of the segments [s]."""
         return np.diff(self.knots)
 
-    def shifted(self, dt: float) -> Path:
-        """Return the path shifted in time."""
-        return replace(self, base=self.base + dt)
-
     def state(self, t: float) -> PathState:
         """Return the state at a time; at rest after the last knot, in the state of the first knot before it."""
         local = t - self.base

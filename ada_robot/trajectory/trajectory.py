@@ -364,11 +364,6 @@ class TrajectoryFollower(Tally):
         self._layers = changed
 
     # --- output ---------------------------------------------------------------------------------------------------
-    @property
-    def followed(self) -> tuple[str, ...]:
-        """Joints with a trajectory that was not cancelled."""
-        return tuple(self._layers)
-
     def sample(self, t: float) -> TrajectoryPoint | None:
         """Return the setpoints of the followed joints at a time; None if there are none."""
         layers = self._layers
@@ -387,18 +382,6 @@ class TrajectoryFollower(Tally):
         with self._change:
             gone = set(self._layers if names is None else names)
             self._layers = {name: own for name, own in self._layers.items() if name not in gone}
-
-    def shift(self, dt: float) -> None:
-        """Shift all trajectories in time by `dt` [s], after a jump of the clock."""
-        with self._change:
-            moved: dict[int, Path] = {}  # joints of one message share a path
-            for own in self._layers.values():
-                for layer in own:
-                    moved.setdefault(id(layer.path), layer.path.shifted(dt))
-            self._layers = {
-                name: tuple(_Layer(begin + dt, moved[id(path)], column) for begin, path, column in own)
-                for name, own in self._layers.items()
-            }
 
 
 def _resting(position: float, now: float) -> _Layer:

@@ -97,7 +97,6 @@ def test_an_earlier_start_drops_what_waited_for_a_later_one():
 def test_joints_that_a_trajectory_does_not_name_go_on():
     it = following(["a", "b"], [2.0], [[1.0, 0.5]])
     assert offer(it, ["b"], [1.0], [[0.0]], now=NOW + 1.0) is None
-    assert it.followed == ("a", "b")
     assert state(it, NOW + 1.5, "a")[0] == 0.75
     assert state(it, NOW + 1.5, "b")[0] == 0.125
 
@@ -256,7 +255,6 @@ def test_whatever_messages_hold_the_follower_judges_and_never_says_what_is_not_f
     for message in (one, two):
         offer(it, *message, start=start, now=now)
     assert it.accepted + sum(it.refused.values()) == 2
-    it.shift(later)
     for t in (now, now + 0.5, later, now + later, now + later + 1e-3, now + later + 2.0):
         point = it.sample(t)
         if point is not None:
