@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import comb
 from typing import NamedTuple
 

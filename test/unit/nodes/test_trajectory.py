@@ -210,7 +210,7 @@ def test_accepted_trajectories_stay_within_the_limits_and_their_velocity_is_the_
         refusal = offer(it, ["a", "b"], times, *tables, start=start, now=now)
         taken += refusal is None
         step = float(rng.uniform(0.05, 1.0))
-        for t in now + np.linspace(0.0, step, 20) if it.followed else ():
+        for t in now + np.linspace(0.0, step, 20) if it.sample(now) is not None else ():
             points = [it.sample(t + d) for d in (-small, 0.0, small)]
             p, v, a = (np.array([point[k] for point in points]) for k in (1, 2, 3))
             assert (np.abs(p) <= [2.0 + 1e-9, 1.0 + 1e-9]).all()
