@@ -13,7 +13,6 @@ import json
 import math
 import mmap
 import os
-import struct
 import subprocess
 import sys
 import tempfile
@@ -34,11 +33,10 @@ from ada_robot.safety.phases import Phase
 
 MEMORY_NAME = "ada_hardware.flight"  # name shown among the open files of a process
 EVENTS = 512
-EVENT_SIZE = 512  # size including time and length [bytes]
+EVENT_SIZE = 512  # size including time [bytes]
 _HEAD = 8192  # size of counters and description [bytes]
-_TEXT_AT = 64
-_LENGTH = struct.Struct("=I")
-_EVENT_HEAD = struct.Struct("=dI")
+_TEXT_AT = 64  # offset of the description, JSON followed by zeros
+_EVENT = np.dtype([("time", np.float64), ("text", f"S{EVENT_SIZE - 8}")])
 FIXED = 6  # columns before those of the joints
 VECTORS = 4  # demand, position, velocity, effort
 PHASES, MODES = tuple(Phase), tuple(Mode)
@@ -97,10 +95,10 @@ def new_memory(flight: Flight) -> int:
     os.ftruncate(descriptor, flight.size)
     memory = FlightMemory._mapped(descriptor)
     text = json.dumps(asdict(flight)).encode()
-    if len(text) > _HEAD - _TEXT_AT - _LENGTH.size:
+    if len(text) > _HEAD - _TEXT_AT:
         os.close(descriptor)
         raise ValueError(f"flight recorder: the names of {len(flight.joints)} joints exceed the description size")
-    memory[_TEXT_AT : _TEXT_AT + _LENGTH.size + len(text)] = _LENGTH.pack(len(text)) + text
+    memory[_TEXT_AT : _TEXT_AT + len(text)] = text
     memory.close()
     return descriptor
 
@@ -120,14 +118,12 @@ class FlightMemory:
             is_writer: False maps it read-only, for which a read-only descriptor is sufficient.
         """
         self._map = self._mapped(descriptor, mmap.ACCESS_WRITE if is_writer else mmap.ACCESS_READ)
-        (length,) = _LENGTH.unpack_from(self._map, _TEXT_AT)
-        start = _TEXT_AT + _LENGTH.size
-        fields = json.loads(self._map[start : start + length])
+        fields = json.loads(self._map[_TEXT_AT:_HEAD].rstrip(b"\0"))
         self.flight = Flight(**{**fields, "joints": tuple(fields["joints"])})
         self._counters = np.frombuffer(self._map, dtype=np.uint64, count=2)  # total number of rows and of events
-        self._events_at = _HEAD
+        self._events = np.frombuffer(self._map, dtype=_EVENT, count=EVENTS, offset=_HEAD)
         shape = (self.flight.rows, self.flight.columns)
-        at = _HEAD + EVENTS * EVENT_SIZE
+        at = _HEAD + self._events.nbytes
         self._rows = np.frombuffer(self._map, dtype=np.float64, count=shape[0] * shape[1], offset=at).reshape(shape)
         self._count, self._event_count = (int(n) for n in self._counters)
 
@@ -148,9 +144,7 @@ class FlightMemory:
 
     def event(self, time: float, text: str) -> None:
         """Add an event; long texts are truncated."""
-        data = text.encode()[: EVENT_SIZE - _EVENT_HEAD.size]
-        at = self._events_at + self._event_count % EVENTS * EVENT_SIZE
-        self._map[at : at + _EVENT_HEAD.size + len(data)] = _EVENT_HEAD.pack(time, len(data)) + data
+        self._events[self._event_count % EVENTS] = time, text.encode()
         self._event_count += 1
         self._counters[1] = self._event_count
 
@@ -172,13 +166,8 @@ class FlightMemory:
     def events(self) -> list[Event]:
         """Return the events, the oldest first."""
         count = int(self._counters[1])
-        return [self._event(i) for i in range(max(0, count - EVENTS), count)]
-
-    def _event(self, index: int) -> Event:
-        at = self._events_at + index % EVENTS * EVENT_SIZE
-        time, length = _EVENT_HEAD.unpack_from(self._map, at)
-        start = at + _EVENT_HEAD.size
-        return Event(time, self._map[start : start + min(length, EVENT_SIZE)].decode(errors="replace"))
+        newest = [self._events[i % EVENTS].item() for i in range(max(0, count - EVENTS), count)]
+        return [Event(time, text.decode(errors="replace")) for time, text in newest]
 
 
 class FlightState(NamedTuple):
