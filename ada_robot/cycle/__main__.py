@@ -21,7 +21,7 @@ from ada_robot.cycle.server import CycleServer
 from ada_robot.processes import NonBlockingOutput
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import checked
-from ada_robot.timing.deadlines import DeadlineLoop, reduce_interpreter_jitter
+from ada_robot.timing.deadlines import reduce_interpreter_jitter
 from ada_robot.timing.realtime import set_realtime_priority, stay_in_memory
 
 PATIENCE = 30.0  # timeout of the first request [s]
@@ -55,8 +55,6 @@ def _serve(fast: int, requests: int, flight: int) -> int:
         requests_end.send(messages.encode_reply(message["request"], problem))
         return 1
     signal.signal(signal.SIGTERM, lambda *_: server.leave("the cycle process received SIGTERM"))
-    loop = DeadlineLoop(driver.period, server.tick, name="cycle", catch_up=0.0, on_failure=server.failed)
-    server.run_in(loop)
 
     def begin() -> None:
         problems = [stay_in_memory(), set_realtime_priority(safety.realtime_priority)]
@@ -64,14 +62,14 @@ def _serve(fast: int, requests: int, flight: int) -> int:
         if server.notes:
             _log.warning("%s: the cycle process runs with %s", driver.NAME, "; ".join(server.notes))
 
-    loop.post(begin)
+    server.loop.post(begin)
     reduce_interpreter_jitter()
     with suppress(BrokenPipeError):  # the client has died; the first cycle detects it and ends
         requests_end.send(messages.encode_reply(message["request"], None))
-    loop.start()
+    server.loop.start()
     while not server.ended.wait(_LOOK):
         pass
-    loop.stop()
+    server.loop.stop()
     return 0
 
 

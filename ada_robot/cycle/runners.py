@@ -20,7 +20,6 @@ from ada_robot.processes import stderr_for_children
 from ada_robot.safety.flight_recorder import Flight, FlightRecorder, new_memory, record_folder, sibling_environment
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import as_mapping, checked
-from ada_robot.timing.deadlines import DeadlineLoop
 
 
 def driver_class(driver: str) -> type[RobotDriver[Any]]:
@@ -106,11 +105,6 @@ class CycleThread(_Sockets):
         super().__init__()
         recorder = made_recorder(flight, safety, clock)
         self.server = CycleServer(driver, safety, self._far_fast, self._far_requests, recorder, clock=clock)
-        name = f"cycle of {driver.NAME}"
-        self._loop = DeadlineLoop(
-            driver.period, self.server.tick, name=name, catch_up=0.0, on_failure=self.server.failed, clock=clock
-        )
-        self.server.run_in(self._loop)
 
     @property
     def pid(self) -> int:
@@ -119,11 +113,11 @@ class CycleThread(_Sockets):
 
     def start(self, timeout: float) -> None:
         """Start the thread."""
-        self._loop.start()
+        self.server.loop.start()
 
     def wait(self, timeout: float) -> bool:
         """Wait for the end of the thread."""
-        return self.server.ended.wait(timeout) and self._loop.stop(1.0)
+        return self.server.ended.wait(timeout) and self.server.loop.stop(1.0)
 
     def kill(self) -> None:
         """Request the end: a thread cannot be killed, and ends when its driver returns."""

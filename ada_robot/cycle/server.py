@@ -40,6 +40,7 @@ class CycleServer:
 
     Attributes:
         cycle: safety cycle.
+        loop: loop that calls `tick`; the caller starts it, the server stops it at the end.
         ended: set when the robot is closed and the server has ended.
         notes: remarks on this process, sent with the reports.
     """
@@ -54,7 +55,7 @@ class CycleServer:
         *,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """Create the safety cycle; `run_in` sets its loop.
+        """Create the safety cycle and its loop.
 
         Args:
             driver: robot driver, closed.
@@ -65,6 +66,9 @@ class CycleServer:
             clock: clock of all times.
         """
         self.cycle = SafeCycle(driver, settings, recorder, self._phase_changed, clock=clock)
+        self.loop = DeadlineLoop(
+            driver.period, self.tick, name="cycle", catch_up=0.0, on_failure=self._failed, clock=clock
+        )
         self.ended = threading.Event()
         self.notes: list[str] = []
         self._driver, self._recorder, self._clock = driver, recorder, clock
@@ -76,7 +80,6 @@ class CycleServer:
         self._resting: list[dict[str, Any]] = []  # requests to be answered once the robot is at rest
         self._leaving = ""  # reason to end
         self._leave_before = math.inf
-        self._loop: DeadlineLoop | None = None
         self._reported_at = self._periods_at = -1.0
         self._periods: Any = None
         self._recorded = ""  # latched fault of the last flight record
@@ -85,15 +88,11 @@ class CycleServer:
         self._judged_at = -math.inf  # creation time of the latest checked command
         self._refusals, self._refused_at = 0, 0.0
 
-    def run_in(self, loop: DeadlineLoop) -> None:
-        """Set the loop that calls `tick`; the server stops it at the end."""
-        self._loop = loop
-
     def leave(self, why: str) -> None:
         """Bring the robot to rest, close it and end, starting with the next tick; callable from any thread."""
         self._leaving = self._leaving or why
 
-    def failed(self, problem: BaseException) -> None:
+    def _failed(self, problem: BaseException) -> None:
         """Let the device hold its position and end, after an exception in the loop."""
         _log.error("%s: the cycle failed", self._driver.NAME, exc_info=problem)
         try:
@@ -110,8 +109,8 @@ class CycleServer:
         Args:
             due: elapsed periods; missed ones are not repeated.
         """
-        if self._restart_statistics and self._loop is not None:
-            self._loop.statistics.restart()
+        if self._restart_statistics:
+            self.loop.statistics.restart()
             self._restart_statistics, self._periods, self._periods_at = False, None, self._clock()
         commands = self._new_commands()
         self._take_requests()
@@ -165,8 +164,7 @@ class CycleServer:
         for request in self._resting:
             closed = Refused(f"the robot was closed before the request was done: {self._leaving}.")
             self._reply(request, None if request["what"] == "close" else closed)
-        if self._loop is not None:
-            self._loop.stop()
+        self.loop.stop()
         for end in (self._fast, self._requests):
             end.close()
         self.ended.set()
@@ -285,9 +283,9 @@ class CycleServer:
         self._report()
 
     def _report(self) -> None:
-        cycle, now, loop = self.cycle, self._clock(), self._loop
-        if loop is not None and (self._periods is None or now - self._periods_at >= PERIODS_EVERY):
-            found = loop.statistics.summary()
+        cycle, now = self.cycle, self._clock()
+        if self._periods is None or now - self._periods_at >= PERIODS_EVERY:
+            found = self.loop.statistics.summary()
             self._periods, self._periods_at = found if found.period_max > 0.0 else None, now  # None: unknown
         self._reported_at = now
         status = RobotStatus(
