@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from ada_robot.cycle import messages
 from ada_robot.cycle.server import CycleServer
 from ada_robot.driver import RobotDriver
 from ada_robot.errors import HardwareError, NoAnswer, UnknownDevice
-from ada_robot.processes import stderr_for_children
+from ada_robot.processes import ChildProcess, stderr_for_children
 from ada_robot.safety.flight_recorder import Flight, FlightRecorder, new_memory, record_folder, sibling_environment
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import as_mapping, checked
@@ -129,7 +130,10 @@ class CycleThread(_Sockets):
 
 
 class CycleProcess(_Sockets):
-    """Cycle in a separate process, unaffected by the end, freeze or load of this process."""
+    """Cycle in a separate process, unaffected by the end, freeze or load of this process.
+
+    Signals to this process group (Ctrl-C, closed terminal) do not end it before the robot is at rest.
+    """
 
     def __init__(self, driver: str, settings: object, safety: SafetySettings, flight: int) -> None:
         """Create the cycle.
@@ -143,7 +147,7 @@ class CycleProcess(_Sockets):
         super().__init__()
         self._driver, self._safety, self._flight = driver, safety, flight
         self._settings = dict(settings) if isinstance(settings, Mapping) else as_mapping(settings)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ChildProcess | None = None
 
     @property
     def pid(self) -> int:
@@ -154,15 +158,13 @@ class CycleProcess(_Sockets):
         """Start the process, configure it and wait until it is ready."""
         passed = [self._far_fast.fileno(), self._far_requests.fileno(), self._flight]
         try:
-            self._process = subprocess.Popen(
+            self._process = ChildProcess(
                 [sys.executable, "-m", "ada_robot.cycle", *(str(one) for one in passed)],
                 pass_fds=[one for one in passed if one >= 0],
                 env=sibling_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,  # an inherited stdout would keep readers of this process waiting
                 stderr=stderr_for_children(),
-                # signals to this process group (Ctrl-C, closed terminal) must not end it before the robot is at rest
-                start_new_session=True,
             )
         finally:
             self._far_fast.close()
@@ -190,23 +192,17 @@ class CycleProcess(_Sockets):
 
     def wait(self, timeout: float) -> bool:
         """Wait for the end of the process; False after the timeout."""
-        if self._process is None:
-            return True
-        try:
-            self._process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
+        return self._process is None or self._process.wait(timeout)
 
     def kill(self) -> None:
         """Kill the process; only the watchdog of the device can stop the robot then."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.kill()
+        if self._process is not None:
+            self._process.send(signal.SIGKILL)
             self._process.wait(5.0)
 
     def ending(self) -> str:
         """Describe how the process ended; "" while it runs."""
-        code = self._process.poll() if self._process is not None else None
+        code = self._process.code if self._process is not None else None
         if code is None:
             return ""
         return f"the cycle process was killed by signal {-code}" if code < 0 else f"the cycle process ended ({code})"
