@@ -22,6 +22,7 @@ NIGHTLY := $(BIN)/python -m pytest test -m "fuzz or (not soak and not gpu)" --ig
 PROGRESS := $(PYTHON) tools/progress.py
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 # Packages that exist: a checkout of the library alone is a checkout, too.
+EXPERIMENTS := $(wildcard experiments/pyproject.toml)
 PACKAGES := $(patsubst %/__init__.py,%,$(wildcard ada_*/__init__.py))
 
 # Compiled modules are kept, whatever the machine has set: programs start in half the time, and tests start hundreds.
@@ -33,7 +34,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) ## .venv with the package (editable), its extras, ROS 2 from PyPI unless one is sourced, and the tools
+setup: $(READY) ## .venv with the package (editable), its extras, the experiments, ROS 2 from PyPI unless one is sourced, and the tools
 
 # Threads of numpy's LAPACK wait for each other on a busy machine, for longer than small matrices take.
 test test-all test-unit test-quick nightly: export OPENBLAS_NUM_THREADS ?= 1
@@ -71,7 +72,7 @@ lint: $(READY) ## ruff (rules and layout), size budgets, rules of the tests, ver
 	$(BIN)/python tools/check_tests.py || failed=1; \
 	$(BIN)/python tools/identity.py || failed=1; \
 	$(BIN)/check-jsonschema -q --builtin-schema vendor.github-workflows .github/workflows/*.yml || failed=1; \
-	$(BIN)/mypy $(PACKAGES) $(wildcard benchmarks trials) || failed=1; \
+	$(BIN)/mypy $(PACKAGES) $(wildcard benchmarks trials experiments/ada_experiments) || failed=1; \
 	test -z "$$failed"
 
 format: $(READY) ## lay out the code as `make lint` wants it, and mend what ruff can mend
@@ -128,7 +129,7 @@ pictures: $(READY) ## the pictures of README and examples, from what they comput
 	@$(BIN)/python docs/pictures.py
 
 clean: ## remove everything that these targets made, .venv too
-	@rm -rf $(VENV) build install log dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) build install log dist docs/_build *.egg-info experiments/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A .venv left by another Python, or by one that is gone, is made anew. colcon must not look for packages in it.
@@ -144,12 +145,12 @@ define install
 	@touch $(VENV)/COLCON_IGNORE
 	@echo "Setting up $(VENV) with the extras $(1): $(2), once."
 	@$(PROGRESS) "Setting up pip" $(PIP) install --upgrade pip
-	@$(PROGRESS) "Installing" $(PIP) install --progress-bar off --editable '.[$(1)]'
+	@$(PROGRESS) "Installing" $(PIP) install --progress-bar off --editable '.[$(1)]' $(3)
 endef
 
 # /tf needs tf2_msgs, which PyPI lacks. A machine without a C++ compiler does without. `make sim` does not wait for it.
-$(READY): setup.py setup.cfg pyproject.toml
-	$(call install,$(EXTRAS),minutes and up to 2 GB)
+$(READY): setup.py setup.cfg pyproject.toml $(EXPERIMENTS)
+	$(call install,$(EXTRAS),minutes and up to 2 GB,$(if $(EXPERIMENTS),--editable ./experiments))
 	@if [ -e $(VENV)/share/rosidl_generator_py ]; then \
 	  $(PROGRESS) "Building tf2_msgs" $(BIN)/python -m ada_robot.interfaces || true; \
 	fi

@@ -94,8 +94,6 @@ EXTRAS = {
     "cluster": CLUSTER,
     "hardware": HARDWARE,
     "tools": TOOLS,
-    # The experiments themselves are in every wheel, of which they are a tenth; this is what they compute and draw with.
-    "experiments": [*TOOLS, *ORACLE],
     # Other people's frameworks: what `ada_dynamics.torch`, `.jax`, `.casadi` and `.gym` adapt to.
     **FRAMEWORKS,
     "test": [
@@ -189,7 +187,6 @@ setup(
     package_data={
         "": ["py.typed"],
         "ada_robot.interfaces": ["definitions/*/*/*"],
-        "ada_experiments": ["data/*.yaml"],
     },
     data_files=data_files(),
     zip_safe=False,

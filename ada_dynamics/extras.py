@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Install commands of the optional dependencies, for error messages.
+"""Optional dependencies: their install commands, for error messages, and what other distributions provide.
 
 The package is not on an index, therefore a command names the folder or repository that it was installed from.
 """
@@ -7,10 +7,12 @@ The package is not on an index, therefore a command names the folder or reposito
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 NAME = "ada_dynamics"
@@ -27,6 +29,25 @@ def how_to_install(extra: str) -> str:
         return f"pip install '.[{extra}]' in the folder of {NAME}'s source"
     flag = "-e " if source.is_editable else ""
     return f"pip install {flag}{shlex.quote(f'{source.before}[{extra}]{source.after}')}"
+
+
+def how_to_install_experiments() -> str:
+    """Return the command that installs the experiments, a distribution of its own in the folder experiments."""
+    source = _direct_url() or _checkout()
+    if source is None or source.after:
+        return f"pip install ./experiments in the folder of {NAME}'s source"
+    return f"pip install {'-e ' if source.is_editable else ''}{shlex.quote(f'{source.before}/experiments')}"
+
+
+def provided(group: str, **selected: str) -> list[Any]:
+    """Objects that installed distributions provide by entry points.
+
+    Args:
+        group: group of the entry points.
+        **selected: attributes of the entry points, such as their name.
+    """
+    points = importlib.metadata.entry_points(group=group, **selected)
+    return [point.load() for point in points if importlib.util.find_spec(point.module.partition(".")[0])]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 # File, pattern whose second group is the value, value. Fields in braces come from identity.cfg.
 PLACES = (
     ("ada_dynamics/_version.py", r'(__version__ = ")([^"]*)(")', "{version}"),
+    ("experiments/pyproject.toml", r'(^version = ")([^"]*)(")', "{version}"),
+    ("experiments/pyproject.toml", r'(^authors = \[{ name = ")([^"]*)(")', "{maintainers}"),
     ("package.xml", r"(<version>)([^<]*)(<)", "{version}"),
     ("package.xml", r'(<maintainer email=")([^<]*)(</maintainer>)', '{email}">{maintainers}'),
     ("CITATION.cff", r"(^version: )(.*)($)", "{version}"),

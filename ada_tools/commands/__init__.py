@@ -11,6 +11,9 @@ import argparse
 import importlib
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ada_dynamics.errors import InputError
+from ada_dynamics.extras import how_to_install_experiments, provided
+
 
 class Subcommand(Protocol):
     """Interface of a subcommand module."""
@@ -26,7 +29,9 @@ class Subcommand(Protocol):
         """Run the command and return the exit code."""
 
 
-# Command names and modules, in the order of the help; importing all of them takes a second.
+# Command names and modules, in the order of the help; importing all of them takes a second. A module that is not named
+# here belongs to a distribution of its own, which is found by an entry point of the group GROUP.
+GROUP = "ada_dynamics.commands"
 MODULES = {
     "demo": "ada_tools.commands.demo",
     "info": "ada_tools.commands.info",
@@ -38,7 +43,7 @@ MODULES = {
     "view": "ada_tools.commands.view",
     "record": "ada_tools.commands.record",
     "identify": "ada_tools.commands.identify",
-    "reproduce": "ada_experiments.command",
+    "reproduce": "",
     "sweep": "ada_tools.commands.sweep",
     "bench": "ada_tools.commands.bench",
     "export": "ada_tools.commands.export",
@@ -56,9 +61,15 @@ def command(name: str) -> Subcommand:
 
     Args:
         name: one of `MODULES`.
+
+    Raises:
+        InputError: its distribution is not installed.
     """
-    module: Any = importlib.import_module(MODULES[name])
-    found: Subcommand = module
+    modules: list[Any] = [importlib.import_module(MODULES[name])] if MODULES[name] else provided(GROUP, name=name)
+    if not modules:
+        text = f"the experiments are not installed: {how_to_install_experiments()}."
+        raise InputError(text, field="command", value=name)
+    found: Subcommand = modules[0]
     return found
 
 

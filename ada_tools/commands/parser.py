@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from ada_dynamics._version import __version__
+from ada_dynamics.errors import InputError
 from ada_tools.commands import MODULES, add_command, command
 
 _DESCRIPTION = """\
@@ -50,6 +51,12 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     top = _Parser("ada", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     top.add_argument("--version", action="version", version=f"ada_dynamics {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for name in (only,) if only in MODULES else MODULES:
-        add_command(commands, command(name))
+    if only in MODULES:
+        add_command(commands, command(only))
+        return top
+    for name in MODULES:
+        try:
+            add_command(commands, command(name))
+        except InputError as problem:  # of a distribution that is not installed
+            commands.add_parser(name, help=str(problem).replace("%", "%%"))
     return top

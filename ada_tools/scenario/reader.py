@@ -102,9 +102,8 @@ def names_in(group: str) -> list[str]:
 
 
 def names() -> list[str]:
-    """Published scenarios of the package ada_experiments; empty if it is not installed."""
-    data = published()
-    return sorted(path.stem for path in data.glob("*.yaml")) if data else []
+    """Published scenarios; empty if the distribution of the experiments is not installed."""
+    return sorted(published())
 
 
 def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Scenario:
@@ -129,12 +128,10 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Scenario:
         raise InputError(
             f"source is {source!r:.100}; it must be a name, a path or a dict.", field="source", value=source
         )
-    if text in names():
-        path = Path(published() or "") / f"{text}.yaml"
-    elif text.lower().endswith(ENDINGS):
-        path = Path(text)
-    else:
-        raise unknown_name("scenario", text, names())
+    known = published()
+    if text not in known and not text.lower().endswith(ENDINGS):
+        raise unknown_name("scenario", text, sorted(known))
+    path = known.get(text) or Path(text)
     return read_node(parsed(path), str(path), path.parent)
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Registry of measures of simulated motions, and of experiments beyond a single simulation.
 
-A module registers functions with a decorator. Modules named in `ada_experiments.MODULES` are imported on demand:
+A module registers functions with a decorator. A distribution publishes experiments by an entry point of the group
+`ada_dynamics.experiments`: a package with `MODULES`, the modules to import, and scenarios in its folder data.
 
     @measure("loop_gap", unit="m, rad")
     def loop_gap(scenario: Scenario, log: Log) -> float: ...
@@ -15,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.extras import provided
 from ada_tools.scenario.claims import Claim, Outcome, Quantity, Relation, Statement, Table
 from ada_tools.scenario.scenario import Scenario
 
@@ -54,8 +56,7 @@ Measured: TypeAlias = "float | Mapping[str, float]"  # several values: by name
 MeasureFunction: TypeAlias = "Callable[[Scenario, Log], Measured | Array | Mapping[str, Array]]"
 ExperimentFunction: TypeAlias = Callable[[Scenario, Path, Progress], Outcome]
 
-# The published experiments depend on this package and may be missing: they are found by name, never imported here.
-EXPERIMENTS = "ada_experiments"
+EXPERIMENTS = "ada_dynamics.experiments"
 
 # Standard measures, imported before a name is looked up.
 _MEASURES_HOME = "ada_tools.scenario.measures"
@@ -169,15 +170,19 @@ def temporary() -> Iterator[None]:
 
 def _discover() -> None:
     """Import the modules that register measures and experiments."""
-    modules = import_module(EXPERIMENTS).MODULES if find_spec(EXPERIMENTS) else ()
-    for module in (_MEASURES_HOME, *modules):
+    for module in (_MEASURES_HOME, *(module for package in _packages() for module in package.MODULES)):
         import_module(module)
 
 
-def published() -> Path | None:
-    """Folder of the published scenarios; None if their package is not installed."""
-    spec = find_spec(EXPERIMENTS)
-    return Path(spec.origin).parent / "data" if spec and spec.origin else None
+@cache
+def _packages() -> list[Any]:
+    return provided(EXPERIMENTS)
+
+
+def published() -> dict[str, Path]:
+    """Files of the published scenarios by name; empty if their distribution is not installed."""
+    folders = [Path(str(package.__file__)).with_name("data") for package in _packages()]
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
 
 
 def _refuse_second(what: str, name: str, new: Any, old: Any) -> None:

@@ -28,7 +28,7 @@ CLOCK_READERS = frozenset(
         "ada_dynamics/gpu/kernels.py",
         "ada_dynamics/simulation/simulation.py",  # seconds of computing, for `log.summary`
         "ada_dynamics/simulation/run_loop.py",
-        "ada_experiments/space_robots.py",  # seconds of computing, for the reports of commands
+        "experiments/ada_experiments/space_robots.py",  # seconds of computing, for the reports of commands
         "ada_tools/commands/sim.py",
         "ada_tools/doctor/examination.py",
         "ada_tools/scenario/reproduce.py",

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 import pytest
 
 REPOSITORY = Path(__file__).parents[3]
-PACKAGES = ("ada_dynamics", "ada_robot", "ada_controllers", "ada_hardware", "ada_tools", "ada_experiments")
+PACKAGES = ("ada_dynamics", "ada_robot", "ada_controllers", "ada_hardware", "ada_tools")
 # One file more per folder than the checkout has, so that a folder which is still empty is tried, too.
 DATA = {"urdf": "robots/extra.urdf", "config": "extra.yaml", "launch": "extra.launch.py"}
 ASK = """
@@ -184,6 +184,22 @@ def test_every_module_and_definition_of_a_message_of_the_checkout_is_in_the_whee
         assert {name for name in names if name.endswith(ending)} == {
             path.relative_to(REPOSITORY).as_posix() for path in files
         }
+
+
+def test_the_experiments_are_a_wheel_of_their_own_that_brings_their_command(tmp_path):
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    source = shutil.copytree(REPOSITORY / "experiments", tmp_path / "experiments", ignore=ignored)
+    environment = new_environment(tmp_path)
+    pip(environment, "--no-build-isolation", copy_of_checkout(tmp_path / "source"))
+    ada = environment.parent / "ada"
+    message = run_to_end(ada, "reproduce", "--list", cwd="/", code=2).stderr
+    assert "the experiments are not installed: pip install" in message
+    assert "pip install" in run(ada, "--help", cwd="/")
+    pip(environment, build_wheel(source))
+    scenarios = {path.stem for path in (REPOSITORY / "experiments/ada_experiments/data").glob("*.yaml")}
+    assert {one["name"] for one in json.loads(run(ada, "reproduce", "--list", "--json", cwd="/"))} == scenarios
+    versions = "from importlib.metadata import version as v; print(v('ada_dynamics') == v('ada_experiments'))"
+    assert run(environment, "-c", versions, cwd="/") == "True\n"
 
 
 def test_one_small_typed_wheel_serves_every_platform_and_python(wheel):

@@ -15,6 +15,8 @@ ROOT = Path(__file__).parents[3]
 FLOORS = (("ada_dynamics",), ("ada_robot",), ("ada_controllers", "ada_hardware"), ("ada_tools",), ("ada_experiments",))
 """From the ground up; packages of one floor do not know one another."""
 PACKAGES = tuple(package for floor in FLOORS for package in floor)
+HOMES = dict.fromkeys(PACKAGES, ROOT) | {"ada_experiments": ROOT / "experiments"}
+"""Folders that contain the packages."""
 LEVEL = {package: level for level, floor in enumerate(FLOORS) for package in floor}
 ROS = ("rclpy", "launch", "launch_ros", "ament_index_python")
 LAZY = "ada_dynamics.gpu"
@@ -32,8 +34,8 @@ ROOM_CIRCLES = {"ada_robot.driver", "ada_robot.safety", "ada_hardware.emulation"
 def imports(package: str) -> list[tuple[str, int, str]]:
     """(file, line, module) of every import of a package, including those inside functions and under TYPE_CHECKING."""
     found = []
-    for path in sorted((ROOT / package).rglob("*.py")):
-        where = path.relative_to(ROOT).as_posix()
+    for path in sorted((HOMES[package] / package).rglob("*.py")):
+        where = path.relative_to(HOMES[package]).as_posix()
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 found += [(where, node.lineno, name.name) for name in node.names]
@@ -46,12 +48,13 @@ def imports(package: str) -> list[tuple[str, int, str]]:
 
 def is_file(module: str) -> bool:
     """True if a module of this repository has this name."""
-    path = ROOT.joinpath(*module.split("."))
+    path = HOMES.get(module.partition(".")[0], ROOT).joinpath(*module.split("."))
     return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
 
 
 def test_every_package_stands_on_a_floor():
-    assert sorted(path.parent.name for path in ROOT.glob("ada_*/__init__.py")) == sorted(PACKAGES)
+    found = [path.parent for home in {*HOMES.values()} for path in home.glob("ada_*/__init__.py")]
+    assert {path.name: path.parent for path in found} == HOMES
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -85,8 +88,8 @@ def is_lazy(module: str) -> bool:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_gpu_code_is_imported_inside_functions_only(package):
     wrong = []
-    for path in sorted((ROOT / package).rglob("*.py")):
-        where = path.relative_to(ROOT)
+    for path in sorted((HOMES[package] / package).rglob("*.py")):
+        where = path.relative_to(HOMES[package])
         if is_lazy(".".join(where.with_suffix("").parts)):
             continue
         tree = ast.parse(path.read_text())

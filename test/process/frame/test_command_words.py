@@ -121,7 +121,7 @@ def extras_of_setup(monkeypatch):
 def test_messages_name_extras_that_exist_by_a_line_that_works(monkeypatch):
     known = set(extras_of_setup(monkeypatch)["extras_require"])
     named = set()
-    for package in ("ada_dynamics", "ada_robot", "ada_controllers", "ada_hardware", "ada_tools", "ada_experiments"):
+    for package in ("ada_dynamics", "ada_robot", "ada_controllers", "ada_hardware", "ada_tools", "experiments"):
         for file in (REPOSITORY / package).rglob("*.py"):
             text = file.read_text(encoding="utf-8")
             named |= set(re.findall(r"how_to_install\([\"'](\w+)", text))

@@ -5,7 +5,7 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-FILES = sorted(file for top in ("ada_*", "launch") for file in ROOT.glob(f"{top}/**/*.py"))
+FILES = sorted(file for top in ("ada_*", "experiments", "launch") for file in ROOT.glob(f"{top}/**/*.py"))
 MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
 CALLS = {"eval", "exec", "os.system", "os.popen", "tempfile.mktemp", "yaml.load", "yaml.unsafe_load", "yaml.full_load"}
 LAST_WORDS = {call.rpartition(".")[2] for call in CALLS}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ledger of all computable statements of the documents, with source, measured value and verdict.
 
-The statements are defined in `statements:` of the scenarios in ada_experiments/data; `ada reproduce` writes the ledger
+The statements are defined in `statements:` of the scenarios in the folder data; `ada reproduce` writes the ledger
 of its experiments as faithfulness.md. The page of that name in docs/ is written by `ada reproduce all`.
 """
 
@@ -26,7 +26,7 @@ _TITLE = """\
 # Statements of the documents and their verification
 
 This page lists every statement of the documents that can be computed, with the measured value. `ada reproduce all`
-writes it (see [](reproduce.md)); the statements are defined in `ada_experiments/data`.
+writes it (see [](reproduce.md)); the statements are defined in `experiments/ada_experiments/data`.
 
 - **confirmed**: the measured value is as stated.
 - **not confirmed**: it is not, for the given reason; the statement is wrong, misprinted or about another machine.
