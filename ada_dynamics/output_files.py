@@ -32,7 +32,8 @@ def atomic_write(path: Path, error: type[AdaError]) -> Iterator[Path]:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as problem:
-        raise error(f"{path} cannot be written: {problem.strerror or problem}.") from None
+        words = f"{path} cannot be written: {problem.strerror or problem}."
+        raise error(words, file=path, value=problem.errno) from None
 
 
 def to_json(value: Any, indent: int | None = None) -> str:

@@ -352,7 +352,8 @@ def falls() -> Figure:
 
 def device() -> Figure:
     """Falls and survivals of HOAP-2 behind the hardware contract (T6.8)."""
-    chosen = pushed_device.read_settings(scenarios.load("T6.8"))
+    scenario = scenarios.load("T6.8")
+    chosen = pushed_device.read_settings(scenario.with_changes(scenario.full))
     found, _ = pushed_device.all_pushes(chosen, lambda share, text: None)
     figure: Figure = figure_of(push_sweep.map_of(found, chosen.sweep.points, pushed_device.LABELS), None, 2)
     return figure

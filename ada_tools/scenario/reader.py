@@ -58,6 +58,7 @@ _TOP = (
     "experiment",
     "settings",
     "notes",
+    "full",
 )
 _MODEL = ("robot", "base", "loops", "gravity", "arguments", "masses")
 _START = ("joints", "velocity", "close", "hold", "centre_of_mass")
@@ -174,6 +175,7 @@ def read_node(node: Node, file: str, folder: Path | None) -> Scenario:
         experiment=experiment,
         settings=top.part("settings", None).plain(),
         notes=top.texts("notes"),
+        full=top.part("full", None).plain(),
         tree=node,
         read=read_node,
         read_start=read_start,

@@ -163,6 +163,7 @@ class Scenario:
         experiment: name of an experiment function, see `registry`.
         settings: settings of that function.
         notes: notes for the report.
+        full: changes for all cases, where the scenario has a subset that takes less time.
         tree: parsed source.
         read: (tree, file, folder) -> Scenario; used by `with_changes`.
         read_start: (tree, file) -> initial state; used by `with_changes`.
@@ -184,6 +185,7 @@ class Scenario:
     experiment: str | None
     settings: Mapping[str, Any]
     notes: tuple[str, ...]
+    full: Mapping[str, Any]
     tree: Node
     read: Callable[[Node, str, Path | None], Scenario] = field(repr=False)
     read_start: Callable[[Node, str], Part] = field(repr=False)

@@ -17,7 +17,7 @@ from ada_tools.sweep.axes import Axis, ListAxis, RandomAxis
 
 KEEP = ("none", "failed", "all")
 # Parts of a scenario that do not affect motion or measures.
-IRRELEVANT = ("name", "title", "source", "claims", "statements", "figures", "experiment", "notes")
+IRRELEVANT = ("name", "title", "source", "claims", "statements", "figures", "experiment", "notes", "full")
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.errors import InputError
+from ada_dynamics.output_files import to_json
 from ada_dynamics.progress import Progress
 from ada_experiments import ledger
 from ada_experiments.report import figure_text, limit_text, remark, said, write_html
-from ada_experiments.report_pdf import write_pdf
 from ada_tools.commands.common import print_json, table
 from ada_tools.commands.outputs import make_folder
 from ada_tools.scenario import GROUPS, Result, Scenario, load, names, names_in, reproduce
@@ -33,10 +33,12 @@ examples:
   ada reproduce chapter6 chapter7 pa10        experiments of a chapter or robot
   ada reproduce all --output out              then open out/report.html
   ada reproduce all --json --output out       results as JSON on stdout, progress on stderr
+  ada reproduce T6.8 --full                   all cases, where a subset is run by default
   ada reproduce my_scenario.yaml
 
 A claim of this project holds or fails. A statement of a document holds, is not confirmed for a given
-reason, or fails. DIR/faithfulness.md lists every statement with its source, measured value and verdict.
+reason, or fails. DIR/faithfulness.md lists every statement with its source, measured value and verdict. JSON and
+report are written as experiments end: after Ctrl-C they contain the experiments up to then.
 
 Exit code: 0 if nothing fails, 1 if a claim fails or an experiment cannot be completed, 2 for wrong usage. Timings
 are shown with their spread and never fail, since they depend on the machine load.
@@ -55,52 +57,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--list", action="store_true", help="list the experiments")
     parser.add_argument("--json", action="store_true", help="print claims, statements and values as JSON")
+    parser.add_argument("--full", action="store_true", help="run all cases of experiments that take hours")
     parser.add_argument(
         "--output",
         type=Path,
         default=Path("reproduced"),
         metavar="DIR",
-        help="folder for report.html, report.pdf, faithfulness.md and figures (default: reproduced)",
+        help="folder for report.html, faithfulness.md and figures (default: reproduced)",
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the experiments, print the results and write the report."""
+    """Run the experiments; print each result and rewrite the report as soon as it is there."""
     if options.list:
         return _list(options.json)
     scenarios = _scenarios(options.names)
+    if options.full:
+        scenarios = [scenario.with_changes(scenario.full) for scenario in scenarios]
     make_folder("--output", options.output)
-    results = []
-    for i, scenario in enumerate(scenarios):
-        label = f"[{i + 1}/{len(scenarios)}] {scenario.name}"
-        with Progress(1.0, label) as progress:
-            result = reproduce(scenario, options.output / scenario.name, progress)
-        word = HOLDS if result.holds else FAILS
-        print(f"{label} {word} ({result.seconds:.1f} s)", file=sys.stderr, flush=True)
-        results.append(result)
-        if not options.json:
-            print("\n".join(_text(result)), flush=True)
-    report = write_report(results, options.output)
-    if options.json:
-        print_json([result.as_json() for result in results])
-    else:
+    report = options.output / "report.html"
+    results: list[Result] = []
+    try:
+        for i, scenario in enumerate(scenarios):
+            label = f"[{i + 1}/{len(scenarios)}] {scenario.name}"
+            with Progress(1.0, label) as progress:
+                result = reproduce(scenario, options.output / scenario.name, progress)
+            word = HOLDS if result.holds else FAILS
+            print(f"{label} {word} ({result.seconds:.1f} s)", file=sys.stderr, flush=True)
+            if options.json:
+                print("," if results else "[", to_json(result.as_json(), indent=2), sep="\n", flush=True)
+            else:
+                print("\n".join(_text(result)), flush=True)
+            results.append(result)
+            write_html(results, report, facts())
+            ledger.write(results, options.output)
+    finally:
+        if options.json:
+            print("]" if results else "[]")
+    if not options.json:
         good = sum(result.holds for result in results)
         told = ledger.counts(ledger.entries(results))
         print(f"{good} of {len(results)} experiments hold; {told}. Report: {report}")
     return 0 if all(result.holds for result in results) else SOMETHING_FAILS
-
-
-def write_report(results: Sequence[Result], output: Path) -> Path:
-    """Write report.html, faithfulness.md and, if matplotlib is installed, report.pdf."""
-    machine = facts()
-    path = output / "report.html"
-    write_html(results, path, machine)
-    (output / ledger.FILE).write_text(ledger.page(ledger.entries(results)), encoding="utf-8")
-    try:
-        write_pdf(results, output / "report.pdf", machine)
-    except AdaError as problem:
-        print(f"ada: no report.pdf: {problem}", file=sys.stderr)
-    return path
 
 
 def _scenarios(wanted: Sequence[str]) -> list[Scenario]:

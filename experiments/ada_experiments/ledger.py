@@ -10,8 +10,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+from ada_dynamics.errors import InputError
+from ada_dynamics.output_files import atomic_write
 from ada_experiments.report import figure_text, relation_text
 from ada_tools.scenario import GROUPS, Result
 from ada_tools.scenario.claims import FAILS, HOLDS, NOT_CONFIRMED, Statement, Verdict
@@ -81,6 +84,16 @@ def page(found: Sequence[Entry]) -> str:
         lines.insert(1, "|" + "---|" * len(HEAD))
         parts.append(f"## {document}\n\n" + "\n".join(lines) + "\n")
     return "\n".join(parts)
+
+
+def write(results: Sequence[Result], folder: Path) -> None:
+    """Write the ledger of some results into a folder.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    with atomic_write(folder / FILE, InputError) as path:
+        path.write_text(page(entries(results)), encoding="utf-8")
 
 
 def _order(entry: Entry) -> tuple[int, int, list[int]]:

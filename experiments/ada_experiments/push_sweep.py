@@ -228,11 +228,11 @@ def _order(found: Map) -> dict[str, Quantity]:
 
 
 def table_of(found: Map, points: Sequence[str], title: str, resolution: float) -> Table:
-    """Largest impulses by strategy, side and point."""
-    columns = ("strategy", *(f"{point}, {side}" for side in SIDES for point in points))
+    """Largest impulses by strategy, side and point, as far as they are tested."""
+    tested = [(side, point) for side in SIDES for point in points if ("springs", side, point) in found]
+    columns = ("strategy", *(f"{point}, {side}" for side, point in tested))
     rows = [
-        (text, *(f"{largest_survived(found[name, side, point]):.2f}" for side in SIDES for point in points))
-        for name, text in STRATEGIES.items()
+        (text, *(f"{largest_survived(found[(name, *push)]):.2f}" for push in tested)) for name, text in STRATEGIES.items()
     ]
     return Table(title, columns, rows, f"to {resolution:g} N s")
 
@@ -255,7 +255,7 @@ def map_of(found: Map, points: Sequence[str], labels: tuple[str, str] = ("surviv
             tried = [
                 (float(i), impulse, survived)
                 for i, point in enumerate(points)
-                for impulse, survived in found[strategy, side, point].items()
+                for impulse, survived in found.get((strategy, side, point), {}).items()
             ]
             curves = []
             for label, wanted, style in ((labels[0], True, "o"), (labels[1], False, "x")):

@@ -45,7 +45,7 @@ from ada_tools.scenario import units
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
-_KNOWN = (*KNOWN, "friction", "rate")
+_KNOWN = (*KNOWN, "cases", "friction", "rate")
 LABELS = ("stands", "falls")
 _TITLE = "Largest survived impulse through the hardware interface [N s]"
 _SETTLED = 0.2  # [s] of control before a push
@@ -58,6 +58,7 @@ class DevicePushSettings(NamedTuple):
     sweep: PushSettings  # tested pushes
     friction: tuple[float, ...]  # of each joint [N m]; the first is used for all points
     rate: float  # of the safety cycle and of the physics [Hz]
+    cases: tuple[str, ...]  # "POINT SIDE" to test; all points from both sides if empty
 
 
 class PushResult(NamedTuple):
@@ -137,7 +138,10 @@ def pushed_device(scenario: Scenario, output: Path, progress: Progress) -> Outco
     by_friction = {}
     for number, friction in enumerate(chosen.friction):
         progress(0.8 + 0.2 * number / len(chosen.friction), f"friction of {friction:g} N m")
-        tried = _tried(SimulatedDevice("combined", friction, chosen), AT_THE_SHOULDER.link, 1.0, chosen)
+        if number:
+            tried = _tried(SimulatedDevice("combined", friction, chosen), AT_THE_SHOULDER.link, 1.0, chosen)
+        else:
+            tried = found["combined", "from behind", AT_THE_SHOULDER.link]
         by_friction[friction] = largest_survived(tried)
     quantities = {
         "borne_at_the_shoulder": Quantity(min(by_friction.values()), "N s"),
@@ -155,14 +159,15 @@ def all_pushes(chosen: DevicePushSettings, progress: Progress) -> tuple[Map, dic
     """Return all tested impulses, and the push of T6.2 with each strategy."""
     found: Map = {}
     shown = {}
-    count = len(STRATEGIES) * len(SIDES) * len(chosen.sweep.points)
+    pushes = [(side, point) for side in SIDES for point in chosen.sweep.points]
+    pushes = [(side, point) for side, point in pushes if not chosen.cases or f"{point} {side}" in chosen.cases]
+    count = len(STRATEGIES) * len(pushes)
     for strategy, text in STRATEGIES.items():
         device = SimulatedDevice(strategy, chosen.friction[0], chosen)
         shown[strategy] = device.pushed(AT_THE_SHOULDER.link, AT_THE_SHOULDER.impulse)
-        for side, sign in SIDES.items():
-            for point in chosen.sweep.points:
-                progress(len(found) / count, f"{text}, {point.replace('_', ' ')}, {side}")
-                found[strategy, side, point] = _tried(device, point, sign, chosen)
+        for side, point in pushes:
+            progress(len(found) / count, f"{text}, {point.replace('_', ' ')}, {side}")
+            found[strategy, side, point] = _tried(device, point, SIDES[side], chosen)
     return found, shown
 
 
@@ -175,7 +180,8 @@ def read_settings(scenario: Scenario) -> DevicePushSettings:
     """Read the settings of a scenario, with units."""
     part = settings_of(scenario, _KNOWN)
     friction = part.vector("friction", (units.MOMENT,) * len(part.items("friction")))
-    return DevicePushSettings(sweep_of(part), tuple(friction), part.positive("rate", units.Dimension(s=-1)))
+    rate = part.positive("rate", units.Dimension(s=-1))
+    return DevicePushSettings(sweep_of(part), tuple(friction), rate, part.texts("cases"))
 
 
 def _tried(device: SimulatedDevice, point: str, side: float, chosen: DevicePushSettings) -> Tried:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ada_dynamics.errors import InputError
+from ada_dynamics.output_files import atomic_write
 from ada_tools.scenario.claims import FAILS, HOLDS, NOT_CONFIRMED
 
 if TYPE_CHECKING:  # scenarios import this package
@@ -124,11 +125,8 @@ def write_html(results: Sequence[Result], path: Path, facts: Sequence[tuple[str,
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<style>{_STYLE}</style>\n</head>\n<body>\n{''.join(body)}</body>\n</html>\n"
     )
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as problem:
-        words = f"cannot write the report {path}: {problem.strerror}."
-        raise InputError(words, file=path, value=problem.errno) from None
+    with atomic_write(path, InputError) as part:
+        part.write_text(page, encoding="utf-8")
 
 
 def _summary(results: Sequence[Result]) -> str:

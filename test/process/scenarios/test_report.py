@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report is one page that needs nothing beside it, shows every claim with figure, limit and verdict, and a PDF."""
+"""The report is one page that needs nothing beside it, shows every claim with figure, limit and verdict."""
 
 import base64
 import math
@@ -11,7 +11,6 @@ from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_experiments.report import write_html
-from ada_experiments.report_pdf import write_pdf
 from ada_tools.scenario import Result
 from ada_tools.scenario.registry import Claim, Outcome, Table
 
@@ -94,24 +93,10 @@ def test_texts_are_escaped(page):
     assert "<odd>" not in page
 
 
-def test_the_pdf_has_a_page_for_each_experiment(results, tmp_path):
-    pytest.importorskip("matplotlib")
-    path = tmp_path / "report.pdf"
-    write_pdf(results, path, MACHINE)
-    data = path.read_bytes()
-    assert data.startswith(b"%PDF")
-    # summary, three experiments, machine
-    assert len(re.findall(rb"/Type /Page\b(?!s)", data)) == 5
-    write_pdf(results, tmp_path / "again.pdf", MACHINE)
-    assert (tmp_path / "again.pdf").read_bytes() == data  # nothing in it but the results
-
-
 def test_a_page_that_cannot_be_written_is_told(results, tmp_path):
     nowhere = tmp_path / "none"
     with refused(InputError, file=str(nowhere / "report.html")):
         write_html(results, nowhere / "report.html", MACHINE)
-    with refused(InputError, file=str(nowhere / "report.pdf")):
-        write_pdf(results, nowhere / "report.pdf", MACHINE)
     figure = results[0].outcome.figures[0]
     figure.unlink()
     with refused(InputError, file=str(figure)):
