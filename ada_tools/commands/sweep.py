@@ -12,10 +12,9 @@ from typing import Any
 from ada_dynamics.errors import INTERRUPTED, AdaError, InputError
 from ada_tools.commands.common import print_json, table
 from ada_tools.commands.outputs import check_files
-from ada_tools.sweep.dispatch import run_sweep
 from ada_tools.sweep.reader import load
 from ada_tools.sweep.results import SweepResult, read_result
-from ada_tools.sweep.worker_pool import EXECUTORS
+from ada_tools.sweep.running import EXECUTORS, run_sweep
 
 NAME = "sweep"
 SUMMARY = "run a scenario for many parameter values, resumable"

@@ -1,44 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a sweep: rows ordered by run, a summary, and tables for other programs."""
+"""Results of a sweep: a file with a header and one JSON row per finished run, append-only; its summary and tables.
+
+A row is valid if its line is complete. A killed process leaves at most one incomplete line, which is removed on resume.
+If a run has several rows (failed, then repeated), the last one counts.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import math
 import os
+from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, TypeGuard
 
 import numpy as np
 
-from ada_tools.sweep.axes import number_and_unit
-from ada_tools.sweep.store import BAD, FILE, GOOD, NEW, Index, SweepError, read_index
-from ada_tools.sweep.worker_memory import DONE
+from ada_dynamics._version import __version__
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
+from ada_dynamics.errors import InputError
+from ada_dynamics.output_files import atomic_write, to_json
+from ada_tools.sweep.sweep import MOST_RUNS, Sweep, flat, number_and_unit
+from ada_tools.sweep.worker import DONE, FAILED
 
-PathLike = str | os.PathLike[str]
+FILE, LOGS, LOCK = "runs.jsonl", "logs", ".lock"
+FORMAT = 1
+NEW, GOOD, BAD = 0, 1, 2  # status of a run: no row, done, failed
+SYNC_AFTER = 1.0  # [s] interval of fsync; the operating system gets the rows immediately
+_LOG_NAMES = "run_*.npz"
+_SHOWN = 6  # differences in a message
 _ERRORS_SHOWN = 5
+_HEADER = b'{"ada_sweep": '  # start of a header
+_LONGEST_HEADER = 2**29  # bytes; headers of MOST_RUNS values have about 3e8
+PathLike = str | os.PathLike[str]
 
 
-@dataclass(frozen=True)
-class _Column:
-    """A table column; its unit is None for text."""
-
-    name: str
-    unit: str | None
-
-    @property
-    def title(self) -> str:
-        return f"{self.name} [{self.unit}]" if self.unit else self.name
-
-    def cell(self, value: Any) -> Any:
-        if self.unit is None:
-            return "" if value is None else value if isinstance(value, str) else json.dumps(value)
-        pair = number_and_unit(value)
-        return math.nan if pair is None else pair[0]
+class SweepError(InputError):
+    """A sweep cannot be executed because of its folder, results file or workers; the message names the correction."""
 
 
 class SweepResult:
@@ -46,35 +48,60 @@ class SweepResult:
 
     Attributes:
         folder: folder of the results.
+        header: header of the results file.
         name: name of the sweep.
         total: number of runs.
-        done: number of successful runs.
-        failed: number of failed runs.
-        left: number of runs without a result.
         notes: remarks about the results file.
     """
 
-    def __init__(self, folder: Path, index: Index) -> None:
-        """Args: folder, and index of its results file."""
-        self.folder = folder
-        self._index = index
-        self.name = str(index.header.get("name", folder.name))
-        self.total = index.total
-        self.done, self.failed, self.left = index.count(GOOD), index.count(BAD), index.count(NEW)
-        self.notes: list[str] = list(index.notes)
+    def __init__(self, folder: Path, header: dict[str, Any], end: int) -> None:
+        """Args: folder, header of its results file, and end of the header."""
+        self.folder, self.header = folder, header
+        self.name = str(header.get("name", folder.name))
+        self.total = int(header["total"])
+        self.notes: list[str] = []
+        self.end = end  # of the last complete row
+        self._status = bytearray(self.total)
+        self._at = array("q", [-1]) * self.total
+
+    def __repr__(self) -> str:
+        return f"<SweepResult {self.name!r}: {self.done} of {self.total} runs done, {self.failed} failed>"
+
+    @property
+    def done(self) -> int:
+        """Number of successful runs."""
+        return self._status.count(GOOD)
+
+    @property
+    def failed(self) -> int:
+        """Number of failed runs."""
+        return self._status.count(BAD)
+
+    @property
+    def left(self) -> int:
+        """Number of runs without a result."""
+        return self._status.count(NEW)
 
     @property
     def is_complete(self) -> bool:
         """Return True if every run has a row."""
         return self.left == 0
 
-    def __repr__(self) -> str:
-        return f"<SweepResult {self.name!r}: {self.done} of {self.total} runs done, {self.failed} failed>"
+    def runs_with(self, *statuses: int) -> Iterator[int]:
+        """Runs that have one of some statuses now."""
+        status = bytes(self._status)
+        return (run for run in range(self.total) if status[run] in statuses)
+
+    def take(self, row: Mapping[str, Any], length: int) -> None:
+        """Register a row at the end of the file."""
+        self._status[row["run"]] = GOOD if row["status"] == DONE else BAD
+        self._at[row["run"]] = self.end
+        self.end += length
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Existing rows ordered by run: run, status, changes, measures or error, seconds."""
         with (self.folder / FILE).open("rb") as file:
-            for at in self._index.at:
+            for at in self._at:
                 if at >= 0:
                     file.seek(at)
                     yield json.loads(file.readline())
@@ -110,20 +137,14 @@ class SweepResult:
         Raises:
             SweepError: the file cannot be written.
         """
-        parameters, measures = self._columns()
-        try:
-            with Path(path).open("w", newline="", encoding="utf-8") as file:
-                writer = csv.writer(file)
-                titles = [column.title for column in parameters] + measures
-                writer.writerow(["run", "status", *titles, "seconds", "error"])
-                for row in self.rows():
-                    found = _single(row.get("measures", {}))
-                    values = [column.cell(row["changes"].get(column.name)) for column in parameters]
-                    values += [_number(found.get(name)) for name in measures]
-                    error = row["error"]["text"] if "error" in row else ""
-                    writer.writerow([row["run"], row["status"], *values, row["seconds"], error])
-        except OSError as problem:
-            raise SweepError(f"{path}: cannot be written: {problem.strerror}.") from None
+        columns = self._columns()
+        with (
+            atomic_write(Path(path), SweepError) as part,
+            part.open("w", newline="", encoding="utf-8") as file,
+        ):
+            writer = csv.writer(file)
+            writer.writerow(columns)
+            writer.writerows(zip(*columns.values(), strict=True))
 
     def to_npz(self, path: PathLike) -> None:
         """Write arrays with the titles of `to_csv`, for numpy.load.
@@ -131,51 +152,30 @@ class SweepResult:
         Raises:
             SweepError: the file cannot be written.
         """
-        parameters, measures = self._columns()
+        arrays: dict[str, Any] = {title: np.array(values) for title, values in self._columns().items()}
+        with atomic_write(Path(path), SweepError) as part, part.open("wb") as file:
+            np.savez_compressed(file, **arrays)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """Values of all rows by title."""
         rows = list(self.rows())
-        arrays: dict[str, Any] = {
-            "run": np.array([row["run"] for row in rows], dtype=np.int64),
-            "status": np.array([row["status"] for row in rows], dtype=str),
-            "seconds": np.array([row["seconds"] for row in rows], dtype=np.float64),
-            "error": np.array([row["error"]["text"] if "error" in row else "" for row in rows], dtype=str),
-        }
-        for column in parameters:
-            kind = str if column.unit is None else np.float64
-            arrays[column.title] = np.array([column.cell(row["changes"].get(column.name)) for row in rows], dtype=kind)
         singles = [_single(row.get("measures", {})) for row in rows]
-        for name in measures:
-            arrays[name] = np.array([_number(found.get(name)) for found in singles], dtype=np.float64)
-        try:
-            with Path(path).open("wb") as file:
-                np.savez_compressed(file, **arrays)
-        except OSError as problem:
-            raise SweepError(f"{path}: cannot be written: {problem.strerror}.") from None
-
-    def _columns(self) -> tuple[list[_Column], list[str]]:
-        """Parameter columns, and names of the measures."""
-        units: dict[str, set[str | None]] = {}
-        measures: dict[str, None] = {}
-        for row in self.rows():
-            for key, value in row["changes"].items():
-                pair = number_and_unit(value)
-                units.setdefault(key, set()).add(None if pair is None else pair[1])
-            measures |= dict.fromkeys(_single(row.get("measures", {})))
-        # Mixed units or text: values as written.
-        columns = [_Column(key, found.pop() if len(found) == 1 else None) for key, found in units.items()]
-        return columns, list(measures)
-
-
-def read_result(folder: PathLike) -> SweepResult:
-    """Read the results in the folder of a sweep, which may be running.
-
-    Raises:
-        SweepError: no results.
-    """
-    path = Path(folder)
-    index = read_index(path)
-    if index is None:
-        raise SweepError(f"{path}: no sweep results ({FILE}).", file=path)
-    return SweepResult(path, index)
+        found: dict[str, list[Any]] = {"run": [row["run"] for row in rows], "status": [row["status"] for row in rows]}
+        for key in dict.fromkeys(key for row in rows for key in row["changes"]):
+            values = [row["changes"].get(key) for row in rows]
+            pairs = [number_and_unit(value) for value in values]
+            units = {pair and pair[1] for pair in pairs}
+            (unit,) = units if len(units) == 1 else (None,)
+            if unit is None:  # text, or mixed units: as written
+                found[key] = [value if isinstance(value, str) else json.dumps(value) for value in values]
+            else:
+                found[f"{key} [{unit}]" if unit else key] = [pair[0] for pair in pairs if pair]
+        for name in dict.fromkeys(name for single in singles for name in single):
+            numbers = [single.get(name) for single in singles]
+            found[name] = [math.nan if number is None else number for number in numbers]
+        found["seconds"] = [float(row["seconds"]) for row in rows]
+        found["error"] = [row["error"]["text"] if "error" in row else "" for row in rows]
+        return found
 
 
 class _Span:
@@ -197,11 +197,11 @@ class _Span:
             self.greatest, self.run = value, run
 
     def data(self) -> dict[str, Any]:
-        mean = self.sum / self.count if self.count else math.nan
+        known = self.count > 0
         return {
-            "least": self.least if self.count else None,
-            "mean": mean if self.count else None,
-            "greatest": self.greatest if self.count else None,
+            "least": self.least if known else None,
+            "mean": self.sum / self.count if known else None,
+            "greatest": self.greatest if known else None,
             "greatest_in_run": self.run,
             "not_finite": self.others,
         }
@@ -218,5 +218,220 @@ def _single(measures: Mapping[str, Any]) -> dict[str, float | None]:
     return found
 
 
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
+# --- reading ----------------------------------------------------------------------------------------------------------
+def read_result(folder: PathLike) -> SweepResult:
+    """Read the results in the folder of a sweep, which may be running.
+
+    Raises:
+        SweepError: no results, or they are damaged.
+    """
+    found = _read(Path(folder))
+    if found is None:
+        raise SweepError(f"{folder}: no sweep results ({FILE}).", file=folder)
+    return found
+
+
+def _read(folder: Path) -> SweepResult | None:
+    """Results in a folder; None without a complete header."""
+    path = folder / FILE
+    try:
+        with path.open("rb") as file:
+            return _indexed(folder, file)
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise SweepError(f"{path}: cannot be read: {problem.strerror}.", file=path, value=problem.errno) from None
+
+
+def _indexed(folder: Path, file: IO[bytes]) -> SweepResult | None:
+    path, first = folder / FILE, file.readline(_LONGEST_HEADER)
+    is_begun = first.startswith(_HEADER) or _HEADER.startswith(first)
+    if is_begun and not first.endswith(b"\n") and not file.read(1):
+        return None
+    header = _parsed(first)
+    total = header.get("total") if isinstance(header, dict) and header.get("ada_sweep") == FORMAT else None
+    if not isinstance(total, int) or not 0 <= total <= MOST_RUNS:
+        raise SweepError(f"{path}: not a results file of `ada sweep`; use another folder.", file=path, line=1)
+    result = SweepResult(folder, header, len(first))
+    for number, line in enumerate(file, 2):
+        row = _parsed(line) if line.endswith(b"\n") else None
+        if not _is_row(row, total):
+            if row is not None or file.read(1):
+                text = (
+                    f"{path}, line {number}: damaged row. Delete this line to repeat its run, or restart "
+                    "the sweep with --restart (restart=True)."
+                )
+                raise SweepError(text, file=path, line=number)
+            result.notes.append(f"{path}: the last line is incomplete; its run is repeated.")
+            break
+        result.take(row, len(line))
+    return result
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_row(row: Any, total: int) -> TypeGuard[dict[str, Any]]:
+    """Return True for rows from `done_row` and `failed_row`."""
+    if not isinstance(row, dict) or not isinstance(row.get("changes"), dict):
+        return False
+    run, seconds, measures, error = (row.get(key) for key in ("run", "seconds", "measures", "error"))
+    if type(run) is not int or not 0 <= run < total or not _is_number(seconds):
+        return False
+    if row.get("status") == DONE:
+        return isinstance(measures, dict) and all(map(_is_measured, measures.values()))
+    texts = [error.get(key) for key in ("type", "text")] if isinstance(error, dict) else [None]
+    return row.get("status") == FAILED and all(isinstance(text, str) for text in texts)
+
+
+def _is_measured(value: Any) -> bool:
+    """Return True for a number, None for a non-finite one, or a mapping of these."""
+    numbers = value.values() if isinstance(value, dict) else (value,)
+    return all(number is None or _is_number(number) for number in numbers)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+class Store:
+    """Results of a running sweep, locked by one process; last synchronized to disk at `synced_at` [s]."""
+
+    def __init__(self, folder: Path, sweep: Sweep, restart: bool = False, clock: Clock = SYSTEM_CLOCK) -> None:
+        """Open or create the folder of a sweep.
+
+        Args:
+            folder: folder of results and logs.
+            sweep: sweep to run.
+            restart: discard the results; the old file and logs are renamed to runs.jsonl.old and logs.old.
+            clock: clock of the synchronization interval.
+
+        Raises:
+            SweepError: the folder is in use, contains another sweep, is damaged, or is not writable.
+        """
+        self.path, self._clock = folder / FILE, clock
+        with contextlib.ExitStack() as opened:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                opened.enter_context(_locked(folder))
+                if restart and self.path.exists():
+                    _put_aside(folder)
+                self.result, self._file = self._opened(folder, sweep)
+            except OSError as problem:
+                words = f"{self.path}: cannot be written: {problem.strerror or problem}."
+                raise SweepError(words, file=self.path, value=problem.errno) from None
+            self._lock = opened.pop_all()
+        self.synced_at = self._clock.now()
+
+    def _opened(self, folder: Path, sweep: Sweep) -> tuple[SweepResult, IO[bytes]]:
+        result = _read(folder)
+        if result is not None:
+            _refuse_another(self.path, result.header, sweep)
+            file = self.path.open("r+b", buffering=0)
+            file.truncate(result.end)
+            file.seek(result.end)
+            return result, file
+        header = {
+            "ada_sweep": FORMAT,
+            "name": sweep.name,
+            "version": __version__,
+            "fingerprint": sweep.fingerprint,
+            "total": len(sweep),
+            "sweep": sweep.data(),
+        }
+        file = self.path.open("wb", buffering=0)
+        line = _line(header)
+        _write(file, line)
+        return SweepResult(folder, header, len(line)), file
+
+    def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Append rows, which then survive the end of this process.
+
+        Raises:
+            SweepError: they cannot be written, for example on a full disk.
+        """
+        lines = [(row, _line(row)) for row in rows]
+        try:
+            _write(self._file, b"".join(line for _, line in lines))
+            for row, line in lines:
+                self.result.take(row, len(line))
+            if self._clock.now() - self.synced_at > SYNC_AFTER:
+                os.fsync(self._file.fileno())
+                self.synced_at = self._clock.now()
+        except OSError as problem:
+            words = f"{self.path}: cannot be written: {problem.strerror}. The same call resumes from the stored rows."
+            raise SweepError(words, file=self.path, value=problem.errno) from None
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Synchronize the rows to disk and release the folder."""
+        with self._lock, contextlib.suppress(OSError), self._file:
+            os.fsync(self._file.fileno())
+
+
+def _write(file: IO[bytes], text: bytes) -> None:
+    rest = memoryview(text)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def _put_aside(folder: Path) -> None:
+    """Rename results and logs, replacing earlier renamed ones; other files are not touched."""
+    old = folder / f"{LOGS}.old"
+    for log in old.glob(_LOG_NAMES):
+        log.unlink()
+    for log in list((folder / LOGS).glob(_LOG_NAMES)):
+        old.mkdir(exist_ok=True)
+        log.replace(old / log.name)
+    (folder / FILE).replace(folder / f"{FILE}.old")
+
+
+def _locked(folder: Path) -> IO[bytes]:
+    """Lock that is released by the operating system at the end of this process."""
+    file = (folder / LOCK).open("ab")
+    try:
+        import fcntl
+    except ImportError:  # Windows: no lock
+        return file
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        words = f"{folder}: in use by another sweep process; wait for it, or use another folder."
+        raise SweepError(words, file=folder, field="lock") from None
+    except OSError:
+        pass  # file system without locks
+    return file
+
+
+def _refuse_another(path: Path, header: Mapping[str, Any], sweep: Sweep) -> None:
+    if header.get("fingerprint") == sweep.fingerprint:
+        return
+    old, new = flat(header.get("sweep") or {}), flat(json.loads(json.dumps(sweep.data())))
+    missing = object()
+    changed = [key for key in dict.fromkeys((*old, *new)) if old.get(key, missing) != new.get(key, missing)]
+    shown = "; ".join(_difference(key, old, new) for key in changed[:_SHOWN])
+    more = f"; and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+    text = (
+        f"{path}: belongs to another sweep. Differences: {shown}{more}. Use another folder (--output), or restart "
+        "with --restart (restart=True)."
+    )
+    raise SweepError(text, file=path, field="sweep", value=tuple(changed))
+
+
+def _difference(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    if key == "robot":
+        return "the robot description, or a file used by the robot or controller"
+    before, after = (f"{found[key]!r:.60}" if key in found else "nothing" for found in (old, new))
+    return f"{key} from {before} to {after}"
+
+
+def _line(data: Mapping[str, Any]) -> bytes:
+    return to_json(data).encode("utf-8", "backslashreplace") + b"\n"

@@ -20,12 +20,15 @@ from ada_tools.scenario.registry import find_measure
 from ada_tools.scenario.run import checked_start, simulation_of
 from ada_tools.scenario.scenario import START, Scenario
 from ada_tools.scenario.side_by_side import SideBySide
-from ada_tools.sweep.worker_memory import (
+from ada_tools.sweep.worker import (
     Changes,
+    Chunk,
     Row,
     Task,
     done_row,
     failed_row,
+    own_device,
+    row_of,
     scenario_of,
     simulation_for,
     without_initial_state,
@@ -78,22 +81,33 @@ def fitting(scenario: Scenario, model: Model, most: int = BYTES) -> int:
     return most // (rows * of_row)
 
 
-def prepare(task: Task, others: Changes, device: str) -> None:
-    """Check that runs can be batched, as far as known before the first one.
+def obstacle(task: Task, run: int) -> str:
+    """Reason why this worker cannot execute such runs in batches, as far as known before the first one, else ""."""
+    assert task.device is not None
+    try:
+        group = _group(task, without_initial_state(task.runs.changes(run)), BYTES)
+        simulation, device = group.simulation, own_device(task.device)
+        one = simulation.rollout(simulation.q[None], simulation.v[None], simulation.step_length, device=device)
+        if np.isfinite(one.q).all():
+            _measured(group, SideBySide(simulation, one), task.measures)
+    except AdaError as problem:
+        return str(problem)
+    except Exception:  # error of a measure for this motion
+        pass
+    return ""
+
+
+def work(chunk: Chunk, clock: Clock = SYSTEM_CLOCK) -> list[Row]:
+    """Execute all runs of a chunk in batches.
 
     Raises:
-        AdaError: they cannot; the message states the reason.
+        DeviceError: the device is unavailable or failed.
     """
-    group = _group(task, others, BYTES)
-    simulation = group.simulation
-    one = simulation.rollout(simulation.q[None], simulation.v[None], simulation.step_length, device=device)
-    if np.isfinite(one.q).all():
-        try:
-            _measured(group, SideBySide(simulation, one), task.measures)
-        except AdaError:
-            raise
-        except Exception:  # error of a measure for this motion
-            pass
+    task = chunk.task
+    rows, alone = rows_side_by_side(task, chunk.runs, own_device(str(task.device)), clock=clock)
+    for row in rows:
+        task.forget_log(row["run"])
+    return rows + [row_of(task, run, clock) for run in alone]
 
 
 def rows_side_by_side(

@@ -232,7 +232,8 @@ def table_of(found: Map, points: Sequence[str], title: str, resolution: float) -
     tested = [(side, point) for side in SIDES for point in points if ("springs", side, point) in found]
     columns = ("strategy", *(f"{point}, {side}" for side, point in tested))
     rows = [
-        (text, *(f"{largest_survived(found[(name, *push)]):.2f}" for push in tested)) for name, text in STRATEGIES.items()
+        (text, *(f"{largest_survived(found[name, side, point]):.2f}" for side, point in tested))
+        for name, text in STRATEGIES.items()
     ]
     return Table(title, columns, rows, f"to {resolution:g} N s")
 

@@ -23,10 +23,9 @@ from ada_dynamics.simulation import Log
 from ada_tools import scenario as scenarios
 from ada_tools import sweep
 from ada_tools.scenario import registry
-from ada_tools.sweep.results import SweepResult
-from ada_tools.sweep.store import Store
+from ada_tools.sweep.results import Store, SweepResult
 from ada_tools.sweep.sweep import Sweep
-from ada_tools.sweep.work import Chunk, work
+from ada_tools.sweep.worker import Chunk, work
 
 J1, J2, J3 = (f"start.joints.joint_{i}" for i in (1, 2, 3))
 

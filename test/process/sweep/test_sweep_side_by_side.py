@@ -22,9 +22,9 @@ from ada_tools.scenario import registry
 from ada_tools.scenario.fields import ScenarioError
 from ada_tools.scenario.run import simulation_of
 from ada_tools.scenario.states import build_model
-from ada_tools.sweep import side_by_side, worker_memory
+from ada_tools.sweep import side_by_side, worker
 from ada_tools.sweep.sweep import Sweep
-from ada_tools.sweep.work import Chunk
+from ada_tools.sweep.worker import Chunk
 
 J1, J2, J3 = (f"start.joints.joint_{i}" for i in (1, 2, 3))
 DEVICES = ["cpu", "host", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -249,9 +249,9 @@ def in_a_thread(function: Callable[[], Any]) -> Any:
 
 def test_workers_of_a_machine_take_its_devices_in_turn() -> None:
     def twice() -> list[str]:
-        return [worker_memory.own_device("cuda", lambda: 3) for _ in range(2)]
+        return [worker.own_device("cuda", lambda: 3) for _ in range(2)]
 
     pairs = [in_a_thread(twice) for _ in range(6)]
     assert all(first == second for first, second in pairs)  # it keeps its device
     assert sorted(pair[0] for pair in pairs) == [f"cuda:{i}" for i in (0, 0, 1, 1, 2, 2)]
-    assert [worker_memory.own_device(device) for device in ("cpu", "host", "cuda:2")] == ["cpu", "host", "cuda:2"]
+    assert [worker.own_device(device) for device in ("cpu", "host", "cuda:2")] == ["cpu", "host", "cuda:2"]

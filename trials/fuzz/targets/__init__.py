@@ -36,7 +36,7 @@ _FILES: dict[str, _File] = {
                 "ada_robot.settings",
                 "ada_dynamics.robots.readers.xacro",
                 "ada_robot.safety",
-                "ada_tools.sweep.store",
+                "ada_tools.sweep.results",
             ),
             *("ada_hardware.kondo.motion_file", "ada_tools.identification.recordings"),
         ),

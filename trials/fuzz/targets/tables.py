@@ -26,7 +26,7 @@ from ada_tools.identification import recordings
 from ada_tools.nodes.oracle.oracle_settings import OracleSettings
 from ada_tools.nodes.target.target_settings import TargetSettings
 from ada_tools.nodes.view.view_settings import ViewSettings
-from ada_tools.sweep.store import FILE, read_index
+from ada_tools.sweep.results import FILE, read_result
 from trials.fuzz.target import Target
 from trials.fuzz.targets.robots import PLAIN
 
@@ -54,7 +54,7 @@ def _flight_seeds() -> Iterable[bytes]:
 
 
 def _sweep(path: Path) -> None:
-    read_index(path.parent)
+    read_result(path.parent)
 
 
 def _sweep_seeds() -> Iterable[bytes]:
