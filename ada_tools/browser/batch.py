@@ -116,6 +116,16 @@ class Batches:
         for batch, own in zip(self.each, self._slices, strict=True):
             batch.move(positions[own], turned[own])
 
+    def set_visible(self, is_visible: bool) -> None:
+        """Show or hide the parts."""
+        for batch in self.each:
+            batch.node.visible = is_visible
+
+    def remove(self) -> None:
+        """Remove the parts from the scene."""
+        for batch in self.each:
+            batch.node.remove()
+
     def hit(self, origin: Array, direction: Array) -> tuple[str, Array] | None:
         """First link hit by a ray, and the hit point; None without a hit."""
         found = [hit for hit in (batch.hit(origin, direction) for batch in self.each) if hit is not None]

@@ -16,9 +16,9 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_robot.node_state import ACTIVE, CLOSED, STOPPED, DeviceState
-from ada_tools.browser.joint_sliders import LOOK, PERIOD, JointSliders
 from ada_tools.browser.page import Page
 from ada_tools.browser.robot_node import Positions, ReceivedPositions, RobotNode
+from ada_tools.browser.sliders import LOOK, PERIOD, JointSliders
 
 _FRESH = 1.0  # [s] maximum age of valid positions
 _SPEED, _FASTEST = 15.0, 60.0  # [deg/s] joint speed: initial and maximum

@@ -63,8 +63,7 @@ class GhostRobot:
     def remove(self) -> None:
         """Remove the ghost from the scene."""
         if self._batches is not None:
-            for batch in self._batches.each:
-                batch.node.remove()
+            self._batches.remove()
         self._batches = self._shown = None
         self.is_visible = False
 
@@ -77,8 +76,7 @@ class GhostRobot:
         return self._batches
 
     def _set_visible(self, is_visible: bool) -> None:
-        if is_visible == self.is_visible:
-            return
-        self.is_visible = is_visible
-        for batch in self._batches.each if self._batches else ():
-            batch.node.visible = is_visible
+        if is_visible != self.is_visible:
+            self.is_visible = is_visible
+            if self._batches:
+                self._batches.set_visible(is_visible)

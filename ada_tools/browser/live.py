@@ -12,10 +12,9 @@ from ada_dynamics.drawing.marks import Mark
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.simulation import Simulation
-from ada_tools.browser.observed_state import ObservedState
 from ada_tools.browser.page import RATE, Page, serve
 from ada_tools.browser.plots import POINT
-from ada_tools.browser.robot_node import Answer, Moment, Positions
+from ada_tools.browser.robot_node import Answer, Moment, ObservedState, Positions
 from ada_tools.browser.robot_page import RobotPage
 
 _BUSY = 0.8  # fraction of a frame used for simulation steps

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Received states of a remote robot, complete or by joint name, and the rate of its motion."""
+"""Configuration and rate of motion of a remote robot, from its received states."""
 
 from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -14,32 +13,11 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 from ada_dynamics.spatial.orientation import to_quaternion
+from ada_tools.browser.robot_node import Observation, ObservedJoints, ObservedState
 
 _SPAN = 1.0  # [s] interval for estimating the rate
 _APART = 0.1  # [s] minimum interval between samples
 _LOOKS = 3  # number of increasing samples that indicate motion: more than a single step
-
-
-class ObservedState(NamedTuple):
-    """Complete state of a robot, published by its simulation."""
-
-    arrived: float  # [s], steady clock
-    t: float  # [s]
-    q: Array
-    v: Array
-
-
-class ObservedJoints(NamedTuple):
-    """Joint states by name, and known transforms of links relative to their parents."""
-
-    arrived: float  # [s], steady clock
-    t: float  # [s]
-    positions: Mapping[str, float]
-    velocities: Mapping[str, float]
-    frames: Mapping[str, Array]  # pose 4x4 of moving links in their parent frames
-
-
-Observation = ObservedState | ObservedJoints
 
 
 def fits(seen: Observation, model: Model) -> bool:

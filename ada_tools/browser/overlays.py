@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -92,23 +92,21 @@ class Overlays:
             page.when(box, refresh)
         scene.overlays = self
 
-    def show(self, poses: Sequence[Array] | Array) -> None:
-        """Draw the selected overlays at the link poses in the world."""
-        stacked = np.asarray(poses)
+    def show(self, poses: Array) -> None:
+        """Draw the selected overlays at the link poses in the world, (n, 4, 4)."""
         for kind, box in self.boxes.items():
             if box.value and kind not in self._drawn:
                 self._drawn[kind] = self._made(kind)
-            for batch in self._drawn[kind].each if kind in self._drawn else ():
-                batch.node.visible = bool(box.value)
+            if kind in self._drawn:
+                self._drawn[kind].set_visible(bool(box.value))
             if box.value:
-                self._drawn[kind].move(stacked)
-        self._follow(stacked[:, :3, 3].mean(axis=0))
+                self._drawn[kind].move(poses)
+        self._follow(poses[:, :3, 3].mean(axis=0))
 
     def remove(self) -> None:
         """Remove the overlays from the scene; the checkboxes are removed with the page controls."""
         for batches in self._drawn.values():
-            for batch in batches.each:
-                batch.node.remove()
+            batches.remove()
         self._drawn.clear()
 
     def _made(self, kind: str) -> Batches:

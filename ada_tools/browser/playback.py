@@ -12,10 +12,9 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.simulation.log import Log
 from ada_tools.browser.overlays import Overlays
-from ada_tools.browser.page import Page, SharedNumber, serve
+from ada_tools.browser.page import Page, SharedNumber, TextBox, serve
 from ada_tools.browser.plots import LogPlot
 from ada_tools.browser.scene import Arrow, Scene
-from ada_tools.browser.text_box import TextBox
 
 SPEEDS = ("0.05", "0.1", "0.25", "0.5", "1", "2", "4", "10")
 _CURSORS_PER_SECOND = 10.0

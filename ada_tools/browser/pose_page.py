@@ -10,11 +10,10 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import Model
 from ada_tools.browser.overlays import Overlays
-from ada_tools.browser.page import Page, serve
-from ada_tools.browser.pose_sliders import PoseSliders
+from ada_tools.browser.page import Page, TextBox, serve
 from ada_tools.browser.posing import PoseCoordinate, Posing
 from ada_tools.browser.scene import Scene
-from ada_tools.browser.text_box import TextBox
+from ada_tools.browser.sliders import PoseSliders
 
 
 class PosePage:

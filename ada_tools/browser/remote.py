@@ -18,10 +18,8 @@ from ada_dynamics.model.description import BASES, Base
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_tools.browser.device_panel import DevicePanel
-from ada_tools.browser.follower import Follower
-from ada_tools.browser.observed_state import Observation, ObservedJoints, ObservedState
 from ada_tools.browser.page import Page
-from ada_tools.browser.robot_node import RobotNode
+from ada_tools.browser.robot_node import Follower, Observation, ObservedJoints, ObservedState, RobotNode
 from ada_tools.browser.robot_page import RobotPage
 
 AUTO = "auto"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface between a page and the source of robot motion: a local simulation, or a remote node.
+"""Interfaces between a page and the source of robot motion, a local simulation or a remote node, and a controller.
 
 The reported state of a node determines the controls of the page: see `RobotNode.state`.
 """
@@ -12,11 +12,32 @@ from typing import NamedTuple, Protocol
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.marks import Mark
 from ada_robot.node_state import HardwareState
-from ada_tools.browser.observed_state import Observation
 
 Answer = Callable[[str | None], None]  # called with None on success, else with the reason of the failure
 Positions = Mapping[str, float]  # by joint [rad, m]
 Moment = tuple[float, Array, Array]  # time [s], positions and velocities
+
+
+class ObservedState(NamedTuple):
+    """Complete state of a robot, published by its simulation."""
+
+    arrived: float  # [s], steady clock
+    t: float  # [s]
+    q: Array
+    v: Array
+
+
+class ObservedJoints(NamedTuple):
+    """Joint states by name, and known transforms of links relative to their parents."""
+
+    arrived: float  # [s], steady clock
+    t: float  # [s]
+    positions: Mapping[str, float]
+    velocities: Mapping[str, float]
+    frames: Mapping[str, Array]  # pose 4x4 of moving links in their parent frames
+
+
+Observation = ObservedState | ObservedJoints
 
 
 class ReceivedPositions(NamedTuple):
@@ -151,3 +172,44 @@ class RobotNode(RobotSource, Protocol):
 
     def play(self, path: str, then: Answer) -> None:
         """Start a recorded motion."""
+
+
+# --- controllers ------------------------------------------------------------------------------------------------------
+class TargetPose(NamedTuple):
+    """Target pose of a link.
+
+    Attributes:
+        frame: reference link, or the world frame.
+        pose: homogeneous transform 4x4 in that frame.
+    """
+
+    frame: str
+    pose: Array
+
+
+class Follower(Protocol):
+    """Remote controller; all calls are non-blocking."""
+
+    @property
+    def name(self) -> str:
+        """Name used in messages."""
+
+    @property
+    def link(self) -> str:
+        """Link that follows the target pose; "" if unknown."""
+
+    @property
+    def is_there(self) -> bool:
+        """Return True if the controller exists, active or not."""
+
+    def target_pose(self) -> TargetPose | None:
+        """Target pose that the controller follows; None if it follows none."""
+
+    def target_joints(self) -> Mapping[str, float] | None:
+        """Target positions by joint that the controller follows; None if it follows none."""
+
+    def follow_pose(self, target: TargetPose) -> None:
+        """Send a target pose. Raises InputError without a subscriber."""
+
+    def follow_joints(self, positions: Mapping[str, float]) -> None:
+        """Send target positions. Raises InputError without a subscriber."""

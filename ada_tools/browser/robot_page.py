@@ -16,21 +16,18 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
-from ada_tools.browser.command_sliders import CommandSliders, JointTargets
-from ada_tools.browser.follower import Follower
 from ada_tools.browser.ghost import GhostRobot
 from ada_tools.browser.marks_layer import MarksPanel
-from ada_tools.browser.observed_state import Observation, ObservedMotion, ObservedState, fits, pose_of
+from ada_tools.browser.observed_state import ObservedMotion, fits, pose_of
 from ada_tools.browser.overlays import Overlays
-from ada_tools.browser.page import Page
+from ada_tools.browser.page import Page, TextBox
 from ada_tools.browser.plots import LivePlot
-from ada_tools.browser.pose_sliders import PoseSliders
 from ada_tools.browser.posing import PoseCoordinate, Posing
 from ada_tools.browser.push_panel import PushPanel, moving_links
-from ada_tools.browser.robot_node import RobotSource
+from ada_tools.browser.robot_node import Follower, Observation, ObservedState, RobotSource
 from ada_tools.browser.scene import Scene
+from ada_tools.browser.sliders import CommandSliders, JointTargets, PoseSliders
 from ada_tools.browser.target_gizmo import TargetGizmo
-from ada_tools.browser.text_box import TextBox
 
 Sliders = Literal["none", "commands", "poses"]
 

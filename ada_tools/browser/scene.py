@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,9 +21,6 @@ from ada_tools.browser.marks_layer import MarksLayer
 from ada_tools.browser.mouse_drag import DragTracker, MouseDrag
 from ada_tools.browser.parts import ShapePart, parts_of
 
-if TYPE_CHECKING:
-    from ada_tools.browser.overlays import Overlays
-
 _MASS = (20, 20, 20)
 _VIEW = np.array([0.55, -1.0, 0.45])  # initial viewing direction
 _AWAY = 1.9  # initial camera distance in radii of the robot
@@ -37,6 +34,16 @@ class Arrow(NamedTuple):
     force: Array  # [N]
 
 
+class Layer(Protocol):
+    """Drawing that moves with a robot."""
+
+    def show(self, poses: Array) -> None:
+        """Draw at the link poses in the world, (n, 4, 4)."""
+
+    def remove(self) -> None:
+        """Remove the drawing from the scene."""
+
+
 class Scene:
     """One robot in the browser; `show` moves it.
 
@@ -46,7 +53,7 @@ class Scene:
         poses: displayed link poses in the world frame.
         parts: drawable parts.
         batches: scene nodes of the parts.
-        overlays: optional overlays of the page.
+        overlays: further drawing of the page; None without one.
     """
 
     def __init__(
@@ -73,7 +80,7 @@ class Scene:
         self._loops = _LoopMarks(server.scene, self, rows) if model.loops else None
         self._com = server.scene.add_icosphere("/com", 0.025 * self.size, _MASS, visible=False)
         self._forces = MarksLayer(server, "/forces")
-        self.overlays: Overlays | None = None
+        self.overlays: Layer | None = None
         self._grid: Any = None
         self._is_set_up = False
 
@@ -107,8 +114,8 @@ class Scene:
 
     def remove(self) -> None:
         """Remove everything drawn by this scene."""
-        nodes = [batch.node for batch in self.batches.each] + (self._loops.nodes if self._loops else [])
-        for node in (*nodes, self._com, self._grid):
+        self.batches.remove()
+        for node in (*(self._loops.nodes if self._loops else ()), self._com, self._grid):
             if node is not None:
                 node.remove()
         self._forces.remove()

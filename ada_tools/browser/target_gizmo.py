@@ -14,9 +14,8 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import to_quaternion
 from ada_dynamics.spatial.rotation import from_quaternion
 from ada_robot.messages.incoming import apart
-from ada_tools.browser.follower import Follower, TargetPose
-from ada_tools.browser.page import Page
-from ada_tools.browser.text_box import TextBox
+from ada_tools.browser.page import Page, TextBox
+from ada_tools.browser.robot_node import Follower, TargetPose
 
 NODE = "/target"  # node name in the viser scene
 _SIZE = 0.22  # size of the handles in robot sizes

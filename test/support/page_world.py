@@ -10,9 +10,8 @@ import ada_dynamics as ada
 from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.robots.writers import render
 from ada_robot.node_state import read_hardware_state
-from ada_tools.browser.observed_state import ObservedState
 from ada_tools.browser.page import Page
-from ada_tools.browser.robot_node import ReceivedPositions
+from ada_tools.browser.robot_node import ObservedState, ReceivedPositions
 
 
 def at_once(work):

@@ -16,7 +16,7 @@ from ada_dynamics.errors import InputError
 from ada_robot.messages.incoming import JOINT_REFERENCE, JOINT_TARGET, POSE_REFERENCE, TARGET, read_pose, write_pose
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.qos import COMMANDS, streams
-from ada_tools.browser.follower import TargetPose
+from ada_tools.browser.robot_node import TargetPose
 from ada_tools.nodes.view.command_publishers import joint_message, send_to_listener
 
 T = TypeVar("T")

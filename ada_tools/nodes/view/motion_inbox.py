@@ -19,7 +19,7 @@ from ada_dynamics.errors import InputError
 from ada_robot.messages.incoming import matrix_of, read_state
 from ada_robot.ros.inbox import Inbox, decoded
 from ada_robot.ros.qos import streams
-from ada_tools.browser.observed_state import Observation, ObservedJoints, ObservedState
+from ada_tools.browser.robot_node import Observation, ObservedJoints, ObservedState
 
 try:
     from tf2_msgs.msg import TFMessage

@@ -31,8 +31,7 @@ from ada_robot.node_state import HardwareState, read_hardware_state
 from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.qos import LATCHED, STATES, streams
 from ada_robot.simulated.settings import FIXED_WORLD, FLOATING_WORLD
-from ada_tools.browser.observed_state import Observation
-from ada_tools.browser.robot_node import Answer, Moment, Positions, ReceivedPositions, Wrench
+from ada_tools.browser.robot_node import Answer, Moment, Observation, Positions, ReceivedPositions, Wrench
 from ada_tools.nodes.view.command_publishers import CommandPublishers, joint_message, send_to_listener
 from ada_tools.nodes.view.marker_inbox import MarkerInbox
 from ada_tools.nodes.view.motion_inbox import MotionInbox

@@ -21,10 +21,7 @@ LEVEL = {package: level for level, floor in enumerate(FLOORS) for package in flo
 ROS = ("rclpy", "launch", "launch_ros", "ament_index_python")
 LAZY = "ada_dynamics.gpu"
 """Imported inside functions only, except by its own files."""
-CIRCLES = {
-    *(f"ada_hardware.transport.{name}" for name in ("arcnet", "serial_line", "sockets", "udp", "wires")),
-    *("ada_tools.browser.overlays", "ada_tools.browser.scene"),
-}
+CIRCLES = {f"ada_hardware.transport.{name}" for name in ("arcnet", "serial_line", "sockets", "udp", "wires")}
 """Modules that still import each other in a circle; remove those that no longer do."""
 ROOM_CIRCLES = {"ada_robot.driver", "ada_robot.safety", "ada_hardware.emulation", "ada_hardware.registry"}
 """Rooms that still name types of each other under TYPE_CHECKING."""

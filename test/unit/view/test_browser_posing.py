@@ -16,10 +16,9 @@ from ada_dynamics.dynamics.closed import CompiledConstraintSet
 from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.model import Builder
 from ada_dynamics.robots.catalogue import start_of_mechanism
-from ada_tools.browser.command_sliders import motors_of
-from ada_tools.browser.joint_sliders import JointSliders, slider_range
 from ada_tools.browser.pose_page import PosePage
 from ada_tools.browser.posing import Posing
+from ada_tools.browser.sliders import JointSliders, motors_of, slider_range
 
 
 def posing(name):

@@ -8,10 +8,11 @@ from page_world import RobotNode, at_once, described, passes
 
 import ada_dynamics as ada
 from ada_dynamics.robots.catalogue import start_of_mechanism
-from ada_tools.browser import command_sliders
+from ada_tools.browser import sliders as joint_sliders
 from ada_tools.browser.mouse_drag import MouseDrag
-from ada_tools.browser.observed_state import ObservedJoints, ObservedMotion, ObservedState, pose_of
+from ada_tools.browser.observed_state import ObservedMotion, pose_of
 from ada_tools.browser.remote import ModelInputs, RemotePage, dynamics_of
+from ada_tools.browser.robot_node import ObservedJoints, ObservedState
 from ada_tools.browser.robot_page import LOST
 
 
@@ -203,7 +204,7 @@ def test_a_push_reaches_the_link_in_its_own_axes_and_the_end_of_a_pull_is_told(p
 
 def test_commands_start_at_the_present_pose_and_move_no_faster_than_the_joint_may(page):
     model, plant = ada.load("pa10"), plant_of(page)
-    sliders = command_sliders.CommandSliders(page, model, plant.command)
+    sliders = joint_sliders.CommandSliders(page, model, plant.command)
     q = np.linspace(-0.3, 0.3, 7)
     sliders.tick(q)
     assert plant.commands == []  # not before the box is ticked
@@ -220,7 +221,7 @@ def test_commands_start_at_the_present_pose_and_move_no_faster_than_the_joint_ma
     assert len(plant.commands) == 1  # 20 of them a second
     sliders.sliders[0].value = 90.0
     lead = sliders.lead
-    speed = min(model.joints["s1"].limits.velocity, command_sliders.TURN)
+    speed = min(model.joints["s1"].limits.velocity, joint_sliders.TURN)
     for k in range(1, 40):
         page.clock.advance(0.05)
         sliders.tick(q)

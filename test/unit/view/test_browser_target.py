@@ -8,9 +8,9 @@ from page_world import Controller, RobotNode, at_once, described, passes
 
 import ada_dynamics as ada
 from ada_dynamics.spatial.orientation import to_quaternion
-from ada_tools.browser import command_sliders
-from ada_tools.browser.follower import TargetPose
+from ada_tools.browser import sliders as joint_sliders
 from ada_tools.browser.remote import RemotePage
+from ada_tools.browser.robot_node import TargetPose
 from ada_tools.browser.target_gizmo import TargetGizmo
 
 POSES = {"base": placed((0.1, 0.0, 0.5), (0.0, 0.0, 0.3)), "hand": placed((0.4, 0.2, 0.9))}
@@ -74,7 +74,7 @@ def test_the_target_goes_to_where_the_robot_is_when_a_person_says_stay_here(page
 
 def test_joint_targets_are_there_while_the_controller_follows_joints_and_are_sent_once(page):
     model, controller = ada.load("pa10"), Controller()
-    targets = command_sliders.JointTargets(page, model, controller)
+    targets = joint_sliders.JointTargets(page, model, controller)
     folder = page.gui.named("joint targets")
     q = np.linspace(-0.3, 0.3, 7)
     targets.tick(q)
@@ -94,7 +94,7 @@ def test_joint_targets_are_there_while_the_controller_follows_joints_and_are_sen
     for _ in range(40):
         page.clock.advance(0.05)
         targets.tick(q)
-    assert controller.asked[-1][names[0]] == pytest.approx(q[0] + command_sliders.CommandSliders.lead)
+    assert controller.asked[-1][names[0]] == pytest.approx(q[0] + joint_sliders.CommandSliders.lead)
     controller.joints = None
     targets.tick(q)
     assert not folder.visible and not targets.is_on

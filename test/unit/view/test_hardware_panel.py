@@ -11,7 +11,7 @@ from viser_stand_in import SOMEBODY
 
 import ada_dynamics as ada
 from ada_robot.node_state import read_hardware_state
-from ada_tools.browser import joint_sliders
+from ada_tools.browser import sliders as joint_sliders
 from ada_tools.browser.device_panel import DevicePanel
 from ada_tools.browser.device_status import RED, status_html, wrench_html
 from ada_tools.browser.ghost import GhostRobot
