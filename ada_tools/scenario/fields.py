@@ -10,7 +10,7 @@ from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.structured_text.fields import Fields, placed
 from ada_dynamics.structured_text.lexical import BadNumber, near, to_float
 from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode, is_empty, kind_of, shortened
-from ada_tools.scenario.units import BadValue, Dimension, to_si
+from ada_tools.scenario.units import BadValue, Dimension, split, to_si
 
 _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
 
@@ -90,6 +90,13 @@ class Part(Fields):
                 raise self.problem(key, f"missing; it must be {wanted}.")
             return default
         return self._value(key, node, wanted)
+
+    def number_and_unit(self, key: str) -> tuple[float, str]:
+        """Number and its unit as written, which is not checked."""
+        try:
+            return split(self.text(key))
+        except BadValue as reason:
+            raise self.problem(key, f"{reason}. It must be a number, alone or with a unit.") from None
 
     def positive(self, key: str, wanted: Dimension, default: float | None = None) -> float:
         """Positive number with a unit."""

@@ -293,10 +293,13 @@ def _claim(part: Part) -> ClaimPart:
 
 def _limit(part: Part) -> dict[str, Any]:
     """Common fields of claims and statements."""
+    limit, unit = part.number_and_unit("limit")
+    within, unit_of_within = part.number_and_unit("within") if part.has("within") else (None, "")
     return {
-        "limit": part.quantity("limit", units.NUMBER),
+        "limit": limit,
         "relation": cast(Relation, part.choice("relation", RELATIONS, RELATIONS[0])),
-        "within": part.quantity("within", units.NUMBER) if part.has("within") else None,
+        "within": within,
+        "units": (unit, unit_of_within),
         "changes": _changes(part),
         "note": part.text("note", ""),
         "place": part.place,

@@ -15,6 +15,7 @@ from ada_dynamics.errors import AdaError, InputError, unknown_name
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Statement, find_experiment, find_measure
 from ada_tools.scenario.run import measure, simulate
 from ada_tools.scenario.scenario import ClaimPart, FigurePart, Scenario, StatementPart
+from ada_tools.scenario.units import BadValue, value_in
 
 if TYPE_CHECKING:
     from ada_dynamics.simulation import Log
@@ -156,29 +157,31 @@ class _ScenarioRun:
         found = measure(scenario, log, [part.measure])[part.measure]
         unit = find_measure(part.measure).unit
         several = found.items() if isinstance(found, Mapping) else [("", found)]
+        limit, within = _limits(part, unit)
         return [
             Claim(
                 f"{part.text}: {name}" if name else part.text,
                 float(value),
-                part.limit,
+                limit,
                 part.relation,
                 unit,
                 part.note,
-                part.within,
+                within,
             )
             for name, value in several
         ]
 
     def _statement(self, part: StatementPart) -> Statement:
         found = self._quantity(part)
+        limit, within = _limits(part, found.unit)
         return Statement(
             part.text,
             found.value,
-            part.limit,
+            limit,
             part.relation,
             found.unit,
             part.note,
-            part.within,
+            within,
             part.document,
             part.where,
             part.why,
@@ -215,6 +218,19 @@ class _ScenarioRun:
         self._outcome.captions.update(more.captions)
         self._outcome.tables.extend(more.tables)
         self._outcome.notes.extend(more.notes)
+
+
+def _limits(part: ClaimPart, unit: str) -> tuple[float, float | None]:
+    """Limit and tolerance of a claim in the unit of its measure."""
+    try:
+        limit, within = (
+            None if x is None else value_in(f"{x!r} {own}", unit)
+            for x, own in zip((part.limit, part.within), part.units, strict=True)
+        )
+    except BadValue as problem:
+        raise InputError(f"{part.place}: limit: {problem}", field="limit", value=part.limit) from None
+    assert limit is not None
+    return limit, within
 
 
 def _key(changes: Mapping[str, Any]) -> str:

@@ -105,6 +105,7 @@ class ClaimPart:
     limit: float
     relation: Relation
     within: float | None
+    units: tuple[str, str]  # of limit and tolerance, as written; "" for those of the measure
     changes: Mapping[str, Any]
     note: str
     place: str  # file and line, for messages

@@ -135,6 +135,27 @@ def to_si(text: str, wanted: Dimension) -> float:
     return number * factor
 
 
+def value_in(text: str, units: str) -> float:
+    """Value of a text such as "5 deg" in one of some units.
+
+    Args:
+        text: number with or without a unit; without one it is in these units already.
+        units: units of different dimensions, such as "N m/rad, N/m".
+
+    Raises:
+        BadValue: not a finite number, unknown unit, or wrong dimension.
+    """
+    number, unit = split(text)
+    if not unit or unit in units.split(", "):
+        return number
+    factor, dimension = _unit(unit.replace("µ", "u").replace("μ", "u"))
+    for one in units.split(", "):
+        size, wanted = _unit(one)
+        if dimension == wanted:
+            return number * factor / size
+    raise BadValue(f"{text.strip()!r} is {dimension}; the unit is {units or '1'}", value=dimension, allowed=units)
+
+
 def split(text: str) -> tuple[float, str]:
     """Number and unit of a text such as "135 deg"; the unit is not checked.
 

@@ -40,6 +40,7 @@ def test_the_controller_leads_named_joints_and_keeps_the_others_where_they_start
         ({"controller.name": "computed_tork"}, "controller", "computed_tork"),
         ({"controller.settings.stiffnes": [1.0]}, "controller", "stiffnes"),
         ({"controller.settings.stiffness": [-1.0]}, "controller", [-1.0]),
+        ({"controller.settings.damping": ["20 m"]}, "controller", "20 m"),
         ({"controller.reference.joints.s9": 1.0}, "controller.reference.joints.s9", None),
         ({"controller.reference.joints.s1": "300 deg"}, "controller", np.radians(300.0)),  # outside of its limits
         ({"controller.reference.joints.s1": "1 m"}, "controller.reference.joints.s1", None),
@@ -52,6 +53,12 @@ def test_the_controller_leads_named_joints_and_keeps_the_others_where_they_start
 def test_mistakes_in_a_controller_are_refused(change, field, value):
     with refused(scenarios.ScenarioError, field=field, value=value):
         scenarios.simulation_of(reach(**change))
+
+
+def test_settings_of_a_controller_have_units():
+    short = {"simulation.duration": "20 ms"}
+    given, plain = reach(**short, **{"controller.settings.damping": ["0.02 1/ms"]}), reach(**short)
+    np.testing.assert_allclose(scenarios.simulate(given).q, scenarios.simulate(plain).q, rtol=1e-12)
 
 
 def test_groups_name_scenarios_that_exist():

@@ -13,7 +13,7 @@ from ada_tools import scenario as scenarios
 from ada_tools.scenario import ScenarioError, units
 from ada_tools.scenario.measures import rhombus_angle
 from ada_tools.scenario.states import build_model, start_state
-from ada_tools.scenario.units import BadValue, to_si
+from ada_tools.scenario.units import BadValue, to_si, value_in
 
 FALL = """\
 name: fall
@@ -61,6 +61,22 @@ def read(tmp_path):
 )
 def test_values_with_units_become_si(text, dimension, value):
     assert to_si(text, dimension) == pytest.approx(value, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "value"),
+    [
+        ("5", "deg", 5.0),
+        ("5 deg", "deg", 5.0),
+        ("0.5 rad", "deg", math.degrees(0.5)),
+        ("1 mm", "m, rad", 1e-3),
+        ("0.1 deg", "m, rad", math.radians(0.1)),
+        ("2 g m^2/s", "kg m²/s", 2e-3),
+        ("1 %", "", 0.01),
+    ],
+)
+def test_values_are_converted_to_a_unit(text, unit, value):
+    assert value_in(text, unit) == pytest.approx(value, rel=1e-15)
 
 
 def test_values_of_another_dimension_are_refused_with_both():
