@@ -2,10 +2,9 @@
 """Published experiments as data: model, initial state, controller and claims."""
 
 from ada_tools.scenario.fields import ScenarioError
-from ada_tools.scenario.reader import GROUPS, load, names, names_in
 from ada_tools.scenario.reproduce import Result, reproduce
 from ada_tools.scenario.run import measure, simulate, simulation_of
-from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.scenario import GROUPS, Scenario, load, names, names_in
 
 __all__ = [
     "GROUPS",

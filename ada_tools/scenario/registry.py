@@ -16,15 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ada_dynamics.errors import InputError, unknown_name
-from ada_dynamics.extras import provided
 from ada_tools.scenario.claims import Claim, Outcome, Quantity, Relation, Statement, Table
-from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.scenario import Scenario, packages
 
 if TYPE_CHECKING:
     from ada_dynamics.arrays import Array
@@ -55,8 +53,6 @@ Progress: TypeAlias = Callable[[float, str], None]  # completed fraction (0 to 1
 Measured: TypeAlias = "float | Mapping[str, float]"  # several values: by name
 MeasureFunction: TypeAlias = "Callable[[Scenario, Log], Measured | Array | Mapping[str, Array]]"
 ExperimentFunction: TypeAlias = Callable[[Scenario, Path, Progress], Outcome]
-
-EXPERIMENTS = "ada_dynamics.experiments"
 
 # Standard measures, imported before a name is looked up.
 _MEASURES_HOME = "ada_tools.scenario.measures"
@@ -170,19 +166,8 @@ def temporary() -> Iterator[None]:
 
 def _discover() -> None:
     """Import the modules that register measures and experiments."""
-    for module in (_MEASURES_HOME, *(module for package in _packages() for module in package.MODULES)):
+    for module in (_MEASURES_HOME, *(module for package in packages() for module in package.MODULES)):
         import_module(module)
-
-
-@cache
-def _packages() -> list[Any]:
-    return provided(EXPERIMENTS)
-
-
-def published() -> dict[str, Path]:
-    """Files of the published scenarios by name; empty if their distribution is not installed."""
-    folders = [Path(str(package.__file__)).with_name("data") for package in _packages()]
-    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
 
 
 def _refuse_second(what: str, name: str, new: Any, old: Any) -> None:

@@ -14,7 +14,8 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, InputError, unknown_name
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Statement, find_experiment, find_measure
 from ada_tools.scenario.run import measure, simulate
-from ada_tools.scenario.scenario import ClaimPart, FigurePart, Scenario, StatementPart
+from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.sections import ClaimPart, FigurePart, StatementPart
 from ada_tools.scenario.units import BadValue, value_in
 
 if TYPE_CHECKING:

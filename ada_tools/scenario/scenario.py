@@ -1,22 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario as data: model, initial state, simulation, disturbances, claims, statements and figures.
+"""A scenario as data, read from YAML or JSON files, from mappings, or by name from the published ones.
 
 The format is described in docs/reproduce.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
+from ada_dynamics.errors import InputError, ModelError, unknown_name
+from ada_dynamics.extras import provided
 from ada_dynamics.simulation.profiles import WrenchProfile
+from ada_dynamics.structured_text import files
 from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode, from_object, is_empty
-from ada_tools.scenario.claims import Relation
+from ada_tools.scenario import sections
 from ada_tools.scenario.fields import Part, ScenarioError, plain
+from ada_tools.scenario.sections import ClaimPart, ControlPart, FigurePart, ModelPart, SimulationPart, StatementPart
 
-Numbers = tuple[float, ...]
+ENDINGS = (".yaml", ".yml", ".json")
+EXPERIMENTS = "ada_dynamics.experiments"  # group of entry points
+START: Final = "start."  # key prefix
 # Mappings by names of joints, links or arguments, which may contain dots.
 BY_NAME: Final = frozenset(
     {
@@ -29,118 +37,34 @@ BY_NAME: Final = frozenset(
         "controller.reference.velocity.",
     }
 )
-START: Final = "start."  # key prefix
+_TOP = (
+    "name",
+    "title",
+    "source",
+    "model",
+    "start",
+    "simulation",
+    "controller",
+    "disturbances",
+    "claims",
+    "statements",
+    "figures",
+    "experiment",
+    "settings",
+    "notes",
+    "full",
+)
 
-
-@dataclass(frozen=True)
-class ModelPart:
-    """Robot of a scenario.
-
-    Attributes:
-        robot: catalogue name, or file path relative to the scenario.
-        base: "fixed", "floating" or "floating_euler"; None for the default of the catalogue.
-        loops: file of loop joints, relative to the scenario.
-        gravity: [m/s²]; None for the value of the robot file.
-        arguments: xacro arguments.
-        masses: replaced link masses, with proportional inertias [kg].
-    """
-
-    robot: str
-    base: str | None = None
-    loops: str | None = None
-    gravity: Numbers | None = None
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    masses: Mapping[str, float] = field(default_factory=dict)
-
-
-AUTO: Final = "auto"
-NO_STOPS = "none"
-# Joint stops: stiffness and damping, automatic, or none.
-Stops: TypeAlias = tuple[float, float] | Literal["auto"] | None
-
-
-@dataclass(frozen=True)
-class SimulationPart:
-    """Integration settings, as the arguments of `ada.Simulation`."""
-
-    integrator: str
-    step: float  # [s]
-    duration: float  # [s]
-    algorithm: str
-    hybrid: tuple[str, ...]  # joints at which the algorithm hybrid cuts
-    tolerance: float
-    log_every: int
-    efforts: Part  # constant efforts by joint
-    contact: Part | None
-    stops: Stops
-
-
-@dataclass(frozen=True)
-class ControlPart:
-    """Controller of the motors.
-
-    Attributes:
-        name: controller name, see `ada_controllers.registry`.
-        settings: controller settings.
-        shaping: command limits.
-        period: control period [s].
-        robot: catalogue name of the robot model of the controller; None for the simulated robot.
-        reference: reference; the initial state if empty.
-    """
-
-    name: str
-    settings: Mapping[str, Any]
-    shaping: Mapping[str, Any]
-    period: float
-    robot: str | None
-    reference: Part
-
-
-@dataclass(frozen=True)
-class ClaimPart:
-    """A claim: a measure of the motion and its limit; `changes` define the variant of the scenario."""
-
-    text: str
-    measure: str
-    limit: float
-    relation: Relation
-    within: float | None
-    units: tuple[str, str]  # of limit and tolerance, as written; "" for those of the measure
-    changes: Mapping[str, Any]
-    note: str
-    place: str  # file and line, for messages
-
-
-@dataclass(frozen=True)
-class StatementPart(ClaimPart):
-    """A statement of a document about a measure, or about a quantity of the experiment.
-
-    Attributes:
-        document: cited document.
-        where: chapter, equation, figure or table.
-        quantity: name of the quantity; empty for a measure.
-        why: reason why the simulation does not confirm it; empty if it does.
-    """
-
-    document: str
-    where: str
-    quantity: str
-    why: str
-
-
-@dataclass(frozen=True)
-class FigurePart:
-    """A figure: time plots, or snapshots of the motion."""
-
-    file: str
-    like: str
-    panels: tuple[str, ...]
-    columns: int
-    snapshots: int
-    plane: str
-    animation: bool
-    changes: Mapping[str, Any]
-    place: str
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "chapter2": ("T2.",),
+    "chapter3": ("T3.",),
+    "chapter4": ("T4.",),
+    "chapter5": ("T5.",),
+    "chapter6": ("T6.", "R"),
+    "chapter7": ("T7.",),
+    "pa10": ("Y",),
+}
+"""Groups of scenarios by name prefix; chapters are those of Takahashi 2012."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,8 +90,6 @@ class Scenario:
         notes: notes for the report.
         full: changes for all cases, where the scenario has a subset that takes less time.
         tree: parsed source.
-        read: (tree, file, folder) -> Scenario; used by `with_changes`.
-        read_start: (tree, file) -> initial state; used by `with_changes`.
     """
 
     name: str
@@ -188,8 +110,6 @@ class Scenario:
     notes: tuple[str, ...]
     full: Mapping[str, Any]
     tree: Node
-    read: Callable[[Node, str, Path | None], Scenario] = field(repr=False)
-    read_start: Callable[[Node, str], Part] = field(repr=False)
 
     def with_changes(self, changes: Mapping[str, Any]) -> Scenario:
         """Copy with changed values, validated like the original.
@@ -211,8 +131,8 @@ class Scenario:
             tree = _replaced(tree, path.split("."), from_object(value, key), path, self.file)
         # Fast path: sweeps change the initial state a million times.
         if self.simulation is not None and all(key.startswith(START) for key in changes):
-            return replace(self, tree=tree, start=self.read_start(tree, self.file))
-        return self.read(tree, self.file, self.folder)
+            return replace(self, tree=tree, start=sections.read_start(Part(tree, "", self.file, _TOP)))
+        return read_node(tree, self.file, self.folder)
 
     def as_data(self) -> dict[str, Any]:
         """Scenario as plain Python data, for JSON output and comparison."""
@@ -222,6 +142,113 @@ class Scenario:
     def path(self, name: str) -> Path:
         """Path of a file relative to the scenario."""
         return Path(name) if self.folder is None else self.folder / name
+
+
+@cache
+def packages() -> list[Any]:
+    """Packages of published experiments."""
+    return provided(EXPERIMENTS)
+
+
+def published() -> dict[str, Path]:
+    """Files of the published scenarios by name; empty if their distribution is not installed."""
+    folders = [Path(str(package.__file__)).with_name("data") for package in packages()]
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yaml"))}
+
+
+def names_in(group: str) -> list[str]:
+    """Scenarios of a group."""
+    return [name for name in names() if name.startswith(GROUPS[group])]
+
+
+def names() -> list[str]:
+    """Published scenarios; empty if the distribution of the experiments is not installed."""
+    return sorted(published())
+
+
+def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Scenario:
+    """Load a scenario.
+
+    Example::
+
+        scenario = scenarios.load("T3.1")
+        scenario = scenarios.load("my_scenario.yaml")
+
+    Args:
+        source: published name (see `names`), path of a YAML or JSON file, or the same data as a dict.
+
+    Raises:
+        ScenarioError: invalid scenario; the message names file, line and key.
+        InputError: no such scenario.
+    """
+    if isinstance(source, Mapping):
+        return read_node(from_object(source, "scenario"), "scenario", None)
+    text = os.fspath(source)
+    if not isinstance(text, str):
+        raise InputError(
+            f"source is {source!r:.100}; it must be a name, a path or a dict.", field="source", value=source
+        )
+    known = published()
+    if text not in known and not text.lower().endswith(ENDINGS):
+        raise unknown_name("scenario", text, sorted(known))
+    path = known.get(text) or Path(text)
+    return read_node(parsed(path), str(path), path.parent)
+
+
+def parsed(path: Path) -> Node:
+    """Content of a YAML or JSON file.
+
+    Raises:
+        ScenarioError: the file cannot be read; the message names file and line.
+    """
+    try:
+        return files.parsed(path)
+    except ModelError as problem:
+        raise ScenarioError(str(problem), file=problem.file, line=problem.line, field=problem.field) from None
+
+
+def read_node(node: Node, file: str, folder: Path | None) -> Scenario:
+    """Scenario from a parsed file."""
+    top = Part(node, "", file, _TOP)
+    name = top.text("name")
+    if not sections.FILE_NAME.fullmatch(name):
+        raise top.problem("name", f"{name[:60]!r} is not allowed: only letters, digits, '.', '_' and '-'.")
+    experiment = top.text("experiment") if top.has("experiment") else None
+    model, simulation = sections.read_model(top), sections.read_simulation(top)
+    _refuse_incomplete(top, model, simulation, experiment)
+    return Scenario(
+        name=name,
+        title=top.text("title", name),
+        source=top.text("source", ""),
+        file=file,
+        folder=folder,
+        model=model,
+        start=sections.read_start(top),
+        simulation=simulation,
+        control=sections.read_control(top, simulation),
+        disturbances=sections.read_disturbances(top),
+        claims=sections.read_claims(top),
+        statements=sections.read_statements(top, simulation, experiment),
+        figures=sections.read_figures(top),
+        experiment=experiment,
+        settings=top.part("settings", None).plain(),
+        notes=top.texts("notes"),
+        full=top.part("full", None).plain(),
+        tree=node,
+    )
+
+
+def _refuse_incomplete(
+    top: Part, model: ModelPart | None, simulation: SimulationPart | None, experiment: str | None
+) -> None:
+    if simulation is None and experiment is None:
+        raise top.problem("simulation", "missing; a scenario requires a simulation or an experiment.")
+    if simulation is not None and model is None:
+        raise top.problem("model", "missing; a simulation requires a robot, such as model: {robot: pa10}.")
+    if simulation is None:
+        for key in ("start", "controller", "disturbances", "claims", "figures"):
+            if top.has(key):
+                raise top.problem(key, "it requires a simulation.")
 
 
 def full_key(key: str) -> str:

@@ -18,7 +18,8 @@ from ada_dynamics.robots.catalogue import CATALOGUE, start_of
 from ada_dynamics.robots.load import load as load_robot
 from ada_tools.scenario import units
 from ada_tools.scenario.fields import Part, ScenarioError, refusal
-from ada_tools.scenario.scenario import ModelPart, Scenario
+from ada_tools.scenario.scenario import Scenario
+from ada_tools.scenario.sections import ModelPart
 
 CLOSED = 1e-9  # [m, rad], [m/s, rad/s] tolerance of the loop constraints for the initial state
 

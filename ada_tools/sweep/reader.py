@@ -22,11 +22,12 @@ from ada_dynamics.model.model import Model
 from ada_dynamics.structured_text.fields import placed
 from ada_dynamics.structured_text.lexical import near
 from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode, from_object, kind_of, shortened
-from ada_tools.scenario import reader as scenarios
-from ada_tools.scenario.control import believed_robot
+from ada_tools.scenario import scenario as scenarios
 from ada_tools.scenario.fields import Part, ScenarioError, plain
 from ada_tools.scenario.registry import find_measure, measures
-from ada_tools.scenario.scenario import START, ControlPart, Scenario, full_key
+from ada_tools.scenario.run import believed_robot
+from ada_tools.scenario.scenario import START, Scenario, full_key
+from ada_tools.scenario.sections import ControlPart
 from ada_tools.scenario.states import build_model, efforts, start_state
 from ada_tools.sweep.side_by_side import CPU, HOST, fitting
 from ada_tools.sweep.sweep import (

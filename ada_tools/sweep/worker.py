@@ -23,9 +23,8 @@ from ada_dynamics._version import __version__
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError
 from ada_dynamics.structured_text.nodes import Node
-from ada_tools.scenario.reader import read_node
 from ada_tools.scenario.run import checked_start, measure, simulate, simulation_of
-from ada_tools.scenario.scenario import START, Scenario
+from ada_tools.scenario.scenario import START, Scenario, read_node
 from ada_tools.sweep.sweep import Runs, digest
 
 if TYPE_CHECKING:

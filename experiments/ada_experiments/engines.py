@@ -25,7 +25,8 @@ from ada_tools.engines.pinocchio_model import PinocchioModel
 from ada_tools.scenario import units
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
 from ada_tools.scenario.run import simulate, simulation_of
-from ada_tools.scenario.scenario import AUTO, Scenario, settings_of
+from ada_tools.scenario.scenario import Scenario, settings_of
+from ada_tools.scenario.sections import AUTO
 from ada_tools.scenario.states import build_model
 
 if TYPE_CHECKING:

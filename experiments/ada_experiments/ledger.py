@@ -18,7 +18,7 @@ from ada_dynamics.output_files import atomic_write
 from ada_experiments.report import figure_text, relation_text
 from ada_tools.scenario import GROUPS, Result
 from ada_tools.scenario.claims import FAILS, HOLDS, NOT_CONFIRMED, Statement, Verdict
-from ada_tools.scenario.scenario import StatementPart
+from ada_tools.scenario.sections import StatementPart
 
 FILE = "faithfulness.md"
 VERDICTS: dict[Verdict, str] = {HOLDS: "confirmed", NOT_CONFIRMED: NOT_CONFIRMED, FAILS: FAILS}

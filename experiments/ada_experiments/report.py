@@ -17,7 +17,7 @@ from ada_tools.scenario.claims import FAILS, HOLDS, NOT_CONFIRMED
 if TYPE_CHECKING:  # scenarios import this package
     from ada_tools.scenario.claims import Claim, Statement, Table, Verdict
     from ada_tools.scenario.reproduce import Result
-    from ada_tools.scenario.scenario import ClaimPart
+    from ada_tools.scenario.sections import ClaimPart
 
 TITLE = "Reproduced experiments"
 CLAIM_HEAD = ("claim", "measured", "limit", "verdict")

@@ -88,7 +88,7 @@ def _loops(path: Path) -> None:
 
 
 def _scenario(path: Path) -> None:
-    from ada_tools.scenario.reader import load
+    from ada_tools.scenario.scenario import load
 
     load(path)
 

@@ -17,7 +17,7 @@ from ada_experiments.leaning_humanoid import CHAINS, controller_of, leaning, pus
 from ada_experiments.push_measures import phase, time_of_fall, trunk_angles
 from ada_experiments.pushed_humanoid import AT_THE_HAND, heights_of_corners, on_free_feet
 from ada_experiments.upright_pose import eigenvalues
-from ada_tools.scenario.reader import load
+from ada_tools.scenario.scenario import load
 
 ROTATION = {"strategy": "upper_body_rotation"}
 STIFFNESS = 180e3  # [N/m]

@@ -19,9 +19,8 @@ from ada_experiments.awa_pid import Gains, Pid
 from ada_experiments.awa_pipeline import FEET
 from ada_experiments.awa_simulators import KNOWN, read_settings, soles, walk_here, walk_there
 from ada_experiments.awa_walk import Walk, khr1_walk
-from ada_tools.scenario.reader import load
 from ada_tools.scenario.registry import find_experiment
-from ada_tools.scenario.scenario import settings_of
+from ada_tools.scenario.scenario import load, settings_of
 
 Array = NDArray[np.float64]
 STATES = 6

@@ -10,7 +10,7 @@ from ada_experiments import ledger, printed_rotations
 from ada_experiments.ledger import Entry
 from ada_tools import scenario as scenarios
 from ada_tools.scenario.claims import FAILS, NOT_CONFIRMED
-from ada_tools.scenario.scenario import StatementPart
+from ada_tools.scenario.sections import StatementPart
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / ledger.FILE
 

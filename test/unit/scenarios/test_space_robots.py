@@ -17,7 +17,7 @@ from ada_experiments import space_robots, tarao_impedance
 from ada_experiments.space_pair import FIRST, SECOND, TOUCH, RobotPairModel
 from ada_experiments.space_robots import ContactRun, SpaceRobotSettings
 from ada_tools.scenario.fields import ScenarioError
-from ada_tools.scenario.reader import load
+from ada_tools.scenario.scenario import load
 
 STIFFNESS = 9766.0  # [N/m]
 

@@ -1,39 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read scenarios from YAML or JSON files, from data, or by name from the published ones."""
+"""Sections of a scenario: model, simulation, controller, disturbances, claims, statements and figures.
+
+The format is described in docs/reproduce.md.
+"""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, cast
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Literal, TypeAlias, cast
 
-from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.model.description import BASES
 from ada_dynamics.simulation import profiles
 from ada_dynamics.simulation.methods import DEFAULT, METHODS
 from ada_dynamics.simulation.profiles import WrenchProfile
-from ada_dynamics.structured_text import files
-from ada_dynamics.structured_text.nodes import Node, ScalarNode, from_object
+from ada_dynamics.structured_text.nodes import ScalarNode
 from ada_tools.scenario import units
 from ada_tools.scenario.claims import Relation
-from ada_tools.scenario.fields import Part, ScenarioError
-from ada_tools.scenario.registry import published
-from ada_tools.scenario.scenario import (
-    AUTO,
-    NO_STOPS,
-    ClaimPart,
-    ControlPart,
-    FigurePart,
-    ModelPart,
-    Scenario,
-    SimulationPart,
-    StatementPart,
-    Stops,
-)
-
-ENDINGS = (".yaml", ".yml", ".json")
+from ada_tools.scenario.fields import Part
 
 PLANES = ("xz", "xy", "yz", "3d")
 STRIP = 5  # snapshots per row
@@ -42,39 +27,8 @@ CONSTANT = "constant"
 KINDS = (*PULSES, CONSTANT)
 RELATIONS = ("<=", ">=", "==", "~")
 WRENCH = (units.FORCE,) * 3 + (units.MOMENT,) * 3
-
-_TOP = (
-    "name",
-    "title",
-    "source",
-    "model",
-    "start",
-    "simulation",
-    "controller",
-    "disturbances",
-    "claims",
-    "statements",
-    "figures",
-    "experiment",
-    "settings",
-    "notes",
-    "full",
-)
-_MODEL = ("robot", "base", "loops", "gravity", "arguments", "masses")
+FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _START = ("joints", "velocity", "close", "hold", "centre_of_mass")
-_SIMULATION = (
-    "integrator",
-    "step",
-    "duration",
-    "algorithm",
-    "hybrid",
-    "tolerance",
-    "log_every",
-    "efforts",
-    "contact",
-    "stops",
-)
-_CONTROLLER = ("name", "settings", "shaping", "period", "robot", "reference")
 _REFERENCE = ("joints", "velocity", "pose")
 _POSE = ("position", "rpy")
 _CONTACT = ("soles", "points", "spheres", "ground", "material")
@@ -82,125 +36,44 @@ _DISTURBANCE = ("kind", "link", "wrench", "start", "duration", "frame", "at")
 _CLAIM = ("claim", "measure", "limit", "relation", "within", "with", "note")
 _STATEMENT = ("statement", "document", "place", "quantity", "why", *_CLAIM[1:])
 _FIGURE = ("file", "like", "panels", "columns", "snapshots", "plane", "animation", "with")
-_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+Numbers = tuple[float, ...]
+AUTO: Final = "auto"
+NO_STOPS = "none"
+# Joint stops: stiffness and damping, automatic, or none.
+Stops: TypeAlias = tuple[float, float] | Literal["auto"] | None
 
 
-GROUPS: Mapping[str, tuple[str, ...]] = {
-    "chapter2": ("T2.",),
-    "chapter3": ("T3.",),
-    "chapter4": ("T4.",),
-    "chapter5": ("T5.",),
-    "chapter6": ("T6.", "R"),
-    "chapter7": ("T7.",),
-    "pa10": ("Y",),
-}
-"""Groups of scenarios by name prefix; chapters are those of Takahashi 2012."""
+def keys_of(section: type[Any]) -> tuple[str, ...]:
+    """Keys of a section that are the fields of its class."""
+    return tuple(one.name for one in fields(section))
 
 
-def names_in(group: str) -> list[str]:
-    """Scenarios of a group."""
-    return [name for name in names() if name.startswith(GROUPS[group])]
+@dataclass(frozen=True)
+class ModelPart:
+    """Robot of a scenario.
 
-
-def names() -> list[str]:
-    """Published scenarios; empty if the distribution of the experiments is not installed."""
-    return sorted(published())
-
-
-def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Scenario:
-    """Load a scenario.
-
-    Example::
-
-        scenario = scenarios.load("T3.1")
-        scenario = scenarios.load("my_scenario.yaml")
-
-    Args:
-        source: published name (see `names`), path of a YAML or JSON file, or the same data as a dict.
-
-    Raises:
-        ScenarioError: invalid scenario; the message names file, line and key.
-        InputError: no such scenario.
+    Attributes:
+        robot: catalogue name, or file path relative to the scenario.
+        base: "fixed", "floating" or "floating_euler"; None for the default of the catalogue.
+        loops: file of loop joints, relative to the scenario.
+        gravity: [m/s²]; None for the value of the robot file.
+        arguments: xacro arguments.
+        masses: replaced link masses, with proportional inertias [kg].
     """
-    if isinstance(source, Mapping):
-        return read_node(from_object(source, "scenario"), "scenario", None)
-    text = os.fspath(source)
-    if not isinstance(text, str):
-        raise InputError(
-            f"source is {source!r:.100}; it must be a name, a path or a dict.", field="source", value=source
-        )
-    known = published()
-    if text not in known and not text.lower().endswith(ENDINGS):
-        raise unknown_name("scenario", text, sorted(known))
-    path = known.get(text) or Path(text)
-    return read_node(parsed(path), str(path), path.parent)
+
+    robot: str
+    base: str | None = None
+    loops: str | None = None
+    gravity: Numbers | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    masses: Mapping[str, float] = field(default_factory=dict)
 
 
-def parsed(path: Path) -> Node:
-    """Content of a YAML or JSON file.
-
-    Raises:
-        ScenarioError: the file cannot be read; the message names file and line.
-    """
-    try:
-        return files.parsed(path)
-    except ModelError as problem:
-        raise ScenarioError(str(problem), file=problem.file, line=problem.line, field=problem.field) from None
-
-
-def read_node(node: Node, file: str, folder: Path | None) -> Scenario:
-    """Scenario from a parsed file."""
-    top = Part(node, "", file, _TOP)
-    name = top.text("name")
-    if not _FILE_NAME.fullmatch(name):
-        raise top.problem("name", f"{name[:60]!r} is not allowed: only letters, digits, '.', '_' and '-'.")
-    experiment = top.text("experiment") if top.has("experiment") else None
-    model = _model(top.part("model", _MODEL)) if top.has("model") else None
-    simulation = _simulation(top.part("simulation", _SIMULATION)) if top.has("simulation") else None
-    _refuse_incomplete(top, model, simulation, experiment)
-    return Scenario(
-        name=name,
-        title=top.text("title", name),
-        source=top.text("source", ""),
-        file=file,
-        folder=folder,
-        model=model,
-        start=_start(top),
-        simulation=simulation,
-        control=_control(top, simulation),
-        disturbances=tuple(_disturbance(part) for part in top.parts("disturbances", _DISTURBANCE)),
-        claims=tuple(_claim(part) for part in top.parts("claims", _CLAIM)),
-        statements=_statements(top, simulation, experiment),
-        figures=_figures(top),
-        experiment=experiment,
-        settings=top.part("settings", None).plain(),
-        notes=top.texts("notes"),
-        full=top.part("full", None).plain(),
-        tree=node,
-        read=read_node,
-        read_start=read_start,
-    )
-
-
-def read_start(node: Node, file: str) -> Part:
-    """Initial state section of a parsed scenario."""
-    return _start(Part(node, "", file, _TOP))
-
-
-def _refuse_incomplete(
-    top: Part, model: ModelPart | None, simulation: SimulationPart | None, experiment: str | None
-) -> None:
-    if simulation is None and experiment is None:
-        raise top.problem("simulation", "missing; a scenario requires a simulation or an experiment.")
-    if simulation is not None and model is None:
-        raise top.problem("model", "missing; a simulation requires a robot, such as model: {robot: pa10}.")
-    if simulation is None:
-        for key in ("start", "controller", "disturbances", "claims", "figures"):
-            if top.has(key):
-                raise top.problem(key, "it requires a simulation.")
-
-
-def _model(part: Part) -> ModelPart:
+def read_model(top: Part) -> ModelPart | None:
+    """Section model; None without it."""
+    if not top.has("model"):
+        return None
+    part = top.part("model", keys_of(ModelPart))
     masses = part.part("masses", None)
     arguments = part.part("arguments", None)
     return ModelPart(
@@ -213,7 +86,8 @@ def _model(part: Part) -> ModelPart:
     )
 
 
-def _start(top: Part) -> Part:
+def read_start(top: Part) -> Part:
+    """Section start, which is evaluated with the model."""
     part = top.part("start", _START)
     part.part("joints", None)
     part.part("velocity", None)
@@ -223,7 +97,27 @@ def _start(top: Part) -> Part:
     return part
 
 
-def _simulation(part: Part) -> SimulationPart:
+@dataclass(frozen=True)
+class SimulationPart:
+    """Integration settings, as the arguments of `ada.Simulation`."""
+
+    integrator: str
+    step: float  # [s]
+    duration: float  # [s]
+    algorithm: str
+    hybrid: tuple[str, ...]  # joints at which the algorithm hybrid cuts
+    tolerance: float
+    log_every: int
+    efforts: Part  # constant efforts by joint
+    contact: Part | None
+    stops: Stops
+
+
+def read_simulation(top: Part) -> SimulationPart | None:
+    """Section simulation; None without it."""
+    if not top.has("simulation"):
+        return None
+    part = top.part("simulation", keys_of(SimulationPart))
     step = part.positive("step", units.TIME, 1e-3)
     duration = part.positive("duration", units.TIME)
     if duration < step:
@@ -242,10 +136,41 @@ def _simulation(part: Part) -> SimulationPart:
     )
 
 
-def _control(top: Part, simulation: SimulationPart | None) -> ControlPart | None:
+def _stops(part: Part) -> Stops:
+    if not part.has("stops") or isinstance(part.node("stops"), ScalarNode):
+        if part.choice("stops", (AUTO, NO_STOPS), AUTO) == NO_STOPS:
+            return None
+        return AUTO
+    stops = part.part("stops", ("stiffness", "damping"))
+    return stops.positive("stiffness", units.TURNING_STIFFNESS), stops.quantity("damping", units.TURNING_DAMPING, 0.0)
+
+
+@dataclass(frozen=True)
+class ControlPart:
+    """Controller of the motors.
+
+    Attributes:
+        name: controller name, see `ada_controllers.registry`.
+        settings: controller settings.
+        shaping: command limits.
+        period: control period [s].
+        robot: catalogue name of the robot model of the controller; None for the simulated robot.
+        reference: reference; the initial state if empty.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    shaping: Mapping[str, Any]
+    period: float
+    robot: str | None
+    reference: Part
+
+
+def read_control(top: Part, simulation: SimulationPart | None) -> ControlPart | None:
+    """Section controller; None without it."""
     if not top.has("controller") or simulation is None:
         return None
-    part = top.part("controller", _CONTROLLER)
+    part = top.part("controller", keys_of(ControlPart))
     reference = part.part("reference", _REFERENCE)
     if reference.has("pose") and (reference.has("joints") or reference.has("velocity")):
         raise reference.problem("pose", "a reference has either a pose or joints.")
@@ -266,13 +191,9 @@ def _control(top: Part, simulation: SimulationPart | None) -> ControlPart | None
     )
 
 
-def _stops(part: Part) -> Stops:
-    if not part.has("stops") or isinstance(part.node("stops"), ScalarNode):
-        if part.choice("stops", (AUTO, NO_STOPS), AUTO) == NO_STOPS:
-            return None
-        return AUTO
-    stops = part.part("stops", ("stiffness", "damping"))
-    return stops.positive("stiffness", units.TURNING_STIFFNESS), stops.quantity("damping", units.TURNING_DAMPING, 0.0)
+def read_disturbances(top: Part) -> tuple[WrenchProfile, ...]:
+    """Section disturbances."""
+    return tuple(_disturbance(part) for part in top.parts("disturbances", _DISTURBANCE))
 
 
 def _disturbance(part: Part) -> WrenchProfile:
@@ -287,8 +208,57 @@ def _disturbance(part: Part) -> WrenchProfile:
     return PULSES[kind](link, wrench, start, duration, frame=frame, at=at)
 
 
-def _claim(part: Part) -> ClaimPart:
-    return ClaimPart(text=part.text("claim"), measure=part.text("measure"), **_limit(part))
+@dataclass(frozen=True)
+class ClaimPart:
+    """A claim: a measure of the motion and its limit; `changes` define the variant of the scenario."""
+
+    text: str
+    measure: str
+    limit: float
+    relation: Relation
+    within: float | None
+    units: tuple[str, str]  # of limit and tolerance, as written; "" for those of the measure
+    changes: Mapping[str, Any]
+    note: str
+    place: str  # file and line, for messages
+
+
+@dataclass(frozen=True)
+class StatementPart(ClaimPart):
+    """A statement of a document about a measure, or about a quantity of the experiment.
+
+    Attributes:
+        document: cited document.
+        where: chapter, equation, figure or table.
+        quantity: name of the quantity; empty for a measure.
+        why: reason why the simulation does not confirm it; empty if it does.
+    """
+
+    document: str
+    where: str
+    quantity: str
+    why: str
+
+
+@dataclass(frozen=True)
+class FigurePart:
+    """A figure: time plots, or snapshots of the motion."""
+
+    file: str
+    like: str
+    panels: tuple[str, ...]
+    columns: int
+    snapshots: int
+    plane: str
+    animation: bool
+    changes: Mapping[str, Any]
+    place: str
+
+
+def read_claims(top: Part) -> tuple[ClaimPart, ...]:
+    """Section claims."""
+    parts = top.parts("claims", _CLAIM)
+    return tuple(ClaimPart(text=part.text("claim"), measure=part.text("measure"), **_limit(part)) for part in parts)
 
 
 def _limit(part: Part) -> dict[str, Any]:
@@ -306,7 +276,8 @@ def _limit(part: Part) -> dict[str, Any]:
     }
 
 
-def _statements(top: Part, simulation: SimulationPart | None, experiment: str | None) -> tuple[StatementPart, ...]:
+def read_statements(top: Part, simulation: SimulationPart | None, experiment: str | None) -> tuple[StatementPart, ...]:
+    """Section statements."""
     document = top.text("source", "").partition(",")[0]
     return tuple(_statement(part, document, simulation, experiment) for part in top.parts("statements", _STATEMENT))
 
@@ -333,11 +304,12 @@ def _changes(part: Part) -> dict[str, Any]:
     return part.part("with", None).plain()
 
 
-def _figures(top: Part) -> tuple[FigurePart, ...]:
+def read_figures(top: Part) -> tuple[FigurePart, ...]:
+    """Section figures."""
     found: list[FigurePart] = []
     for part in top.parts("figures", _FIGURE):
         file = part.text("file")
-        if not _FILE_NAME.fullmatch(file) or file in {figure.file for figure in found}:
+        if not FILE_NAME.fullmatch(file) or file in {figure.file for figure in found}:
             raise part.problem(
                 "file", f"{file[:60]!r} is not allowed: give a unique name without folder and extension."
             )
