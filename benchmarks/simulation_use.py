@@ -19,8 +19,7 @@ from ada_dynamics.simulation import CompiledController, Contact, Simulation
 from ada_dynamics.simulation.methods import IntegratorName
 from ada_dynamics.spatial.vector import Vec3
 from ada_experiments import awa_simulators
-from ada_experiments.awa_control import with_armature
-from ada_experiments.awa_walk import khr1_walk
+from ada_experiments.awa_walk import khr1_walk, with_armature
 from ada_tools import scenario as scenarios
 from ada_tools import sweep
 from ada_tools.scenario.scenario import settings_of

@@ -20,7 +20,6 @@ MODULES: tuple[str, ...] = (
     "ada_experiments.joint_tables",
     "ada_experiments.late_loop",
     "ada_experiments.open_and_closed",
-    "ada_experiments.push_estimate",
     "ada_experiments.push_measures",
     "ada_experiments.push_sweep",
     "ada_experiments.pushed_device",

@@ -19,7 +19,6 @@ from ada_dynamics.drawing.snapshots import plot_snapshots
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.simulation import Log
-from ada_experiments.awa_control import with_armature
 from ada_experiments.awa_motors import paper_robot
 from ada_experiments.awa_simulators import (
     KNOWN,
@@ -33,7 +32,7 @@ from ada_experiments.awa_simulators import (
     walk_here,
     walk_there,
 )
-from ada_experiments.awa_walk import Walk, khr1_walk
+from ada_experiments.awa_walk import Walk, khr1_walk, with_armature
 from ada_experiments.pictures import picture
 from ada_tools.scenario import units
 from ada_tools.scenario.fields import Part

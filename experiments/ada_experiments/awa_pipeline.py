@@ -20,8 +20,16 @@ from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_experiments import awa_ground
-from ada_experiments.awa_dynamics import MotorLoad, loads_of
-from ada_experiments.awa_kinematics import Frame, MotorMotion, Samples, differentiated, motions_of, standing
+from ada_experiments.awa_kinematics import (
+    Frame,
+    MotorLoad,
+    MotorMotion,
+    Samples,
+    differentiated,
+    loads_of,
+    motions_of,
+    standing,
+)
 from ada_experiments.awa_motors import Motor, motors_of, paper_robot
 from ada_experiments.awa_walk import Walk, khr1_walk
 from ada_experiments.pictures import picture, vector

@@ -1,19 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Walking motion of KHR-1 from its key frames: smooth, or with constant speed between key frames."""
+"""Walking motion of KHR-1 from its key frames, and its PID control after Awa 2009, sec. 2.4, for any simulator.
+
+Meaning of the gains: by sec. 2.4 the control sets the target speed of the motor, which vanishes with the error, and a
+maximum torque for reaching it. Hence u(t) is a speed [rad/s], K_p is in 1/s, T_i and T_d are in seconds, and angles are
+in radians (the unit of ODE, sec. 2.2). ODE reaches the speed within one step by a constraint; here a speed servo with
+finite gain is used, τ = k (u - θ̇) with limited |τ|, which works in engines without that constraint.
+
+Eq. 1 is implemented in `ada_controllers.pid`; its derivative is the difference over the last period.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ada_controllers.pid import equation
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
-from ada_experiments.awa_kinematics import Samples
-from ada_experiments.awa_motors import angle_columns
+from ada_experiments.awa_ground import base_states, index_of
+from ada_experiments.awa_kinematics import Samples, foot_stands, motions_of, standing
+from ada_experiments.awa_motors import angle_columns, motors_of
 from ada_robot.trajectory.splines import QuinticSpline
 
 
@@ -75,3 +87,92 @@ def khr1_walk(model: Model) -> Walk:
         resources.find("config", "khr1_walk.csv"), resources.find("config", "khr1_angle_map.yaml")
     )
     return Walk(model, times, angles)
+
+
+KGF_CM = 9.80665e-2  # [N m]
+LARGEST_TORQUE = 8.7 * KGF_CM  # of the servo KRS-786ICS, table 2 [N m]
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Gains of eq. 1 and of the motor."""
+
+    kp: float = 5.0  # [1/s]
+    ti: float = 0.5  # [s]
+    td: float = 0.1  # [s]
+    speed: float = 1.0  # gain of the speed servo [N m s/rad]
+    largest: float = LARGEST_TORQUE  # [N m]
+
+
+class Pid:
+    """PID control of all joints with the integrators of eq. 1; one instance per simulation."""
+
+    def __init__(self, gains: Gains, period: float, count: int) -> None:
+        """Args: gains; control period [s]; number of joints."""
+        for name, value in (("K_p", gains.kp), ("T_i", gains.ti), ("the control period", period)):
+            if not 0.0 < value < np.inf:
+                raise InputError(f"{name} is {value}; it must be positive.", field=name, value=value)
+        self.gains = gains
+        self.period = period
+        self._equation = equation(count)
+        self._gains = [np.full(count, value) for value in (gains.kp, gains.kp / gains.ti, gains.td)]
+        self._dt = np.array([period])
+        self._sums = np.zeros(count)  # (K_p / T_i) ∫ e dτ
+        self._before: Array | None = None
+
+    def target_speed(self, error: Array) -> Array:
+        """Target speed u of eq. 1 [rad/s]; the derivative is taken over the last period."""
+        slope = np.zeros_like(error) if self._before is None else (error - self._before) / self.period
+        u: Array
+        u, self._sums = self._equation(error, slope, self._sums, *self._gains, self._dt)
+        self._before = error
+        return u
+
+    def torque(self, desired: Array, angles: Array, rates: Array) -> Array:
+        """Torques for the next period [N m].
+
+        Args:
+            desired: θ_d [rad].
+            angles: θ [rad].
+            rates: θ̇ [rad/s].
+        """
+        speed = self.target_speed(desired - angles)  # eq. 2
+        return np.clip(self.gains.speed * (speed - rates), -self.gains.largest, self.gains.largest)
+
+
+BASE_NQ, BASE_NV = 7, 6  # coordinates of a floating base, before the joints
+
+
+class WalkControl:
+    """Tracks the walk with the joints; one instance per simulation, since eq. 1 has an integrator."""
+
+    def __init__(self, walk: Walk, gains: Gains, period: float, duration: float) -> None:
+        """Args: walk; gains; control period [s]; duration of the control [s]."""
+        times = period * np.arange(round(duration / period) + 2)
+        self._desired = walk.smooth(np.minimum(times, walk.duration)).angles
+        self._period = period
+        self._pid = Pid(gains, period, self._desired.shape[1])
+
+    def __call__(self, t: float, q: Array, v: Array) -> Array:
+        """Efforts of all velocity coordinates."""
+        desired = self._desired[min(round(t / self._period), len(self._desired) - 1)]
+        torques = self._pid.torque(desired, q[BASE_NQ:], v[BASE_NV:])
+        return np.concatenate([np.zeros(BASE_NV), torques])
+
+
+def with_armature(model: Model, armature: float) -> Model:
+    """Copy of the robot with rotor inertia at its revolute joints [kg m²]."""
+    parts = Parts.of(model)
+    for name, joint in parts.joints.items():
+        if joint.type.turns():
+            parts.joints[name] = replace(joint, armature=armature)
+    return parts.build()
+
+
+def standing_start(model: Model, walk: Walk, foot: str) -> Array:
+    """Configuration with the first joint angles of the walk and a foot flat on the ground at the origin."""
+    samples = walk.smooth(np.zeros(1))
+    motors = motors_of(model)
+    tip = motions_of(motors, samples, standing(np.eye(4), 1))[index_of(motors, foot)].tip
+    base, _, _ = base_states(foot_stands(tip, np.eye(4)))
+    return np.concatenate([base[0], samples.angles[0]])

@@ -11,8 +11,7 @@ from pathlib import Path
 from ada_dynamics.errors import InputError
 from ada_dynamics.output_files import to_json
 from ada_dynamics.progress import Progress
-from ada_experiments import ledger
-from ada_experiments.report import figure_text, limit_text, remark, said, write_html
+from ada_experiments.report import counts, entries, figure_text, limit_text, remark, said, write_html, write_ledger
 from ada_tools.commands.common import print_json, table
 from ada_tools.commands.outputs import make_folder
 from ada_tools.scenario import GROUPS, Result, Scenario, load, names, names_in, reproduce
@@ -90,13 +89,13 @@ def run(options: argparse.Namespace) -> int:
                 print("\n".join(_text(result)), flush=True)
             results.append(result)
             write_html(results, report, facts())
-            ledger.write(results, options.output)
+            write_ledger(results, options.output)
     finally:
         if options.json:
             print("]" if results else "[]")
     if not options.json:
         good = sum(result.holds for result in results)
-        told = ledger.counts(ledger.entries(results))
+        told = counts(entries(results))
         print(f"{good} of {len(results)} experiments hold; {told}. Report: {report}")
     return 0 if all(result.holds for result in results) else SOMETHING_FAILS
 

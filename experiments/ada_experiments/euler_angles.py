@@ -16,7 +16,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
-from ada_experiments import printed_rotations
+from ada_experiments.joint_tables import rotation_errors
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
 from ada_tools.scenario.run import simulate
 from ada_tools.scenario.scenario import Scenario, settings_of
@@ -88,7 +88,7 @@ def euler_angles(scenario: Scenario, output: Path, progress: Progress) -> Outcom
             Claim("singular pose: refused with an error", _refusals(model), 1.0, "=="),
         ],
         tables=[_table(pairs)],
-        quantities=printed_rotations.quantities(),
+        quantities=rotation_errors(),
     )
     outcome.figures.append(_figure(own, output / "euler_angles.png"))
     outcome.captions["euler_angles.png"] = "A motion with z-y-x Euler angles, and errors near their singularity"

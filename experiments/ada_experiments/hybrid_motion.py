@@ -9,16 +9,20 @@ in pure simulation (S1) is shown for comparison, as in the figures of the docume
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.drawing.panels import Panel, Series
 from ada_experiments import space_robots
-from ada_experiments.hybrid_motion_claims import claims_of, quantities_of
-from ada_experiments.hybrid_motion_pictures import CAPTIONS, pictures_of, table_of
-from ada_experiments.hybrid_motion_rig import HybridCase, HybridRig, HybridSettings, Network
+from ada_experiments.hybrid_motion_rig import HybridCase, HybridRig, HybridSettings, Network, plate_takes
 from ada_experiments.motion_simulation.emulated_table import SENSORS
 from ada_experiments.motion_simulation.lock_step import Record
+from ada_experiments.pictures import picture
 from ada_tools.scenario import units
-from ada_tools.scenario.registry import Outcome, Progress, experiment
+from ada_tools.scenario.registry import Claim, Outcome, Progress, Quantity, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of
 
 KNOWN = (
@@ -126,3 +130,280 @@ def _notes(chosen: HybridSettings, cases: Sequence[HybridCase], bad: Sequence[Re
         "Lock step is independent of the speed of the machine; `python -m benchmarks.motion_simulation` measures the "
         "2 ms cycle in real time.",
     ]
+
+
+CONSERVED = 1e-8  # linear: equal and opposite forces in every stage of the integrator
+# angular: the point of application is constant on each robot within a step, while they slide 0.01 mm/ms
+SLIDES = 1e-4
+SAME_MOTION = 1e-6  # [m], through the table and back: rounding of the sensor counts
+# relative difference from the numeric model: bouncing plate mass (5 % of the contact mass) and servo lag
+ALIKE = 0.15
+SQUARE_ROOT = 0.1  # tolerance of the exponents
+PLATE = 0.03  # the residual delay takes up to 0.8 % of the energy, the servo lag adds up to 3 %
+GROWS = 0.05  # energy fed in relative to that of the contact, at least, for an uncompensated loop
+DELAY = 1e-4  # [s]
+
+
+def peak(record: Record) -> float:
+    """Largest force without the oscillation of the plate on the probe [N]."""
+    return float(record.smoothed().max())
+
+
+def duration(record: Record) -> float:
+    """Duration of the first contact [s]."""
+    begin, end = record.touch
+    return end - begin
+
+
+def impulse(force: Array, step: float) -> float:
+    """Impulse of a force [N s]."""
+    return float(np.sum(force) * step)
+
+
+def differences(case: HybridCase) -> tuple[float, float, float]:
+    """Relative differences of the hybrid from the numeric contact: peak, duration, impulse."""
+    numeric, step = case.numeric, float(case.hybrid.t[1] - case.hybrid.t[0])
+    return (
+        abs(peak(case.hybrid) / numeric.peak - 1.0),
+        abs(duration(case.hybrid) / numeric.duration - 1.0),
+        abs(impulse(case.hybrid.push, step) / impulse(numeric.force, step) - 1.0),
+    )
+
+
+def momentum_change(record: Record) -> tuple[float, float]:
+    """Relative change of linear and angular momentum."""
+    before, after = record.momentum
+    parts = (slice(0, 3), slice(3, 6))
+    changes = [float(np.abs(after[p] - before[p]).max() / np.linalg.norm(before[p])) for p in parts]
+    return changes[0], changes[1]
+
+
+def expected_delay(step: float) -> float:
+    """Loop delay without a network [s].
+
+    A pose acts from the next servo period, its force is available at the end of that period, is sent in the third cycle
+    after the pose, and acts for a step: the delay is counted to the middle of this step.
+    """
+    return 3.5 * step
+
+
+def claims_of(
+    chosen: HybridSettings,
+    cases: Sequence[HybridCase],
+    bad: Sequence[Record],
+    other: Record,
+    simple: Record,
+    violations: int,
+) -> list[Claim]:
+    """Claims with their measured values and limits."""
+    usual = cases[: len(chosen.stiffnesses)]
+    changes = np.array([momentum_change(case.hybrid) for case in cases])
+    found = np.array([differences(case) for case in cases])
+    first = cases[0].hybrid
+    return [
+        *_physics(chosen, usual, cases, changes),
+        Claim("impulse: largest difference from the numerical model", found[:, 2].max(), ALIKE),
+        Claim(
+            "peak with the impedance of eqs. 10 and 15 instead of the HEXA: difference",
+            abs(peak(simple) / peak(first) - 1.0),
+            ALIKE,
+        ),
+        *_loop(chosen, cases, bad),
+        Claim(
+            "order-n (Rosenthal) and ADA: difference of the hybrid motion",
+            float(np.abs(other.distance - first.distance).max()),
+            SAME_MOTION,
+            unit="m",
+        ),
+        Claim("invalid commands to the HEXA", float(violations), 0.0, "=="),
+    ]
+
+
+def quantities_of(cases: Sequence[HybridCase]) -> dict[str, Quantity]:
+    """Differences of the hybrid and numeric models, and energy gains with and without compensation."""
+    peaks, durations, _ = np.max([differences(case) for case in cases], axis=0)
+    return {
+        "peak_difference": Quantity(float(peaks)),
+        "duration_difference": Quantity(float(durations)),
+        "gain": Quantity(max(case.hybrid.gain for case in cases)),
+        "gain_uncompensated": Quantity(max(case.late.gain for case in cases)),
+    }
+
+
+def _physics(
+    chosen: HybridSettings, usual: Sequence[HybridCase], cases: Sequence[HybridCase], changes: Array
+) -> list[Claim]:
+    peaks, durations = [peak(case.hybrid) for case in usual], [duration(case.hybrid) for case in usual]
+    exponent = space_robots.exponent
+    return [
+        Claim(
+            "linear momentum of both robots is conserved (measured force with opposite signs)",
+            changes[:, 0].max(),
+            CONSERVED,
+        ),
+        Claim("angular momentum about the world origin is conserved", changes[:, 1].max(), SLIDES),
+        Claim(
+            "peak force increases with K_p (smallest ratio of neighbours)",
+            min(b / a for a, b in pairwise(peaks)),
+            1.2,
+            ">=",
+        ),
+        Claim(
+            "duration decreases with K_p (smallest ratio of neighbours)",
+            min(a / b for a, b in pairwise(durations)),
+            1.2,
+            ">=",
+        ),
+        Claim(
+            "peak force proportional to the square root of K_p (exponent)",
+            abs(exponent(peaks, chosen.stiffnesses) - 0.5),
+            SQUARE_ROOT,
+            note="mass on a spring: exponent ±0.5",
+        ),
+        Claim(
+            "duration inversely proportional to the square root of K_p (exponent)",
+            abs(exponent(durations, chosen.stiffnesses) + 0.5),
+            SQUARE_ROOT,
+            note="mass on a spring: exponent ±0.5",
+        ),
+        Claim(
+            "effect of other masses on the peak, relative to the numerical model (fig. 15)",
+            abs(
+                peak(cases[-1].hybrid) / peak(usual[-1].hybrid) / (cases[-1].numeric.peak / usual[-1].numeric.peak)
+                - 1.0
+            ),
+            SQUARE_ROOT,
+        ),
+    ]
+
+
+def _loop(chosen: HybridSettings, cases: Sequence[HybridCase], bad: Sequence[Record]) -> list[Claim]:
+    records = [case.hybrid for case in cases]
+    compensated, late = bad
+    answers = compensated.delays.answers + compensated.delays.lost
+    return [
+        Claim(
+            "loop delay measured by the packets: error",
+            max(abs(r.delays.delay_p50 - expected_delay(chosen.step)) for r in records),
+            DELAY,
+            unit="s",
+            note="expected: three and a half steps, without network",
+        ),
+        Claim(
+            "uncompensated: smallest energy gain of a contact / ½ m_e v²",
+            min(case.late.gain for case in cases),
+            GROWS,
+            ">=",
+            note="exp(π ω T) - 1 minus the losses of plate and probe",
+        ),
+        Claim("compensated: largest energy gain / ½ m_e v²", max(r.gain for r in records), 0.0),
+        Claim(
+            "compensated: loss due to the impact of the plate mass, 2 m_p / m_e (largest difference)",
+            max(abs(case.hybrid.gain + plate_takes(case)) for case in cases),
+            PLATE,
+        ),
+        Claim(
+            "share of detected lost packets: difference from the network",
+            abs(compensated.delays.lost / answers - chosen.network.loss),
+            0.05,
+            note="about 500 answers; four standard deviations are 0.05",
+        ),
+        Claim("disturbed network, uncompensated: energy gain", late.gain, max(GROWS, cases[-2].late.gain), ">="),
+        Claim("disturbed network, compensated: energy gain", compensated.gain, 0.0),
+    ]
+
+
+CAPTIONS = {
+    "s2_forces.png": "Like figs. 12-15: on the table, and by numbers only",
+    "s2_energy.png": "Energy of both robots, by that of the touch: with the delay compensated, and without",
+    "s2_network.png": "A bad network: force with and without compensation; delay of each force",
+    "s2_table.png": "What the plate was sent, and where it was; the probe stops it at zero",
+}
+_BEFORE, _AFTER = 0.03, 0.06  # [s] displayed margins of a contact
+
+
+def pictures_of(cases: Sequence[HybridCase], bad: Sequence[Record], output: Path) -> list[Path]:
+    """All figures, in the order of the report."""
+    return [
+        _forces(cases, output / "s2_forces.png"),
+        _energies(cases, output / "s2_energy.png"),
+        _network(bad, output / "s2_network.png"),
+        _table(cases, output / "s2_table.png"),
+    ]
+
+
+def _forces(cases: Sequence[HybridCase], path: Path) -> Path:
+    panels = []
+    for case in cases:
+        begin, end = case.hybrid.touch
+        series = []
+        for label, t, force, style in (
+            ("hybrid", case.hybrid.t, case.hybrid.push, ""),
+            ("hybrid, delay not compensated", case.late.t, case.late.push, ":"),
+            ("numeric", case.numeric.log.t, case.numeric.force, "--"),
+        ):
+            rows = (t > begin - _BEFORE) & (t < end + _AFTER)
+            series.append(Series(label, t[rows] - begin, force[rows], style))
+        panels.append(Panel(case.name, "Force [N]", series))
+    return picture(panels, path, "Force of the touch (like figs. 12-15)", 2)
+
+
+def _energies(cases: Sequence[HybridCase], path: Path) -> Path:
+    panels = []
+    for case in cases:
+        series = [
+            Series(label, record.t, (record.energy - record.energy[0]) / record.touch_energy, style)
+            for label, record, style in (("compensated", case.hybrid, ""), ("not compensated", case.late, "--"))
+        ]
+        panels.append(Panel(case.name, "[½ m_e v²]", series))
+    return picture(panels, path, "Energy of both robots since the start", 2)
+
+
+def _network(bad: Sequence[Record], path: Path) -> Path:
+    compensated, late = bad
+    forces = [
+        Series("compensated", compensated.t, compensated.push),
+        Series("not compensated", late.t, late.push, "--"),
+    ]
+    delays = [Series("delay", compensated.t, 1e3 * compensated.delay)]
+    panels = [Panel("Force", "[N]", forces), Panel("Delay of each force", "[ms]", delays)]
+    return picture(panels, path, "A network with delay, jitter and loss", 2)
+
+
+def _table(cases: Sequence[HybridCase], path: Path) -> Path:
+    record = cases[0].hybrid
+    begin, end = record.touch
+    rows = (record.t > begin - _BEFORE) & (record.t < end + _AFTER)
+    t = record.t[rows]
+    curves = {"sent": 1e3 * record.sent[rows], "measured": 1e3 * record.plate[rows]}
+    return picture([Panel.of(cases[0].name, "Face from the probe [mm]", t, curves)], path, "The motion table's plate")
+
+
+def table_of(cases: Sequence[HybridCase]) -> Table:
+    """Values of the first contacts."""
+    columns = (
+        "case",
+        "k [N/m]",
+        "peak, hybrid [N]",
+        "numeric",
+        "touch, hybrid [ms]",
+        "numeric",
+        "energy gained, compensated",
+        "not compensated",
+    )
+    rows = []
+    for case in cases:
+        begin, end = case.hybrid.touch
+        rows.append(
+            (
+                case.name,
+                f"{case.stiffness:.0f}",
+                f"{np.max(case.hybrid.smoothed()):.2f}",
+                f"{case.numeric.peak:.2f}",
+                f"{1e3 * (end - begin):.0f}",
+                f"{1e3 * case.numeric.duration:.0f}",
+                f"{100 * case.hybrid.gain:.1f} %",
+                f"{100 * case.late.gain:.1f} %",
+            )
+        )
+    return Table("The touch", columns, rows, "peaks of the mean over 10 ms; energy by ½ m_e v² of the approach")

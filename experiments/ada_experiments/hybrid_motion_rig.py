@@ -18,8 +18,8 @@ from ada_experiments import space_robots
 from ada_experiments.motion_simulation.dynamics_program import LoopSettings
 from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
 from ada_experiments.motion_simulation.free_robot import JointHold
-from ada_experiments.motion_simulation.impedance_table import ImpedanceTable, TableSettings, plate_mechanics
 from ada_experiments.motion_simulation.lock_step import Record, run
+from ada_experiments.motion_simulation.motion_table import ImpedanceTable, TableSettings, plate_mechanics
 from ada_experiments.motion_simulation.passivity import ActiveLoopWarning
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_experiments.tarao_impedance import platform_jacobian, stiffness_along

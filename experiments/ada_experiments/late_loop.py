@@ -20,8 +20,7 @@ from ada_dynamics.drawing.plots import figure_context, save
 from ada_experiments.hybrid_motion import KNOWN, read_settings
 from ada_experiments.hybrid_motion_rig import HybridRig, Network
 from ada_experiments.motion_simulation.lock_step import Record
-from ada_experiments.motion_simulation.prediction import longest_passive_delay
-from ada_experiments.motion_simulation.touch import touches
+from ada_experiments.motion_simulation.passivity import longest_passive_delay, touches
 from ada_tools.scenario import units
 from ada_tools.scenario.registry import Claim, Outcome, Progress, Table, experiment
 from ada_tools.scenario.scenario import Scenario, settings_of

@@ -7,9 +7,9 @@ both simulated robots.
 
     frames                                      transforms between the simulated world and the laboratory
     free_robot, robot_pair                      simulated robots
-    prediction, delay_meter, force_filling      compensation of loop delay and lost packets
-    passivity                                   passivity observer of the loop, with warnings
-    motion_table, impedance_table, hexa_table, probe_sensor, emulated_table     table and force sensor of the probe
+    delay_meter                                 loop delay, and forces of lost packets
+    passivity                                   compensation of the delay, and passivity observer, with warnings
+    motion_table, hexa_table, probe_sensor, emulated_table      table and force sensor of the probe
     packets                                     packets between the programs
     dynamics_program, table_program             both sides of the loop, without clocks and sockets
     lock_step                                   both sides in one process, in simulated time

@@ -17,8 +17,7 @@ from ada_experiments.motion_simulation.dynamics_program import LoopSettings
 from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
 from ada_experiments.motion_simulation.frames import Mounting
 from ada_experiments.motion_simulation.hexa_table import HexaTable
-from ada_experiments.motion_simulation.impedance_table import ImpedanceTable, TableSettings
-from ada_experiments.motion_simulation.motion_table import MotionTable
+from ada_experiments.motion_simulation.motion_table import ImpedanceTable, MotionTable, TableSettings
 from ada_experiments.motion_simulation.probe_sensor import ThreadSensor
 from ada_experiments.motion_simulation.real_time import DynamicsClient, TableServer, say
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair

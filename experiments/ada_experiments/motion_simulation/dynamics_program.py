@@ -15,12 +15,15 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
-from ada_experiments.motion_simulation.delay_meter import DelayMeter
-from ada_experiments.motion_simulation.force_filling import ForceFilling
+from ada_experiments.motion_simulation.delay_meter import DelayMeter, ForceFilling
 from ada_experiments.motion_simulation.frames import Motion, Mounting, of_seven, to_seven
 from ada_experiments.motion_simulation.packets import Flags, ForcePacket, PicturePacket, PosePacket, decode, encode
-from ada_experiments.motion_simulation.passivity import ActiveLoopWarning, PassivityObserver
-from ada_experiments.motion_simulation.prediction import longest_passive_delay, predicted
+from ada_experiments.motion_simulation.passivity import (
+    ActiveLoopWarning,
+    PassivityObserver,
+    longest_passive_delay,
+    predicted,
+)
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_robot.errors import NoAnswer, Refused
 from ada_robot.settings import setting

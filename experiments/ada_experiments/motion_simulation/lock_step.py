@@ -17,9 +17,9 @@ from ada_dynamics.errors import InputError
 from ada_experiments.motion_simulation.delay_meter import DelaySummary
 from ada_experiments.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase, StepRow
 from ada_experiments.motion_simulation.motion_table import MotionTable
+from ada_experiments.motion_simulation.passivity import SMOOTHED, first_touch, smoothed
 from ada_experiments.motion_simulation.robot_pair import RobotPair
 from ada_experiments.motion_simulation.table_program import FollowSettings, TableProgram
-from ada_experiments.motion_simulation.touch import SMOOTHED, first_touch, smoothed
 from ada_hardware.emulation.faults import WireFaults
 from ada_robot.errors import NoAnswer
 

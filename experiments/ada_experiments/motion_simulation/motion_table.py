@@ -3,14 +3,36 @@
 
 Two implementations: `impedance` (a plate on springs, eqs. 10 and 15; no devices) and `hexa` (the HEXA and a force
 sensor). One exchange per period: the measured force and the next pose.
+
+Substitute of a motion table: a plate with the impedance of Tarao et al., eq. 10, that touches a fixed probe.
+
+    F = M P̈ + D (Ṗ - c Ṗ_d) + K (P - P_d)
+
+M is the mass of the moving parts of the HEXA at its plate, K = J^-T K_p J^-1 (eq. 15), D = J^-T K_d J^-1, all at the
+contact pose. With c = 0 the motor rates are damped (τ = K_p δθ - K_d θ̇: at rest on the probe the plate is a pure
+spring, as assumed in sec. 4.2), with c = 1 the rates of the errors.
+
+The probe is a point with a stiff spring, without friction. M is not the mass matrix of a rigid body (1.04 kg across the
+plate, 1.44 kg along its normal) and cannot be represented by a model or `Simulation`: these six equations are
+integrated here.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+import numpy as np
+
 from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.robots.mechanisms import hexa
+from ada_dynamics.spatial.orientation import pose_of, to_rpy
+from ada_experiments.motion_simulation.frames import Mounting, cross, inverse, rotation_of, turn_between, wrench_in
+from ada_experiments.tarao_impedance import motor_motion
+from ada_robot.errors import Refused
+from ada_robot.settings import setting
 
 
 class Reading(NamedTuple):
@@ -92,3 +114,173 @@ class MotionTable(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close the connection with the table at rest; idempotent."""
+
+
+SUBSTEPS = 20  # per period; 0.1 ms are sufficient for a probe of 1e6 N/m
+_FARTHEST = 0.08  # [m] range around the contact pose in which its impedance is used
+_MOST_TURNED = 0.3  # [rad]
+
+
+@dataclass(frozen=True)
+class TableSettings:
+    """Servo of a motion table, and its probe."""
+
+    kp: float = setting(200.0, "stiffness of each motor, K_p", unit="N m/rad", lower=1.0, upper=1e5)
+    kd: float = setting(2.0, "damping of each motor, K_d", unit="N m s/rad", lower=0.0, upper=100.0)
+    damps_errors: bool = setting(False, "damp the rates of the motor errors instead of the motor rates")
+    probe_stiffness: float = setting(3e5, "stiffness of the probe and its sensor", unit="N/m", lower=1e3, upper=1e6)
+    probe_damping: float = setting(100.0, "damping of the probe", unit="N s/m", lower=0.0, upper=1e4)
+    period: float = setting(2e-3, "period of the servo", unit="s", lower=5e-4, upper=0.02)
+
+
+class PlateMechanics(NamedTuple):
+    """Plate-level mechanics of a HEXA at one pose, [linear, angular] in base axes at the plate origin.
+
+    Attributes:
+        jacobian: J of eq. 12: plate velocity per motor velocity.
+        mass: mass matrix of the moving parts, 6x6.
+    """
+
+    jacobian: Array
+    mass: Array
+
+    def stiffness(self, kp: float) -> Array:
+        """K of eq. 15 for motors of stiffness K_p; D for their damping K_d."""
+        back = np.linalg.inv(self.jacobian)
+        return np.asarray(kp * back.T @ back)
+
+
+def plate_mechanics(pose: Array) -> PlateMechanics:
+    """Mechanics of the HEXA of the catalogue at a pose of its plate.
+
+    Raises:
+        InputError: the plate is out of reach, or its motors do not determine its motion.
+    """
+    table = hexa(pose[:3, 3], to_rpy(pose[:3, :3]))
+    moved = motor_motion(table, "platform")
+    inertia = moved.T @ Dynamics(table.model).mass_matrix(table.q) @ moved
+    up = np.kron(np.eye(2), pose[:3, :3])  # the velocity of the floating plate is in plate axes
+    J = up @ moved[table.model.v_index("platform")]
+    back = np.linalg.inv(J)
+    return PlateMechanics(J, np.asarray(back.T @ inertia @ back))
+
+
+class ImpedanceTable(MotionTable):
+    """Impedance model of a motion table, in simulated time that advances by one period per exchange."""
+
+    NAME = "impedance"
+
+    def __init__(self, settings: TableSettings, mounting: Mounting, touching: Array | None = None) -> None:
+        """Set up the model.
+
+        Args:
+            settings: settings of servo and probe.
+            mounting: poses of probe, face and sensor.
+            touching: pose of the plate at which the impedance is evaluated; default: face in contact with the tip.
+        """
+        self.settings, self._mounting = settings, mounting
+        self._touching = _face_to_face(mounting) if touching is None else touching
+        mechanics = plate_mechanics(self._touching)
+        self.K = mechanics.stiffness(settings.kp)
+        self.D = mechanics.stiffness(settings.kd)
+        self.M = mechanics.mass
+        self._lighter: Array = np.asarray(np.linalg.inv(self.M))
+        self._share = 1.0 if settings.damps_errors else 0.0
+        self._x, self._v = np.zeros(6), np.zeros(6)  # plate coordinates relative to the contact pose
+        self._target, self._rate = np.zeros(6), np.zeros(6)
+        self._normal, self._arm = np.zeros(3), np.zeros(3)
+        self.problem = ""
+
+    @property
+    def period(self) -> float:  # noqa: D102
+        return self.settings.period
+
+    def open(self) -> None:  # noqa: D102
+        self.problem = ""
+
+    def prepare(self, pose: Array) -> Reading:  # noqa: D102
+        self._x = self._target = self._away(pose)
+        self._v, self._rate = np.zeros(6), np.zeros(6)
+        return Reading(np.zeros(6), self._pose())
+
+    def exchange(self, pose: Array, twist: Array) -> Reading:  # noqa: D102
+        target = self._away(pose)
+        force, place = self._run()
+        self._target, self._rate = target, np.asarray(twist, dtype=float)
+        tip = self._mounting.tip_in_lab[:3, 3]
+        on_probe = np.concatenate([force, cross(tip, force)])
+        sensed = wrench_in(inverse(self._mounting.sensor_in_lab), on_probe)
+        return Reading(sensed, place)
+
+    def stop(self) -> None:  # noqa: D102
+        self._target, self._rate = self._x.copy(), np.zeros(6)
+
+    def close(self) -> None:  # noqa: D102
+        self.stop()
+
+    # --- inside ---------------------------------------------------------------------------------------------------
+    def _away(self, pose: Array) -> Array:
+        """Position and rotation vector of a pose relative to the contact pose.
+
+        Raises:
+            Refused: outside the range of the impedance.
+        """
+        away = np.concatenate([pose[:3, 3] - self._touching[:3, 3], turn_between(self._touching, pose)])
+        if not (np.linalg.norm(away[:3]) <= _FARTHEST and np.linalg.norm(away[3:]) <= _MOST_TURNED):
+            text = (
+                f"motion table impedance: the target pose is {1e3 * np.linalg.norm(away[:3]):.4g} mm and "
+                f"{np.degrees(np.linalg.norm(away[3:])):.3g} deg away from the contact; the impedance of a single "
+                f"pose is valid up to {1e3 * _FARTHEST:g} mm and {np.degrees(_MOST_TURNED):.0f} deg. End the motion "
+                "earlier, or use the table 'hexa'."
+            )
+            raise Refused(text, field="pose", allowed=_FARTHEST)
+        return away
+
+    def _pose(self) -> Array:
+        pose = pose_of(self._touching[:3, 3] + self._x[:3])
+        pose[:3, :3] = rotation_of(self._x[3:]) @ self._touching[:3, :3]
+        return pose
+
+    def _run(self) -> tuple[Array, Array]:
+        """Simulate a period under the last command; return the mean probe force in base axes and the plate pose."""
+        h = self.settings.period / SUBSTEPS
+        face = self._pose() @ self._mounting.face_on_plate
+        tip = self._mounting.tip_in_lab[:3, 3]
+        normal = face[:3, 2]
+        # Jacobian row of the penetration depth at the tip, constant within the period
+        arm = tip - self._touching[:3, 3] - self._x[:3]
+        row = np.concatenate([normal, cross(arm, normal)])
+        depth = -float(normal @ (tip - face[:3, 3]))
+        drive = self.K @ self._target + self._share * (self.D @ self._rate)
+        swing = _Swing(self._lighter, self.K, self.D, row, self.settings)
+        self._x, self._v, push = swing.run(self._x, self._v, drive, depth, h)
+        return normal * push, self._pose()
+
+
+class _Swing:
+    """The plate within a period: springs, dampers and unilateral probe contact."""
+
+    def __init__(self, lighter: Array, K: Array, D: Array, row: Array, settings: TableSettings) -> None:
+        self._lighter, self._row = lighter, row
+        self._rate = -lighter @ K, -lighter @ D
+        self._push = -lighter @ row
+        self._k, self._d = settings.probe_stiffness, settings.probe_damping
+
+    def run(self, x: Array, v: Array, drive: Array, depth: float, h: float) -> tuple[Array, Array, float]:
+        """Integrate semi-implicitly; return the final state and the mean contact force."""
+        stiff, loss = self._rate
+        pull = self._lighter @ drive
+        start, total = x, 0.0
+        for _ in range(SUBSTEPS):
+            deep = depth + float(self._row @ (x - start))
+            push = max(0.0, self._k * deep + self._d * float(self._row @ v)) if deep > 0.0 else 0.0
+            total += push
+            v = v + h * (pull + stiff @ x + loss @ v + push * self._push)
+            x = x + h * v
+        return x, v, total / SUBSTEPS
+
+
+def _face_to_face(mounting: Mounting) -> Array:
+    """Pose of the plate with the face origin at the tip, against it, with aligned first axes."""
+    turned = np.diag([1.0, -1.0, -1.0, 1.0])
+    return mounting.plate_pose(turned)

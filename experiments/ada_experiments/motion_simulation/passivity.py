@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time-domain passivity observer of the hybrid loop (Hannaford and Ryu, 2002).
+"""Passivity of the hybrid loop: its observer, the prediction that compensates the delay, and peaks of contacts.
+
+Time-domain passivity observer (Hannaford and Ryu, 2002):
 
 Table, sensor, network and prediction form one port of the simulated robots: their environment. A physical contact
 returns no more energy than it absorbed. With the wrench F on the tip and the twist V of the face relative to the tip,
@@ -9,6 +11,30 @@ both about the tip,
 
 is the energy absorbed from the robots. If it becomes negative, the loop has generated -E. No knowledge of table,
 contact or delay is required. Each contact starts at zero: dissipation in an earlier contact is not credited.
+
+Prediction of a motion over the loop delay, sent to the table instead of the present pose.
+
+Effect of a delay: a body of mass m hits a spring k whose force is delayed by T. Then
+
+    F = k x(t - T) ≈ k x - k T ẋ,    damping ratio -½ ω T,    energy after a contact / before = exp(π ω T),  ω = √(k/m)
+
+so that every contact adds energy, however small T is (Zebenay et al., arXiv:1309.3512, give the critical damping).
+Sending x(t) + ẋ T + ½ ẍ T² instead, second-order phase lead of the position (as in "Low-order model based divergence
+compensation for hardware-in-the-loop simulation of space discrete contact", J. Intell. Robot. Syst. 2016), changes an
+oscillation with ω to
+
+    k (x + ⅙ ω² T³ ẋ + ...),         energy after / before = exp(-⅙ π ω³ T³) ≤ 1
+
+which is a lead instead of a lag and dissipates a small amount of energy. T is measured from the packets
+(`delay_meter`); no contact model is required.
+
+These expansions hold for small ω T. The predicted acceleration results from the delayed force, so that
+
+    s² + ω² exp(-s T) (1 + s T + ½ s² T²) = 0
+
+limits the delay: a lasting contact is unstable from ω T = 1.348 (the root s = jφ / T with tan φ = φ / (1 - ½ φ²), φ =
+2.082), the highest frequencies from √2 (½ ω² T² = 1, an equation of neutral type). A contact of half an oscillation
+returns all absorbed energy at ω T = 1.224 (`PASSIVE_TO`), by integration of the delayed equation.
 """
 
 from __future__ import annotations
@@ -16,8 +42,7 @@ from __future__ import annotations
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_experiments.motion_simulation.frames import Motion, cross
-from ada_experiments.motion_simulation.touch import JUMP
+from ada_experiments.motion_simulation.frames import Motion, cross, rotation_of
 
 LEAST_ENERGY = 1e-5  # [J] above the effect of sensor noise; the contacts of the document have 1.5 mJ
 
@@ -81,3 +106,83 @@ def _rate_at_the_tip(relative: Motion) -> Array:
     """Twist of the face relative to the tip, at the point of the face at the tip."""
     v, turning = relative.twist[:3], relative.twist[3:]
     return np.concatenate([v + cross(relative.pose[:3, 3], turning), turning])
+
+
+SMOOTHED = 0.010  # [s]
+JUMP = 0.020  # [s]; during shorter gaps the plate bounces in contact
+
+
+def smoothed(push: Array, step: float, span: float = SMOOTHED) -> Array:
+    """Moving average of the force, without the oscillation of the plate on the probe [N].
+
+    Args:
+        push: force at each step [N].
+        step: time step [s].
+        span: averaging window [s].
+    """
+    count = max(1, 2 * round(0.5 * span / step) + 1)
+    return np.convolve(push, np.full(count, 1.0 / count))[count // 2 : count // 2 + len(push)]
+
+
+def touches(push: Array, step: float) -> list[tuple[int, int]]:
+    """First and last row of each contact; gaps below 20 ms, in which the plate bounces, are included.
+
+    Args:
+        push: force at each step [N].
+        step: time step [s].
+    """
+    touching = np.flatnonzero(push > 0.0)
+    if not len(touching):
+        return []
+    parted = np.flatnonzero(np.diff(touching) > JUMP / step)
+    firsts, lasts = touching[np.r_[0, parted + 1]], touching[np.r_[parted, len(touching) - 1]]
+    return [(int(first), int(last)) for first, last in zip(firsts, lasts, strict=True)]
+
+
+def first_touch(t: Array, push: Array, step: float) -> tuple[float, float] | None:
+    """Start and end of the first contact [s].
+
+    Args:
+        t: times [s].
+        push: force [N].
+        step: time step [s].
+
+    Returns:
+        None without a contact.
+    """
+    for first, last in touches(push, step)[:1]:
+        return float(t[first]), float(t[last] + step)
+    return None
+
+
+PASSIVE_TO = 1.224  # ω T [rad]
+
+
+def longest_passive_delay(stiffness: float, mass: float) -> float:
+    """Delay up to which a contact with prediction by acceleration returns no more energy than it absorbed [s].
+
+    It applies to an ideal spring; the lag of a table servo counts as additional delay.
+
+    Args:
+        stiffness: contact stiffness [N/m].
+        mass: effective mass of both bodies [kg].
+    """
+    return PASSIVE_TO * float(np.sqrt(mass / stiffness))
+
+
+def predicted(motion: Motion, horizon: float, order: int = 2) -> Motion:
+    """Motion after a time, by a Taylor series.
+
+    Args:
+        motion: present motion.
+        horizon: prediction time [s].
+        order: 0: no prediction; 1: by velocity; 2: by velocity and acceleration.
+    """
+    if order == 0 or horizon == 0.0:
+        return motion
+    a = motion.acceleration if order > 1 else np.zeros(6)
+    moved = horizon * motion.twist + 0.5 * horizon**2 * a
+    pose = motion.pose.copy()
+    pose[:3, 3] += moved[:3]
+    pose[:3, :3] = rotation_of(moved[3:]) @ motion.pose[:3, :3]
+    return Motion(pose, motion.twist + horizon * a, motion.acceleration)

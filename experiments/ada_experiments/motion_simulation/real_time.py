@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
+from ada_experiments.motion_simulation.delay_meter import LONGEST_FILL
 from ada_experiments.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase
-from ada_experiments.motion_simulation.force_filling import LONGEST_FILL
 from ada_experiments.motion_simulation.motion_table import MotionTable
+from ada_experiments.motion_simulation.passivity import first_touch, smoothed
 from ada_experiments.motion_simulation.robot_pair import RobotPair
 from ada_experiments.motion_simulation.table_program import FollowSettings, TableProgram
-from ada_experiments.motion_simulation.touch import first_touch, smoothed
 from ada_hardware.emulation.device_ports import ANY_UDP, UdpPort
 from ada_hardware.emulation.faults import WireFaults
 from ada_hardware.transport.wires import PacketPort, open_packets

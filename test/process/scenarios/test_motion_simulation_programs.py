@@ -19,8 +19,7 @@ from ada_dynamics.spatial.orientation import pose_of
 from ada_experiments.motion_simulation import __main__ as command
 from ada_experiments.motion_simulation.dynamics_program import DynamicsProgram, LoopSettings, Phase
 from ada_experiments.motion_simulation.frames import Mounting, to_seven
-from ada_experiments.motion_simulation.impedance_table import ImpedanceTable, TableSettings
-from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
+from ada_experiments.motion_simulation.motion_table import ImpedanceTable, MotionTable, Reading, TableSettings
 from ada_experiments.motion_simulation.packets import Flags, ForcePacket, PicturePacket, PosePacket, decode, encode
 from ada_experiments.motion_simulation.real_time import DynamicsClient, TableServer
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair

@@ -17,9 +17,8 @@ from ada_experiments.motion_simulation.dynamics_program import LoopSettings
 from ada_experiments.motion_simulation.emulated_table import EmulatedTable, EmulatedTableSettings
 from ada_experiments.motion_simulation.frames import Mounting, facing
 from ada_experiments.motion_simulation.hexa_table import HexaTable
-from ada_experiments.motion_simulation.impedance_table import ImpedanceTable, TableSettings
 from ada_experiments.motion_simulation.lock_step import run
-from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
+from ada_experiments.motion_simulation.motion_table import ImpedanceTable, MotionTable, Reading, TableSettings
 from ada_experiments.motion_simulation.probe_sensor import DriverSensor, ThreadSensor
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_hardware.emulation.in_process import InProcessPackets

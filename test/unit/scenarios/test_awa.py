@@ -12,13 +12,11 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.errors import InputError
-from ada_experiments import awa_dynamics, awa_kinematics, awa_motors
-from ada_experiments.awa_control import with_armature
+from ada_experiments import awa_kinematics, awa_motors
 from ada_experiments.awa_kinematics import Frame, Samples
-from ada_experiments.awa_pid import Gains, Pid
 from ada_experiments.awa_pipeline import FEET
 from ada_experiments.awa_simulators import KNOWN, read_settings, soles, walk_here, walk_there
-from ada_experiments.awa_walk import Walk, khr1_walk
+from ada_experiments.awa_walk import Gains, Pid, Walk, khr1_walk, with_armature
 from ada_tools.scenario.registry import find_experiment
 from ada_tools.scenario.scenario import load, settings_of
 
@@ -57,7 +55,7 @@ class Case:
         self.motors = awa_motors.motors_of(self.model)
         samples = Samples(self.q[:, 7:], self.v[:, 6:], self.a[:, 6:])
         self.motions = awa_kinematics.motions_of(self.motors, samples, self.frame(self.model.root))
-        self.loads = awa_dynamics.loads_of(self.motors, self.motions, np.array(self.model.gravity))
+        self.loads = awa_kinematics.loads_of(self.motors, self.motions, np.array(self.model.gravity))
 
     def frame(self, link: str) -> Frame:
         """T, V and A of a link from `Dynamics` (eqs. 16 and 28)."""

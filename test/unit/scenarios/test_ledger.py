@@ -6,13 +6,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ada_experiments import ledger, printed_rotations
-from ada_experiments.ledger import Entry
+from ada_experiments import joint_tables, report
 from ada_tools import scenario as scenarios
 from ada_tools.scenario.claims import FAILS, NOT_CONFIRMED
 from ada_tools.scenario.sections import StatementPart
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / ledger.FILE
+PAGE = Path(__file__).resolve().parents[3] / "docs" / report.FILE
 
 
 def written() -> dict[tuple[str, str, str], tuple[str, str]]:
@@ -30,10 +29,10 @@ def test_the_page_has_every_statement_as_it_stands_beside_the_experiments() -> N
     found = written()
     entries = []
     for name, part in declared():
-        figure, verdict = found[name, ledger.plain(part.where), ledger.plain(part.text)]
-        word = next(word for word, shown in ledger.VERDICTS.items() if verdict.startswith(shown))
-        entries.append(Entry(name, part, figure, word))
-    assert PAGE.read_text(encoding="utf-8") == ledger.page(entries), "write it anew: ada reproduce all"
+        figure, verdict = found[name, report.plain(part.where), report.plain(part.text)]
+        word = next(word for word, shown in report.VERDICTS.items() if verdict.startswith(shown))
+        entries.append(report.Entry(name, part, figure, word))
+    assert PAGE.read_text(encoding="utf-8") == report.page(entries), "write it anew: ada reproduce all"
 
 
 def test_nothing_on_the_page_fails_and_what_is_not_confirmed_has_a_reason() -> None:
@@ -48,6 +47,6 @@ def test_a_statement_stands_once() -> None:
 
 
 def test_printed_turns_are_the_librarys_but_for_one_entry() -> None:
-    off = {name: quantity.value for name, quantity in printed_rotations.quantities().items()}
+    off = {name: quantity.value for name, quantity in joint_tables.rotation_errors().items()}
     assert off.pop("eq_3_29_off") > 0.1
     assert max(off.values()) < 1e-15

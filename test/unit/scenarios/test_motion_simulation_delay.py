@@ -14,13 +14,12 @@ from refused import refused
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.spatial.orientation import pose_of
-from ada_experiments.motion_simulation.delay_meter import DelayMeter
+from ada_experiments.motion_simulation.delay_meter import DelayMeter, ForceFilling
 from ada_experiments.motion_simulation.dynamics_program import LoopSettings
-from ada_experiments.motion_simulation.force_filling import ForceFilling
 from ada_experiments.motion_simulation.frames import Motion, Mounting
 from ada_experiments.motion_simulation.lock_step import Record, run
 from ada_experiments.motion_simulation.motion_table import MotionTable, Reading
-from ada_experiments.motion_simulation.prediction import longest_passive_delay, predicted
+from ada_experiments.motion_simulation.passivity import longest_passive_delay, predicted
 from ada_experiments.motion_simulation.robot_pair import PairSettings, RobotPair
 from ada_robot.errors import NoAnswer, Refused
 

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from ada_experiments.motion_simulation.touch import first_touch, smoothed
+from ada_experiments.motion_simulation.passivity import first_touch, smoothed
 
 STEP = 0.002
 

@@ -15,7 +15,7 @@ pytest.importorskip("pinocchio")
 mujoco = pytest.importorskip("mujoco")
 pytest.importorskip("scipy")
 
-from ada_experiments.reference_motions import (  # noqa: E402
+from ada_experiments.engines import (  # noqa: E402
     by_mujoco,
     by_mujocos_steps,
     by_pinocchio,
