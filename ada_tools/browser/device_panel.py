@@ -22,13 +22,12 @@ from ada_robot.node_state import (
     HardwareState,
 )
 from ada_tools.browser.device_sliders import DeviceSliders
-from ada_tools.browser.device_status import AMBER, GREEN, GREY, status_html
-from ada_tools.browser.ghost import GhostRobot
+from ada_tools.browser.device_status import AMBER, GREEN, GREY, SensorBars, status_html
 from ada_tools.browser.hold_button import HoldButton
+from ada_tools.browser.overlays import GhostRobot
 from ada_tools.browser.page import Page, TextBox
 from ada_tools.browser.robot_node import Positions, RobotNode
 from ada_tools.browser.robot_page import RobotPage
-from ada_tools.browser.sensor_bars import SensorBars
 from ada_tools.browser.stop_button import StopButton
 
 STOP = "STOP"

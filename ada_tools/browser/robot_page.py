@@ -16,10 +16,9 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import AdaError
-from ada_tools.browser.ghost import GhostRobot
 from ada_tools.browser.marks_layer import MarksPanel
 from ada_tools.browser.observed_state import ObservedMotion, fits, pose_of
-from ada_tools.browser.overlays import Overlays
+from ada_tools.browser.overlays import GhostRobot, Overlays
 from ada_tools.browser.page import Page, TextBox
 from ada_tools.browser.plots import LivePlot
 from ada_tools.browser.posing import PoseCoordinate, Posing

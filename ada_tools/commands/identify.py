@@ -17,8 +17,7 @@ from ada_dynamics.robots.load import load
 from ada_dynamics.robots.writers import write
 from ada_tools.commands.common import add_loops_argument, add_robot_arguments, mappings, print_json, table
 from ada_tools.commands.outputs import check_files
-from ada_tools.identification.recordings import read
-from ada_tools.identification.report import PARAMETERS, RESIDUALS, figures, markdown, parameter_rows, residual_rows
+from ada_tools.identification import PARAMETERS, RESIDUALS, figures, markdown, parameter_rows, read, residual_rows
 
 NAME = "identify"
 SUMMARY = "masses, inertias and losses from a recorded motion"

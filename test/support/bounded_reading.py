@@ -26,7 +26,7 @@ _LOADED = (
     "ada_robot.safety.flight_file",
     "ada_tools.commands.check",
     "ada_tools.commands.info",
-    "ada_tools.identification.recordings",
+    "ada_tools.identification",
     "ada_tools.nodes.bag.reading",
     "ada_tools.sweep.reader",
     *("collada", "lxml.etree", "lz4.frame", "mcap.reader", "scipy.spatial", "trimesh", "xacro", "yaml", "zstandard"),
@@ -141,7 +141,7 @@ def _mesh(path: Path) -> None:
 
 def _table(path: Path) -> None:
     from ada_dynamics.robots.load import load
-    from ada_tools.identification.recordings import read
+    from ada_tools.identification import read
 
     read(path, load("<robot name='r'><link name='a'/></robot>"))
 

@@ -13,12 +13,11 @@ import ada_dynamics as ada
 from ada_robot.node_state import read_hardware_state
 from ada_tools.browser import sliders as joint_sliders
 from ada_tools.browser.device_panel import DevicePanel
-from ada_tools.browser.device_status import RED, status_html, wrench_html
-from ada_tools.browser.ghost import GhostRobot
+from ada_tools.browser.device_status import RED, SensorBars, status_html, wrench_html
 from ada_tools.browser.hold_button import EXPIRES, RATE, HoldButton
+from ada_tools.browser.overlays import GhostRobot
 from ada_tools.browser.robot_node import Wrench
 from ada_tools.browser.scene import Scene
-from ada_tools.browser.sensor_bars import SensorBars
 from ada_tools.browser.stop_button import SEEN
 
 JOINTS = ("hip", "knee")

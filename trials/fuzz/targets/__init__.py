@@ -38,7 +38,7 @@ _FILES: dict[str, _File] = {
                 "ada_robot.safety",
                 "ada_tools.sweep.results",
             ),
-            *("ada_hardware.kondo.motion_file", "ada_tools.identification.recordings"),
+            *("ada_hardware.kondo.motion_file", "ada_tools.identification"),
         ),
     ),
     "wires": _File(

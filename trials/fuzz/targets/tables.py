@@ -22,7 +22,7 @@ from ada_robot.safety.flight_recorder import Event, Flight
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import as_mapping, checked
 from ada_robot.simulated.settings import DynamicsSettings
-from ada_tools.identification import recordings
+from ada_tools.identification import read as read_recording
 from ada_tools.nodes.oracle.oracle_settings import OracleSettings
 from ada_tools.nodes.target.target_settings import TargetSettings
 from ada_tools.nodes.view.view_settings import ViewSettings
@@ -100,7 +100,14 @@ _VALUES = ("NaN", "Infinity", "-1", "1e400", "null", "true", "[]", '["a"]', "[0.
 
 TARGETS = (
     Target(
-        *("csv", "recordings, CSV", lambda path: recordings.read(path, _MODEL), lambda: [_TABLE], _NUMBERS, "log.csv"),
+        *(
+            "csv",
+            "recordings, CSV",
+            lambda path: read_recording(path, _MODEL),
+            lambda: [_TABLE],
+            _NUMBERS,
+            "log.csv",
+        ),
         longest=1024,
     ),
     Target(
