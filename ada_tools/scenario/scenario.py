@@ -53,6 +53,7 @@ _TOP = (
     "settings",
     "notes",
     "full",
+    "alone",
 )
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -89,6 +90,7 @@ class Scenario:
         settings: settings of that function.
         notes: notes for the report.
         full: changes for all cases, where the scenario has a subset that takes less time.
+        alone: whether it measures times, which other experiments would disturb.
         tree: parsed source.
     """
 
@@ -109,6 +111,7 @@ class Scenario:
     settings: Mapping[str, Any]
     notes: tuple[str, ...]
     full: Mapping[str, Any]
+    alone: bool
     tree: Node
 
     def with_changes(self, changes: Mapping[str, Any]) -> Scenario:
@@ -234,6 +237,7 @@ def read_node(node: Node, file: str, folder: Path | None) -> Scenario:
         settings=top.part("settings", None).plain(),
         notes=top.texts("notes"),
         full=top.part("full", None).plain(),
+        alone=top.flag("alone"),
         tree=node,
     )
 

@@ -312,7 +312,7 @@ def _workers(
         jobs = _workers_on_devices(str(device))
     with contextlib.ExitStack() as stack:
         if executor is None or executor in ("local", "threads"):
-            count = jobs or _cores()
+            count = jobs or cores()
             # Not forked: threads of numpy and the compiler do not survive a fork.
             processes = partial(ProcessPoolExecutor, count, get_context("spawn"), worker.begin)
             threads = executor == "threads"
@@ -328,7 +328,7 @@ def _workers(
         elif hasattr(executor, "get_executor") and hasattr(executor, "nthreads"):
             yield _of_client(executor, jobs)
         elif callable(getattr(executor, "submit", None)):
-            yield _Workers(executor, jobs or int(getattr(executor, "_max_workers", 0)) or _cores())
+            yield _Workers(executor, jobs or int(getattr(executor, "_max_workers", 0)) or cores())
         else:
             words = f"executor is {executor!r:.80}; it requires submit(function, argument)."
             raise InputError(words, field="executor", value=executor)
@@ -338,7 +338,7 @@ def _workers_on_devices(device: str) -> int:
     """Number of workers that keeps the devices busy and fits into their memory."""
     from ada_dynamics.gpu.cuda_driver import count
 
-    return min(_cores(), WORKERS_PER_DEVICE * (count() if device == "cuda" else 1))
+    return min(cores(), WORKERS_PER_DEVICE * (count() if device == "cuda" else 1))
 
 
 def _of_client(client: Any, jobs: int | None) -> _Workers:
@@ -360,7 +360,7 @@ def _client(jobs: int | None, address: str | None, stack: contextlib.ExitStack) 
         raise InputError(words, field="executor", value="dask") from None
     if address is None:
         cluster = stack.enter_context(
-            LocalCluster(n_workers=jobs or _cores(), threads_per_worker=1, host="127.0.0.1", dashboard_address=None)
+            LocalCluster(n_workers=jobs or cores(), threads_per_worker=1, host="127.0.0.1", dashboard_address=None)
         )
         return stack.enter_context(Client(cluster))
     try:
@@ -371,6 +371,6 @@ def _client(jobs: int | None, address: str | None, stack: contextlib.ExitStack) 
         raise SweepError(words, field="address", value=address) from None
 
 
-def _cores() -> int:
+def cores() -> int:
     """Number of cores available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

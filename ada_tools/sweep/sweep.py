@@ -26,7 +26,7 @@ from ada_tools.scenario.units import BadValue, split
 MOST_RUNS = 10_000_000
 KEEP = ("none", "failed", "all")
 # Parts of a scenario that do not affect motion or measures.
-IRRELEVANT = ("name", "title", "source", "claims", "statements", "figures", "experiment", "notes", "full")
+IRRELEVANT = ("name", "title", "source", "claims", "statements", "figures", "experiment", "notes", "full", "alone")
 UNIFORM, NORMAL = "uniform", "normal"
 DISTRIBUTIONS = (UNIFORM, NORMAL)
 _UNIT_INTERVAL = 2.0**-53  # spacing of the 2^53 numbers in [0, 1)

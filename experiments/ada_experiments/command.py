@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 
 from ada_dynamics.errors import InputError
@@ -17,6 +19,8 @@ from ada_tools.commands.outputs import make_folder
 from ada_tools.scenario import GROUPS, Result, Scenario, load, names, names_in, reproduce
 from ada_tools.scenario.claims import FAILS, HOLDS, NOT_CONFIRMED, Claim
 from ada_tools.scenario.machine import facts
+from ada_tools.sweep.running import cores
+from ada_tools.sweep.worker import begin
 
 NAME = "reproduce"
 SUMMARY = "run the experiments of the documents and check their claims"
@@ -57,6 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="list the experiments")
     parser.add_argument("--json", action="store_true", help="print claims, statements and values as JSON")
     parser.add_argument("--full", action="store_true", help="run all cases of experiments that take hours")
+    own = "1 for own scenario files"
+    parser.add_argument("--jobs", type=int, metavar="N", help=f"experiments at a time (default: all cores; {own})")
     parser.add_argument(
         "--output",
         type=Path,
@@ -71,25 +77,24 @@ def run(options: argparse.Namespace) -> int:
     if options.list:
         return _list(options.json)
     scenarios = _scenarios(options.names)
-    if options.full:
-        scenarios = [scenario.with_changes(scenario.full) for scenario in scenarios]
+    if options.jobs is not None and options.jobs < 1:
+        raise InputError(f"--jobs is {options.jobs}; it must be at least 1.")
     make_folder("--output", options.output)
-    report = options.output / "report.html"
+    report, order = options.output / "report.html", [scenario.name for scenario in scenarios.values()]
     results: list[Result] = []
     try:
-        for i, scenario in enumerate(scenarios):
-            label = f"[{i + 1}/{len(scenarios)}] {scenario.name}"
-            with Progress(1.0, label) as progress:
-                result = reproduce(scenario, options.output / scenario.name, progress)
-            word = HOLDS if result.holds else FAILS
-            print(f"{label} {word} ({result.seconds:.1f} s)", file=sys.stderr, flush=True)
+        for result in _results(scenarios, options):
+            word, number = HOLDS if result.holds else FAILS, len(results) + 1
+            label = f"[{number}/{len(scenarios)}] {result.name} {word}"
+            print(f"{label} ({result.seconds:.1f} s)", file=sys.stderr, flush=True)
             if options.json:
                 print("," if results else "[", to_json(result.as_json(), indent=2), sep="\n", flush=True)
             else:
                 print("\n".join(_text(result)), flush=True)
             results.append(result)
-            write_html(results, report, facts())
-            write_ledger(results, options.output)
+            shown = sorted(results, key=lambda one: order.index(one.name))
+            write_html(shown, report, facts())
+            write_ledger(shown, options.output)
     finally:
         if options.json:
             print("]" if results else "[]")
@@ -100,13 +105,47 @@ def run(options: argparse.Namespace) -> int:
     return 0 if all(result.holds for result in results) else SOMETHING_FAILS
 
 
-def _scenarios(wanted: Sequence[str]) -> list[Scenario]:
-    """Requested scenarios; all are read before the first one runs."""
+def _results(scenarios: Mapping[str, Scenario], options: argparse.Namespace) -> Iterator[Result]:
+    """Results as experiments end. Those that measure times run while no other one does."""
+    jobs = options.jobs or (cores() if {*scenarios} <= {*names()} else 1)
+    for source, scenario in scenarios.items():
+        if jobs == 1 or len(scenarios) == 1 or scenario.alone:
+            with Progress(1.0, scenario.name) as progress:
+                yield _reproduced(source, options.full, options.output, progress)
+    if jobs == 1 or len(scenarios) == 1:
+        return
+    others = [source for source, scenario in scenarios.items() if not scenario.alone]
+    others.sort(key=lambda source: not scenarios[source].full)  # the longest ones first
+    with ProcessPoolExecutor(jobs, get_context("spawn"), begin) as pool:
+        running = {pool.submit(_reproduced, source, options.full, options.output): source for source in others}
+        try:
+            for future in as_completed(running):
+                problem, scenario = future.exception(), scenarios[running[future]]
+                if problem is None:
+                    yield future.result()
+                else:
+                    ended = f"its process ended: {problem}"
+                    yield Result(scenario.name, scenario.title, scenario.source, error=ended)
+        except BaseException:
+            for process in list(pool._processes.values()):
+                process.kill()
+            raise
+
+
+def _reproduced(source: str, is_full: bool, output: Path, progress: Progress | None = None) -> Result:
+    scenario = load(source)
+    if is_full:
+        scenario = scenario.with_changes(scenario.full)
+    return reproduce(scenario, output / scenario.name, progress)
+
+
+def _scenarios(wanted: Sequence[str]) -> dict[str, Scenario]:
+    """Requested scenarios by name or file; all are read before the first one runs."""
     if not wanted:
         raise InputError(f"name an experiment, a file or {ALL!r}; `ada reproduce --list` shows the experiments.")
-    found = [load(name) for name in dict.fromkeys(name for word in wanted for name in _named(word))]
+    found = {source: load(source) for word in wanted for source in _named(word)}
     taken: dict[str, Scenario] = {}
-    for scenario in found:
+    for scenario in found.values():
         other = taken.setdefault(scenario.name, scenario)
         if other is not scenario:
             raise InputError(f"{scenario.file} and {other.file} have the same name {scenario.name!r}; rename one.")
