@@ -15,7 +15,6 @@ from ada_hardware.self_test.checks import Checks
 PURPOSES = {
     "view": "browser view, `ada demo`, meshes",
     "tools": "plots, animations, mesh hulls, excitation trajectories",
-    "experiments": "experiments of the documents (`ada reproduce`)",
     "record": "recordings (.mcap)",
     "xacro": "robots in .xacro files",
     "hardware": "serial devices",
