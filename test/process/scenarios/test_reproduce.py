@@ -178,6 +178,30 @@ def test_a_scenario_that_fails_is_told_and_the_others_go_on(ada, write, tmp_path
     assert "Traceback" in page
 
 
+def test_an_interrupted_run_leaves_what_it_has(ada, write, tmp_path, experiments):
+    @experiments("stopped")
+    def stopped(scenario, output, progress):
+        raise KeyboardInterrupt
+
+    paths = [write("good", FALL.replace("LIMIT", "1e-8")), write("bad", "name: bad\nexperiment: stopped\n")]
+    code, out, _ = ada("reproduce", *paths, "--json", "--output", tmp_path / "o")
+    assert (code, [one["name"] for one in json.loads(out)]) == (130, ["good"])
+    assert "energy is kept" in (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
+    assert (tmp_path / "o" / "faithfulness.md").exists()
+
+
+def test_all_cases_are_run_only_when_wanted(ada, write, tmp_path, experiments):
+    experiments("counted")(lambda scenario, *_: Outcome([Claim("", scenario.settings["count"], 3.0, "==")]))
+    path = write("some", "name: some\nexperiment: counted\nsettings: {count: 1}\nfull: {settings.count: 3}\n")
+    assert [ada("reproduce", path, *more, "--output", tmp_path / "o")[0] for more in ((), ("--full",))] == [1, 0]
+
+
+def test_published_experiments_run_in_several_processes(ada, tmp_path):
+    code, out, _ = ada("reproduce", "T2.1", "T6.6", "--jobs", 2, "--json", "--output", tmp_path / "o")
+    found = {one["name"]: one["holds"] for one in json.loads(out)}
+    assert (code, found) == (0, {"T2.1": True, "T6.6": True})
+
+
 @pytest.mark.parametrize("arguments", [(), ("T9.9",), ("none.yaml",), ("chapter0",)])
 def test_wrong_usage_gives_exit_code_2(ada, arguments):
     code, out, _ = ada("reproduce", *arguments)
