@@ -39,14 +39,9 @@ def how_to_install_experiments() -> str:
     return f"pip install {'-e ' if source.is_editable else ''}{shlex.quote(f'{source.before}/experiments')}"
 
 
-def provided(group: str, **selected: str) -> list[Any]:
-    """Objects that installed distributions provide by entry points.
-
-    Args:
-        group: group of the entry points.
-        **selected: attributes of the entry points, such as their name.
-    """
-    points = importlib.metadata.entry_points(group=group, **selected)
+def provided(group: str, name: str | None = None) -> list[Any]:
+    """Objects that installed distributions provide by the entry points of a group, or by those of a name."""
+    points = [one for one in importlib.metadata.entry_points(group=group) if name in (None, one.name)]
     return [point.load() for point in points if importlib.util.find_spec(point.module.partition(".")[0])]
 
 

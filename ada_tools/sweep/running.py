@@ -89,7 +89,8 @@ def run_sweep(
         SweepError: the folder contains another sweep or is not writable, or no workers are available.
         KeyboardInterrupt: finished rows are kept.
     """
-    for name, value in (("limit", limit), ("jobs", jobs)):
+    counts: dict[str, object] = {"limit": limit, "jobs": jobs}
+    for name, value in counts.items():
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
             raise InputError(f"{name} is {value!r}; it must be a positive integer.", field=name, value=value)
     folder = Path(output)
