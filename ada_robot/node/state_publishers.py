@@ -11,8 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Quaternion, TransformStamped, Vector3
+import numpy as np
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
@@ -22,6 +21,7 @@ from std_msgs.msg import Float64MultiArray, String
 
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.model.model import Model
+from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.viewer_topics import description
 from ada_dynamics.simulation.scene import floats
 from ada_robot.driver import Feedback
@@ -56,17 +56,10 @@ def publish_fixed(node: Node, rows: Sequence[FixedTransform]) -> Any:
     from tf2_msgs.msg import TFMessage
 
     publisher = node.create_publisher(TFMessage, "/tf_static", qos.LATCHED)
-    stamp = node.get_clock().now().to_msg()
-    publisher.publish(TFMessage(transforms=[_transform_message(row, stamp) for row in rows]))
+    layout = messages.transforms([row.parent for row in rows], [row.child for row in rows])
+    numbers = np.array([(*row.xyz, *row.xyzw) for row in rows], dtype=np.float64).ravel()
+    publisher.publish(layout.fill_one(node.get_clock().now().nanoseconds, numbers))
     return publisher
-
-
-def _transform_message(row: FixedTransform, stamp: Time) -> TransformStamped:
-    message = TransformStamped(child_frame_id=row.child)
-    message.header.stamp, message.header.frame_id = stamp, row.parent
-    message.transform.translation = Vector3(**dict(zip("xyz", row.xyz, strict=True)))
-    message.transform.rotation = Quaternion(**dict(zip("xyzw", row.xyzw, strict=True)))
-    return message
 
 
 class Frames:
@@ -76,13 +69,13 @@ class Frames:
         fixed: constant transforms, which `publish` does not send.
     """
 
-    def __init__(self, node: Node, messages: StateMessages) -> None:
+    def __init__(self, node: Node, encoder: StateMessages) -> None:
         """Args: node; encoder of the robot's state, used by the thread that calls `publish`."""
         from tf2_msgs.msg import TFMessage
 
-        self._node, self._messages = node, messages
+        self._node, self._messages = node, encoder
         self._stamp = -1
-        self.fixed = messages.static_transforms()
+        self.fixed = encoder.static_transforms()
         self._moving = node.create_publisher(TFMessage, "/tf", qos.STATES)
 
     def publish(self, state: State, stamp: int) -> None:
