@@ -14,8 +14,6 @@ import numpy as np
 from ada_robot.contract import Command, JointLimit, Mode, Reason, Refusal, Tally
 from ada_robot.limits import (
     JUMP_RULE,
-    checked_joints,
-    not_negative,
     refused_age,
     refused_jump,
     refused_names,
@@ -41,15 +39,10 @@ class CommandGuard(Tally):
     """
 
     def __init__(self, joints: Sequence[JointLimit], *, max_age: float = 0.5, max_jump: float = 1.0) -> None:
-        """Set the rules for all joints of the robot, including passive ones.
-
-        Raises:
-            InputError: if joint names are duplicate, limits contradict each other or a bound is negative.
-        """
+        """Set the rules for all joints of the robot, including passive ones."""
         super().__init__()
-        self._joints = checked_joints(joints)
-        self.max_jump = not_negative("max_jump", max_jump)
-        self.max_age, self.requires_stamps = not_negative("max_age", max_age), False
+        self._joints = {joint.name: joint for joint in joints}
+        self.max_age, self.max_jump, self.requires_stamps = max_age, max_jump, False
 
     def check(self, command: Command, now: float, present: Mapping[str, float]) -> Refusal | None:
         """Check a command and count it.

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError, unknown_name
+from ada_dynamics.errors import unknown_name
 from ada_dynamics.model.model import Model
 from ada_robot.contract import JointLimit, Mode, Reason, Refusal
 
@@ -39,42 +39,6 @@ def joint_limits(model: Model, motors: Sequence[str]) -> list[JointLimit]:
         lower, upper, speed, effort = joint.limits.lower, joint.limits.upper, joint.limits.velocity, joint.limits.effort
         found.append(JointLimit(name, float(lower), float(upper), float(speed), float(effort), name in motors))
     return found
-
-
-def checked_joints(joints: Sequence[JointLimit]) -> dict[str, JointLimit]:
-    """Return the joints by name.
-
-    Raises:
-        InputError: if a name is duplicate or limits contradict each other.
-    """
-    known: dict[str, JointLimit] = {}
-    for joint in joints:
-        if joint.name in known:
-            raise InputError(
-                f"joints: duplicate joint {joint.name!r}; list each joint once.", field="joints", joint=joint.name
-            )
-        if not joint.lower <= joint.upper:
-            text = (
-                f"joints: lower limit {joint.lower} of {joint.name!r} exceeds the upper limit {joint.upper}; swap them."
-            )
-            raise InputError(text, field="limits", joint=joint.name, value=(joint.lower, joint.upper))
-        for what, value in (("velocity", joint.velocity), ("effort", joint.effort)):
-            if not value >= 0.0:
-                text = f"joints: {what} limit of {joint.name!r} is {value!r}; it must not be negative."
-                raise InputError(text, joint=joint.name, field=what, value=value)
-        known[joint.name] = joint
-    return known
-
-
-def not_negative(what: str, value: float) -> float:
-    """Return the bound as a float; infinity is allowed.
-
-    Raises:
-        InputError: if it is negative or NaN.
-    """
-    if not value >= 0.0:
-        raise InputError(f"{what} is {value!r}; it must not be negative.", field=what, value=value)
-    return float(value)
 
 
 def refused_names(names: Sequence[str], joints: Mapping[str, JointLimit]) -> Refusal | None:

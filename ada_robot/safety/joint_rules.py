@@ -11,7 +11,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_robot.contract import JointLimit
-from ada_robot.limits import Limits, checked_joints
+from ada_robot.limits import Limits
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.safety.tool_rules import Tool, ToolRules
 
@@ -48,7 +48,7 @@ class JointRules(Limits):
         Raises:
             InputError: if a list has the wrong length, or a limit is wider than that of the device or leaves no range.
         """
-        checked_joints(device)
+        _check(device)
         self.tool = ToolRules(tool, settings)
         self.names = tuple(joint.name for joint in device)
         self.lower = self._narrowed(settings.position_lower, "position_lower", [j.lower for j in device], is_least=True)
@@ -105,6 +105,24 @@ class JointRules(Limits):
                 )
                 raise InputError(text, joint=name, field=setting, value=ask, allowed=has)
         return np.array(desired, dtype=np.float64)
+
+
+def _check(joints: Sequence[JointLimit]) -> None:
+    """Refuse duplicate joints and contradictory limits of a driver."""
+    names = [joint.name for joint in joints]
+    for joint in joints:
+        if names.count(joint.name) > 1:
+            text = f"joints: duplicate joint {joint.name!r}; list each joint once."
+            raise InputError(text, field="joints", joint=joint.name)
+        if not joint.lower <= joint.upper:
+            text = (
+                f"joints: lower limit {joint.lower} of {joint.name!r} exceeds the upper limit {joint.upper}; swap them."
+            )
+            raise InputError(text, field="limits", joint=joint.name, value=(joint.lower, joint.upper))
+        for what, value in (("velocity", joint.velocity), ("effort", joint.effort)):
+            if not value >= 0.0:
+                text = f"joints: {what} limit of {joint.name!r} is {value!r}; it must not be negative."
+                raise InputError(text, joint=joint.name, field=what, value=value)
 
 
 def _list(numbers: Sequence[float]) -> str:

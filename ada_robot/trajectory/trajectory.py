@@ -21,8 +21,6 @@ from ada_robot.contract import JointLimit, Reason, Refusal, Tally
 from ada_robot.limits import (
     JUMP_RULE,
     ROUNDING,
-    checked_joints,
-    not_negative,
     refused_jump,
     refused_names,
     refused_number,
@@ -230,14 +228,10 @@ class TrajectoryFollower(Tally):
     """
 
     def __init__(self, joints: Sequence[JointLimit], *, max_jump: float = 1.0) -> None:
-        """Set the rules for all joints of the robot, including passive ones.
-
-        Raises:
-            InputError: if joint names are duplicate, limits contradict each other or a bound is negative.
-        """
+        """Set the rules for all joints of the robot, including passive ones."""
         super().__init__()
-        self._joints = checked_joints(joints)
-        self.max_jump = not_negative("max_jump", max_jump)
+        self._joints = {joint.name: joint for joint in joints}
+        self.max_jump = max_jump
         self._layers: dict[str, tuple[_Layer, ...]] = {}
         self._change = Lock()
 

@@ -45,6 +45,21 @@ def test_the_limits_are_those_of_the_device_or_narrower():
     assert made.limits == (JointLimit("s1", -1.0, 1.0, 0.5, 10.0), JointLimit("w1", -0.5, 2.0, 4.0, 1.0))
 
 
+@pytest.mark.parametrize(
+    ("joints", "field"),
+    [
+        (DEVICE + DEVICE[:1], "joints"),
+        ([JointLimit("a", 1.0, -1.0)], "limits"),
+        ([JointLimit("a", math.nan)], "limits"),
+        ([JointLimit("a", velocity=-1.0)], "velocity"),
+        ([JointLimit("a", effort=math.nan)], "effort"),
+    ],
+)
+def test_limits_of_a_driver_that_contradict_each_other_are_refused(joints, field):
+    with refused(InputError, field=field):
+        JointRules(joints, SafetySettings())
+
+
 def test_what_is_not_set_follows_from_the_velocity_limits():
     made = rules(velocity_scale=0.5, command_timeout=0.2, host_timeout=1.0)
     np.testing.assert_allclose(made.velocity, [0.5, 2.0])

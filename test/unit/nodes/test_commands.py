@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ada_dynamics.errors import InputError
 from ada_robot.command_guard import CommandGuard
 from ada_robot.contract import Command, JointLimit, Reason
 
@@ -85,21 +84,6 @@ def test_a_position_is_refused_while_the_present_one_is_not_known(present):
     assert refused(Command(("elbow",), (0.1,)), present)[0] is Reason.JUMP
     assert refused(Command(("elbow",), (0.1,)), present, max_jump=0.0)[0] is None
     assert refused(Command(("elbow",), effort=(0.1,)), present)[0] is None
-
-
-def test_a_guard_that_could_not_guard_is_not_made():
-    for joints, rules, field in (
-        (JOINTS + JOINTS[:1], {}, "joints"),
-        ((JointLimit("a", 1.0, -1.0),), {}, "limits"),
-        ((JointLimit("a", math.nan),), {}, "limits"),
-        ((JointLimit("a", velocity=-1.0),), {}, "velocity"),
-        ((JointLimit("a", effort=math.nan),), {}, "effort"),
-        (JOINTS, {"max_age": -1.0}, "max_age"),
-        (JOINTS, {"max_jump": math.nan}, "max_jump"),
-    ):
-        with pytest.raises(InputError) as refusal:
-            CommandGuard(joints, **rules)
-        assert refusal.value.field == field
 
 
 def test_where_stamps_are_required_a_command_without_one_is_refused():
