@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
-from ada_dynamics.errors import AdaError, InputError
+from ada_dynamics.errors import AdaError
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_robot.timing.periods import PeriodStatistics, PeriodTrace
 from ada_robot.timing.realtime import set_realtime_priority
@@ -119,6 +119,7 @@ class DeadlineLoop:
     `PeriodTrace`.
 
     Attributes:
+        period: time between deadlines [s]; 0 for no deadlines. A change counts from the last deadline.
         statistics: timing statistics, readable from any thread.
         deadline: deadline of the last tick on the steady clock [ns].
         failure: exception that ended the loop; None before.
@@ -146,15 +147,8 @@ class DeadlineLoop:
                 and runs without it.
             on_failure: called once in the loop's thread with the exception that ended it; None logs it.
             clock: clock of the deadlines.
-
-        Raises:
-            InputError: if period, catch_up or priority is invalid.
         """
-        self._period = _checked_time("period", period)
-        self._catch_up_ns = round(_checked_time("catch_up", catch_up) / _NS)
-        if not 0 <= priority <= 99:
-            text = f"{name}: priority is {priority!r}; it must be from 1 to 99, or 0 for none."
-            raise InputError(text, field="priority", value=priority, allowed=(0, 99))
+        self.period, self._catch_up_ns = period, round(catch_up / _NS)
         self._tick, self._name, self._priority, self._on_failure = tick, name, priority, on_failure
         self._clock = clock
         self._lock = threading.Lock()  # guards start and end, and the posting of actions
@@ -167,15 +161,6 @@ class DeadlineLoop:
         self.failure: BaseException | None = None
 
     # --- from any thread ------------------------------------------------------------------------------------------
-    @property
-    def period(self) -> float:
-        """Time between deadlines [s]; 0 for no deadlines. A change counts from the last deadline."""
-        return self._period
-
-    @period.setter
-    def period(self, period: float) -> None:
-        self._period = _checked_time("period", period)
-
     @property
     def is_running(self) -> bool:
         """True while the thread is alive."""
@@ -303,7 +288,7 @@ class DeadlineLoop:
                 self._do_actions()
                 continue  # an action may have ended the loop or changed its period
             now = clock()
-            deadlines.follow(self._period, now)
+            deadlines.follow(self.period, now)
             wait = deadlines.next - now
             if wait > 0:
                 if now >= end:
@@ -405,13 +390,6 @@ class Deadlines:
 
     def _time(self, count: int) -> int:
         return self._origin + round(count * self.period / _NS)
-
-
-def _checked_time(what: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value < math.inf:
-        text = f"{what} is {value!r:.80}; it must be a finite, non-negative number of seconds."
-        raise InputError(text, field=what, value=value, allowed=(0.0, math.inf))
-    return float(value)
 
 
 def _save(trace: PeriodTrace) -> None:
