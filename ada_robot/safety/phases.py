@@ -5,14 +5,13 @@
                         ^                                                          |
                         '------------------- reset ------------------ STOPPED <----'   stop, alarm or fault in any phase
 
-STOPPED is latched: it is left by a reset or by closing the robot only.
+STOPPED is latched: it is left by a reset or by closing the robot only. CLOSED follows a driven phase only if the
+process or the connection is lost, and precedes STOPPED if the device has an alarm when it is opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
-from types import MappingProxyType
 
 
 class Phase(Enum):
@@ -38,15 +37,3 @@ class Phase(Enum):
 
 
 _DRIVEN = frozenset({Phase.STARTING, Phase.ACTIVE, Phase.STOPPING})
-
-FOLLOWS: Mapping[Phase, frozenset[Phase]] = MappingProxyType(
-    {
-        Phase.CLOSED: frozenset({Phase.INACTIVE, Phase.STOPPED}),  # STOPPED: the device has an alarm when opened
-        Phase.INACTIVE: frozenset({Phase.STARTING, Phase.STOPPED, Phase.CLOSED}),
-        Phase.STARTING: frozenset({Phase.ACTIVE, Phase.INACTIVE, Phase.STOPPED, Phase.CLOSED}),
-        Phase.ACTIVE: frozenset({Phase.STOPPING, Phase.STOPPED, Phase.CLOSED}),
-        Phase.STOPPING: frozenset({Phase.INACTIVE, Phase.STOPPED, Phase.CLOSED}),
-        Phase.STOPPED: frozenset({Phase.INACTIVE, Phase.CLOSED}),
-    }
-)
-"""Allowed next phases; CLOSED follows a driven phase only if the process or the connection is lost."""

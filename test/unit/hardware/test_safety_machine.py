@@ -13,12 +13,21 @@ from lock_step import LockStep
 from ada_robot.contract import Mode
 from ada_robot.driver import Alarm
 from ada_robot.errors import HardwareError
-from ada_robot.safety.phases import FOLLOWS, Phase
+from ada_robot.safety.phases import Phase
 from ada_robot.safety.settings import SafetySettings
 
 ALARM = Alarm(0x60, "velocity deviation", "j2")
 T = 0.002
 any_number = st.floats(-1.2, 1.2) | st.sampled_from([math.nan, math.inf, -math.inf, 1.0, -1.0, 1e300])
+
+FOLLOWS = {
+    Phase.CLOSED: {Phase.INACTIVE, Phase.STOPPED},  # STOPPED: the device has an alarm when opened
+    Phase.INACTIVE: {Phase.STARTING, Phase.STOPPED, Phase.CLOSED},
+    Phase.STARTING: {Phase.ACTIVE, Phase.INACTIVE, Phase.STOPPED, Phase.CLOSED},
+    Phase.ACTIVE: {Phase.STOPPING, Phase.STOPPED, Phase.CLOSED},
+    Phase.STOPPING: {Phase.INACTIVE, Phase.STOPPED, Phase.CLOSED},
+    Phase.STOPPED: {Phase.INACTIVE, Phase.CLOSED},
+}
 
 
 class AnyOrder(RuleBasedStateMachine):
