@@ -23,7 +23,7 @@ from ada_dynamics.model.edit import open_loops
 from ada_dynamics.model.elements import Joint
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
-from ada_dynamics.robots.readers.mjcf.joints import KINDS
+from ada_dynamics.robots.readers.mjcf.bodies import KINDS
 from ada_tools.engines.mujoco_model import mujoco_package
 
 _NUMBERS: dict[tuple[str, ...], int] = {("free",): 0, ("ball",): 1, ("slide",): 2, ("hinge",): 3}  # MuJoCo's

@@ -24,7 +24,7 @@ from ada_dynamics.errors import ModelError
 from ada_dynamics.execution import silence_logger
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.elements import PLAIN
-from ada_dynamics.robots.readers.mjcf import meshes as mjcf_meshes
+from ada_dynamics.robots.readers.mjcf import geoms
 
 Indices = NDArray[np.uint32]
 
@@ -105,7 +105,7 @@ def _read(path: Path, root: Path, _changed: int, size: int) -> Mesh:
 
 def _mujoco_mesh(path: Path) -> Mesh:
     try:
-        vertices, faces = mjcf_meshes.read_mesh(path)
+        vertices, faces = geoms.read_mesh(path)
     except ModelError as problem:
         raise MeshError(str(problem)) from None
     check_triangles(len(faces))

@@ -18,7 +18,7 @@ from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
 from ada_dynamics.robots.catalogue import CATALOGUE
 from ada_dynamics.robots.readers import MimicChoice, check_mimic, read_document
-from ada_dynamics.robots.readers.loops import LoopSource, add_loops
+from ada_dynamics.robots.readers.loop_files import LoopSource, add_loops
 from ada_dynamics.robots.readers.xacro import expand_xacro
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.files import read_file

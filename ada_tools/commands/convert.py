@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     for note in notes:
         print(f"ada: note: {note}", file=sys.stderr)
-    print("\n".join(files) if files else _only_text(rendered, options.to), end="\n" if files else "")
+    print(*(files or rendered.texts.values()), sep="\n", end="\n" if files else "")
     return 0
 
 
@@ -85,12 +85,6 @@ def _check_names(options: argparse.Namespace) -> None:
     for name in (options.robot, options.loops):
         if name and name != "-" and Path(name).exists() and options.out.exists() and options.out.samefile(name):
             raise InputError(f"OUT is {options.out}, which is also an input: give another name.")
-
-
-def _only_text(rendered: Rendered, spelling: str) -> str:
-    if len(rendered.texts) > 1:
-        raise InputError(f"{spelling} consists of {len(rendered.texts)} files ({', '.join(rendered.texts)}): give OUT.")
-    return next(iter(rendered.texts.values()))
 
 
 def _report(

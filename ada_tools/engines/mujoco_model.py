@@ -20,7 +20,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.model import Model
-from ada_dynamics.robots.readers.mjcf.joints import KINDS
+from ada_dynamics.robots.readers.mjcf.bodies import KINDS
 from ada_dynamics.robots.writers import render
 
 MIN_INERTIA = 1e-14  # [kg m²]; MuJoCo rejects moving bodies without inertia about an axis

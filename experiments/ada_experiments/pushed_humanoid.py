@@ -19,7 +19,7 @@ from ada_dynamics.model.edit.parts import Parts
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.robots.load import load
-from ada_dynamics.robots.mechanisms.geometry import turned_y
+from ada_dynamics.robots.mechanisms.parts import turned_y
 from ada_dynamics.simulation import Log, Simulation
 from ada_dynamics.simulation.profiles import WrenchProfile, half_sine
 from ada_experiments.push_measures import time_of_fall

@@ -20,6 +20,7 @@ from ada_dynamics.model.edit import remove_loop, with_parts
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.robots import mechanisms
 from ada_tools.engines.pinocchio_tree import PinocchioTree
+from trials.random_mechanism import random_mechanism
 from trials.silent_wrong.judge import NoJudge, TextTree
 from trials.silent_wrong.texts import Text, looped, mutated, one, sources
 
@@ -106,7 +107,7 @@ def from_parts(rng: np.random.Generator, losses: bool = True, **how: Any) -> Rob
     """A random tree of all kinds of joints with mutated parts."""
     floating = bool(rng.random() < 0.4)
     kinds = one(PALETTES, rng)
-    made, _ = mechanisms.random_mechanism(rng, 1, floating=floating, kinds=kinds, losses=losses)
+    made, _ = random_mechanism(rng, 1, floating=floating, kinds=kinds, losses=losses)
     return _built(f"tree of {'/'.join(kinds)}", remove_loop(made, "loop_1"), None, rng, **how)
 
 
@@ -115,7 +116,7 @@ def from_looped_parts(rng: np.random.Generator) -> Robot:
     name = one(_MECHANISMS, rng)
     if name == "random":
         spatial = bool(rng.random() < 0.7)
-        made, q = mechanisms.random_mechanism(
+        made, q = random_mechanism(
             rng, int(rng.integers(1, 3)), floating=rng.random() < 0.3, spatial=spatial, losses=True
         )
     else:

@@ -17,21 +17,18 @@ from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.structure import rigid_loops, structure_problems
 from ada_dynamics.robots.addresses import AddressResolver, missing_meshes
 from ada_dynamics.robots.catalogue import start_of
-from ada_dynamics.robots.check.bodies import rigid_bodies
-from ada_dynamics.robots.check.inertias import check_inertias
 from ada_dynamics.robots.check.joints import check_joints
-from ada_dynamics.robots.check.loops import check_loops
-from ada_dynamics.robots.check.report import CheckReport, Collector
-from ada_dynamics.robots.check.singular import check_singular
-from ada_dynamics.robots.load import Document, Source, find_document, refuse_base, to_model
+from ada_dynamics.robots.check.links import check_links
+from ada_dynamics.robots.check.motion import check_motion
+from ada_dynamics.robots.check.report import CheckReport
+from ada_dynamics.robots.load import Source, find_document, refuse_base, to_model
 from ada_dynamics.robots.readers import describe
-from ada_dynamics.robots.readers.loops import ELEMENTS, LoopSource, add_loops
-from ada_dynamics.robots.readers.vendor_elements import note_open_frames
+from ada_dynamics.robots.readers.description_builder import note_open_frames
+from ada_dynamics.robots.readers.loop_files import LoopSource, add_loops
+from ada_dynamics.robots.readers.urdf_loops import ELEMENTS
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 from ada_dynamics.structured_text.files import read_file
 from ada_dynamics.structured_text.lexical import slip
-
-_MANY_BODIES = 20_000  # beyond these the search for joints without inertia takes too long
 
 
 def check(
@@ -67,35 +64,33 @@ def check(
         raise unknown_name("base", base, BASES)
     if isinstance(loops, str | os.PathLike):
         read_file(Path(loops))  # raises if the file is missing
-    out, name = Collector(), ""
-    shown = str(source) if len(str(source)) <= 200 and "<" not in str(source) else "URDF text"
+    out = CheckReport(str(source) if len(str(source)) <= 200 and "<" not in str(source) else "URDF text")
     try:
         document = find_document(source, mappings)
-        shown = document.name
+        shown = out.source = document.name
         robot = describe(parse_xml(document.data, shown), shown, _sink(out, shown))
-        name = robot.name
+        out.robot = robot.name
         if loops is not None:
-            _add_loops(robot, loops, out)
+            try:
+                add_loops(robot, loops)
+            except ModelError as problem:
+                out.add("loops-unreadable", "error", "the loops", str(problem))
         note_open_frames(robot)
-        _check_robot(robot, base or robot.own_base or document.base, document.path, out)
-        if all(finding.code == "singular" for finding in out.findings if finding.severity == "error"):
-            _check_model(source, document, robot, base, out)
+        _check_description(robot, base or robot.own_base or document.base, document.path, out)
+        if not any(finding.severity == "error" for finding in out.findings):
+            refuse_base(document, robot, base)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the findings contain their content
+                check_motion(to_model(document, robot, base), robot, start_of(source), out)
     except ModelError as problem:
-        if not shown.endswith(" text") and not Path(shown).is_file():
+        if not out.source.endswith(" text") and not Path(out.source).is_file():
             raise
-        out.add("unreadable", "error", "the document", str(problem).removeprefix(shown).lstrip(":, "))
-    return out.report(shown, name)
+        out.add("unreadable", "error", "the document", str(problem).removeprefix(out.source).lstrip(":, "))
+    out.sort()
+    return out
 
 
-def _add_loops(robot: Description, loops: LoopSource, out: Collector) -> None:
-    """Add loops from another file or from data; an unreadable source is one error of the report."""
-    try:
-        add_loops(robot, loops)
-    except ModelError as problem:
-        out.add("loops-unreadable", "error", "the loops", str(problem))
-
-
-def _sink(out: Collector, file: str, severity: str = "error") -> Sink:
+def _sink(out: CheckReport, file: str, severity: str = "error") -> Sink:
     """Return a callback that adds problems to the report; problems in another file name that file."""
 
     def sink(problem: Problem) -> None:
@@ -108,21 +103,17 @@ def _sink(out: Collector, file: str, severity: str = "error") -> Sink:
     return sink
 
 
-def _check_robot(robot: Description, base: str, path: Path | None, out: Collector) -> None:
+def _check_description(robot: Description, base: str, path: Path | None, out: CheckReport) -> None:
     sink = _sink(out, robot.file)
     for problem in (*structure_problems(robot), *rigid_loops(robot)):
         sink(problem)
     if robot.root.tag == "robot" and not robot.root.attributes.get("name", "").strip():
         message = "it has no name, which URDF requires."
         out.add("no-name", "warning", "<robot>", message, 'Add name="...".', robot.root.line)
-    bodies = rigid_bodies(robot)
-    floats = base != "fixed"
-    check_inertias(robot, bodies, floats, out)
+    check_links(robot, base != "fixed", out)
     if robot.root.tag == "robot":
         check_joints(robot, out)
-    if len(bodies) <= _MANY_BODIES:
-        check_singular(bodies, floats, out)
-    check_spelling(robot, out)
+        _check_spelling(robot.root, "<robot>", out)
     for odd in robot.odd_shapes:
         message = f"{odd.message} The shape is ignored; the dynamics does not need it."
         out.add(odd.code, "warning", odd.where, message, odd.fix, odd.line)
@@ -134,20 +125,7 @@ def _check_robot(robot: Description, base: str, path: Path | None, out: Collecto
     _check_meshes(robot, path, out)
 
 
-def _check_model(source: Source, document: Document, robot: Description, base: Base | None, out: Collector) -> None:
-    try:
-        model = to_model(document, robot, base)
-    except ModelError as problem:  # pragma: no cover - the rules above cover all refusals of the builder
-        out.add("unbuildable", "error", f"robot {robot.name!r}", str(problem))
-        return
-    if robot.loops:
-        refuse_base(document, robot, base)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the findings contain their content
-            check_loops(model, robot, start_of(source), out)
-
-
-def _check_meshes(robot: Description, path: Path | None, out: Collector) -> None:
+def _check_meshes(robot: Description, path: Path | None, out: CheckReport) -> None:
     """Report missing meshes in one note; only drawings need them."""
     addresses = AddressResolver(path)
     first: dict[str, tuple[str, int | None]] = {}
@@ -185,34 +163,17 @@ _KNOWN = {
 }
 
 
-def check_spelling(robot: Description, out: Collector) -> None:
+def _check_spelling(element: Element, where: str, out: CheckReport) -> None:
     """Report elements and attributes that are probably misspelt; readers ignore unknown ones."""
-    for part in (robot.root, *robot.root.children):
-        if part.tag not in {"robot", "link", "joint"}:
-            continue
-        where = f"<{part.tag}>" if part is robot.root else f"{part.tag} {part.attributes.get('name', '')!r}"
-        _check_element(part, where, out)
-        if part is not robot.root:
-            for child in part.children:
-                _check_below(child, where, out)
-
-
-def _check_below(element: Element, where: str, out: Collector) -> None:
-    if element.tag not in _KNOWN or element.tag in {"robot", "link", "joint"}:
-        return
-    _check_element(element, where, out)
-    if element.tag == "inertial":
-        for child in element.children:
-            _check_below(child, where, out)
-
-
-def _check_element(element: Element, where: str, out: Collector) -> None:
     children, attributes = _KNOWN[element.tag]
     for child in element.children:
         near = slip(child.tag, children)
         if near:
             message = f"<{element.tag}> has an unknown element <{child.tag}>, which is ignored."
             out.add("unknown-element", "warning", where, message, f"Did you mean <{near}>?", child.line)
+        elif child.tag in children and child.tag in _KNOWN:
+            is_part = element.tag == "robot"
+            _check_spelling(child, f"{child.tag} {child.attributes.get('name', '')!r}" if is_part else where, out)
     for name in element.attributes:
         near = slip(name, attributes)
         if near:

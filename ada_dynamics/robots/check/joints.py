@@ -1,27 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules on limits, axes and offsets of joints: missing values, limits without range, probable unit errors."""
+"""Rules on limits and offsets of joints: missing values, limits without range, probable unit errors."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
 
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Joint
-from ada_dynamics.robots.check.bodies import crosses
-from ada_dynamics.robots.check.report import Collector, listed
+from ada_dynamics.robots.check.links import crosses
+from ada_dynamics.robots.check.report import CheckReport, listed
 from ada_dynamics.robots.readers.urdf import STANDARD
-from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import BadNumber, to_float
 
 _TURNS = 4.0 * math.pi  # limits of most revolute joints are within
 _DEGREES = 720.0
+_ROUND = {20.0, 50.0, 100.0, 200.0, 500.0}  # limits in radians that mean many turns
 _FAR = 20.0  # [m]
 
 
-def check_joints(robot: Description, out: Collector) -> None:
+def check_joints(robot: Description, out: CheckReport) -> None:
     """Run all rules on joints."""
     powerless: list[Joint] = []
     for joint in robot.joints:
@@ -35,7 +34,6 @@ def check_joints(robot: Description, out: Collector) -> None:
         if joint.kind not in STANDARD:
             message = f"joint type {joint.kind} is an extension, unknown to other readers of URDF."
             out.add("joint-type-extension", "note", joint.where, message, "", joint.line)
-        _axis(joint, out)
         _range(joint, out)
         if _can_have_motor(robot, joint):
             _effort_and_velocity(joint, powerless, out)
@@ -49,17 +47,7 @@ def _can_have_motor(robot: Description, joint: Joint) -> bool:
     return robot.actuated is None or any(place.name == joint.name for place in robot.actuated)
 
 
-def _axis(joint: Joint, out: Collector) -> None:
-    if not joint.type.axes:
-        return
-    element = joint.element.first("axis")
-    length = float(np.linalg.norm(joint.axis))
-    if element is not None and abs(length - 1.0) > 1e-3:
-        message = f"its axis has length {length:.4g} and is normalized."
-        out.add("axis-length", "note", joint.where, message, "Give it length 1.", element.line)
-
-
-def _range(joint: Joint, out: Collector) -> None:
+def _range(joint: Joint, out: CheckReport) -> None:
     """Rules on lower and upper limits."""
     if not joint.type.has_limits():
         return
@@ -77,24 +65,16 @@ def _range(joint: Joint, out: Collector) -> None:
         severity = "note" if joint.mimic is not None else "warning"
         out.add("limit-empty", severity, joint.where, message, fix, element.line)
     elif joint.type.turns():
-        _degrees((lower, upper), joint, element, out)
+        suspects = [b for b in (lower, upper) if _TURNS < abs(b) <= _DEGREES and b == round(b) and round(b) % 5 == 0]
+        if suspects and not all(abs(b) in _ROUND for b in suspects):
+            message = f"its limits of {' and '.join(f'{b:g}' for b in suspects)} rad look like degrees."
+            out.add("limit-degrees", "warning", joint.where, message, "Angles are in radians.", element.line)
     elif _FAR < max(abs(lower), abs(upper)) < 1e4:
         message, fix = f"its range is {lower:g} to {upper:g} m.", "Distances are in m; the values look like mm."
         out.add("limit-length", "warning", joint.where, message, fix, element.line)
 
 
-def _degrees(bounds: Iterable[float], joint: Joint, element: Element, out: Collector) -> None:
-    suspects = [b for b in bounds if _TURNS < abs(b) <= _DEGREES and b == round(b) and round(b) % 5 == 0]
-    if suspects and not all(abs(b) in {20.0, 50.0, 100.0, 200.0, 500.0} for b in suspects):
-        shown = " and ".join(f"{b:g}" for b in suspects)
-        message = f"its limits of {shown} rad look like degrees."
-        out.add("limit-degrees", "warning", joint.where, message, "Angles are in radians.", element.line)
-    elif suspects:
-        message = f"its limits allow many turns: {max(map(abs, suspects)):g} rad."
-        out.add("limit-many-turns", "note", joint.where, message, "A continuous joint needs no limits.", element.line)
-
-
-def _effort_and_velocity(joint: Joint, powerless: list[Joint], out: Collector) -> None:
+def _effort_and_velocity(joint: Joint, powerless: list[Joint], out: CheckReport) -> None:
     element = joint.element.first("limit")
     if element is None:
         return
@@ -109,11 +89,22 @@ def _effort_and_velocity(joint: Joint, powerless: list[Joint], out: Collector) -
             out.add("limit-zero", "warning", joint.where, message, "Give the limit of the motor.", element.line)
 
 
-def _no_effort(robot: Description, powerless: list[Joint], out: Collector) -> None:
+def _no_effort(robot: Description, powerless: list[Joint], out: CheckReport) -> None:
     """Report effort limits of 0: joints without motors that are not declared as such, or missing values."""
     hinges = {joint.name for pair in crosses(robot.links, robot.joints).values() for joint in pair}
-    if robot.loops and robot.actuated is None and (powerless or hinges):
-        _motors_not_named(robot, hinges | {joint.name for joint in powerless}, out)
+    passive = hinges | {joint.name for joint in powerless}
+    if robot.loops and robot.actuated is None and passive:
+        moving = [joint.name for joint in robot.joints if joint.kind != "fixed" and joint.mimic is None]
+        rest = [name for name in moving if name not in passive]
+        message = (
+            f"no motors are named, so all {len(moving)} joints are actuated, although {len(moving) - len(rest)} of "
+            "them have an effort limit of 0 or belong to the massless cross of a universal joint."
+        )
+        fix = (
+            f"Name the actuated joints in the file of the loops: `actuated: [{listed(rest) or '...'}]`, or set "
+            'actuated="false" on each <joint> without one.'
+        )
+        out.add("motors-not-named", "warning", f"robot {robot.name!r}", message, fix)
     elif powerless:
         names = [joint.name for joint in powerless]
         where = powerless[0].where if len(names) == 1 else f"joints {listed(names, repr)}"
@@ -122,21 +113,7 @@ def _no_effort(robot: Description, powerless: list[Joint], out: Collector) -> No
         out.add("limit-zero", "warning", where, message, fix, powerless[0].line)
 
 
-def _motors_not_named(robot: Description, passive: set[str], out: Collector) -> None:
-    moving = [joint.name for joint in robot.joints if joint.kind != "fixed" and joint.mimic is None]
-    rest = [name for name in moving if name not in passive]
-    message = (
-        f"no motors are named, so all {len(moving)} joints are actuated, although {len(moving) - len(rest)} of them "
-        "have an effort limit of 0 or belong to the massless cross of a universal joint."
-    )
-    fix = (
-        f"Name the actuated joints in the file of the loops: `actuated: [{listed(rest) or '...'}]`, or set "
-        'actuated="false" on each <joint> without one.'
-    )
-    out.add("motors-not-named", "warning", f"robot {robot.name!r}", message, fix)
-
-
-def _pose_units(joint: Joint, out: Collector) -> None:
+def _pose_units(joint: Joint, out: CheckReport) -> None:
     distance = float(np.max(np.abs(joint.xyz)))
     origin = joint.element.first("origin")
     line = joint.line if origin is None else origin.line

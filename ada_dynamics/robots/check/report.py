@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ada_dynamics.display import NotebookDisplay
@@ -36,17 +35,6 @@ class Finding:
     fix: str = ""
     line: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the finding as plain data."""
-        return {
-            "code": self.code,
-            "severity": self.severity,
-            "line": self.line,
-            "where": self.where,
-            "message": self.message,
-            "fix": self.fix,
-        }
-
     def __str__(self) -> str:
         line = "" if self.line is None else f"line {self.line}: "
         return f"{self.severity}: {line}{self.where}: {self.message} {self.fix}".rstrip() + f" [{self.code}]"
@@ -59,14 +47,27 @@ class CheckReport(NotebookDisplay):
     Attributes:
         source: file or catalogue name.
         robot: name of the robot.
-        findings: all findings.
-        left_out: number of findings beyond the first MOST_OF_A_KIND, by code.
+        findings: all findings, at most MOST_OF_A_KIND of each code.
+        left_out: number of further findings, by code.
     """
 
     source: str
     robot: str = ""
     findings: list[Finding] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
+
+    def add(self, code: str, severity: str, where: str, message: str, fix: str = "", line: int | None = None) -> None:
+        """Add a finding."""
+        if code in self.left_out:
+            self.left_out[code] += 1
+        elif sum(finding.code == code for finding in self.findings) == MOST_OF_A_KIND:
+            self.left_out[code] = 1
+        else:
+            self.findings.append(Finding(code, severity, where, message, fix, line))
+
+    def sort(self) -> None:
+        """Sort the findings: those on motors first, the others by line."""
+        self.findings.sort(key=lambda f: (f.code not in MOTORS, f.line is None, f.line or 0))
 
     def of(self, severity: str) -> list[Finding]:
         """Return the findings of one severity."""
@@ -99,7 +100,7 @@ class CheckReport(NotebookDisplay):
             "robot": self.robot,
             "ok": self.ok,
             "counts": {severity: len(self.of(severity)) for severity in SEVERITIES},
-            "findings": [f.to_dict() for f in self.findings],
+            "findings": [asdict(f) for f in self.findings],
             "left_out": dict(self.left_out),
         }
 
@@ -111,27 +112,6 @@ class CheckReport(NotebookDisplay):
         lines += [f"  {f}" for severity in SEVERITIES for f in self.of(severity)]
         lines += [f"  ... and {n} more of [{code}]" for code, n in self.left_out.items()]
         return "\n".join(lines)
-
-
-class Collector:
-    """Collects findings, at most MOST_OF_A_KIND of each code."""
-
-    def __init__(self) -> None:
-        self.findings: list[Finding] = []
-        self._seen: Counter[str] = Counter()
-
-    def add(self, code: str, severity: str, where: str, message: str, fix: str = "", line: int | None = None) -> None:
-        """Add a finding."""
-        self._seen[code] += 1
-        if self._seen[code] <= MOST_OF_A_KIND:
-            self.findings.append(Finding(code, severity, where, message, fix, line))
-
-    def report(self, source: str, robot: str) -> CheckReport:
-        """Return the report."""
-        left_out = {code: n - MOST_OF_A_KIND for code, n in self._seen.items() if n > MOST_OF_A_KIND}
-        # those on motors first, the others by line
-        ordered = sorted(self.findings, key=lambda f: (f.code not in MOTORS, f.line is None, f.line or 0))
-        return CheckReport(source, robot, ordered, left_out)
 
 
 def listed(names: Sequence[str], form: Callable[[str], str] = str) -> str:

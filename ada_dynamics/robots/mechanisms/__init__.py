@@ -5,25 +5,25 @@ model, q = mechanisms.stewart()
 """
 
 from ada_dynamics.robots.mechanisms.legged import cassie_leg, hoap2_reaching, hoap2_standing, two_feet
-from ada_dynamics.robots.mechanisms.overconstrained_linkages import (
-    bennett,
-    bricard,
-    goldberg,
-    sarrus,
-    spherical_four_bar,
-)
 from ada_dynamics.robots.mechanisms.parallel_robots import delta, hexa, stewart
 from ada_dynamics.robots.mechanisms.parts import Mechanism
 from ada_dynamics.robots.mechanisms.planar_linkages import (
     five_bar,
     four_bar,
+    ladder,
     parallel_gripper,
     slider_crank,
     stephenson_six_bar,
     watt_six_bar,
 )
-from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
-from ada_dynamics.robots.mechanisms.scalable_chains import ladder, ring
+from ada_dynamics.robots.mechanisms.spatial_linkages import (
+    bennett,
+    bricard,
+    goldberg,
+    ring,
+    sarrus,
+    spherical_four_bar,
+)
 
 __all__ = [
     "Mechanism",
@@ -39,7 +39,6 @@ __all__ = [
     "hoap2_standing",
     "ladder",
     "parallel_gripper",
-    "random_mechanism",
     "ring",
     "sarrus",
     "slider_crank",

@@ -17,10 +17,29 @@ from ada_dynamics.model.edit.parts import Parts, remove_loop
 from ada_dynamics.model.edit.poses import link_poses
 from ada_dynamics.model.edit.recut import recut
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Shape
-from ada_dynamics.model.model import STANDARD_GRAVITY, Model
-from ada_dynamics.robots.mechanisms.geometry import angle_with, hooke_angles, turned_y
-from ada_dynamics.robots.mechanisms.parts import Mechanism, SolidBody, X, Y, Z, box, closed, cylinder, hinged
-from ada_dynamics.robots.mechanisms.shapes import DARK, DRIVEN, FRAME, OUTPUT, ball, bar, block, pin
+from ada_dynamics.model.model import Model
+from ada_dynamics.robots.mechanisms.parts import (
+    DARK,
+    DRIVEN,
+    FRAME,
+    OUTPUT,
+    Mechanism,
+    SolidBody,
+    X,
+    Y,
+    Z,
+    angle_with,
+    ball,
+    bar,
+    block,
+    box,
+    closed,
+    cylinder,
+    hinged,
+    hooke_angles,
+    pin,
+    turned_y,
+)
 from ada_dynamics.robots.readers import read_document
 from ada_dynamics.structured_text.files import read_file
 
@@ -38,7 +57,6 @@ def cassie_leg(
     knee: float = 1.5,
     crank: float = 0.3,
     base: str = "fixed",
-    gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
     """Leg in the style of Cassie with thirteen joint velocities and two rod loops of three constraints; mobility 7.
 
@@ -52,7 +70,6 @@ def cassie_leg(
         knee: angle of the knee [rad].
         crank: angle of the foot's crank [rad].
         base: joint between world and pelvis: fixed, floating or floating_euler.
-        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: a rod does not reach.
@@ -80,7 +97,7 @@ def cassie_leg(
     _rod(builder, "plantar", "foot_crank", CRANK_END, PLANTAR, "foot", FOOT_END)
     builder.actuated(["hip_roll", "hip_yaw", "hip_pitch", "knee", "foot_crank"])
     pose: dict[str, ArrayLike] = dict(zip(("hip_roll", "hip_yaw", "hip_pitch"), hip, strict=True))
-    return closed(builder, pose | {"knee": knee, "foot_crank": crank} | _lower_leg(knee, crank), gravity, base)
+    return closed(builder, pose | {"knee": knee, "foot_crank": crank} | _lower_leg(knee, crank), base)
 
 
 def _looks() -> dict[str, tuple[Shape, ...]]:
@@ -176,12 +193,7 @@ _ARM = (
 _TIP = (0.0, 0.0, -0.1)  # of a hand, in the frame of its wrist [m]
 
 
-def two_feet(
-    position: ArrayLike = (0.1, -0.05, 0.7),
-    fixed: bool = True,
-    gravity: Sequence[float] = STANDARD_GRAVITY,
-    hand: str = "",
-) -> Mechanism:
+def two_feet(position: ArrayLike = (0.1, -0.05, 0.7), fixed: bool = True, hand: str = "") -> Mechanism:
     """Humanoid with a floating base and 24 revolute joints (6 per leg, 5 per arm, waist, chest), feet on the ground.
 
     The loop joints `left_foot` and `right_foot` fix the feet to the world: mobility 18. A third one, `right_hand`, can
@@ -190,18 +202,17 @@ def two_feet(
     Args:
         position: position of the pelvis [m].
         fixed: if False, the loops are left out and the humanoid floats.
-        gravity: gravity vector [m/s²].
         hand: type of the hand's loop joint: "spherical" (sticking tip, mobility 15), "planar" (sliding palm), or ""
             without it.
     """
     builder, pose = _humanoid()
     root = np.array([*np.asarray(position, dtype=float), 0.01, -0.02, 0.03, 1.0])
     root[3:] /= np.linalg.norm(root[3:])
-    floating = closed(builder, pose | {"root_joint": root}, gravity, "floating")
+    floating = closed(builder, pose | {"root_joint": root}, "floating")
     if not fixed:
         return floating
     _hold(builder, *floating, hand)
-    return Mechanism(builder.build(base="floating", gravity=gravity), floating.q)
+    return Mechanism(builder.build(base="floating"), floating.q)
 
 
 def _hold(builder: Builder, floating: Model, q: np.ndarray, hand: str) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import radians
 from typing import NamedTuple
@@ -15,11 +14,31 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.elements import Limits, Shape
-from ada_dynamics.model.model import STANDARD_GRAVITY
-from ada_dynamics.model.rotations import turned
-from ada_dynamics.robots.mechanisms.geometry import angle_with, hooke_angles, turned_y, turned_z
-from ada_dynamics.robots.mechanisms.parts import Mechanism, X, Y, Z, closed, cylinder, disc, hinged, positive
-from ada_dynamics.robots.mechanisms.shapes import DARK, DRIVEN, FRAME, OUTPUT, ROD, ball, bar, pin
+from ada_dynamics.model.rotations import Pose, turned
+from ada_dynamics.robots.mechanisms.parts import (
+    DARK,
+    DRIVEN,
+    FRAME,
+    OUTPUT,
+    ROD,
+    Mechanism,
+    SolidBody,
+    X,
+    Y,
+    Z,
+    angle_with,
+    ball,
+    bar,
+    closed,
+    cylinder,
+    disc,
+    hinged,
+    hooke_angles,
+    pin,
+    positive,
+    turned_y,
+    turned_z,
+)
 from ada_dynamics.spatial.orientation import upper_quaternion
 from ada_dynamics.spatial.rotation import from_rpy
 
@@ -35,8 +54,6 @@ class CrankLeg(NamedTuple):
     azimuth: float  # of x about z [rad]
     length: float  # of the crank [m]
     rod: float  # [m]
-    crank_mass: float = 0.5  # [kg]
-    rod_mass: float = 0.1  # [kg]
     effort: float = np.inf  # effort limit of the motor [N m]
 
     def motor(self, side: float, size: float) -> Shape:
@@ -50,7 +67,7 @@ class CrankLeg(NamedTuple):
         end = (self.length, 0.0, 0.0)
         looks = [bar((0, 0, 0), end, 0.014, DRIVEN), pin((0, 0, 0), Y, 0.028, 0.04, DRIVEN)]
         looks += [pin(end, Y, 0.009, spacing, DRIVEN)] if spacing else []
-        solid = cylinder(self.length, 0.02, self.crank_mass, axis=0)
+        solid = cylinder(self.length, 0.02, 0.5, axis=0)
         turn, limits = (0.0, 0.0, self.azimuth), Limits(effort=self.effort)
         hinged(builder, f"{self.name}_crank", base, self.shoulder, solid, visuals=looks, rpy=turn, limits=limits)
 
@@ -59,7 +76,7 @@ class CrankLeg(NamedTuple):
         link = f"{self.name}_rod{which}"
         end = (0.0, 0.0, self.rod)
         looks = (bar((0, 0, 0), end, 0.007), ball((0, 0, 0), 0.016), ball(end, 0.014))
-        builder.link(link, *cylinder(self.rod, 0.008, self.rod_mass), visuals=looks)
+        builder.link(link, *cylinder(self.rod, 0.008, 0.1), visuals=looks)
         ends = (f"{self.name}_crank", link, (self.length, sideways, 0.0))
         builder.joint(f"{self.name}_knee{which}", "universal", *ends, axis=Y, axis2=X, rotation=DOWN)
         builder.loop(f"{self.name}_ball{which}", "spherical", link, platform, end, child_xyz=tip)
@@ -75,14 +92,26 @@ class CrankLeg(NamedTuple):
         return q, hooke_angles(DOWN.T @ rod)
 
 
+def _with_platform(
+    name: str,
+    floor: list[Shape],
+    platform: SolidBody,
+    looks: list[Shape],
+    position: ArrayLike,
+    rpy: ArrayLike = (0, 0, 0),
+) -> tuple[Builder, Pose, dict[str, ArrayLike]]:
+    """Return a robot with a base and a platform that floats in the tree, and the pose of the platform in the base."""
+    builder = Builder(name).link("base", visuals=floor).link("platform", *platform, visuals=looks)
+    builder.joint("platform", "floating", "base", "platform")
+    R: Array = np.array(from_rpy(*np.asarray(rpy, dtype=float).tolist()))
+    p = np.asarray(position, dtype=float)
+    return builder, (R, p), {"platform": np.concatenate([p, upper_quaternion(R)])}
+
+
 BASE_RADIUS, PLATE_RADIUS, ROD_SPACING = 0.2, 0.05, 0.1  # [m]
 
 
-def delta(
-    position: ArrayLike = (0.03, -0.05, -0.6),
-    mass: float = 0.3,
-    gravity: Sequence[float] = STANDARD_GRAVITY,
-) -> Mechanism:
+def delta(position: ArrayLike = (0.03, -0.05, -0.6), mass: float = 0.3) -> Mechanism:
     """DELTA robot: a plate translated by three cranks with two parallel rods each; mobility 3.
 
     A rod has a universal joint at the crank and a spherical one at the plate. The plate is a floating link of the tree
@@ -92,7 +121,6 @@ def delta(
     Args:
         position: position of the plate [m].
         mass: mass of the plate [kg].
-        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: the legs do not reach the plate.
@@ -104,17 +132,13 @@ def delta(
         for i, (azimuth, turn) in enumerate(zip(azimuths, turns, strict=True), start=1)
     ]
     ceiling = [pin((0, 0, 0.045), Z, BASE_RADIUS, 0.02, FRAME), *(arm.motor(1.0, 0.08) for arm in arms)]
-    builder = Builder("delta").link("base", visuals=ceiling)
     # a plate, a shaft for the two balls of each leg, and a flange below
     plate = [pin((0, 0, 0), Z, PLATE_RADIUS, 0.014, OUTPUT), bar((0, 0, 0), (0, 0, -0.04), 0.016)]
     half = np.array([0.0, 0.5 * ROD_SPACING, 0.0])
     for turn in turns:
         middle = np.array([PLATE_RADIUS, 0.0, 0.0])
         plate.append(bar(turned(turn, middle + half), turned(turn, middle - half), 0.009, OUTPUT))
-    builder.link("platform", *disc(0.06, 0.01, mass), visuals=plate)
-    builder.joint("platform", "floating", "base", "platform")
-    p = np.asarray(position, dtype=float)
-    pose: dict[str, ArrayLike] = {"platform": [*p, 0.0, 0.0, 0.0, 1.0]}
+    builder, (_, p), pose = _with_platform("delta", ceiling, disc(0.06, 0.01, mass), plate, position)
     for arm, turn in zip(arms, turns, strict=True):
         arm.add_crank(builder, "base", ROD_SPACING)
         angle, knee = arm.pose(p + turned(turn, np.array([PLATE_RADIUS, 0.0, 0.0])))
@@ -123,7 +147,7 @@ def delta(
             tip = turned(turn, np.array([PLATE_RADIUS, sideways, 0.0]))
             arm.add_rod(builder, which, sideways, "platform", tip)
             pose[f"{arm.name}_knee{which}"] = knee
-    return closed(builder.actuated([f"{arm.name}_crank" for arm in arms]), pose, gravity)
+    return closed(builder.actuated([f"{arm.name}_crank" for arm in arms]), pose)
 
 
 LEGS = 6
@@ -175,7 +199,6 @@ def hexa(
     position: ArrayLike = (0.02, -0.01, -0.52),
     rpy: ArrayLike = (0.05, -0.03, 0.04),
     mass: float = 0.5,
-    gravity: Sequence[float] = STANDARD_GRAVITY,
     geometry: HexaGeometry | None = None,
 ) -> Mechanism:
     """HEXA robot: a plate below the base on six legs of a crank, a universal and a spherical joint (6-RUS); mobility 6.
@@ -192,7 +215,6 @@ def hexa(
         position: position of the plate [m].
         rpy: orientation of the plate [rad].
         mass: mass of the plate [kg].
-        gravity: gravity vector [m/s²].
         geometry: dimensions; the default is `HexaGeometry()`.
 
     Raises:
@@ -202,20 +224,16 @@ def hexa(
     legs = range(LEGS)
     arms = [CrankLeg(f"leg_{i + 1}", of.shoulder(i), of.azimuth(i), of.crank, of.rod, effort=20.0) for i in legs]
     motors = [arm.motor(-_side(i), max(0.6 * of.spacing, 0.01)) for i, arm in enumerate(arms)]
-    builder = Builder("hexa").link("base", visuals=[pin((0, 0, 0.045), Z, of.base, 0.02, FRAME), *motors])
+    ceiling = [pin((0, 0, 0.045), Z, of.base, 0.02, FRAME), *motors]
     # a plate with an arm to each ball, and a flange below
     plate = [pin((0, 0, 0), Z, 0.75 * of.plate, 0.016, OUTPUT), bar((0, 0, 0), (0, 0, -0.05), 0.02)]
     plate += [bar(0.6 * of.ball(i), of.ball(i), 0.009, OUTPUT) for i in legs]
-    builder.link("platform", *disc(of.plate, 0.02, mass), visuals=plate)
-    builder.joint("platform", "floating", "base", "platform")
-    p = np.asarray(position, dtype=float)
-    R: Array = np.array(from_rpy(*np.asarray(rpy, dtype=float).tolist()))
-    pose: dict[str, ArrayLike] = {"platform": np.concatenate([p, upper_quaternion(R)])}
+    builder, (R, p), pose = _with_platform("hexa", ceiling, disc(of.plate, 0.02, mass), plate, position, rpy)
     for i, arm in enumerate(arms):
         arm.add_crank(builder, "base")
         arm.add_rod(builder, "", 0.0, "platform", of.ball(i))
         pose[f"{arm.name}_crank"], pose[f"{arm.name}_knee"] = arm.pose(p + R @ of.ball(i))
-    return closed(builder.actuated([f"{arm.name}_crank" for arm in arms]), pose, gravity)
+    return closed(builder.actuated([f"{arm.name}_crank" for arm in arms]), pose)
 
 
 def stewart(
@@ -224,7 +242,6 @@ def stewart(
     position: ArrayLike = (0.02, -0.03, 0.7),
     rpy: ArrayLike = (0.05, -0.08, 0.1),
     mass: float = 10.0,
-    gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
     """Gough-Stewart platform on six legs of a universal, a prismatic and a spherical joint (6-UPS); mobility 6.
 
@@ -237,25 +254,27 @@ def stewart(
         position: position of the platform [m].
         rpy: orientation of the platform [rad].
         mass: mass of the platform [kg].
-        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: a radius or the mass is not positive.
     """
     positive(base_radius=base_radius, platform_radius=platform_radius, mass=mass)
     sleeve = 0.4
-    anchors = _anchors(base_radius, platform_radius)
-    floor, top = _stewart_plates(anchors, base_radius, platform_radius)
-    builder = Builder("stewart").link("base", visuals=floor)
-    builder.link("platform", *disc(platform_radius, 0.04, mass), visuals=top)
-    builder.joint("platform", "floating", "base", "platform")
-    p = np.asarray(position, dtype=float)
-    R: Array = np.array(from_rpy(*np.asarray(rpy, dtype=float).tolist()))
-    pose: dict[str, ArrayLike] = {"platform": np.concatenate([p, upper_quaternion(R)])}
+    # pairs on the base split between pairs on the platform
+    hips = [base_radius * _radial(azimuth) for azimuth in np.radians([-12.0, 12.0, 108.0, 132.0, 228.0, 252.0])]
+    tips = [platform_radius * _radial(azimuth) for azimuth in np.radians([-48.0, 48.0, 72.0, 168.0, 192.0, 288.0])]
+    # a plate below the hips, one above the balls, and a bracket for each
+    up = np.array([0.0, 0.0, 0.01])
+    floor = [bar((0, 0, -0.08), (0, 0, -0.05), base_radius + 0.07, FRAME)]
+    floor += [bar(hip - 5 * up, hip - up, 0.03, DARK) for hip in hips]
+    top = [bar((0, 0, 0.04), (0, 0, 0.065), platform_radius + 0.05, OUTPUT)]
+    top += [bar(tip + up, tip + 7.5 * up, 0.022, DARK) for tip in tips]
+    solid = disc(platform_radius, 0.04, mass)
+    builder, (R, p), pose = _with_platform("stewart", floor, solid, top, position, rpy)
     # The shapes of sleeve and piston overlap for leg lengths of 0.54 to 0.98 m.
     outer = (bar((0, 0, 0), (0, 0, 0.49), 0.026, DRIVEN), pin((0, 0, 0.48), Z, 0.03, 0.04), ball((0, 0, 0), 0.034))
     inner = (bar((0, 0, -0.1), (0, 0, 0.4), 0.015, ROD), ball((0, 0, 0.4), 0.03))
-    for i, (hip, tip) in enumerate(anchors, start=1):
+    for i, (hip, tip) in enumerate(zip(hips, tips, strict=True), start=1):
         leg = f"leg_{i}"
         builder.link(f"{leg}_sleeve", *cylinder(0.35, 0.03, 1.5), visuals=outer)
         builder.link(f"{leg}_piston", *cylinder(0.3, 0.015, 0.6), visuals=inner)
@@ -266,25 +285,7 @@ def stewart(
         direction = p + R @ tip - hip
         pose[f"{leg}_hip"] = hooke_angles(direction)
         pose[f"{leg}_slide"] = float(np.linalg.norm(direction)) - sleeve
-    return closed(builder.actuated([f"leg_{i}_slide" for i in range(1, LEGS + 1)]), pose, gravity)
-
-
-def _anchors(base_radius: float, platform_radius: float) -> list[tuple[Array, Array]]:
-    """Attachment points of the legs on base and platform; pairs on the base split between pairs on the platform."""
-    base = np.radians([-12.0, 12.0, 108.0, 132.0, 228.0, 252.0])
-    platform = np.radians([-48.0, 48.0, 72.0, 168.0, 192.0, 288.0])
-    return [(base_radius * _radial(a), platform_radius * _radial(b)) for a, b in zip(base, platform, strict=True)]
-
-
-def _stewart_plates(
-    anchors: list[tuple[Array, Array]], base: float, platform: float
-) -> tuple[list[Shape], list[Shape]]:
-    """Shapes of base and platform: a plate below the hips, one above the balls, and a bracket for each."""
-    floor = [bar((0, 0, -0.08), (0, 0, -0.05), base + 0.07, FRAME)]
-    up = np.array([0.0, 0.0, 0.01])
-    floor += [bar(hip - 5 * up, hip - up, 0.03, DARK) for hip, _ in anchors]
-    top = [bar((0, 0, 0.04), (0, 0, 0.065), platform + 0.05, OUTPUT)]
-    return floor, top + [bar(tip + up, tip + 7.5 * up, 0.022, DARK) for _, tip in anchors]
+    return closed(builder.actuated([f"leg_{i}_slide" for i in range(1, LEGS + 1)]), pose)
 
 
 def _radial(azimuth: float) -> Array:

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Building blocks of the mechanisms: links on hinges, mass properties of simple bodies, and shapes for display."""
+"""Building blocks of the mechanisms: closed forms of loop closure, mass properties of simple bodies, and shapes.
+
+Points of planar mechanisms are (x, z); an angle turns about +y, and a bar at angle zero lies along +z.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +19,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.elements import Shape
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.rotations import length, product, turned
+from ada_dynamics.model.rotations import length, product, shortest_turn, turned
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
@@ -103,9 +108,9 @@ def hinged(
     builder.link(name, *solid, visuals=visuals).joint(name, "revolute", parent, name, at, axis=axis, **joint)
 
 
-def closed(builder: Builder, pose: Mapping[str, ArrayLike], gravity: Sequence[float], base: str = "fixed") -> Mechanism:
+def closed(builder: Builder, pose: Mapping[str, ArrayLike], base: str = "fixed") -> Mechanism:
     """Build a mechanism, whose joints are at zero unless `pose` has their positions."""
-    model = builder.build(base=base, gravity=gravity)
+    model = builder.build(base=base)
     q = model.neutral()
     for joint, own in pose.items():
         q[model.q_index(joint)] = own
@@ -127,3 +132,113 @@ def as_many(name: str, values: Sequence[float], count: int) -> tuple[float, ...]
         message = f"{name} has {len(values)} values; {count} are needed."
         raise InputError(message, field=name, value=values, allowed=f"{count} values")
     return tuple(float(x) for x in values)
+
+
+# Squared heights below this share of the squared radii are rounding errors: the circles touch.
+TOUCHING = 1e-15
+
+
+def along(angle: float) -> Array:
+    """Direction of a bar, as (x, z)."""
+    return np.array([math.sin(angle), math.cos(angle)])
+
+
+def angle_of(direction: Array) -> float:
+    """Angle of a bar in [-90, 270) deg, as in Takahashi 2012, fig. 3.9."""
+    return folded(float(math.atan2(direction[0], direction[1])))
+
+
+def folded(angle: float) -> float:
+    """Wrap an angle to [-90, 270) deg."""
+    return float((angle + 0.5 * np.pi) % (2.0 * np.pi) - 0.5 * np.pi)
+
+
+def meeting_point(what: str, A: ArrayLike, a: float, B: ArrayLike, b: float, side: int) -> Array:
+    """Compute the point at distance a from A and b from B.
+
+    Args:
+        what: name of the mechanism, for messages.
+        A: (x, z) of the first centre [m].
+        a: distance from A [m].
+        B: (x, z) of the second centre [m].
+        b: distance from B [m].
+        side: +1 for the point right of the line from A to B, -1 for the one left of it, with x to the right and z up.
+
+    Raises:
+        InputError: the circles do not intersect.
+    """
+    start, end = np.asarray(A, dtype=float), np.asarray(B, dtype=float)
+    distance = float(np.linalg.norm(end - start))
+    if not abs(a - b) * (1.0 - 1e-12) <= distance <= (a + b) * (1.0 + 1e-12) or distance == 0.0:
+        raise InputError(
+            f"{what} cannot be closed: bars of {a:.6g} m and {b:.6g} m do not meet across {distance:.6g} m; "
+            f"allowed {abs(a - b):.6g} to {a + b:.6g} m. Change the lengths or the configuration."
+        )
+    e = (end - start) / distance
+    reach = (a * a - b * b + distance * distance) / (2.0 * distance)
+    square = a * a - reach * reach
+    height = np.sqrt(square) if square > TOUCHING * (a * a + b * b) else 0.0
+    return np.asarray(start + reach * e + side * height * np.array([e[1], -e[0]]))
+
+
+def angle_with(what: str, a: float, b: float, c: float, branch: int) -> float:
+    """Solve a cos t + b sin t = c: t = atan2(b, a) + branch acos(c/√(a² + b²)).
+
+    Raises:
+        InputError: the equation has no solution: a bar is too short or too long.
+    """
+    size = float(math.hypot(a, b))
+    if abs(c) > size * (1.0 + 1e-12) or size == 0.0:
+        raise InputError(f"{what} cannot be closed: a bar is too short or too long. Change the configuration.")
+    return float(math.atan2(b, a) + branch * math.acos(np.clip(c / size, -1.0, 1.0)))
+
+
+def hooke_angles(direction: Array) -> Array:
+    """Angles of a universal joint about y, then x, that rotate z to a direction (c2 s1, -s2, c2 c1)."""
+    d = direction / np.linalg.norm(direction)
+    return np.array([math.atan2(d[0], d[2]), -math.atan2(d[1], math.hypot(d[0], d[2]))])
+
+
+def _turned(k: int, angle: float) -> Array:
+    """Rotation matrix about coordinate axis k."""
+    i, j = (k + 1) % 3, (k + 2) % 3
+    R = np.eye(3)
+    R[i, i] = R[j, j] = math.cos(angle)
+    R[j, i] = math.sin(angle)
+    R[i, j] = -R[j, i]
+    return R
+
+
+turned_x, turned_y, turned_z = (partial(_turned, k) for k in range(3))  # rotation matrices about x, y and z
+
+
+Colour = tuple[float, float, float, float]
+
+FRAME: Colour = (0.42, 0.45, 0.50, 1.0)  # fixed parts
+DARK: Colour = (0.25, 0.27, 0.31, 1.0)  # motors, pins and balls
+DRIVEN: Colour = (0.90, 0.52, 0.16, 1.0)  # links driven by a motor
+ROD: Colour = (0.80, 0.82, 0.85, 1.0)
+OUTPUT: Colour = (0.16, 0.42, 0.72, 1.0)  # platforms, sliders and feet
+
+
+def bar(start: ArrayLike, end: ArrayLike, radius: float, colour: Colour = ROD) -> Shape:
+    """Cylinder between two points."""
+    a, b = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
+    turn = shortest_turn(np.array([0.0, 0.0, 1.0]), b - a)
+    return Shape("cylinder", (radius, length(b - a)), 0.5 * (a + b), turn, colour)
+
+
+def pin(at: ArrayLike, axis: ArrayLike, radius: float, width: float, colour: Colour = DARK) -> Shape:
+    """Cylinder along an axis, centred at a point."""
+    point, half = np.asarray(at, dtype=float), 0.5 * width * np.asarray(axis, dtype=float)
+    return bar(point - half, point + half, radius, colour)
+
+
+def ball(at: ArrayLike, radius: float, colour: Colour = DARK) -> Shape:
+    """Sphere."""
+    return Shape("sphere", (radius,), np.asarray(at, dtype=float), rgba=colour)
+
+
+def block(at: ArrayLike, sizes: Sequence[float], colour: Colour) -> Shape:
+    """Box along the axes of the link."""
+    return Shape("box", tuple(sizes), np.asarray(at, dtype=float), rgba=colour)

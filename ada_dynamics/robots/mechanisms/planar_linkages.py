@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planar linkages in the x-z plane: four-bar, five-bar, six-bar, slider-crank and a parallel gripper."""
+"""Planar linkages in the x-z plane: four-bar, five-bar, six-bar, slider-crank, a parallel gripper and a ladder."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import Builder
 from ada_dynamics.model.elements import Mimic
-from ada_dynamics.model.model import STANDARD_GRAVITY
-from ada_dynamics.robots.mechanisms.geometry import along, angle_of, angle_with, folded, meeting_point
 from ada_dynamics.robots.mechanisms.parts import (
     Mechanism,
     SolidBody,
     X,
     Y,
+    along,
+    angle_of,
+    angle_with,
     as_many,
     box,
     closed,
+    folded,
     hinged,
+    meeting_point,
     positive,
     thin_rod,
     triangle,
 )
-from ada_dynamics.robots.mechanisms.shapes import DRIVEN, FRAME, OUTPUT, ROD, Layers, block
 
 
 def four_bar(
@@ -37,7 +39,6 @@ def four_bar(
     *,
     crossed: bool = False,
     offset: float = 0.0,
-    gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
     """Planar four-bar linkage of three thin rods in the x-z plane, joints about +y; mobility 1.
 
@@ -53,28 +54,22 @@ def four_bar(
         crank: angle of the first rod [rad].
         crossed: if True, crank and rocker cross each other; a parallelogram becomes an antiparallelogram.
         offset: distance of each CoM from its rod, along +x at angle zero [m].
-        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: a length or mass is not positive, or the rods do not meet at this crank angle.
     """
     positive(lengths=lengths, masses=masses)
     l1, l2, l3, d = as_many("lengths", lengths, 4)
-    flat, end = Layers(float(np.mean((l1, l2, l3)))), np.array([0.0, 0.0, 1.0])
-    ground = np.array([d, 0.0, 0.0])
-    frame = [*flat.bar(-1, 0 * end, ground, FRAME), flat.pin(0 * end, -1, 0), flat.pin(ground, -1, 2)]
-    builder = Builder("four_bar").link("base", visuals=frame)
+    builder = Builder("four_bar").link("base")
     parent, height = "base", 0.0
     for i, (length, mass) in enumerate(zip((l1, l2, l3), as_many("masses", masses, 3), strict=True), start=1):
-        looks = flat.bar(i - 1, 0 * end, length * end, (DRIVEN, ROD, OUTPUT)[i - 1])
-        looks += [flat.pin(length * end, i - 1, i)] if i < 3 else []
-        builder.link(f"link_{i}", *thin_rod(length, mass, offset), visuals=looks)
+        builder.link(f"link_{i}", *thin_rod(length, mass, offset))
         builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", (0.0, 0.0, height), axis=Y)
         parent, height = f"link_{i}", length
     builder.loop("closing", "revolute", "link_3", "base", (0.0, 0.0, l3), child_xyz=(d, 0.0, 0.0), axis=Y)
     first, second, third = _four_bar_angles(l1, l2, l3, d, crank, crossed)
     joints = {"joint_1": first, "joint_2": folded(second - first), "joint_3": folded(third - second)}
-    return closed(builder, joints, gravity)
+    return closed(builder, joints)
 
 
 def _four_bar_angles(
@@ -96,7 +91,6 @@ def five_bar(
     masses: Sequence[float] = (0.4, 0.3, 0.3, 0.4),
     width: float = 0.2,
     tip: Sequence[float] = (0.15, 0.6),
-    gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
     """Planar five-bar linkage: cranks at (0, 0) and (width, 0) of the x-z plane, rods that meet at the tip; mobility 2.
 
@@ -108,7 +102,6 @@ def five_bar(
         masses: masses in the same order [kg].
         width: distance of the pivots [m].
         tip: (x, z) of the joint of the rods [m].
-        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: a length or mass is not positive, or the tip is out of reach.
@@ -118,22 +111,17 @@ def five_bar(
     m = as_many("masses", masses, 4)
     sides = (("left", 0.0, a, b, m[0], m[1], -1), ("right", width, d, c, m[3], m[2], 1))
     point = np.array(as_many("tip", tip, 2))
-    flat, end = Layers(float(np.mean((a, b, c, d)))), np.array([0.0, 0.0, 1.0])
-    pivots = [(x, 0.0, 0.0) for x in (0.0, width)]
-    frame = [*flat.bar(-1, pivots[0], pivots[1], FRAME), *(flat.motor(at) for at in pivots)]
-    builder = Builder("five_bar").link("base", visuals=frame)
+    builder = Builder("five_bar").link("base")
     pose: dict[str, float] = {}
-    for layer, (name, x, crank, rod, crank_mass, rod_mass, side) in enumerate(sides, start=1):
-        looks = [*flat.bar(0, 0 * end, crank * end, DRIVEN), flat.pin(0 * end, -1, 0), flat.pin(crank * end, 0, layer)]
-        hinged(builder, f"{name}_crank", "base", (x, 0.0, 0.0), thin_rod(crank, crank_mass), visuals=looks)
-        looks = [*flat.bar(layer, 0 * end, rod * end, ROD), *([flat.pin(rod * end, 1, 2)] if layer == 1 else [])]
-        hinged(builder, f"{name}_rod", f"{name}_crank", crank * end, thin_rod(rod, rod_mass), visuals=looks)
+    for name, x, crank, rod, crank_mass, rod_mass, side in sides:
+        hinged(builder, f"{name}_crank", "base", (x, 0.0, 0.0), thin_rod(crank, crank_mass))
+        hinged(builder, f"{name}_rod", f"{name}_crank", (0.0, 0.0, crank), thin_rod(rod, rod_mass))
         pivot = np.array([x, 0.0])
         elbow = meeting_point(f"the {name} arm of the five-bar linkage", pivot, crank, point, rod, side)
         pose[f"{name}_crank"] = angle_of(elbow - pivot)
         pose[f"{name}_rod"] = folded(angle_of(point - elbow) - pose[f"{name}_crank"])
     builder.loop("tip", "revolute", "left_rod", "right_rod", (0.0, 0.0, b), child_xyz=(0.0, 0.0, c), axis=Y)
-    return closed(builder.actuated(["left_crank", "right_crank"]), pose, gravity)
+    return closed(builder.actuated(["left_crank", "right_crank"]), pose)
 
 
 # Lengths of both six-bar linkages [m]; (x, z) of the extra pins in the frames of coupler and rocker.
@@ -143,36 +131,34 @@ DENSITY = 1.5  # [kg/m] of rods
 PLATE_MASS = 1.2  # [kg]
 
 
-def watt_six_bar(crank: float = 0.6, gravity: Sequence[float] = STANDARD_GRAVITY) -> Mechanism:
+def watt_six_bar(crank: float = 0.6) -> Mechanism:
     """Watt's six-bar linkage of type I: two rods between the free corners of coupler and rocker; mobility 1.
 
     The second loop contains moving links only. Loop joints are `rocker_pin` and `outer_pin`; `crank` has the motor.
 
     Args:
         crank: angle of the crank [rad].
-        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: the bars do not meet at this crank angle.
     """
     rocker = _plate(ROCKER, ROCKER_PIN)
-    return _six_bar("watt_six_bar", crank, rocker, (0.55, 0.6), "rocker", ROCKER_PIN, gravity)
+    return _six_bar("watt_six_bar", crank, rocker, (0.55, 0.6), "rocker", ROCKER_PIN)
 
 
-def stephenson_six_bar(crank: float = 0.6, gravity: Sequence[float] = STANDARD_GRAVITY) -> Mechanism:
+def stephenson_six_bar(crank: float = 0.6) -> Mechanism:
     """Stephenson's six-bar linkage of type III: two rods from the free corner of the coupler to the ground; mobility 1.
 
     Loop joints are `rocker_pin` and `outer_pin`; `crank` has the motor.
 
     Args:
         crank: angle of the crank [rad].
-        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: the bars do not meet at this crank angle.
     """
     rocker = thin_rod(ROCKER, DENSITY * ROCKER)
-    return _six_bar("stephenson_six_bar", crank, rocker, (0.7, 0.8), "base", (-0.6, 0.2), gravity)
+    return _six_bar("stephenson_six_bar", crank, rocker, (0.7, 0.8), "base", (-0.6, 0.2))
 
 
 def _six_bar(
@@ -182,7 +168,6 @@ def _six_bar(
     rods: tuple[float, float],
     lower_parent: str,
     lower_pin: tuple[float, float],
-    gravity: Sequence[float],
 ) -> Mechanism:
     """Four-bar linkage with two rods from the free corner of its coupler to a pin of another link."""
     first, second = rods
@@ -206,7 +191,7 @@ def _six_bar(
     pose["upper"] = folded(angle_of(tip - corner) - coupler)
     lower = angle_of(tip - far)
     pose["lower"] = folded(lower - rocker) if lower_parent == "rocker" else lower
-    return closed(builder.actuated(["crank"]), pose, gravity)
+    return closed(builder.actuated(["crank"]), pose)
 
 
 def _turned(angle: float, point: Sequence[float]) -> Array:
@@ -226,7 +211,6 @@ def slider_crank(
     angle: float = 0.7,
     *,
     height: float = 0.0,
-    gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
     """Slider-crank: a crank at the origin, a rod and a slider along +x, in the x-z plane; mobility 1.
 
@@ -239,36 +223,26 @@ def slider_crank(
         masses: masses of crank, rod and slider [kg].
         angle: angle of the crank [rad].
         height: height of the guide above the crank's pivot [m].
-        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: a length or mass is not positive, or the rod does not reach the guide.
     """
     positive(crank=crank, rod=rod, masses=masses)
     m1, m2, m3 = as_many("masses", masses, 3)
-    flat = Layers(0.5 * (crank + rod))
-    start, far, hinge, end = (0.0, 0.0, 0.0), crank + rod, (0.0, 0.0, crank), (0.0, 0.0, rod)
-    rail = [
-        *flat.bar(-1, start, (0.1 * far, 0.0, height), FRAME),
-        *flat.bar(-1, (0.1 * far, 0, height), (1.1 * far, 0, height), FRAME),
-    ]
-    builder = Builder("slider_crank").link("base", visuals=[*rail, flat.motor(start)])
-    looks = [*flat.bar(0, start, hinge, DRIVEN), flat.pin(start, -1, 0), flat.pin(hinge, 0, 1)]
-    hinged(builder, "crank", "base", start, thin_rod(crank, m1), visuals=looks)
-    looks = [*flat.bar(1, start, end, ROD), flat.pin(end, 0, 1)]
-    hinged(builder, "rod", "crank", hinge, thin_rod(rod, m2), visuals=looks)
-    carriage = block(start, (0.1, 1.2 * flat.thickness, 2.0 * flat.width), OUTPUT)
-    hinged(builder, "slider", "rod", end, box((0.1, 0.05, 0.05), m3), visuals=[carriage])
+    builder = Builder("slider_crank").link("base")
+    hinged(builder, "crank", "base", (0.0, 0.0, 0.0), thin_rod(crank, m1))
+    hinged(builder, "rod", "crank", (0.0, 0.0, crank), thin_rod(rod, m2))
+    hinged(builder, "slider", "rod", (0.0, 0.0, rod), box((0.1, 0.05, 0.05), m3))
     builder.loop("guide", "prismatic", "base", "slider", (0.0, 0.0, height), axis=X)
     # crank cos(angle) + rod cos(t) = height; of both solutions the one with the larger x.
     t = angle_with("the slider-crank", rod, 0.0, height - crank * float(math.cos(angle)), 1)
-    return closed(builder.actuated(["crank"]), {"crank": angle, "rod": t - angle, "slider": -t}, gravity)
+    return closed(builder.actuated(["crank"]), {"crank": angle, "rod": t - angle, "slider": -t})
 
 
 FINGER_LENGTH, FINGER_SPACING = 0.06, 0.02  # of the bars, and between the two of a finger [m]
 
 
-def parallel_gripper(opening: float = 0.5, gravity: Sequence[float] = STANDARD_GRAVITY) -> Mechanism:
+def parallel_gripper(opening: float = 0.5) -> Mechanism:
     """Parallel gripper: two parallelogram fingers in the x-z plane, coupled by a mimic joint; mobility 1.
 
     Each finger has the joints `<side>_drive` and `<side>_link` on the palm and `<side>_pad` between drive and pad; the
@@ -276,7 +250,6 @@ def parallel_gripper(opening: float = 0.5, gravity: Sequence[float] = STANDARD_G
 
     Args:
         opening: angle of the bars on both sides [rad].
-        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: the opening is not between -90 and 90 deg.
@@ -297,4 +270,43 @@ def parallel_gripper(opening: float = 0.5, gravity: Sequence[float] = STANDARD_G
         far = (sign * FINGER_SPACING, 0.0, 0.0)
         builder.loop(f"{side}_pin", "revolute", link, pad, tip, child_xyz=far, axis=Y)
         pose |= {link: sign * opening, pad: -sign * opening}
-    return closed(builder.actuated(["left_drive"]), pose | {"left_drive": -opening}, gravity)
+    return closed(builder.actuated(["left_drive"]), pose | {"left_drive": -opening})
+
+
+def ladder(n: int = 10, height: float = 0.5, width: float = 0.4, lean: float = 0.2) -> Mechanism:
+    """Ladder of n planar four-bar cells in the x-z plane, each on the rung of the one below; mobility n.
+
+    Cell i has two uprights and a rung, joints `left_i`, `rung_i`, `right_i` about +y, and the loop joint `cell_i`
+    between the right upright and the rung. Rungs belong to two loops; right uprights are 1.1 times as long as left
+    ones.
+
+    Args:
+        n: number of cells.
+        height: length of a left upright [m].
+        width: length of a rung, and distance of the pivots on the ground [m].
+        lean: angle of the left uprights, with alternating sign [rad].
+
+    Raises:
+        InputError: an argument is out of range, or a cell does not close.
+    """
+    if n < 1:
+        raise InputError(f"n is {n}; a ladder needs at least one cell.", field="n", value=n, allowed=">= 1")
+    positive(height=height, width=width)
+    tall = 1.1 * height
+    builder = Builder(f"ladder_{n}").link("base")
+    pose: dict[str, float] = {}
+    below = "base"
+    for i in range(1, n + 1):
+        hinged(builder, f"left_{i}", below, (0.0, 0.0, 0.0), thin_rod(height, 1.0))
+        hinged(builder, f"rung_{i}", f"left_{i}", (0.0, 0.0, height), thin_rod(width, 0.7, axis=0))
+        hinged(builder, f"right_{i}", below, (width, 0.0, 0.0), thin_rod(tall, 1.1))
+        ends = ((0.0, 0.0, tall), (width, 0.0, 0.0))
+        builder.loop(f"cell_{i}", "revolute", f"right_{i}", f"rung_{i}", ends[0], child_xyz=ends[1], axis=Y)
+        below = f"rung_{i}"
+        # In the frame of the lower rung.
+        left = lean * (-1.0) ** i
+        top, foot = height * along(left), np.array([width, 0.0])
+        corner = meeting_point(f"cell {i} of the ladder", top, width, foot, tall, -1)
+        rung = angle_of(corner - top) - 0.5 * np.pi  # a rung lies along +x at angle zero
+        pose |= {f"left_{i}": left, f"rung_{i}": folded(rung - left), f"right_{i}": angle_of(corner - foot)}
+    return closed(builder, pose)

@@ -12,11 +12,11 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.problems import Sink, raising
 from ada_dynamics.model.structure import rigid_loops
-from ada_dynamics.robots.readers.loops import LoopSource, add_loops
+from ada_dynamics.robots.readers.description_builder import note_open_frames
+from ada_dynamics.robots.readers.loop_files import LoopSource, add_loops
 from ada_dynamics.robots.readers.mjcf import describe_mjcf
 from ada_dynamics.robots.readers.sdf import describe_sdf
 from ada_dynamics.robots.readers.urdf import describe_urdf
-from ada_dynamics.robots.readers.vendor_elements import note_open_frames
 from ada_dynamics.robots.readers.xml import Element, parse_xml
 
 MimicChoice: TypeAlias = Literal["keep", "free", "refuse"]

@@ -3,9 +3,9 @@
 
 Extensions of the standard: joint types spherical, cylindrical and universal (with <axis2>), `armature` (reflected rotor
 inertia) as an attribute of <dynamics>, and `actuated="false"` on a <joint> without a motor; other readers ignore these
-attributes. Loop joints: `readers/loops`. Drake's <drake:rotor_inertia value=...> and <drake:gear_ratio value=...> in
+attributes. Loop joints: `urdf_loops.py`. Drake's <drake:rotor_inertia value=...> and <drake:gear_ratio value=...> in
 the <actuator> of a <transmission> give the armature gear² * rotor.
-Elements of Drake and Gazebo: `readers/vendor_elements.py`. Shapes (<visual>, <collision>) are kept for drawing and
+Elements of Drake and Gazebo: `description_builder.py`. Shapes (<visual>, <collision>) are kept for drawing and
 contact. Other elements (<ros2_control>, <sensor>, ...) have no part in the dynamics.
 """
 
@@ -23,9 +23,9 @@ from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Limits, Link,
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import UNIT, clean_relative, conjugated
 from ada_dynamics.model.turns import Turns
-from ada_dynamics.robots.readers.loops import read_urdf_loops
+from ada_dynamics.robots.readers.description_builder import DRAKE_JOINT
+from ada_dynamics.robots.readers.urdf_loops import read_urdf_loops
 from ada_dynamics.robots.readers.values import MOMENTS, Attributes, JointKindTable, Refused
-from ada_dynamics.robots.readers.vendor_elements import DRAKE_JOINT
 from ada_dynamics.robots.readers.xml import Element
 
 Colours = Mapping[str, tuple[float, ...]]
@@ -223,9 +223,7 @@ def _turns(joint: Joint, values: Attributes) -> Turns | None:
 
 
 _LOOKS_LIKE = {
-    "sdf": "an SDFormat file",
     "gazebo": "an old Gazebo file",
-    "mujoco": "a MuJoCo (MJCF) file",
     "mujocoinclude": "a MuJoCo (MJCF) include file",
     "html": "a web page: was an error page downloaded instead of the file?",
     "svg": "a drawing (SVG)",
@@ -234,7 +232,6 @@ _LOOKS_LIKE = {
     "launch": "a ROS launch file",
     "world": "a world file",
     "model": "a Gazebo model.config",
-    "openrave": "an OpenRAVE file",
     "Robot": "an OpenRAVE file",
 }
 

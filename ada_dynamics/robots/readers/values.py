@@ -47,7 +47,7 @@ class ElementReader(ABC):
     def problem(self, code: str, message: str, fix: str = "", at: Element | None = None) -> None:
         """Report a problem of the element, or of another one."""
         at = self.element if at is None else at
-        self.sink(Problem(code, at.line, self.where, f"<{at.tag}> {message}", fix))
+        self.sink(Problem(code, at.line, self.where, f"<{at.tag}> {message}", fix, at.file))
 
     def child(self, tag: str) -> Element | None:
         """Return the only child with a tag, or None; several ones are reported."""

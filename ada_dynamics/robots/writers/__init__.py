@@ -14,19 +14,20 @@ from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.model import Model
 from ada_dynamics.output_files import atomic_write
 from ada_dynamics.robots.addresses import with_lasting_addresses
+from ada_dynamics.robots.readers.urdf_loops import KINDS, URDF_PLUS_KINDS
 from ada_dynamics.robots.writers.draft import Draft, Inexpressible
-from ada_dynamics.robots.writers.loop_formats import (
+from ada_dynamics.robots.writers.mjcf import mjcf
+from ada_dynamics.robots.writers.sdf import GENERAL_FORMATS, sdf
+from ada_dynamics.robots.writers.urdf import (
     constraint,
     gazebo,
-    gepetto,
     loop_joint,
     sidecar,
     to_json,
     to_yaml,
-    urdf_plus_loops,
+    urdf_plus,
+    with_elements,
 )
-from ada_dynamics.robots.writers.mjcf import mjcf
-from ada_dynamics.robots.writers.sdf import sdf
 
 __all__ = ["SPELLINGS", "Inexpressible", "Rendered", "Spelling", "render", "write"]
 
@@ -52,10 +53,17 @@ class Spelling:
 
 _ALL = (
     Spelling("sidecar", "a URDF and a YAML (or JSON) file with the loops; all loop types", sidecar),
-    Spelling("constraint", "<constraint> inside a URDF (ros/urdfdom#264); all loop types", constraint),
-    Spelling("loop_joint", "<loop_joint> inside a URDF (Drake, Isaac Sim); all loop types", loop_joint),
-    Spelling("urdf_plus", "URDF+ <loop>; revolute, prismatic, planar, fixed", urdf_plus_loops),
-    Spelling("gepetto", "a URDF and Gepetto's YAML file; spherical, fixed", gepetto),
+    Spelling(
+        "constraint", "<constraint> inside a URDF (ros/urdfdom#264); all loop types", with_elements(KINDS, constraint)
+    ),
+    Spelling(
+        "loop_joint", "<loop_joint> inside a URDF (Drake, Isaac Sim); all loop types", with_elements(KINDS, loop_joint)
+    ),
+    Spelling(
+        "urdf_plus",
+        "URDF+ <loop>; revolute, prismatic, planar, fixed",
+        with_elements(URDF_PLUS_KINDS, urdf_plus, GENERAL_FORMATS),
+    ),
     Spelling("gazebo", "<gazebo><joint> inside a URDF; loops that are closed at zero joint positions", gazebo),
     Spelling("mjcf", "MuJoCo's XML; revolute, spherical, fixed (soft constraints in MuJoCo)", mjcf),
     Spelling("sdf", "SDFormat; loops that are closed at zero joint positions", sdf),

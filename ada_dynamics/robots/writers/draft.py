@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model to be written, with the parts that a format cannot represent and notes."""
+"""Model to be written, the parts that a format cannot represent, and XML that reads back as the same values."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from xml.sax.saxutils import escape
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import ModelError
-from ada_dynamics.model.description import ROOT_JOINT, WORLD_LINK
+from ada_dynamics.model.description import ROOT_JOINT
 from ada_dynamics.model.elements import Joint, LoopJoint
 from ada_dynamics.model.model import STANDARD_GRAVITY, Model
+from ada_dynamics.model.rotations import Pose
 from ada_dynamics.robots.readers.values import JointKindTable
+from ada_dynamics.robots.readers.xml import Element
 
 
 class Inexpressible(ModelError):
@@ -92,7 +97,7 @@ class Draft:
             elif joint.turns is not None:
                 self.note(f"the rotation axes of spherical joint {joint.name!r} are left out.")
 
-    def check_loop_kinds(self, allowed: tuple[str, ...], others: str) -> None:
+    def check_loop_kinds(self, allowed: Sequence[str], others: str) -> None:
         """Refuse loop joints of types that the format lacks."""
         for loop in self.model.loops.values():
             if loop.kind not in allowed:
@@ -109,17 +114,7 @@ def ends_of(loop: LoopJoint) -> tuple[tuple[str, Array, Array], tuple[str, Array
 
 
 # --- zero configuration -----------------------------------------------------------------------------------------
-def zero_poses(model: Model) -> dict[str, tuple[Array, Array]]:
-    """Rotation and position of every link in the root with all joints at zero."""
-    poses = {WORLD_LINK: (np.eye(3), np.zeros(3)), model.root: (np.eye(3), np.zeros(3))}
-    for joint in model.joints.values():
-        if joint.name != ROOT_JOINT or joint.parent in model.links:
-            R, p = poses[joint.parent]
-            poses[joint.child] = (R @ joint.rotation, p + R @ joint.xyz)
-    return poses
-
-
-def gap_at_zero(loop: LoopJoint, poses: dict[str, tuple[Array, Array]]) -> float:
+def gap_at_zero(loop: LoopJoint, poses: Mapping[str, Pose]) -> float:
     """Closure error of a loop joint with all tree joints at zero, relative to its nearest joint position [m, rad]."""
     joint, *turns = loop.type.aligned_sides(loop.axis, loop.axis2, None, **loop.constants)
     (R, p), (S, s) = poses[loop.parent], poses[loop.child]
@@ -128,3 +123,70 @@ def gap_at_zero(loop: LoopJoint, poses: dict[str, tuple[Array, Array]]) -> float
     near = joint.pose(joint.positions_at(turn, move).tolist())
     rotated = np.max(np.abs(turn - np.array(near.rotation.matrix())))
     return float(max(np.linalg.norm(move - np.array(near.position)), rotated))
+
+
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+_IN_ATTRIBUTE = {'"': "&quot;", "\n": "&#10;", "\t": "&#9;", "\r": "&#13;"}
+
+
+def make(
+    tag: str,
+    attributes: Mapping[str, str] | None = None,
+    children: Iterable[Element | None] = (),
+    text: str = "",
+) -> Element:
+    """Make an element; children that are None are left out."""
+    element = Element(tag, dict(attributes or {}), 0)
+    element.children = [child for child in children if child is not None]
+    element.text = text
+    return element
+
+
+def to_text(root: Element) -> str:
+    """Return an XML document."""
+    lines = ['<?xml version="1.0"?>']
+    _write(root, "", lines)
+    return "\n".join(lines) + "\n"
+
+
+def _write(element: Element, indent: str, lines: list[str]) -> None:
+    # The reader limits the depth, so recursion is safe.
+    attributes = "".join(f' {name}="{_quoted(value, _IN_ATTRIBUTE)}"' for name, value in element.attributes.items())
+    start = f"{indent}<{element.tag}{attributes}"
+    if not element.children and not element.text:
+        lines.append(f"{start}/>")
+    elif not element.children:
+        lines.append(f"{start}>{_quoted(element.text, {})}</{element.tag}>")
+    else:
+        lines.append(f"{start}>{_quoted(element.text, {})}")
+        for child in element.children:
+            _write(child, indent + "  ", lines)
+        lines.append(f"{indent}</{element.tag}>")
+
+
+def _quoted(text: str, extra: dict[str, str]) -> str:
+    if _FORBIDDEN.search(text):
+        raise ModelError(f"the name {text[:60]!r} has a character that XML does not allow; rename it.")
+    return escape(text, extra)
+
+
+LARGEST = 1.7976931348623157e308  # replaces infinity in formats without it
+
+
+def number(value: float) -> str:
+    """Shortest text of a float, with a decimal point before an exponent, as YAML 1.1 requires."""
+    text = repr(float(value) + 0.0)  # + 0.0: no negative zero
+    if "e" in text and "." not in text:
+        mantissa, exponent = text.split("e")
+        return f"{mantissa}.0e{exponent}"
+    return text[:-2] if text.endswith(".0") else text
+
+
+def numbers(values: Iterable[float]) -> str:
+    """Join numbers with spaces."""
+    return " ".join(number(value) for value in values)
+
+
+def bounded(value: float) -> str:
+    """Text of a number, with infinity replaced by the largest float."""
+    return number(value) if math.isfinite(value) else number(math.copysign(LARGEST, value))

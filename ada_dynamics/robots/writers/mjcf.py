@@ -15,10 +15,9 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.description import free_name
 from ada_dynamics.model.elements import Joint, Link, LoopJoint, Mimic, Shape
 from ada_dynamics.model.rotations import NO_MOVE, Pose, compose, inverse, is_unit
-from ada_dynamics.robots.readers.mjcf.joints import KINDS
+from ada_dynamics.robots.readers.mjcf.bodies import KINDS
 from ada_dynamics.robots.readers.xml import Element
-from ada_dynamics.robots.writers.draft import Draft, ends_of
-from ada_dynamics.robots.writers.xml_output import make, number, numbers, to_text
+from ada_dynamics.robots.writers.draft import Draft, ends_of, make, number, numbers, to_text
 from ada_dynamics.spatial.orientation import to_quaternion
 
 # Smallest principal moment of inertia of a moving body [kg m²]: twice MuJoCo's mjMINVAL.

@@ -14,13 +14,12 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.model.description import free_name
 from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, LoopJoint, Mimic, Shape
 from ada_dynamics.model.joints import LOOP_KINDS
-from ada_dynamics.model.rotations import UNIT, is_unit
-from ada_dynamics.robots.readers.sdf import ACTUATED
-from ada_dynamics.robots.readers.sdf.joint import KINDS, written_constants
+from ada_dynamics.model.rotations import NO_MOVE, UNIT, Pose, is_unit
+from ada_dynamics.robots.readers.description_builder import zero_poses
+from ada_dynamics.robots.readers.sdf import ACTUATED, KINDS, SCREW_PITCH
 from ada_dynamics.robots.readers.values import MOMENTS
 from ada_dynamics.robots.readers.xml import Element
-from ada_dynamics.robots.writers.draft import Draft, gap_at_zero, zero_poses
-from ada_dynamics.robots.writers.xml_output import make, number, numbers, to_text
+from ada_dynamics.robots.writers.draft import Draft, gap_at_zero, make, number, numbers, to_text
 from ada_dynamics.spatial.orientation import to_rpy
 
 LOOP_TYPES = {kind: word for kind, word in KINDS.words.items() if kind in LOOP_KINDS}
@@ -34,9 +33,9 @@ def pose_element(xyz: Array, R: Array, relative_to: str | None = None) -> Elemen
     return make("pose", attributes, text=numbers([*xyz, *((0.0, 0.0, 0.0) if is_unit(R) else to_rpy(R))]))
 
 
-def own_elements(joint: Joint | LoopJoint) -> list[Element]:
-    """Return the constants of a joint type, such as the pitch of a screw."""
-    return [make(tag, text=number(value)) for tag, value in written_constants(joint.kind, joint.constants).items()]
+def _pitch(joint: Joint | LoopJoint) -> Element | None:
+    pitch = joint.constants.get("pitch")
+    return None if pitch is None else make(SCREW_PITCH, text=number(2.0 * math.pi * pitch))
 
 
 def axis_element(tag: str, direction: Array, extra: list[Element | None]) -> Element:
@@ -49,13 +48,12 @@ def loop_element(loop: LoopJoint, draft: Draft) -> Element:
     children: list[Element | None] = [
         make("parent", text=loop.parent),
         make("child", text=loop.child),
-        *own_elements(loop),
+        _pitch(loop),
         pose_element(loop.child_xyz, loop.child_rotation),
     ]
     if loop.axis2 is not None:
-        poses = zero_poses(
-            draft.model
-        )  # the parent-side axis is written in the child-side frame with all joints at zero
+        # the parent-side axis is written in the child-side frame with all joints at zero
+        poses = _zero_poses(draft)
         A, B = poses[loop.parent][0] @ loop.parent_rotation, poses[loop.child][0] @ loop.child_rotation
         children += [axis_element("axis", B.T @ A @ loop.axis, []), axis_element("axis2", loop.axis2, [])]
     elif loop.type.axes:
@@ -101,7 +99,7 @@ def sdf(draft: Draft) -> dict[str, str]:
 def check_closed_at_zero(draft: Draft) -> None:
     """Refuse loop joints that SDFormat, with one frame per joint, cannot represent."""
     draft.check_loop_kinds(tuple(LOOP_TYPES), GENERAL_FORMATS)
-    poses = zero_poses(draft.model)
+    poses = _zero_poses(draft)
     for loop in draft.model.loops.values():
         what = f"Loop {loop.name!r}"
         if loop.child == "world":
@@ -110,6 +108,10 @@ def check_closed_at_zero(draft: Draft) -> None:
         if loop.kind in LOOP_TYPES and gap > CLOSED:
             why = f"has a closure error of {gap:.3g} (m or rad) at zero joint positions, which SDFormat forbids"
             draft.refuse(what, why, f"write it as {GENERAL_FORMATS}.")
+
+
+def _zero_poses(draft: Draft) -> dict[str, Pose]:
+    return {WORLD: NO_MOVE, draft.model.root: NO_MOVE, **zero_poses(draft.model.joints.values())}
 
 
 def _check_names(draft: Draft) -> None:
@@ -136,7 +138,7 @@ def _joint(joint: Joint, draft: Draft) -> Element:
     children: list[Element | None] = [
         make("parent", text=joint.parent),
         make("child", text=joint.child),
-        *own_elements(joint),
+        _pitch(joint),
         # The model's pose in the world is zero.
         pose_element(joint.xyz, joint.rotation, "__model__" if joint.parent == WORLD else joint.parent),
     ]

@@ -1,27 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writer of a model's tree as a URDF.
+"""Writers of URDF, with loop joints as elements or in a separate file.
 
 Elements that are no part of a model, such as transmissions, and the shapes of links are copied from the URDF that the
-model was read from.
+model was read from. Loops are written as elements in four formats, or as a YAML or JSON file in the format of this
+library (sidecar).
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+import yaml
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import AdaError
-from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, Shape
+from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Link, LoopJoint, Shape
 from ada_dynamics.model.joints import Spherical
+from ada_dynamics.model.model import Model
 from ada_dynamics.model.rotations import is_unit
-from ada_dynamics.robots.readers.loops import ELEMENTS
+from ada_dynamics.robots.readers.description_builder import BALL, DRAKE_JOINT, FOLLOWER, SPRING
 from ada_dynamics.robots.readers.urdf import EXACT_TYPE, KINDS, STANDARD
+from ada_dynamics.robots.readers.urdf_loops import ELEMENTS
 from ada_dynamics.robots.readers.values import MOMENTS
-from ada_dynamics.robots.readers.vendor_elements import BALL, DRAKE_JOINT, FOLLOWER, SPRING
 from ada_dynamics.robots.readers.xml import Element, parse_xml
-from ada_dynamics.robots.writers.draft import Draft
-from ada_dynamics.robots.writers.xml_output import bounded, make, number, numbers
+from ada_dynamics.robots.writers.draft import Draft, bounded, ends_of, make, number, numbers, to_text
+from ada_dynamics.robots.writers.sdf import LOOP_TYPES, check_closed_at_zero, loop_element
 from ada_dynamics.spatial.orientation import to_rpy
 
 _KEPT_IN_LINKS = ("visual", "collision")
@@ -185,3 +191,115 @@ def _without(element: Element, tags: Collection[str]) -> Element:
 
 def _copy(element: Element, children: list[Element]) -> Element:
     return make(element.tag, element.attributes, children, element.text)
+
+
+# --- loops as elements ------------------------------------------------------------------------------------------
+def with_elements(
+    kinds: Sequence[str], element: Callable[[LoopJoint], Element], others: str = "sidecar"
+) -> Callable[[Draft], dict[str, str]]:
+    """Return a writer of URDFs whose loops are elements.
+
+    Args:
+        kinds: types of loop joints of the format.
+        element: function that returns the element of a loop joint.
+        others: formats for other types, for messages.
+    """
+
+    def write(draft: Draft) -> dict[str, str]:
+        draft.check_loop_kinds(kinds, others)
+        root = tree_of(draft)
+        root.children += [element(loop) for loop in draft.model.loops.values()]
+        return {".urdf": to_text(root)}
+
+    return write
+
+
+def constraint(loop: LoopJoint) -> Element:
+    """Return a <constraint> (ros/urdfdom#264)."""
+    children: list[Element | None] = []
+    axes = (loop.axis, loop.axis if loop.axis2 is None else loop.axis2)
+    for tag, (link, xyz, R), axis in zip(("parent", "child"), ends_of(loop), axes, strict=True):
+        children += [make(tag, {"link": link}), origin(xyz, R, f"{tag}_origin")]
+        children += [make(f"{tag}_axis", {"xyz": numbers(axis)})] if loop.type.axes else []
+    return make("constraint", {"name": loop.name, "type": "link" if loop.kind == "fixed" else loop.kind}, children)
+
+
+def loop_joint(loop: LoopJoint) -> Element:
+    """Return a <loop_joint>; both Drake and Isaac Sim read the type "continuous"."""
+    kind = "continuous" if loop.kind == "revolute" else loop.kind
+    ends = [
+        make(tag, {"link": link, **pose_attributes(xyz, R)})
+        for tag, (link, xyz, R) in zip(("link1", "link2"), ends_of(loop), strict=True)
+    ]
+    return make("loop_joint", {"name": loop.name, "type": kind}, [*ends, *_axes(loop)])
+
+
+def urdf_plus(loop: LoopJoint) -> Element:
+    """Return a <loop> of URDF+; mimic joints are written as <mimic>, equivalent to <coupling>."""
+    ends = [
+        make(tag, {"link": link}, [origin(xyz, R)])
+        for tag, (link, xyz, R) in zip(("predecessor", "successor"), ends_of(loop), strict=True)
+    ]
+    return make("loop", {"name": loop.name, "type": loop.kind}, [*ends, *_axes(loop)])
+
+
+def _axes(loop: LoopJoint) -> list[Element]:
+    axes = {"axis": loop.axis, "axis2": loop.axis2} if loop.type.axes else {}
+    return [make(tag, {"xyz": numbers(axis)}) for tag, axis in axes.items() if axis is not None]
+
+
+def gazebo(draft: Draft) -> dict[str, str]:
+    """Return a URDF with <gazebo><joint> elements, which are SDFormat joints."""
+    check_closed_at_zero(draft)
+    root = tree_of(draft)
+    elements = [loop_element(loop, draft) for loop in draft.model.loops.values() if loop.kind in LOOP_TYPES]
+    root.children += [make("gazebo", {}, elements)] if elements else []
+    return {".urdf": to_text(root)}
+
+
+# --- loops in a separate file -----------------------------------------------------------------------------------
+_HEAD = """\
+# Joints that close loops, in SI units: the joint's frame in each link, rpy in rad; axis in the parent-side frame.
+"""
+
+
+def sidecar(draft: Draft) -> dict[str, str]:
+    """Return the tree as a URDF, and the loops as YAML."""
+    root = tree_of(draft)
+    for joint in root.all("joint"):
+        joint.attributes.pop("actuated", None)  # the YAML file contains it
+    return {".urdf": to_text(root), ".loops.yaml": to_yaml(draft.model)}
+
+
+def to_data(model: Model) -> dict[str, Any]:
+    """Return loops and actuated joints as plain data for `load(loops=...)`."""
+    data: dict[str, Any] = {"loops": [_loop(loop) for loop in model.loops.values()]}
+    if model.actuated != tuple(model.joint_names):
+        data["actuated"] = list(model.actuated)
+    return data
+
+
+def _loop(loop: LoopJoint) -> dict[str, Any]:
+    data: dict[str, Any] = {"name": loop.name, "type": loop.kind}
+    if loop.type.axes:
+        data["axis"] = _plain(loop.axis)
+    if loop.axis2 is not None:
+        data["axis2"] = _plain(loop.axis2)
+    data.update(loop.constants)
+    for key, (link, xyz, R) in zip(("parent", "child"), ends_of(loop), strict=True):
+        data[key] = {"link": link, "xyz": _plain(xyz), "rpy": _plain(to_rpy(R))}
+    return data
+
+
+def _plain(values: Iterable[float]) -> list[float]:
+    return [float(value) + 0.0 for value in values]
+
+
+def to_json(model: Model) -> str:
+    """Return loops and actuated joints as JSON."""
+    return json.dumps(to_data(model), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def to_yaml(model: Model) -> str:
+    """Return loops and actuated joints as YAML."""
+    return _HEAD + str(yaml.safe_dump(to_data(model), sort_keys=False, default_flow_style=None, allow_unicode=True))

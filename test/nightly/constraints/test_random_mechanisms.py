@@ -16,7 +16,7 @@ from ada_dynamics.constraints.elimination import make_plans
 from ada_dynamics.dynamics.quantities.closed import SOLVERS
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.model.edit import recut
-from ada_dynamics.robots.mechanisms import random_mechanism
+from trials.random_mechanism import random_mechanism
 
 Array = NDArray[np.float64]
 

@@ -11,9 +11,9 @@ from loop_robots import random_robot
 
 import ada_dynamics as ada
 from ada_dynamics import AdaError
-from ada_dynamics.robots.readers.loops.xml_elements import KINDS
+from ada_dynamics.robots.readers.urdf_loops import KINDS
 from ada_dynamics.robots.writers import render
-from ada_dynamics.robots.writers.loop_formats import to_json
+from ada_dynamics.robots.writers.urdf import to_json
 
 pytest.importorskip("yaml")
 

@@ -21,6 +21,7 @@ from ada_dynamics.constraints.analysis import analyse
 from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.motion import Force
+from trials.random_mechanism import random_mechanism
 
 ALGORITHMS = {"ada": assembly_disassembly, "dca": dca}
 
@@ -50,9 +51,7 @@ def test_random_loops_of_every_type_close_and_carry_the_reference_wrenches(
     algorithm: str, seed: int, kinds: list[str]
 ) -> None:
     rng = np.random.default_rng(seed)
-    model, q = mechanisms.random_mechanism(
-        rng, len(kinds), floating=seed % 3 == 0, loop_kinds=kinds, losses=seed % 2 == 0
-    )
+    model, q = random_mechanism(rng, len(kinds), floating=seed % 3 == 0, loop_kinds=kinds, losses=seed % 2 == 0)
     case = Case(model, q, seed)
     if case.answer.rank < len(case.answer.multipliers) or case.smallest < 1e-3:
         return  # redundant: below; nearly singular: what is left of the digits says nothing

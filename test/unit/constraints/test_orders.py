@@ -12,7 +12,7 @@ from mechanism_oracle import Oracle
 import ada_dynamics as ada
 from ada_dynamics.algorithms import closed_aba
 from ada_dynamics.constraints import tree_elimination
-from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
+from trials.random_mechanism import random_mechanism
 
 Array = Any
 Y = (0, 1, 0)

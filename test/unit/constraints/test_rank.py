@@ -15,9 +15,9 @@ from scipy.spatial.transform import Rotation
 import ada_dynamics as ada
 from ada_dynamics.constraints.analysis import analyse
 from ada_dynamics.robots import mechanisms
-from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
 from benchmarks.linkages.families import FAMILIES
 from benchmarks.linkages.linkage import model_of
+from trials.random_mechanism import random_mechanism
 
 Array = Any
 DIGITS = [4, *(pytest.param(digits, marks=pytest.mark.fuzz) for digits in (None, 6, 9))]

@@ -18,7 +18,7 @@ from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.constraint_queries import tangent_map_quantity
 from ada_dynamics.expr import evaluate
 from ada_dynamics.robots import mechanisms
-from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
+from trials.random_mechanism import random_mechanism
 
 Array = NDArray[np.float64]
 # Motors determine the motion of these.
@@ -48,9 +48,7 @@ class Case(NamedTuple):
 def case(name: str) -> Case:
     if name.startswith("random"):
         seed = int(name.split()[-1])
-        made = mechanisms.random_mechanism(
-            np.random.default_rng(seed), floating="plane" not in name, spatial="plane" not in name
-        )
+        made = random_mechanism(np.random.default_rng(seed), floating="plane" not in name, spatial="plane" not in name)
     else:
         made = getattr(mechanisms, name.split()[0])(**({"base": "floating"} if name.endswith("floating") else {}))
     model, oracle, rng = made.model, Oracle(made.model), np.random.default_rng(7)

@@ -17,8 +17,8 @@ from refused import refused
 import ada_dynamics as ada
 from ada_dynamics.model import edit
 from ada_dynamics.robots import mechanisms
-from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
 from ada_tools.engines.pinocchio_model import PinocchioModel
+from trials.random_mechanism import random_mechanism
 
 Array = NDArray[np.float64]
 

@@ -22,8 +22,8 @@ from ada_dynamics.dynamics.quantities.base import position_rates
 from ada_dynamics.expr import evaluate
 from ada_dynamics.hybrid.lane_tree import lane_tree
 from ada_dynamics.robots import mechanisms
-from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
 from benchmarks import robots
+from trials.random_mechanism import random_mechanism
 
 Array = NDArray[np.float64]
 Long = Any  # array of longdouble

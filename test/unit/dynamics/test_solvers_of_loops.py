@@ -14,6 +14,7 @@ from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.robots import mechanisms
+from trials.random_mechanism import random_mechanism
 
 Array = Any
 FLAT = np.array([np.pi / 2, 0.0, np.pi])  # configuration of a change-point linkage with all bars on one line
@@ -22,7 +23,7 @@ FLAT = np.array([np.pi / 2, 0.0, np.pi])  # configuration of a change-point link
 def random_case(seed: int, loops: int = 1, **options: Any) -> Case:
     """A random mechanism: floating, planar (with redundant constraints) or with losses, by its seed."""
     chosen = {"floating": seed % 3 == 0, "spatial": seed % 4 != 1, "losses": seed % 2 == 0, **options}
-    return Case(*mechanisms.random_mechanism(np.random.default_rng(seed), loops, **chosen), seed)
+    return Case(*random_mechanism(np.random.default_rng(seed), loops, **chosen), seed)
 
 
 def change_point_linkage(seed: int) -> ada.Model:

@@ -75,14 +75,14 @@ def test_without_a_name_the_text_goes_to_the_standard_output(run, monkeypatch):
 
 def test_what_a_spelling_cannot_say_has_its_own_exit_code_and_writes_nothing(run, tmp_path):
     before = sorted(tmp_path.iterdir())
-    code, out, err = run("robot.urdf", "out.urdf", "--to", "gepetto", "--loops", "robot.json")
+    code, out, err = run("robot.urdf", "out.urdf", "--to", "gazebo", "--loops", "robot.json")
     assert (code, out) == (1, "")
     assert "'closing'" in err
     assert sorted(tmp_path.iterdir()) == before
-    code, out, _ = run("robot.urdf", "out.urdf", "--to", "gepetto", "--loops", "robot.json", "--json")
+    code, out, _ = run("robot.urdf", "out.urdf", "--to", "gazebo", "--loops", "robot.json", "--json")
     assert code == 1
     report = json.loads(out)
-    assert report["spelling"] == "gepetto" and len(report["refused"]) == 1
+    assert report["spelling"] == "gazebo" and len(report["refused"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,6 @@ def test_what_a_spelling_cannot_say_has_its_own_exit_code_and_writes_nothing(run
         ("robot.urdf", "robot.urdf", "--to", "constraint"),  # which is read from
         ("robot.urdf", "robot.json", "--to", "sidecar", "--loops", "robot.json"),
         ("robot.urdf", "no/where.urdf", "--to", "constraint"),
-        ("robot.urdf", "--to", "gepetto"),  # makes two files
     ],
 )
 def test_mistakes_end_with_code_2_and_write_nothing(run, tmp_path, arguments):

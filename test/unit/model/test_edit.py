@@ -19,6 +19,7 @@ from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.load import with_loops
+from trials.random_mechanism import random_mechanism
 
 seeds = st.integers(0, 10**6)
 
@@ -37,7 +38,7 @@ def held(model: ada.Model, q: np.ndarray, names: list[str]) -> tuple[ada.Model, 
 @given(seed=seeds, floating=st.booleans(), spatial=st.booleans())
 def test_a_locked_mechanism_moves_as_if_a_constraint_held_the_joints(seed, floating, spatial) -> None:
     rng = np.random.default_rng(seed)
-    model, q = mechanisms.random_mechanism(rng, floating=floating, spatial=spatial, losses=True)
+    model, q = random_mechanism(rng, floating=floating, spatial=spatial, losses=True)
     names = [str(n) for n in rng.choice(model.joint_names, min(3, len(model.joint_names) - 1), replace=False)]
     locked, own, free = held(model, q, names)
     assert locked.nv == model.nv - sum(model.joints[n].nv for n in names)
@@ -221,7 +222,7 @@ def assert_same_mechanics(model: ada.Model, q: Any, other: ada.Model, p: Any, rn
 @given(seed=seeds, spatial=st.booleans(), floating=st.booleans())
 def test_a_mechanism_moves_the_same_with_every_spanning_tree(seed: int, spatial: bool, floating: bool) -> None:
     rng = np.random.default_rng(seed)
-    model, q = mechanisms.random_mechanism(rng, spatial=spatial, floating=floating)
+    model, q = random_mechanism(rng, spatial=spatial, floating=floating)
     loop = str(rng.choice(model.loop_names))
     choices = [n for n in edit.loop_path(model, loop) if n != "root_joint"]
     joint = str(rng.choice(choices)) if choices else None

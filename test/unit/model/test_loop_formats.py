@@ -16,7 +16,7 @@ import ada_dynamics as ada
 from ada_dynamics import InputError
 from ada_dynamics.model import Mimic
 from ada_dynamics.model.joints import LOOP_KINDS
-from ada_dynamics.robots.readers.loops.xml_elements import KINDS
+from ada_dynamics.robots.readers.urdf_loops import KINDS
 from ada_dynamics.structured_text import nodes
 
 LINK = '<link name="{}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'

@@ -8,7 +8,7 @@ from ada_dynamics.model.edit.poses import link_poses
 from ada_dynamics.robots import mechanisms
 
 NEAR = 1e-3  # [m]
-DRAWN = ("delta", "hexa", "five_bar", "four_bar", "slider_crank", "cassie_leg")
+DRAWN = ("delta", "hexa", "cassie_leg")
 CASES = {name: getattr(mechanisms, name) for name in DRAWN} | {
     f"stewart_at_{z}": lambda z=z: mechanisms.stewart(position=(0.0, 0.0, z)) for z in (0.5, 0.7, 0.85)
 }

@@ -18,6 +18,7 @@ from ada_dynamics.model.elements import Mimic
 from ada_dynamics.model.joints import LOOP_KINDS
 from ada_dynamics.robots import mechanisms
 from ada_dynamics.robots.mechanisms import Mechanism
+from trials.random_mechanism import random_mechanism
 
 seeds = st.integers(0, 10**6)
 UP = np.pi / 2.0
@@ -220,7 +221,7 @@ def test_the_pads_of_a_gripper_stay_parallel_and_opposite() -> None:
 @given(seed=seeds, n=st.integers(1, 4), spatial=st.booleans(), floating=st.booleans(), losses=st.booleans())
 def test_random_mechanisms_close_and_can_move(seed, n, spatial, floating, losses) -> None:
     rng = np.random.default_rng(seed)
-    model, q = mechanisms.random_mechanism(rng, n, spatial=spatial, floating=floating, losses=losses)
+    model, q = random_mechanism(rng, n, spatial=spatial, floating=floating, losses=losses)
     oracle = Oracle(model)
     assert len(model.loops) == n
     assert oracle.gap(q) < CLOSED
@@ -277,7 +278,7 @@ def differences(f, h: float) -> tuple[np.ndarray, np.ndarray]:
 def test_constraint_rates_are_differences_of_the_constraints(kind: str, is_closed: bool) -> None:
     for seed in range(2):
         rng = np.random.default_rng(seed)
-        model, q = mechanisms.random_mechanism(rng, 2, floating=seed % 2 == 1, loop_kinds=[kind])
+        model, q = random_mechanism(rng, 2, floating=seed % 2 == 1, loop_kinds=[kind])
         oracle = Oracle(model)
         if not is_closed:
             q, _ = model.random_state(rng)

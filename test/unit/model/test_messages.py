@@ -70,7 +70,6 @@ def ball(inside):
 
 
 STEWART = mechanisms.stewart()
-RNG = np.random.default_rng
 NO_SCREW = "Joint 'j' is helical: .*write the model as SDFormat"
 LARGE = 1.7e308  # the largest numbers are finite; the sum of two is not
 ROWS = {
@@ -170,24 +169,20 @@ ROWS = {
         (lambda: mechanisms.hexa(position=(0, 0, -2)), "leg 'leg_1' cannot be closed"),
         (lambda: mechanisms.ladder(3, lean=-1.5), "cell 1 of the ladder cannot be closed"),
         (lambda: mechanisms.cassie_leg(knee=3.1), "rod of the leg cannot be closed"),
-        (lambda: mechanisms.random_mechanism(RNG(0), kinds=["hinge"]), "kinds is .*hinge"),
-        (lambda: mechanisms.random_mechanism(RNG(0), kinds=["fixed"]), "at least one movable type"),
-        (lambda: mechanisms.random_mechanism(RNG(0), loop_kinds=["floating"]), "loop_kinds is"),
     ],
     "catalogue": [
         (lambda: entry("pa11"), "pa10_7c"),
         (lambda: ada.load("four_bar", mappings={"length": 2}), "four_bar is not made from a xacro file"),
     ],
     "writers": [
-        *((lambda spelling=spelling: render(pair("screw", pitch=0.01).build(), spelling), NO_SCREW) for spelling in ("constraint", "gepetto", "mjcf")),
+        *((lambda spelling=spelling: render(pair("screw", pitch=0.01).build(), spelling), NO_SCREW) for spelling in ("constraint", "mjcf")),
         (lambda: render(pair("spherical_euler").build(), "constraint"), "Joint 'j' is spherical_euler: make it spherical"),
-        (lambda: render(pair("continuous", name="l_A").loop("l", "fixed", "a", "b").build(), "gepetto"), "Loop 'l' needs two links whose names"),
         (lambda: render(pair("floating_euler").build(), "mjcf"), "Joint 'j' is floating_euler: make it floating"),
         (lambda: render(pair("continuous").build(base="floating_euler"), "mjcf"), "Joint 'root_joint' is floating_euler: make it floating"),
         *((lambda spelling=spelling: render(pair("continuous", ("a", "world")).build(), spelling), "Link 'world' is not the world") for spelling in ("mjcf", "sdf")),
         (lambda: render(pair("continuous", ("a", "j")).build(), "sdf"), "Link 'j' has the name of a joint"),
         (lambda: render(pair("spherical", limits=Limits(upper=1.2)).build(), "sdf"), "'j' is spherical with a limit"),
-        *((lambda spelling=spelling: render(edit.merge_turns(hip(), ("yaw", "roll", "pitch"), "hip"), spelling), "Joint 'hip' is spherical with limits about single axes") for spelling in ("mjcf", "sdf", "gepetto")),
+        *((lambda spelling=spelling: render(edit.merge_turns(hip(), ("yaw", "roll", "pitch"), "hip"), spelling), "Joint 'hip' is spherical with limits about single axes") for spelling in ("mjcf", "sdf")),
         *((lambda values=values: floating_in_mujoco(**values), f"Joint 'free' is floating .*{message}") for values, message in [
             ({"xyz": (0, 0, 1)}, "not at the origin"), ({"parent": "arm"}, "on a link that moves"),
         ]),

@@ -8,7 +8,7 @@ from refused import damaged, refusal
 
 import ada_dynamics as ada
 from ada_dynamics.robots.writers import Inexpressible, render
-from ada_dynamics.robots.writers.xml_output import numbers
+from ada_dynamics.robots.writers.draft import numbers
 from ada_dynamics.spatial.orientation import to_rpy
 
 

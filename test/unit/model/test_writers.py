@@ -24,10 +24,10 @@ from tiers import nightly
 import ada_dynamics as ada
 from ada_dynamics.model import Builder
 from ada_dynamics.model.edit import split_universals
-from ada_dynamics.robots.readers.loops.xml_elements import KINDS
+from ada_dynamics.robots.readers.urdf_loops import KINDS
 from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, render, write
-from ada_dynamics.robots.writers.loop_formats import to_data, to_yaml
-from ada_dynamics.robots.writers.xml_output import number
+from ada_dynamics.robots.writers.draft import number
+from ada_dynamics.robots.writers.urdf import to_data, to_yaml
 from ada_dynamics.simulation.record.viewer_topics import description
 from ada_dynamics.spatial.orientation import to_quaternion, to_rpy
 from ada_dynamics.spatial.rotation import from_quaternion, from_rpy
@@ -45,8 +45,6 @@ SAID = {
     "constraint": (KINDS, TREE_KINDS, ("fixed", "floating", "floating_euler"), None),
     "loop_joint": (KINDS, TREE_KINDS, ("fixed", "floating", "floating_euler"), None),
     "urdf_plus": (PLUS_LOOPS, TREE_KINDS, ("fixed",), None),
-    # poses go through one fixed joint more, and inertias through the massless links it adds
-    "gepetto": (("spherical", "fixed"), (*URDF_TREE, "planar", "spherical"), ("fixed",), 4 * ROUNDING),
     # an axis goes through two points 0.1 m apart, which costs a digit
     "mjcf": (("revolute", "spherical", "fixed"), (*URDF_TREE, "spherical"), ("fixed", "floating"), 10 * ROUNDING),
     "sdf": (SDF_LOOPS, (*SDF_TREE, "helical"), ("fixed",), ROUNDING),
@@ -84,16 +82,6 @@ def test_a_sidecar_reads_back_as_it_was_under_any_name(seed, ending, tmp_path):
     files = write(model, tmp_path / f"own{ending}", "sidecar")
     assert [file.name for file in files] == (["own.urdf", "own.loops.yaml"] if ending == ".urdf" else [f"own{ending}"])
     assert_same_description(model, ada.load(tree, loops=files[-1]))
-
-
-def test_gepettos_files_have_universal_joints_about_their_own_axes(tmp_path):
-    robot = Builder("r").link("a", 1).link("b", 1, inertia=(1, 1, 1))
-    robot.joint("u", "universal", "a", "b", axis=(0, 0, 1), axis2=(1, 0, 0))
-    files = write(robot.build(), tmp_path / "robot.urdf", "gepetto")
-    assert [file.name for file in files] == ["robot.urdf", "robot.yaml"]
-    joint = ada.load(files[0], loops=files[1]).joints["u"]
-    assert joint.kind == "universal"
-    np.testing.assert_array_equal(joint.axis2, [1, 0, 0])
 
 
 # --- other parsers -----------------------------------------------------------------------------------------------
@@ -211,7 +199,6 @@ LACKS = {
     "constraint": ("helical",),
     "loop_joint": ("helical",),
     "urdf_plus": ("spherical", "universal", "cylindrical", "helical"),
-    "gepetto": ("revolute", "prismatic", "universal", "cylindrical", "planar", "helical"),
     "gazebo": ("cylindrical", "planar"),
     "sdf": ("cylindrical", "planar"),
     "mjcf": ("prismatic", "universal", "cylindrical", "planar", "helical"),

@@ -16,9 +16,9 @@ import ada_dynamics as ada
 from ada_dynamics.model import edit
 from ada_dynamics.model.elements import Limits
 from ada_dynamics.robots import mechanisms
-from ada_dynamics.robots.mechanisms.random_mechanism import random_mechanism
 from ada_dynamics.simulation import CompiledController, ContactSphere, JointServos, JointStops, Material, constant
 from ada_tools.engines.pinocchio_model import PinocchioModel
+from trials.random_mechanism import random_mechanism
 
 Array = NDArray[np.float64]
 FIXED_STEPS = ("rk4", "rkf45", "semi_implicit")

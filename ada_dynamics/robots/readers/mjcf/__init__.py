@@ -13,14 +13,17 @@ from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.structure import NamedPlace
-from ada_dynamics.robots.readers.mjcf.actuators import counted, note_left_out, read_actuators, read_keyframe
-from ada_dynamics.robots.readers.mjcf.bodies import BodyTreeReader, scale_masses
-from ada_dynamics.robots.readers.mjcf.document import Includes, check_spelling, expand_replicates
-from ada_dynamics.robots.readers.mjcf.equality import Equalities, Tendons
-from ada_dynamics.robots.readers.mjcf.geoms import read_colours, read_ground
-from ada_dynamics.robots.readers.mjcf.joints import set_springs_and_dampers
-from ada_dynamics.robots.readers.mjcf.meshes import Meshes
-from ada_dynamics.robots.readers.mjcf.values import read_settings
+from ada_dynamics.robots.readers.mjcf.bodies import BodyTreeReader, scale_masses, set_springs_and_dampers
+from ada_dynamics.robots.readers.mjcf.couplings import (
+    Equalities,
+    Tendons,
+    counted,
+    note_left_out,
+    read_actuators,
+    read_keyframe,
+)
+from ada_dynamics.robots.readers.mjcf.document import Includes, check_spelling, expand_replicates, read_settings
+from ada_dynamics.robots.readers.mjcf.geoms import Meshes, read_colours, read_ground
 from ada_dynamics.robots.readers.xml import Element
 
 

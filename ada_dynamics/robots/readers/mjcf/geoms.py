@@ -1,20 +1,273 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Geoms of MJCF: mass and inertia of a body, visual and collision shapes."""
+"""Geoms and meshes of MJCF: mass and inertia of a body, visual and collision shapes.
+
+Volumes of meshes (legacy, exact, convex, shell) are sums over pyramids from a point to the triangles. "legacy",
+MuJoCo's default, takes every pyramid's volume as positive, which overestimates the mass of meshes that are not closed
+or not convex.
+"""
 
 from __future__ import annotations
 
+import os
+import struct
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
+from ada_dynamics.errors import ModelError
 from ada_dynamics.model.elements import PLAIN, Shape
-from ada_dynamics.model.problems import Problem
+from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.rotations import UNIT, Pose, compose, conjugated, shortest_turn
 from ada_dynamics.model.stacks import point_inertia
-from ada_dynamics.robots.readers.mjcf.meshes import Meshes
-from ada_dynamics.robots.readers.mjcf.values import MjcfSettings, MjcfValues
+from ada_dynamics.robots.readers.mjcf.document import MjcfSettings, MjcfValues, folder_of, rotation_of
 from ada_dynamics.robots.readers.xml import Element
+from ada_dynamics.structured_text.files import has_longer_line, read_file
+
+_STL_HEADER, _STL_FACE = 84, 50
+_LONGEST_LINE = 1024 * 1024  # [byte] of an OBJ file: a polygon of 100 000 corners
+Faces = NDArray[np.int64]
+
+
+def read_mesh(path: Path) -> tuple[Array, Faces]:
+    """Read a binary STL, OBJ or MSH file in single precision, as MuJoCo does.
+
+    Returns:
+        Vertices (n, 3), and the indices of the corners of each face (m, 3).
+
+    Raises:
+        ModelError: the file cannot be read or has another format.
+    """
+    readers = {".stl": _stl, ".obj": _obj, ".msh": _msh}
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise ModelError(f"{path}: this mesh format is not supported; allowed: {', '.join(readers)}.", file=path)
+    data = read_file(path)
+    try:
+        vertices, faces = reader(data)
+    except (ValueError, IndexError, struct.error):
+        raise ModelError(f"{path}: it is no valid {path.suffix[1:].upper()} file for MuJoCo.", file=path) from None
+    inside = len(faces) > 0 and faces.min() >= 0 and faces.max() < len(vertices)
+    if not inside or not np.isfinite(vertices).all():
+        raise ModelError(f"{path}: it has no faces, or invalid faces or vertices.", file=path)
+    return vertices.astype(np.float32).astype(np.float64), faces
+
+
+def _stl(data: bytes) -> tuple[Array, Faces]:
+    (count,) = struct.unpack("<I", data[80:_STL_HEADER])
+    if len(data) != _STL_HEADER + _STL_FACE * count:
+        raise ValueError("another size")  # such as text STL, which MuJoCo does not read
+    rows = np.frombuffer(data, dtype=np.uint8, offset=_STL_HEADER).reshape(count, _STL_FACE)
+    corners = np.ascontiguousarray(rows[:, 12:48]).view("<f4").reshape(-1, 3)
+    return corners.astype(np.float64), np.arange(3 * count).reshape(-1, 3)
+
+
+def _msh(data: bytes) -> tuple[Array, Faces]:
+    vertices, normals, texture, faces = struct.unpack("<4i", data[:16])
+    if min(vertices, normals, texture, faces) < 0:
+        raise ValueError("sizes")
+    at = 16 + 4 * (3 * vertices + 3 * normals + 2 * texture)
+    points = np.frombuffer(data, "<f4", 3 * vertices, 16).reshape(-1, 3)
+    return points.astype(np.float64), np.frombuffer(data, "<i4", 3 * faces, at).reshape(-1, 3).astype(np.int64)
+
+
+def _obj(data: bytes) -> tuple[Array, Faces]:
+    if has_longer_line(data, _LONGEST_LINE):
+        raise ValueError("a line without an end")
+    points: list[list[float]] = []
+    polygons: list[list[int]] = []
+    for line in data.decode("utf-8", "replace").splitlines():
+        word, _, rest = line.strip().partition(" ")
+        if word == "v":
+            points.append([float(x) for x in rest.split()[:3]])
+        elif word == "f":
+            corners = [int(corner.split("/")[0]) for corner in rest.split()]
+            polygons.append([c - 1 if c > 0 else len(points) + c for c in corners])
+    vertices = np.array(points, dtype=np.float64).reshape(-1, 3)
+    faces = [triangle for polygon in polygons for triangle in _triangles(vertices, polygon)]
+    return vertices, np.array(faces, dtype=np.int64).reshape(-1, 3)
+
+
+def _triangles(vertices: Array, polygon: list[int]) -> list[list[int]]:
+    """Split a quadrilateral along its shorter diagonal, and other polygons from their first corner."""
+    if len(polygon) == 4:
+        a, b, c, d = polygon
+        if np.linalg.norm(vertices[c] - vertices[a]) >= np.linalg.norm(vertices[d] - vertices[b]):
+            return [[a, b, d], [b, c, d]]
+    return [[polygon[0], polygon[i], polygon[i + 1]] for i in range(1, len(polygon) - 1)]
+
+
+KINDS = ("legacy", "exact", "convex", "shell")
+_DRAWN = (".stl", ".obj", ".msh")
+_SKEW = 1e-9  # part of the largest scale
+_LEAST = 1e-15  # MuJoCo's least volume [m³] and area [m²]
+
+
+@dataclass(frozen=True, eq=False)
+class MeshInertia:
+    """Volume (area of a shell), centre, and inertia about it per density."""
+
+    size: float
+    centre: Array
+    inertia: Array
+
+
+class MeshShape(NamedTuple):
+    """A mesh as a shape: scale, pose of its file's frame in the geom's, and address."""
+
+    scale: Array
+    pose: Pose
+    address: str
+
+
+class Meshes:
+    """The meshes of a document; files are read if a body's mass depends on them."""
+
+    def __init__(self, root: Element, file: str, settings: MjcfSettings, sink: Sink) -> None:
+        """Args: the expanded document, its name, its settings, and the callback for problems."""
+        self._settings, self._sink = settings, sink
+        self._folder = folder_of(file)
+        self._elements: dict[str, Element] = {}
+        for element in (m for assets in root.all("asset") for m in assets.all("mesh")):
+            name = element.attributes.get("name") or Path(element.attributes.get("file", "")).stem
+            self._elements.setdefault(name.strip(), element)
+        self._found: dict[str, MeshInertia | None] = {}
+
+    def _element(self, name: str, user: MjcfValues) -> Element | None:
+        if name not in self._elements:
+            user.problem("unknown-mesh", f"names the mesh {name!r}, which is not there.", "Add it to <asset>.")
+        return self._elements.get(name)
+
+    def bulk(self, name: str, user: MjcfValues) -> MeshInertia | None:
+        """Return volume and inertia of a geom's mesh, or None after reporting a problem."""
+        element = self._element(name, user)
+        if element is not None and name not in self._found:
+            try:
+                self._found[name] = self._read(MjcfValues(element, f"mesh {name!r}", self._sink, self._settings))
+            except ModelError as problem:
+                user.problem("mesh-inertia", f"defines the body's inertia by a mesh: {problem}", "")
+                return None
+        return self._found.get(name)
+
+    def shape(self, name: str, user: MjcfValues) -> MeshShape | None:
+        """Return the shape of a geom's mesh, or None after reporting a problem."""
+        element = self._element(name, user)
+        if element is None:
+            return None
+        problems: list[Problem] = []
+        values = MjcfValues(element, f"mesh {name!r}", problems.append, self._settings)
+        scale, shift = values.vector("scale", (1.0, 1.0, 1.0)), values.vector("refpos", (0.0, 0.0, 0.0))
+        R = rotation_of(values.vector("refquat", (1.0, 0.0, 0.0, 0.0)))
+        # the scale applies after the rotation and must be along the file's axes
+        along: Array = R @ np.diag(scale) @ R.T
+        file = Path(values.text("file"))
+        reason = str(problems[0].message) if problems else ""
+        if file.suffix.lower() not in _DRAWN:
+            reason = f"has another format than {', '.join(_DRAWN)}"
+        elif float(np.max(np.abs(along - np.diag(np.diag(along))))) > _SKEW * float(np.max(np.abs(scale))):
+            reason = "is scaled along axes other than those of its file"
+        if reason:
+            user.problem("mesh-not-drawn", f"has no shape for drawing and contact: its mesh {name!r} {reason}.")
+            return None
+        return MeshShape(np.diag(along).copy(), (R.T, -scale * (R.T @ shift)), self._address(values))
+
+    def _address(self, values: MjcfValues) -> str:
+        """Address relative to the main file."""
+        if self._folder is None:
+            return (Path(self._settings.mesh_folder) / self._name(values)).as_posix()
+        path = self._path(values)
+        beside = os.path.relpath(path, self._folder)
+        return (path if Path(self._name(values)).is_absolute() else Path(beside)).as_posix()
+
+    def _read(self, values: MjcfValues) -> MeshInertia | None:
+        for what in ("builtin", "maxhullvert"):
+            if values.has(what):
+                fix = "Give the body an <inertial>: MuJoCo writes it by mj_saveLastXML with saveinertial."
+                values.problem("not-modelled", f"has {what}, which is not supported.", fix)
+                return None
+        kind = values.word("inertia", "legacy", KINDS)
+        if values.has("file"):
+            vertices, faces = read_mesh(self._path(values))
+        else:  # single precision, as in MuJoCo
+            vertices = values.numbers("vertex", 12, 10**7).reshape(-1, 3).astype(np.float32).astype(np.float64)
+            corners = values.numbers("face", 3, 10**7) if values.has("face") else np.zeros(0)
+            faces = corners.astype(np.int64).reshape(-1, 3)
+        R = rotation_of(values.vector("refquat", (1.0, 0.0, 0.0, 0.0)))
+        scale = values.vector("scale", (1.0, 1.0, 1.0))
+        placed: Array = (vertices - values.vector("refpos", (0.0, 0.0, 0.0))) @ R * scale
+        if float(np.prod(scale)) < 0.0:
+            faces = faces[:, ::-1]  # keep the orientation of mirrored faces
+        if kind == "convex" or not len(faces):
+            faces = _hull(placed)
+        found = bulk_of(placed[faces], kind)
+        if not found.size > _LEAST:
+            message = f"has the volume {found.size:.3g} m³ by inertia={kind!r}; its triangles may be inverted."
+            values.problem("mesh-inertia", message, 'Set inertia="shell", or give the body an <inertial>.')
+            return None
+        return found
+
+    def _name(self, values: MjcfValues) -> str:
+        name = values.text("file").replace("\\", "/")
+        return name.rsplit("/", 1)[-1] if self._settings.strips_paths else name
+
+    def _path(self, values: MjcfValues) -> Path:
+        name = self._name(values)
+        inside = Path(self._settings.mesh_folder) / name
+        if self._folder is None and not inside.is_absolute():
+            raise ModelError(f"{name}: a text has no folder; load the file by its path.")
+        beside = [] if values.element.file is None else [Path(values.element.file).parent / inside]
+        places = [inside if self._folder is None else self._folder / inside, *beside]
+        return next((place for place in places if place.is_file()), places[0])
+
+
+def bulk_of(triangles: Array, kind: str) -> MeshInertia:
+    """Compute volume, centre and inertia of triangles (m, 3, 3) with counter-clockwise corners seen from outside."""
+    edges = triangles[:, 1:] - triangles[:, :1]
+    normals = 0.5 * np.cross(edges[:, 0], edges[:, 1])
+    areas = np.linalg.norm(normals, axis=1)
+    middles = triangles.mean(axis=1)
+    centroid = areas @ middles / max(float(areas.sum()), _LEAST)
+    if kind == "shell":
+        sizes, centre = areas, centroid
+    else:
+        sizes = _volumes(triangles - centroid, normals, kind)
+        total = float(sizes.sum())
+        centre = sizes @ (0.75 * middles + 0.25 * centroid) / total if total > _LEAST else centroid
+        sizes = _volumes(triangles - centre, normals, kind)
+    # ∫ x xᵀ over a pyramid from the centre is V/20 (Σ cᵢcᵢᵀ + (Σ cᵢ)(Σ cᵢ)ᵀ), over a triangle A/12 of it
+    corners = triangles - centre
+    sums = corners.sum(axis=1)
+    products = np.einsum("m,mki,mkj->ij", sizes, corners, corners) + np.einsum("m,mi,mj->ij", sizes, sums, sums)
+    products /= 12.0 if kind == "shell" else 20.0
+    inertia: Array = np.trace(products) * np.eye(3) - products
+    return MeshInertia(float(sizes.sum()), centre, inertia)
+
+
+def _volumes(triangles: Array, normals: Array, kind: str) -> Array:
+    signed: Array = np.einsum("mi,mi->m", triangles.mean(axis=1), normals) / 3.0
+    return np.abs(signed) if kind == "legacy" else signed
+
+
+def _hull(vertices: Array) -> Faces:
+    """Triangles of the convex hull, oriented outwards."""
+    try:
+        from scipy.spatial import ConvexHull, QhullError
+    except ImportError:
+        raise ModelError("the convex hull of a mesh needs scipy: pip install scipy") from None
+    try:
+        hull = ConvexHull(vertices)
+    except (QhullError, ValueError):
+        raise ModelError("the convex hull of its vertices has no volume") from None
+    faces: Faces = hull.simplices.astype(np.int64)
+    corners = vertices[faces]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inwards = np.einsum("mi,mi->m", normals, hull.equations[:, :3]) < 0.0
+    faces[inwards] = faces[inwards, ::-1]
+    return faces
+
 
 SHAPES = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Overconstrained linkages: Bennett, Goldberg, Bricard, Sarrus and the spherical four-bar."""
+"""Spatial linkages of one loop: a ring, Bennett, Goldberg, Bricard, Sarrus and the spherical four-bar."""
 
 from __future__ import annotations
 
@@ -11,48 +11,86 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.builder import Builder
-from ada_dynamics.model.model import STANDARD_GRAVITY
 from ada_dynamics.model.rotations import length, product, turned
-from ada_dynamics.robots.mechanisms.geometry import turned_x, turned_z
-from ada_dynamics.robots.mechanisms.parts import Mechanism, Z, as_many, closed, positive, uneven_bar
+from ada_dynamics.robots.mechanisms.parts import (
+    Mechanism,
+    Z,
+    as_many,
+    box,
+    closed,
+    positive,
+    turned_x,
+    turned_z,
+    uneven_bar,
+)
 
 HingeAxis = tuple[Array, Array]  # unit vector and a point on the axis [m]
 
 
-def hinged_ring(
-    name: str, axes: Sequence[HingeAxis], density: float, gravity: Sequence[float] = STANDARD_GRAVITY
-) -> Mechanism:
+def hinged_ring(name: str, axes: Sequence[HingeAxis]) -> Mechanism:
     """Closed chain of hinges, described by their axes in the start configuration.
 
-    The links are uneven bars between consecutive axes; the base lies between the last axis and the first one. Joints
-    are `joint_1`, ... along the chain; the loop joint `closing` joins the last link to the base. All link frames are
-    parallel and all angles zero at the start.
+    The links are uneven bars of 2 kg/m between consecutive axes; the base lies between the last axis and the first
+    one. Joints are `joint_1`, ... along the chain; the loop joint `closing` joins the last link to the base. All link
+    frames are parallel and all angles zero at the start.
 
     Args:
         name: name of the model.
         axes: axes in the order of the chain.
-        density: mass of a bar per length [kg/m].
-        gravity: gravity vector [m/s²].
     """
     builder = Builder(name).link("base")
     parent, at = "base", np.zeros(3)
     for i, (axis, point) in enumerate(axes[:-1], start=1):
         bar = axes[i][1] - point
-        builder.link(f"link_{i}", *uneven_bar(bar, density * length(bar)))
+        builder.link(f"link_{i}", *uneven_bar(bar, 2.0 * length(bar)))
         builder.joint(f"joint_{i}", "revolute", parent, f"link_{i}", point - at, axis=axis)
         parent, at = f"link_{i}", point
     axis, point = axes[-1]
     builder.loop("closing", "revolute", parent, "base", point - at, child_xyz=point, axis=axis)
-    return closed(builder, {}, gravity)
+    return closed(builder, {})
 
 
-def bennett(
-    long: float = 0.5,
-    short: float = 0.4,
-    twist: float = np.radians(50.0),
-    angle: float = 0.7,
-    gravity: Sequence[float] = STANDARD_GRAVITY,
-) -> Mechanism:
+def ring(n: int = 8, radius: float = 0.5, mass: float = 4.0, base: str = "fixed") -> Mechanism:
+    """Closed chain of n links and n revolute joints with skew axes; mobility n - 6 for n >= 7.
+
+    The joints lie on a circle in the x-y plane. The first one on the x axis is the loop joint `closing` between the
+    last link and the first link, which is the base. All angles are zero at the start.
+
+    Args:
+        n: number of links, at least 4; up to 6 the ring is rigid.
+        radius: radius of the circle [m].
+        mass: mass of the ring [kg].
+        base: joint between world and first link: fixed, floating or floating_euler.
+
+    Raises:
+        InputError: an argument is out of range.
+    """
+    if n < 4:
+        raise InputError(f"n is {n}; a ring needs at least 4 links.", field="n", value=n, allowed=">= 4")
+    positive(radius=radius, mass=mass)
+    step = 2.0 * np.pi / n
+    chord = turned(radius * (turned_z(step) - np.eye(3)), np.array([1.0, 0.0, 0.0]))
+    size = length(chord)
+    bar = box((0.3 * size, size, 0.25 * size), mass / n, 0.5 * chord + 0.05 * size)
+    builder = Builder(f"ring_{n}")
+    for i in range(n):
+        builder.link(f"link_{i}", *bar)
+        if i:
+            ends, turn = (f"link_{i - 1}", f"link_{i}"), (0.0, 0.0, step)
+            builder.joint(f"joint_{i}", "revolute", *ends, chord, turn, axis=_ring_axis(i))
+    ends, turn = (f"link_{n - 1}", "link_0"), (0.0, 0.0, step)
+    builder.loop("closing", "revolute", *ends, chord, turn, np.zeros(3), axis=_ring_axis(0))
+    return closed(builder, {}, base)
+
+
+def _ring_axis(i: int) -> tuple[float, float, float]:
+    """Axis of joint i, different for adjacent and opposite joints."""
+    azimuth, height = 2.4 * i + 0.3, 0.9 * math.sin(1.7 * i + 0.5)
+    across = float(np.sqrt(1.0 - height**2))
+    return (across * float(math.cos(azimuth)), across * float(math.sin(azimuth)), float(height))
+
+
+def bennett(long: float = 0.5, short: float = 0.4, twist: float = np.radians(50.0), angle: float = 0.7) -> Mechanism:
     """Bennett's linkage: four links with skew axes, mobility 1, three redundant constraints.
 
     Opposite links have equal lengths a, b and twists α, β with a/sin α = b/sin β. Joints `joint_1` to `joint_3` turn
@@ -64,7 +102,6 @@ def bennett(
         short: length of the other two links [m].
         twist: angle between the axes of a long link [rad].
         angle: angle of the first joint [rad].
-        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: a length is not positive, or no short link has the required twist.
@@ -82,7 +119,7 @@ def bennett(
     at = -turned(R, np.array([short, 0.0, 0.0]))
     builder.loop("closing", "revolute", parent, "base", xyz, rpy, at, axis=Z, child_rotation=R)
     pose = {"joint_1": angle, "joint_2": _second(twist, other, angle), "joint_3": -angle}
-    return closed(builder, pose, gravity)
+    return closed(builder, pose)
 
 
 def bennett_axes(long: float, short: float, twist: float, angle: float) -> list[HingeAxis]:
@@ -123,7 +160,6 @@ def goldberg(
     others: Sequence[float] = (0.4, 0.3),
     twist: float = np.radians(50.0),
     angles: Sequence[float] = (1.1, -0.8),
-    gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
     """Goldberg's five-bar linkage: two Bennett linkages with a shared link, mobility 1, two redundant constraints.
 
@@ -136,17 +172,16 @@ def goldberg(
         others: lengths of the short links of each Bennett linkage [m].
         twist: angle between the axes of a long link [rad].
         angles: angle of the locked joint in each Bennett linkage [rad].
-        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: a length is not positive, or no short link has the required twist.
     """
     # The first two axes of both are those of the shared link: locked, kept, next, last.
     one, other = (bennett_axes(shared, short, twist, at) for short, at in zip(others, angles, strict=True))
-    return hinged_ring("goldberg", [one[1], one[2], one[3], other[3], other[2]], 2.0, gravity)
+    return hinged_ring("goldberg", [one[1], one[2], one[3], other[3], other[2]])
 
 
-def bricard(sizes: Sequence[float] = (0.3, 0.4, 0.5), gravity: Sequence[float] = STANDARD_GRAVITY) -> Mechanism:
+def bricard(sizes: Sequence[float] = (0.3, 0.4, 0.5)) -> Mechanism:
     """Bricard's trihedral linkage: six hinges, each perpendicular to the next; mobility 1, one redundant constraint.
 
     Opposite links have equal lengths. At the start the axes lie along edges of a box: the first, third and fifth one
@@ -155,7 +190,6 @@ def bricard(sizes: Sequence[float] = (0.3, 0.4, 0.5), gravity: Sequence[float] =
 
     Args:
         sizes: sizes of the box along x, y and z, which are the lengths of the links [m].
-        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: a size is not positive.
@@ -166,15 +200,10 @@ def bricard(sizes: Sequence[float] = (0.3, 0.4, 0.5), gravity: Sequence[float] =
     near = [(x, corner * x), (y, corner * y), (z, corner * z)]
     # The common normal of two consecutive axes is an edge of the box; the joint is at its first end.
     far = [(z, corner * (x + y)), (x, corner * (y + z)), (y, corner * (z + x))]
-    return hinged_ring("bricard", [axis for pair in zip(near, far, strict=True) for axis in pair], 2.0, gravity)
+    return hinged_ring("bricard", [axis for pair in zip(near, far, strict=True) for axis in pair])
 
 
-def sarrus(
-    arm: float = 0.4,
-    height: float = 0.5,
-    width: float = 0.3,
-    gravity: Sequence[float] = STANDARD_GRAVITY,
-) -> Mechanism:
+def sarrus(arm: float = 0.4, height: float = 0.5, width: float = 0.3) -> Mechanism:
     """Sarrus' linkage: six hinges that guide a plate along a vertical line; mobility 1, one redundant constraint.
 
     `joint_1` to `joint_3` are foot, knee and head of the leg in the x-z plane, `joint_4` and `joint_5` head and knee of
@@ -185,7 +214,6 @@ def sarrus(
         arm: length of each of the four arms [m].
         height: height of the plate at the start [m].
         width: distance of the hinges from the middle of the plate [m].
-        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: a length is not positive, or the arms do not reach the plate.
@@ -203,14 +231,13 @@ def sarrus(
     places = ((width, 0.0), (knee, 0.5 * height), (width, height))
     one = [(y, np.array([out, 0.0, z])) for out, z in places]
     other = [(x, np.array([0.0, out, z])) for out, z in reversed(places)]
-    return hinged_ring("sarrus", [*one, *other], 2.0, gravity)
+    return hinged_ring("sarrus", [*one, *other])
 
 
 def spherical_four_bar(
     arcs: Sequence[float] = (0.7, 1.2, 1.0, 1.3),
     radius: float = 0.5,
     angle: float = 0.6,
-    gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Mechanism:
     """Spherical four-bar linkage: four axes through the origin; mobility 1, three redundant constraints.
 
@@ -221,7 +248,6 @@ def spherical_four_bar(
         arcs: angles between consecutive axes: of crank, coupler, rocker and base [rad].
         radius: radius of the sphere with the joints [m].
         angle: angle between crank and base at the start [rad].
-        gravity: gravity vector [m/s²].
 
     Raises:
         InputError: a value is not positive, or coupler and rocker do not meet.
@@ -232,7 +258,7 @@ def spherical_four_bar(
     second = np.array([math.sin(crank) * math.cos(angle), math.sin(crank) * math.sin(angle), math.cos(crank)])
     third = _meeting(second, coupler, last, rocker)
     axes = [(a, radius * a) for a in (first, second, third, last)]
-    return hinged_ring("spherical_four_bar", axes, 2.0, gravity)
+    return hinged_ring("spherical_four_bar", axes)
 
 
 def _meeting(a: Array, coupler: float, b: Array, rocker: float) -> Array:

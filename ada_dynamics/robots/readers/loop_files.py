@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import ModelError, unknown_name
+from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Joint, Limits, LoopJoint
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, loop_kind
@@ -17,11 +21,46 @@ from ada_dynamics.model.rotations import UNIT
 from ada_dynamics.model.structure import NamedPlace
 from ada_dynamics.robots.readers.values import is_perpendicular, rpy_rotation
 from ada_dynamics.structured_text.fields import Fields
+from ada_dynamics.structured_text.files import parsed
 from ada_dynamics.structured_text.lexical import BadNumber, near, to_float
-from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode, kind_of, shortened
+from ada_dynamics.structured_text.nodes import ListNode, MappingNode, Node, ScalarNode, from_object, kind_of
+
+LoopSource: TypeAlias = str | os.PathLike[str] | Mapping[str, object] | Sequence[object]
 
 
-def refuse(file: str, line: int | None, where: str, message: str, fix: str = "") -> ModelError:
+def add_loops(robot: Description, source: LoopSource) -> None:
+    """Add the loops and actuated joints of a file or of Python data to a description.
+
+    Args:
+        robot: description that is extended.
+        source: path of a YAML or JSON file in the format of this library or of Gepetto, its content as a dict, or a
+            list of dicts, one for each loop.
+
+    Raises:
+        InputError: the source has another type, or PyYAML is needed and not installed.
+        ModelError: the file cannot be read; the message names the file, line and field.
+    """
+    if isinstance(source, str | os.PathLike):
+        node, file = parsed(Path(source)), str(source)
+    elif isinstance(source, Mapping | Sequence) and not isinstance(source, bytes | bytearray):
+        file = "the argument loops"
+        node = from_object(source, file)
+    else:
+        message = f"loops is {source!r}; it must be a path, a dict or a list of dicts."
+        raise InputError(message, field="loops", value=source, allowed="a path, a dict or a list of dicts")
+    keys = list(node.entries) if isinstance(node, MappingNode) else []
+    if any(key in SIDECAR_KEYS for key in keys) or isinstance(node, ListNode):
+        read_sidecar(node, file, robot)
+    elif any(key in GEPETTO_KEYS for key in keys):
+        read_gepetto(node, file, robot)
+    else:
+        known = (*SIDECAR_KEYS, *GEPETTO_KEYS)
+        message = f"it is {kind_of(node)}; none of its keys describes loops."
+        fix = f"{near(keys[0], known) if keys else ''}Known: {', '.join(known)}."
+        raise _refusal(file, node.line, "the file", message, fix)
+
+
+def _refusal(file: str, line: int | None, where: str, message: str, fix: str = "") -> ModelError:
     """Return an error with file, line, location, problem and fix."""
     return Problem("loops", line, where, message, fix).error(file)
 
@@ -39,16 +78,18 @@ class LoopFields(Fields):
         """Return a required value."""
         node = self.node(key)
         if node is None:
-            raise self.problem(key, "it is missing.", f"Add {example}.")
+            raise self.problem(key, "it is missing.", f"Add {key}: {example}.")
         return node
 
     def name(self, key: str, example: str) -> str:
         """Return a required name."""
-        return self.single(key, self.needed(key, f"{key}: {example}"), "a name").text
+        return self.single(key, self.needed(key, example), "a name").text
 
     def names(self, key: str) -> list[tuple[str, int | None]]:
-        """Return a required list of names with their lines."""
-        listing = self.needed(key, f"{key}: [...]")
+        """Return a list of names with their lines, empty without the key."""
+        listing = self.node(key)
+        if listing is None:
+            return []
         if not isinstance(listing, ListNode):
             raise self.problem(key, f"it is {kind_of(listing)} and not a list of names.", f"Write {key}: [a, b].")
         return [(self.single(key, item, "a name").text, item.line) for item in listing.items]
@@ -61,21 +102,15 @@ class LoopFields(Fields):
         allowed = "Allowed: a list of 3 finite numbers, such as [0, 0, 1]."
         if not isinstance(node, ListNode) or len(node.items) != 3:
             raise self.problem(key, f"it is {kind_of(node)} and not 3 numbers.", allowed)
-        return np.array([self._entry(item, key, allowed) for item in node.items])
-
-    def _entry(self, item: Node, key: str, allowed: str) -> float:
-        try:
-            if not isinstance(item, ScalarNode):
-                raise BadNumber(f"it contains {kind_of(item)}")
-            if item.is_text:
-                raise BadNumber(f"{shortened(item.text)!r} is a text and not a number")
-            return to_float(item.text)
-        except BadNumber as reason:
-            raise self.problem(key, f"{reason}.", allowed) from None
-
-    def number(self, key: str, wanted: str = "a finite number") -> float:
-        """Return a required number."""
-        return self._entry(self.needed(key, f"{key}: 1.0"), key, f"Allowed: {wanted}.")
+        values = []
+        for item in node.items:
+            try:
+                if not isinstance(item, ScalarNode) or item.is_text:
+                    raise BadNumber(f"it contains {kind_of(item)}, which is no number")
+                values.append(to_float(item.text))
+            except BadNumber as reason:
+                raise self.problem(key, f"{reason}.", allowed) from None
+        return np.array(values)
 
 
 SIDECAR_KEYS = ("loops", "actuated")
@@ -120,11 +155,11 @@ def set_actuated(robot: Description, names: list[tuple[str, int | None]], file: 
         known = ", ".join(place.name for place in robot.actuated[:8])
         line = names[0][1] if names else None
         message = f"the actuated joints are defined twice: {robot.file} has {known or 'none'} already."
-        raise refuse(file, line, where, message, "Keep one of them.")
+        raise _refusal(file, line, where, message, "Keep one of them.")
     seen: dict[str, int | None] = {}
     for name, line in names:
         if name in seen:
-            raise refuse(file, line, where, f"joint {name!r} is listed twice.", "Remove one.")
+            raise _refusal(file, line, where, f"joint {name!r} is listed twice.", "Remove one.")
         seen[name] = line
     robot.actuated = [NamedPlace(name, file, line) for name, line in names]
 
@@ -141,14 +176,14 @@ def _loop(node: Node, where: str, file: str) -> LoopJoint:
     parent, parent_xyz, parent_rotation = _end(fields, "parent")
     child, child_xyz, child_rotation = _end(fields, "child")
     axis, axis2 = _axes(fields, kind)
-    constants = {name: fields.number(name) for name in JOINT_TYPES[kind].constants}
+    constants = {name: fields.number(name, "a finite number") for name in JOINT_TYPES[kind].constants}
     line = fields.line if fields.line is not None else fields.line_of("name")
     frames = (parent_xyz, parent_rotation, child_xyz, child_rotation)
     return LoopJoint(name, kind, parent, child, *frames, axis, axis2, constants, file, line)
 
 
 def _end(fields: LoopFields, key: str) -> tuple[str, Array, Array]:
-    node = fields.needed(key, f"{key}: {_END_EXAMPLE}")
+    node = fields.needed(key, _END_EXAMPLE)
     end = LoopFields(node, f"{fields.where}, {key}", fields.file, _END_FIELDS, f"{key}: {_END_EXAMPLE}")
     link = end.name("link", "name")
     xyz, rpy = end.vector("xyz"), end.vector("rpy")
@@ -247,8 +282,8 @@ def _link_of(fields: LoopFields, frames: dict[str, set[str]], name: str) -> str:
 
 
 def _change_joints(fields: LoopFields, robot: Description) -> None:
-    names = fields.names("joint_name") if fields.has("joint_name") else []
-    types = fields.names("joint_type") if fields.has("joint_type") else []
+    names = fields.names("joint_name")
+    types = fields.names("joint_type")
     if len(names) != len(types):
         message = f"it has {len(types)} entries for the {len(names)} joints of joint_name."
         raise fields.problem("joint_type", message, "Give one for each joint.")

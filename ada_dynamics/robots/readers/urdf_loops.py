@@ -41,11 +41,16 @@ from ada_dynamics.model.description import Description
 from ada_dynamics.model.elements import Joint, LoopJoint, Mimic
 from ada_dynamics.model.joints import JOINT_TYPES, LOOP_KINDS, joint_kind
 from ada_dynamics.model.problems import Problem, Sink
-from ada_dynamics.model.rotations import NO_MOVE, Pose, compose
-from ada_dynamics.robots.readers.description_builder import joints_above
-from ada_dynamics.robots.readers.sdf import loop_of
-from ada_dynamics.robots.readers.sdf.frames import WORLD, SdfFrames
-from ada_dynamics.robots.readers.sdf.joint import SdfJoint, read_joint, resolve_frames
+from ada_dynamics.model.rotations import NO_MOVE, Pose
+from ada_dynamics.robots.readers.description_builder import (
+    joints_above,
+    read_actuated,
+    read_drake,
+    read_mimic_plugin,
+    read_reference,
+    zero_poses,
+)
+from ada_dynamics.robots.readers.sdf import WORLD, SdfFrames, SdfJoint, loop_of, read_joint, resolve_frames
 from ada_dynamics.robots.readers.values import Attributes
 from ada_dynamics.robots.readers.xml import Element
 from ada_dynamics.structured_text.lexical import near
@@ -53,9 +58,48 @@ from ada_dynamics.structured_text.lexical import near
 _SAME_AXIS = 1e-9
 _SMALLEST_RATIO = 1e-12
 _X = (1.0, 0.0, 0.0)
+_POSE = ("xyz", "rpy", "quat_xyzw")  # attributes
 
 KINDS = tuple(kind for kind in LOOP_KINDS if not JOINT_TYPES[kind].constants)  # elements have no place for constants
 URDF_PLUS_KINDS = ("revolute", "prismatic", "planar", "fixed")  # types of the URDF+ parser
+ELEMENTS = ("constraint", "loop_joint", "loop", "coupling")  # of a <robot>, in addition to <gazebo><joint>
+_ENDS = {"parent", "child", "link1", "link2", "predecessor", "successor"}
+
+
+def read_urdf_loops(robot: Description, sink: Sink) -> None:
+    """Add the loops, couplings and actuated joints of a URDF to its description."""
+    couplings = []
+    for element in robot.root.children:
+        if element.tag == "gazebo":
+            if "reference" in element.attributes:
+                read_reference(element, robot, sink)
+            else:
+                robot.loops.extend(read_gazebo(element, robot, sink))
+            for plugin in element.all("plugin"):
+                read_mimic_plugin(plugin, robot, sink)
+        elif element.tag.startswith("drake:"):
+            read_drake(element, robot, sink)
+        elif is_coupling(element):
+            couplings.append(element)
+        elif element.tag in ELEMENTS:
+            loop = read_loop(element, robot.file, sink)
+            if loop is not None:
+                robot.loops.append(loop)
+        else:
+            _check_spelling(element, sink)
+    for element in couplings:
+        apply_coupling(element, robot, sink)
+    read_actuated(robot, "actuated", sink)
+
+
+def _check_spelling(element: Element, sink: Sink) -> None:
+    """Report elements that are probably misspelt loops; ignoring them would open the loops."""
+    if not any(child.tag in _ENDS for child in element.children) or element.tag in {"joint", "link", "sensor"}:
+        return
+    hint = near(element.tag, ELEMENTS)
+    if hint:
+        message = f"<{element.tag[:40]}> is unknown and looks like a loop."
+        sink(Problem("unknown-element", element.line, "<robot>", message, hint.strip()))
 
 
 class LoopElement(NamedTuple):
@@ -64,7 +108,7 @@ class LoopElement(NamedTuple):
     words: Mapping[str, str]  # names of the format for joint types of this library
     ends: tuple[str, str]  # tags of both ends
     children: tuple[str, ...]  # tags of the other children
-    known_in_end: tuple[tuple[str, ...], tuple[str, ...]] | None  # children and attributes of an end; None for no check
+    known_in_end: tuple[tuple[str, ...], tuple[str, ...]]  # children and attributes of an end
     pose: Callable[[Attributes, str, Attributes], Pose]  # of an end, from the element, the end's tag and the end
     axes: Callable[[LoopJoint, Attributes], bool]  # reads the axes; True if they are valid
 
@@ -84,8 +128,7 @@ def read_loop(element: Element, file: str, sink: Sink) -> LoopJoint | None:
     if kind is None or first is None or second is None:
         return None
     for _, end in (first, second):
-        if form.known_in_end is not None:
-            _check_known(end, *form.known_in_end)
+        _check_known(end, *form.known_in_end)
     (R, p), (S, s) = (form.pose(values, tag, end) for tag, (_, end) in zip(form.ends, (first, second), strict=True))
     loop = LoopJoint(name, kind, first[0], second[0], p, R, s, S, file=file, line=element.line)
     return loop if not loop.type.axes or form.axes(loop, values) else None
@@ -143,9 +186,7 @@ def _constraint_pose(values: Attributes, tag: str, end: Attributes) -> Pose:
     origin = values.inside(f"{tag}_origin")
     if origin is None:
         return NO_MOVE
-    for name in origin.element.attributes:
-        if name not in ("xyz", "rpy", "quat_xyzw"):
-            origin.problem("unknown-attribute", f"has an attribute {name[:40]!r}.", "Known: xyz, rpy.")
+    _check_known(origin, (), _POSE)
     return origin.pose()
 
 
@@ -193,7 +234,7 @@ _FORMS = {
         {"link": "fixed", "continuous": "revolute"},
         ("parent", "child"),
         ("parent_origin", "parent_axis", "child_origin", "child_axis"),
-        None,
+        ((), ("link",)),
         _constraint_pose,
         _constraint_axes,
     ),
@@ -201,7 +242,7 @@ _FORMS = {
         {"continuous": "revolute", "ball": "spherical"},
         ("link1", "link2"),
         ("axis", "axis2"),
-        ((), ("link", "xyz", "rpy", "quat_xyzw")),
+        ((), ("link", *_POSE)),
         lambda values, tag, end: end.pose(),
         _axes,
     ),
@@ -243,22 +284,17 @@ def apply_coupling(element: Element, robot: Description, sink: Sink) -> None:
         values.problem("coupling", f"ratio is {ratio:g}.", "Give a ratio that is not zero.")
     elif first is not None and second is not None:
         sides = _sides(values, robot, (first[0], second[0]))
-        if sides is not None:
-            _couple(values, *sides, ratio)
-
-
-def _couple(values: Attributes, leader: Joint, follower: Joint, ratio: float) -> None:
-    if _is_dependent(leader) and not _is_dependent(follower):
-        leader, follower, ratio = follower, leader, 1.0 / ratio
-    if follower.mimic is None:
-        follower.mimic = Mimic(leader.name, ratio, 0.0)
-    else:
-        message = f"drives joint {follower.name!r}, which mimics {follower.mimic.joint!r} already."
-        values.problem("coupling", message, "Keep one.")
-
-
-def _is_dependent(joint: Joint) -> bool:
-    return bool(joint.element.attributes.get("independent", "true").strip().lower() == "false")
+        if sides is None:
+            return
+        leader, follower = sides
+        dependent = [one.element.attributes.get("independent", "true").strip().lower() == "false" for one in sides]
+        if dependent == [True, False]:
+            leader, follower, ratio = follower, leader, 1.0 / ratio
+        if follower.mimic is None:
+            follower.mimic = Mimic(leader.name, ratio, 0.0)
+        else:
+            message = f"drives joint {follower.name!r}, which mimics {follower.mimic.joint!r} already."
+            values.problem("coupling", message, "Keep one.")
 
 
 def _sides(values: Attributes, robot: Description, ends: tuple[str, str]) -> tuple[Joint, Joint] | None:
@@ -266,9 +302,8 @@ def _sides(values: Attributes, robot: Description, ends: tuple[str, str]) -> tup
     carriers = {joint.child: joint for joint in robot.joints}
     unknown = next((link for link in ends if not any(one.name == link for one in robot.links)), None)
     if unknown is not None:
-        values.problem(
-            "unknown-link", f"has an unknown end: no link is named {unknown!r}.", "Name a link of this robot."
-        )
+        message = f"has an unknown end: no link is named {unknown!r}."
+        values.problem("unknown-link", message, "Name a link of this robot.")
         return None
     paths = [joints_above(carriers, link) for link in ends]
     shared = {joint.name for joint in paths[0]} & {joint.name for joint in paths[1]}
@@ -277,9 +312,8 @@ def _sides(values: Attributes, robot: Description, ends: tuple[str, str]) -> tup
         if len(joints) != 1 or joints[0].type.nv != 1:
             names = ", ".join(repr(j.name) for j in joints[:8]) or "no joint"
             message = f"couples the sum of {names} up to link {link!r}; only couplings of two joints are supported."
-            values.problem(
-                "coupling", message, "Couple single joints by <mimic>, or model the belt by links and loops."
-            )
+            fix = "Couple single joints by <mimic>, or model the belt by links and loops."
+            values.problem("coupling", message, fix)
             return None
     return moving[0][0], moving[1][0]
 
@@ -310,11 +344,8 @@ def _gazebo_loop(joint: SdfJoint, robot: Description, sink: Sink) -> LoopJoint |
             sink(Problem("unknown-link", own.line, own.where, str(unknown_name("link", end, links))))
             return None
     frames = SdfFrames(f"robot {robot.name!r}", sink)
-    carriers = {joint.child: joint for joint in robot.joints}
+    poses = zero_poses(robot.joints)
     for link in robot.links:
-        pose = NO_MOVE
-        for above in joints_above(carriers, link.name):
-            pose = compose((above.rotation, above.xyz), pose)
-        frames.put(link.name, link.element, pose)
+        frames.put(link.name, link.element, poses.get(link.name, NO_MOVE))
     frames.add(own.name, own.element, own.child, own.child)
     return loop_of(joint, robot, sink) if resolve_frames(joint, frames, sink) else None

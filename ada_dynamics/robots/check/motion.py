@@ -1,47 +1,96 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check of the loops of a robot: closure, mobility, redundant constraints, singular start configuration and motors."""
+"""Rules on the motion of a model: joints without inertia; closure, mobility, redundancy and motors of its loops."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from ada_dynamics.algorithms.crba import composite_inertias, mass_matrix
+from ada_dynamics.algorithms.kinematics import transforms
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.report import LARGEST, ConstraintReport, constraint_report
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.description import Description
 from ada_dynamics.model.model import Model
-from ada_dynamics.robots.check.bodies import crosses
-from ada_dynamics.robots.check.report import Collector, Finding, listed
+from ada_dynamics.robots.check.links import crosses
+from ada_dynamics.robots.check.report import CheckReport, listed
+
+_ROUNDING = 1e-11  # share of the inertia that a joint carries; less about its own axis is a rounding error
+_MOST = 1000  # velocities up to which the mass matrix is factorized
 
 
-def check_loops(model: Model, robot: Description, guess: Array | None, out: Collector) -> None:
-    """Report findings on the loops.
+def check_motion(model: Model, robot: Description, guess: Array | None, out: CheckReport) -> None:
+    """Report joints without inertia, and findings on the loops.
 
     Args:
         model: the model of the description.
         robot: the description, for file names and lines.
         guess: configuration from which the loops are closed; the neutral one by default.
-        out: findings on the description, to which those on the loops are added.
+        out: findings on the description, to which those on the motion are added.
     """
+    facts = _check_loops(model, robot, guess, out) if robot.loops else None
+    crossing = {joint.name for pair in crosses(robot.links, robot.joints, robot.loops).values() for joint in pair}
+    for name in _unresisted(model) if model.nv <= _MOST else ():
+        joint = next((joint for joint in robot.joints if joint.name == name), None)  # None for a floating base
+        link = model.root if joint is None else joint.child
+        where, line = (f"link {link!r}", None) if joint is None else (joint.where, joint.line)
+        if facts is None or not facts.resists_all_motions:
+            message = (
+                f"no inertia resists its motion: link {link!r} and its descendants have none about its axis, or other "
+                "joints move all of it as well."
+            )
+            fix = "Give the link a mass and moments of inertia, give the joint an armature, or make it fixed."
+            out.add("singular", "error", where, message, fix, line)
+        elif name not in crossing:
+            message = "no inertia resists its motion in the spanning tree; the loop constraints determine it."
+            out.add("held-by-loops", "note", where, message, "", line)
+
+
+def _unresisted(model: Model) -> list[str]:
+    """Joints without inertia, for which the mass matrix is singular at a generic configuration.
+
+    The mass matrix is factorized from the leaves to the root; the pivots of such joints vanish.
+    """
+    tree, found = model.tree, dict[str, None]()
+    q = model.random_state(np.random.default_rng(7))[0].tolist()
+    M = np.array(mass_matrix(tree, q).dense(), dtype=float).reshape(tree.nv, tree.nv)
+    least, owners = np.zeros(tree.nv), [""] * tree.nv
+    for body, whole in zip(tree.bodies, composite_inertias(tree, transforms(tree, q)), strict=True):
+        largest = max(whole.about_origin[i][i] for i in range(3))
+        for k, s in enumerate(body.joint.subspace(body.positions(q)), start=body.v.start):
+            size = largest * sum(x * x for x in s.angular) + whole.mass * sum(x * x for x in s.linear)
+            least[k] = max(least[k], _ROUNDING * body.multiplier**2 * size)
+            if model.joints[body.name].mimic is None:
+                owners[k] = body.name
+    for i in reversed(range(tree.nv)):
+        if M[i, i] > least[i]:
+            M[:i, :i] -= np.outer(M[:i, i], M[i, :i]) / M[i, i]
+        else:
+            found[owners[i]] = None
+    return list(found)
+
+
+def _check_loops(model: Model, robot: Description, guess: Array | None, out: CheckReport) -> ConstraintReport | None:
+    """Report findings on the loops; return their properties, or None if the loops do not close."""
     findings = _LoopFindings(robot, out)
     rigid = [loop.name for loop in model.tree.loops if loop.parent == loop.child]
+    fix = "Remove it, or name links that can move relative to each other."
+    for name in rigid:
+        findings.add("rigid-loop", "error", [name], "the links that it joins are rigidly connected already.", fix)
     if rigid:
-        fix = "Remove it, or name links that can move relative to each other."
-        for name in rigid:
-            findings.add("rigid-loop", "error", [name], "the links that it joins are rigidly connected already.", fix)
-        return
+        return None
     if model.nv > LARGEST:
         message = f"the model has {model.nv} velocities; the rank of the loop constraints is computed up to {LARGEST}."
         findings.add("loops-not-checked", "note", model.loop_names, message)
-        return
+        return None
     try:
         facts = constraint_report(model, guess)
     except ModelError as problem:
         message = str(problem).removeprefix(f"model {model.name!r}").lstrip(":, ")
         findings.add("loop-open", "error", model.loop_names, message)
-        return
-    if facts.resists_all_motions:
-        _note_held_by_loops(robot, out)
+        return None
     _check_mobility(facts, findings)
     _check_redundancy(facts, findings)
     if facts.state.is_singular:
@@ -51,12 +100,13 @@ def check_loops(model: Model, robot: Description, guess: Array | None, out: Coll
         findings.add("singular-pose", "warning", model.loop_names, message, "Start from another configuration.")
     if facts.motors.mobility and not any(finding.code == "motors-not-named" for finding in out.findings):
         _check_motors(facts, robot, findings)
+    return facts
 
 
 class _LoopFindings:
     """Adds findings on some loops, located at the first one."""
 
-    def __init__(self, robot: Description, out: Collector) -> None:
+    def __init__(self, robot: Description, out: CheckReport) -> None:
         self._robot, self._out = robot, out
         self._loops = {loop.name: loop for loop in robot.loops}
 
@@ -67,20 +117,6 @@ class _LoopFindings:
             self._out.add(code, severity, name, message, fix, first.line)
         else:
             self._out.add(code, severity, f"{first.place}: {name}", message, fix)
-
-
-def _note_held_by_loops(robot: Description, out: Collector) -> None:
-    """Downgrade errors on joints without inertia in the tree, as the loop constraints determine their motion.
-
-    Joints of the massless link of a universal joint are no finding at all.
-    """
-    of_crosses = {one.where for pair in crosses(robot.links, robot.joints, robot.loops).values() for one in pair}
-    message = "no inertia resists its motion in the spanning tree; the loop constraints determine it."
-    out.findings = [
-        Finding("held-by-loops", "note", one.where, message, line=one.line) if one.code == "singular" else one
-        for one in out.findings
-        if one.code != "singular" or one.where not in of_crosses
-    ]
 
 
 def _check_mobility(facts: ConstraintReport, findings: _LoopFindings) -> None:

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules on masses, centres of mass and inertia tensors: impossible values, placeholders and probable unit errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.elements import Joint, Link, LoopJoint, Shape
+from ada_dynamics.robots.check.report import CheckReport
+from ada_dynamics.robots.readers.description_builder import zero_poses
+from ada_dynamics.robots.readers.values import MOMENTS
+from ada_dynamics.robots.readers.xml import Element
+
+_HINGES = ("revolute", "continuous")
+_DIFFERENT = 0.1  # sine of the angle between the axes of a cross
+_DENSEST = 22_600.0  # [kg/m³], osmium
+_UNITS = ((1e-9, "g mm²"), (1e-7, "g cm²"), (1e-6, "kg mm²"), (1e-4, "kg cm²"), (1e-3, "g m²"))
+_HEAVY = 2_000.0  # [kg], for a link of a robot that is smaller than _SMALL
+_SMALL = 5.0  # [m]
+_POINT = 1e-7  # [m], radius of gyration of a point mass
+_MINOR = 0.05  # share of a body's mass and inertia below which a link is minor
+_IMPOSSIBLE = 0.01  # excess of the largest moment over the sum of the others, relative, that is an error
+
+
+def check_links(robot: Description, has_floating_base: bool, out: CheckReport) -> None:
+    """Run all rules on masses and inertias."""
+    frames = np.array([p for _, p in zero_poses(robot.joints).values()] or [np.zeros(3)])
+    size = float(np.linalg.norm(np.ptp(frames, axis=0)))
+    bodies = _rigid_bodies(robot)
+    minor = {link.name for body in bodies for link in _minor_links(body)}
+    for link in robot.links:
+        if link.has_inertial and _is_possible(link, link.name in minor, out):
+            box = Box(link)
+            severity = "note" if link.name in minor else "warning"
+            # One finding per cause: the first rule that applies explains the later ones.
+            if not _density(link, box, size, severity, out) and not _placeholder(link, severity, out):
+                _inertia_size(link, box, size, severity, out)
+            _centre(link, box, out)
+    carriers = {joint.child: joint for joint in robot.joints}
+    middles = crosses(robot.links, robot.joints, robot.loops)
+    for body in bodies:
+        carrier = carriers.get(body[0].name)
+        is_moved = has_floating_base if carrier is None else carrier.kind != "fixed"
+        if is_moved and body[0].name not in middles and not any(link.mass for link in body):
+            given = any(link.has_inertial for link in body)
+            moved = "the floating base" if carrier is None else carrier.where
+            message = f"it is moved by {moved}, but has no mass" + ("." if given else ": it has no <inertial>.")
+            fix = "Give it an <inertial>, or make the joint fixed."
+            out.add("massless", "warning", body[0].where, message, fix, body[0].line)
+
+
+def _rigid_bodies(robot: Description) -> list[list[Link]]:
+    """Links that fixed joints join, the one nearest to the root first."""
+    fixed_to = {joint.child: joint.parent for joint in robot.joints if joint.kind == "fixed"}
+    links = {link.name: link for link in robot.links}
+    bodies: dict[str, list[Link]] = {}
+    first: dict[str, str] = {}
+    for link in robot.links:
+        path = {link.name: None}  # up to the first link of the body; a cycle of joints is reported elsewhere
+        name = link.name
+        while name not in first and fixed_to.get(name) in links and fixed_to[name] not in path:
+            name = fixed_to[name]
+            path[name] = None
+        first.update(dict.fromkeys(path, first.get(name, name)))
+        top = first[name]
+        bodies.setdefault(top, [links[top]])
+        if link.name != top:
+            bodies[top].append(link)
+    return list(bodies.values())
+
+
+def _minor_links(body: list[Link]) -> Iterable[Link]:
+    """Links with a small share in the mass and inertia of their body, such as sensors."""
+    moments = [float(np.max(np.abs(link.inertia))) for link in body]
+    mass = sum(link.mass for link in body)
+    return [
+        link
+        for link, moment in zip(body, moments, strict=True)
+        if link.mass <= _MINOR * mass and moment <= _MINOR * max(moments)
+    ]
+
+
+def crosses(
+    links: Iterable[Link], joints: Iterable[Joint], loops: Iterable[LoopJoint] = ()
+) -> dict[str, tuple[Joint, Joint | LoopJoint]]:
+    """Find massless links between two hinges whose different axes intersect: the crosses of universal joints.
+
+    The second hinge may be a loop joint.
+
+    Returns:
+        The two joints by name of the massless link.
+    """
+    arriving: dict[str, list[Joint]] = {}
+    others: dict[str, list[tuple[Joint | LoopJoint, Array, Array]]] = {}  # with point and axis in the link's frame
+    for joint in joints:
+        if joint.kind in _HINGES:
+            arriving.setdefault(joint.child, []).append(joint)
+        others.setdefault(joint.parent, []).append((joint, joint.xyz, joint.rotation @ joint.axis))
+    for loop in loops:
+        others.setdefault(loop.parent, []).append((loop, loop.parent_xyz, loop.parent_rotation @ loop.axis))
+        others.setdefault(loop.child, []).append((loop, loop.child_xyz, loop.child_rotation @ loop.axis))
+    found: dict[str, tuple[Joint, Joint | LoopJoint]] = {}
+    for link in links:
+        first, rest = arriving.get(link.name, []), others.get(link.name, [])
+        if link.mass or len(first) != 1 or len(rest) != 1:
+            continue
+        second, xyz, axis = rest[0]
+        across = np.linalg.norm(np.cross(first[0].axis, axis))
+        if second.kind in _HINGES and not xyz.any() and across > _DIFFERENT:
+            found[link.name] = (first[0], second)
+    return found
+
+
+class Box:
+    """Axis-aligned bounding box of the boxes, cylinders, capsules and spheres of a link, in the link's frame.
+
+    Attributes:
+        is_known: the link has such shapes, and no meshes.
+    """
+
+    def __init__(self, link: Link) -> None:
+        self.low, self.high = np.full(3, math.inf), np.full(3, -math.inf)
+        shapes = [*link.visuals, *link.collisions]
+        for shape in shapes:
+            if shape.kind != "mesh":
+                around = np.abs(shape.rotation) @ _half_size(shape)
+                self.low = np.minimum(self.low, shape.xyz - around)
+                self.high = np.maximum(self.high, shape.xyz + around)
+        self.is_known = bool(np.isfinite(self.low).all()) and all(shape.kind != "mesh" for shape in shapes)
+
+    def reach(self, point: Array) -> float:
+        """Distance from a point to the farthest corner [m]."""
+        return float(np.linalg.norm(np.maximum(np.abs(self.high - point), np.abs(self.low - point))))
+
+    def outside(self, point: Array) -> float:
+        """Distance of a point from the box, 0 inside [m]."""
+        return float(np.linalg.norm(np.maximum(np.maximum(self.low - point, point - self.high), 0.0)))
+
+
+def _half_size(shape: Shape) -> Array:
+    if shape.kind == "box":
+        return 0.5 * np.array(shape.size)
+    radius = shape.size[0]
+    if shape.kind == "sphere":
+        return np.full(3, radius)
+    return np.array([radius, radius, 0.5 * shape.size[1] + (radius if shape.kind == "capsule" else 0.0)])
+
+
+def _inertial(link: Link) -> Element:
+    """Element with the link's inertia; in MJCF it may be the body, whose geoms give the inertia."""
+    own: Element | None = link.element.first("inertial")
+    return link.element if own is None else own
+
+
+def _half_unit(text: str) -> float:
+    """Rounding error of a printed number."""
+    mantissa, _, exponent = text.strip().lower().partition("e")
+    digits = len(mantissa.partition(".")[2])
+    if not digits and not exponent:
+        return 0.0  # an integer is exact
+    try:
+        return float(0.5 * 10.0 ** (int(exponent or "0") - digits))
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def _is_possible(link: Link, is_minor: bool, out: CheckReport) -> bool:
+    """Report physically impossible parameters; return True if the plausibility rules apply."""
+    line = _inertial(link).line
+    if link.mass < 0.0:
+        out.add("mass-negative", "error", link.where, f"its mass is {link.mass:g} kg.", "Masses are positive.", line)
+        return False
+    moments = np.linalg.eigvalsh(link.inertia)
+    largest = float(np.max(np.abs(moments)))
+    odd = "note" if is_minor else "warning"
+    if largest <= _POINT**2 * link.mass:
+        if link.mass > 0.0:
+            message = f"its inertia is negligible: {link.mass:g} kg in one point."
+            out.add("inertia-zero", odd, link.where, message, "Give it an inertia tensor [kg m²].", line)
+        return False
+    tensor = _inertial(link).first("inertia")
+    texts = () if tensor is None else (tensor.attributes.get(name, "") for name, _, _ in MOMENTS)
+    rounding = min(max(map(_half_unit, texts), default=0.0), 0.1 * largest) + 1e-12 * largest
+    shown = " ".join(f"{m:.4g}" for m in moments)
+    if moments[0] < -3.0 * rounding or moments[2] <= 0.0:  # entries that are off by r move the moments by up to 3 r
+        message = f"its inertia is not positive definite: the principal moments are {shown} kg m²."
+        severity = "warning" if is_minor else "error"
+        out.add("inertia-negative", severity, link.where, message, "Check signs, units and products of inertia.", line)
+        return False
+    excess = float(moments[2] - moments[1] - moments[0])
+    if excess > 9.0 * rounding:
+        severity = "error" if excess > _IMPOSSIBLE * largest and not is_minor else "warning"
+        message = (
+            f"its inertia violates the triangle inequality: principal moments {shown} kg m², the largest exceeds the "
+            "sum of the others."
+        )
+        fix = "The tensor must be about the centre of mass, in the axes of <origin>; check signs and units."
+        out.add("inertia-triangle", severity, link.where, message, fix, line)
+        return False
+    if link.mass == 0.0:
+        out.add("mass-zero", odd, link.where, "it has an inertia but no mass.", "Give it a mass [kg].", line)
+    return link.mass > 0.0
+
+
+def _placeholder(link: Link, severity: str, out: CheckReport) -> bool:
+    """Report tensors that are a power of ten times the unit matrix, which are typical placeholders."""
+    I = link.inertia
+    first = float(I[0, 0])
+    if first <= 0.0 or not np.array_equal(I, first * np.eye(3)):
+        return False
+    power = math.log10(first)
+    is_filler = abs(power - round(power)) < 1e-9
+    if is_filler:
+        line = _inertial(link).line
+        message = f"its inertia is {first:g} times the unit matrix, which looks like a placeholder."
+        out.add("inertia-placeholder", severity, link.where, message, "Give it the tensor of its shape.", line)
+    return is_filler
+
+
+def _inertia_size(link: Link, box: Box, size: float, severity: str, out: CheckReport) -> None:
+    """Compare the radius of gyration with the size of the link and with a ball of the densest metal."""
+    line = _inertial(link).line
+    largest = float(np.max(np.linalg.eigvalsh(link.inertia)))
+    radius = math.sqrt(largest / link.mass)
+    reach = box.reach(link.com) if box.is_known else size
+    if reach > 0.0 and radius > (1.2 if box.is_known else 1.0) * reach + 0.05:
+        whose = "" if box.is_known else " (of the whole robot)"
+        message = f"its inertia is too large: radius of gyration {radius:.3g} m, extent {reach:.3g} m{whose}."
+        units = (unit for factor, unit in _UNITS if 0.1 * reach < math.sqrt(factor) * radius < reach)
+        hint = next((f"; the values look like {unit}" for unit in units), "")
+        out.add("inertia-too-big", severity, link.where, message, f"Inertias are in kg m²{hint}.", line)
+        return
+    ball = math.sqrt(0.4) * (3.0 * link.mass / (4.0 * math.pi * _DENSEST)) ** (1.0 / 3.0)
+    if radius < 0.5 * ball:
+        message = f"its inertia is too small: {link.mass:g} kg with radius of gyration {radius:.3g} m"
+        fix = "Inertias are in kg m² and masses in kg."
+        out.add("inertia-too-small", severity, link.where, message + " exceed the density of any metal.", fix, line)
+
+
+def _density(link: Link, box: Box, size: float, severity: str, out: CheckReport) -> bool:
+    """Compare the mass with the bounding box of the link's shapes, or with the size of the robot."""
+    volume = float(np.prod(box.high - box.low)) if box.is_known else 0.0
+    if volume > 0.0 and link.mass > max(_DENSEST * volume, 0.1):
+        message = f"{link.mass:g} kg in a box of {volume:.3g} m³ exceed the density of any metal."
+        fix = "Masses are in kg; is the value in grams?"
+    elif link.mass > _HEAVY and size < _SMALL:
+        message, fix = f"{link.mass:g} kg, in a robot of {size:.2g} m.", "Masses are in kg; the value looks like grams."
+    else:
+        return False
+    out.add("mass-too-big", severity, link.where, message, fix, _inertial(link).line)
+    return True
+
+
+def _centre(link: Link, box: Box, out: CheckReport) -> None:
+    if not box.is_known:
+        return
+    outside, diagonal = box.outside(link.com), float(np.linalg.norm(box.high - box.low))
+    if outside > max(0.5 * diagonal, 0.02):
+        message = f"its centre of mass is {outside:.3g} m outside its shapes (diagonal {diagonal:.3g} m)."
+        fix = "Positions are in m, in the link's frame."
+        out.add("com-far", "warning", link.where, message, fix, _inertial(link).line)

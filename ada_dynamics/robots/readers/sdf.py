@@ -1,0 +1,569 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reader of SDFormat 1.4 to 1.12: one model, whose links and joints form a graph.
+
+If a link has two parents, the later joint in the file closes a loop. In the poses of the file all joints are at zero
+and all loops closed, which determines the parent-side frame of a loop joint. If a joint is not at its child's frame, a
+massless link is inserted there. Nested and included models are refused. A model without a joint to the world floats.
+Elements of Drake: `description_builder.py`. Joints without a motor may have the attribute ada:actuated="false", an
+extension.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ada_dynamics.arrays import Array
+from ada_dynamics.errors import ModelError, unknown_name
+from ada_dynamics.model.description import Description
+from ada_dynamics.model.elements import PLAIN, SHAPE_SIZES, Joint, Limits, Link, LoopJoint, Mimic, Shape
+from ada_dynamics.model.problems import Problem, Sink
+from ada_dynamics.model.rotations import NO_MOVE, UNIT, Pose, compose, conjugated, inverse, turned
+from ada_dynamics.robots.readers.description_builder import (
+    DRAKE_JOINT,
+    DescriptionBuilder,
+    read_actuated,
+    read_drake,
+    read_mimic_plugin,
+)
+from ada_dynamics.robots.readers.values import MOMENTS, Attributes, ChildTexts, JointKindTable, Refused
+from ada_dynamics.robots.readers.xml import Element
+from ada_dynamics.structured_text.lexical import near
+
+AXES_IN_MODEL = ("1.4",)  # versions where an axis is in the model's frame
+VERSIONS = (*AXES_IN_MODEL, *(f"1.{minor}" for minor in range(5, 13)))
+
+ACTUATED = "ada:actuated"
+
+
+def describe_sdf(root: Element, file: str, sink: Sink) -> Description:
+    """Read links, joints and loops of the only model in an SDFormat document."""
+    version = root.attributes.get("version", "1.12").strip()
+    if version not in VERSIONS:
+        message = f"version={version[:40]!r} is not read."
+        sink(Problem("version", root.line, "<sdf>", message, f"Known: {VERSIONS[0]} to {VERSIONS[-1]}."))
+    model, gravity = _the_model(root, file, sink)
+    robot = Description(model.attributes.get("name", "").strip() or "model", file, model)
+    robot.gravity = gravity
+    where = f"model {robot.name!r}"
+    for element in model.children:
+        if element.tag in ("model", "include"):
+            message = f"contains a <{element.tag}>; nested models are not supported."
+            sink(Problem("nested", element.line, where, message, "Flatten it first: gz sdf -p FILE."))
+        elif element.tag == "link":
+            _read_link(element, robot, sink)
+    robot.note_odd_shapes()
+    if not robot.links:
+        return robot
+    written = [element for element in model.children if element.tag in ("joint", DRAKE_JOINT)]
+    joints = [joint for element in written if (joint := read_joint(element, sink)) is not None]
+    frames = _frames(model, robot, joints, where, sink)
+    placed = [joint for joint in joints if resolve_frames(joint, frames, sink, version in AXES_IN_MODEL)]
+    _assemble(robot, model, placed, sink)
+    for element in model.children:
+        read_drake(element, robot, sink)
+    for plugin in model.all("plugin"):
+        read_mimic_plugin(plugin, robot, sink)
+    read_actuated(robot, ACTUATED, sink)
+    return robot
+
+
+def _the_model(root: Element, file: str, sink: Sink) -> tuple[Element, tuple[float, float, float] | None]:
+    worlds = root.all("world")
+    models = [*root.all("model"), *(model for world in worlds for model in world.all("model"))]
+    if len(models) != 1:
+        found = f"it has {len(models)} models" if models else "an SDFormat file without a <model>"
+        message = f"{file}, line {root.line}: <sdf>: {found}; exactly one is needed."
+        raise ModelError(message, file=file, line=root.line)
+    if not worlds:
+        return models[0], None
+    x, y, z = ChildTexts(worlds[0], "<world>", sink).vector("gravity", (0.0, 0.0, -9.8)).tolist()
+    return models[0], (x, y, z)
+
+
+def _read_link(element: Element, robot: Description, sink: Sink) -> None:
+    name = element.attributes.get("name", "").strip()
+    if not name or name == WORLD:
+        sink(Problem("link-name", element.line, "a link", f"its name is {name!r}.", 'Give another name="...".'))
+        return
+    link = Link(name, 1.0, inertia=np.eye(3), element=element)  # SDFormat's default: 1 kg with unit moments
+    robot.links.append(link)
+    values = ChildTexts(element, link.where, sink)
+    link.visuals = values.shapes("visual", _read_shape, robot.odd_shapes.append)
+    link.collisions = values.shapes("collision", _read_shape, robot.odd_shapes.append)
+    if values.child("gravity") is not None and not values.flag("gravity"):
+        fix = "Gravity acts on all links of a model: remove <gravity>."
+        values.problem("no-gravity", "disables gravity.", fix)
+    decay = values.inside("velocity_decay")
+    if decay is not None and (decay.number("linear", 0.0) or decay.number("angular", 0.0)):
+        values.problem("decay", "has a velocity_decay.", "Remove it, or use damping of its joint.")
+    inertial = values.inside("inertial")
+    link.has_inertial = inertial is not None
+    if inertial is None:
+        return
+    if inertial.element.attributes.get("auto", "false").strip().lower() in {"true", "1"}:
+        fix = 'Give <mass> and <inertia>, without auto="true".'
+        inertial.problem("auto-inertia", "is computed from shapes, which is not supported.", fix)
+    if inertial.child("fluid_added_mass") is not None:
+        inertial.problem("fluid", "has <fluid_added_mass>, which is not modelled.", "Remove it.")
+    link.mass = inertial.number("mass", 1.0)
+    R, link.com = inertial.pose()
+    tensor = inertial.inside("inertia")
+    I = np.eye(3)
+    for tag, i, j in MOMENTS:
+        I[i, j] = I[j, i] = I[i, j] if tensor is None else tensor.number(tag, float(i == j))
+    link.inertia = I if R is UNIT else conjugated(R, I)
+
+
+def _frames(model: Element, robot: Description, joints: list[SdfJoint], where: str, sink: Sink) -> SdfFrames:
+    pose = ChildTexts(model, where, sink).pose()
+    placed = model.first("pose")
+    if placed is not None and placed.attributes.get("relative_to"):
+        message = "its pose is relative to another frame of the world, which is not supported."
+        sink(Problem("pose", placed.line, where, message, "Give its pose in the world."))
+    frames = SdfFrames(where, sink, pose)
+    canonical = model.attributes.get("canonical_link", "").strip() or robot.links[0].name
+    for link in robot.links:
+        frames.add(link.name, link.element, None, None)
+    for element in model.all("frame"):
+        name = element.attributes.get("name", "").strip()
+        attached = element.attributes.get("attached_to", "").strip()
+        frames.add(name, element, attached or None, canonical if attached in ("", MODEL) else attached)
+    for joint in joints:
+        own = joint.record
+        frames.add(own.name, own.element, own.child, own.child)
+    return frames
+
+
+def _assemble(robot: Description, model: Element, joints: list[SdfJoint], sink: Sink) -> None:
+    names = [link.name for link in robot.links]
+    root = root_of(joints, names, model.attributes.get("canonical_link", "").strip() or None)
+    is_static = ChildTexts(model, f"model {robot.name!r}", sink).flag("static")
+    robot.holds_itself = root == WORLD or is_static
+    robot.own_base = None if robot.holds_itself else "floating"
+    if root == WORLD:
+        robot.links.insert(0, Link(WORLD, element=model, has_inertial=False))
+    tree, closing = spanning_tree(joints, root)
+    builder = DescriptionBuilder(robot)
+    for joint in tree:
+        if joint.record.kind == "fixed":
+            joint.record.mimic = None
+        builder.join(joint.record, joint.in_parent, joint.in_child)
+    robot.loops.extend(loop_of(joint, robot, sink) for joint in closing)
+
+
+def loop_of(joint: SdfJoint, robot: Description, sink: Sink) -> LoopJoint:
+    """Convert a joint to a loop joint."""
+    own = joint.record
+    if own.damping or own.friction or own.stiffness or own.armature or own.mimic is not None:
+        message = "it closes a loop and has no coordinate for its damping, friction, spring, rotor or <mimic>."
+        fix = "Cut the loop at another joint: write that one last, or add <must_be_loop_joint> to it."
+        sink(Problem("loop-dissipation", own.line, own.where, message, fix))
+    (R, p), (S, s) = joint.in_parent, joint.in_child
+    kind = own.type.closes_as or own.kind
+    axes = (own.axis, own.axis2, own.constants)
+    return LoopJoint(own.name, kind, own.parent, own.child, p, R, s, S, *axes, file=robot.file, line=own.line)
+
+
+def _read_shape(role: ChildTexts) -> Shape | None:
+    geometry = role.inside("geometry")
+    kind = None if geometry is None else next((c.tag for c in geometry.element.children if c.tag in SHAPE_SIZES), None)
+    body = None if geometry is None or kind is None else geometry.inside(kind)
+    if body is None or kind is None:
+        return None
+    mesh = body.text("uri", "") or None
+    if kind == "mesh" and mesh is None:
+        return None
+    size, (R, p) = body.size(1.0), role.pose()  # SDFormat's own default sizes
+    material = role.inside("material")
+    colour = PLAIN if material is None else tuple(material.vector("diffuse", PLAIN).tolist())
+    return Shape(kind, tuple(size.tolist()), p, R, colour, mesh if kind == "mesh" else None)
+
+
+MODEL = "__model__"
+WORLD = "world"
+
+
+class SdfFrame(NamedTuple):
+    """A frame of a link, joint or <frame>."""
+
+    name: str
+    element: Element
+    relative_to: str | None  # frame of the pose; None for the model
+    pose: Pose  # in that frame
+    attached_to: str | None  # link or frame to which it is fixed; None for a link
+
+
+class SdfFrames:
+    """Frames of a model.
+
+    By default the pose of a link is relative to the model, that of a joint to its child, and that of a <frame> to the
+    frame to which it is attached.
+    """
+
+    def __init__(self, where: str, sink: Sink, model_pose: Pose = NO_MOVE) -> None:
+        """Args: the model for messages, the callback for problems, and the model's pose in the world."""
+        self._where, self._sink, self._model_pose = where, sink, model_pose
+        self._frames: dict[str, SdfFrame] = {}
+
+    def add(self, name: str, element: Element, default: str | None, attached_to: str | None) -> None:
+        """Read the pose of an element, which is relative to the frame `default` by default."""
+        if name in self._frames:
+            line = self._frames[name].element.line
+            message = f"its name {name!r} is also that of <{self._frames[name].element.tag}> in line {line}."
+            self._problem(element, message, "Names of links, joints and frames of a model must differ.")
+            return
+        pose = element.first("pose")
+        given = None if pose is None else pose.attributes.get("relative_to") or pose.attributes.get("frame")
+        value = ChildTexts(element, f"{element.tag} {name!r}", self._sink).pose()
+        self._frames[name] = SdfFrame(name, element, given or default, value, attached_to)
+
+    def put(self, name: str, element: Element, pose: Pose) -> None:
+        """Add a link whose pose in the model is known."""
+        self._frames.setdefault(name, SdfFrame(name, element, None, pose, None))
+
+    def relative(self, base: str, target: str, element: Element | None = None) -> Pose:
+        """Pose of a frame in another one; `element` names them, for messages.
+
+        The common part of their chains cancels, which avoids rounding errors far from the root.
+        """
+        one, other = self._frames.get(base), self._frames.get(target)
+        if other is not None and other.relative_to == base != WORLD:  # adjacent frames, the usual case
+            return other.pose
+        if one is not None and one.relative_to == target != WORLD:
+            return inverse(one.pose)
+        up, down = self._chain(base, element), self._chain(target, element)
+        shared = {frame.name for frame in up} & {frame.name for frame in down}
+        pose = compose(inverse(_down_to(up, shared)), _down_to(down, shared))
+        return compose(self._model_pose, pose) if base == WORLD else pose
+
+    def link_of(self, name: str, element: Element) -> str | None:
+        """Return the link of a frame, or "world", or None after reporting a problem."""
+        seen: set[str] = set()
+        current = name
+        while current != WORLD:
+            frame = self._frames.get(current)
+            if frame is None:
+                self._problem(element, str(unknown_name("link or frame", current, self._frames)))
+                return None
+            if frame.attached_to is None:
+                return frame.name
+            if current in seen:
+                self._problem(element, f"the frames {', '.join(sorted(seen))} are attached to each other in a cycle.")
+                return None
+            seen.add(current)
+            current = frame.attached_to
+        return WORLD
+
+    def _chain(self, name: str, element: Element | None) -> list[SdfFrame]:
+        """The frame and the frames to which its pose is relative, up to the model."""
+        chain: list[SdfFrame] = []
+        current: str | None = name
+        while current is not None and current not in (MODEL, WORLD):
+            frame = self._frames.get(current)
+            if frame is None:
+                at = chain[-1].element if chain else element
+                message = str(unknown_name("link, joint or frame", current, self._frames))
+                self._sink(Problem("unknown-frame", at.line if at else None, self._where, message))
+                return chain
+            if any(frame is one for one in chain):
+                names = " -> ".join(repr(one.name) for one in chain[:8])
+                self._problem(frame.element, f"the poses of {names} are relative to each other in a cycle.")
+                return chain
+            chain.append(frame)
+            current = frame.relative_to
+        return chain
+
+    def _problem(self, element: Element, message: str, fix: str = "") -> None:
+        self._sink(Problem("frame", element.line, self._where, message, fix))
+
+
+def _down_to(chain: list[SdfFrame], shared: set[str]) -> Pose:
+    """Pose of a chain's first frame in its first shared frame, or in the model."""
+    pose = NO_MOVE
+    for frame in chain:
+        if frame.name in shared:
+            break
+        pose = compose(frame.pose, pose)
+    return pose
+
+
+KINDS = JointKindTable[str](
+    "SDFormat",
+    {
+        "revolute": "revolute",
+        "continuous": "continuous",
+        "prismatic": "prismatic",
+        "spherical": "ball",
+        "universal": "universal",
+        "helical": "screw",
+        "fixed": "fixed",
+        "cylindrical": Refused("write a prismatic and a revolute joint with a massless link between them."),
+        "planar": Refused("write two prismatic joints and a revolute one with massless links between them."),
+        "floating": Refused("leave the joint out: a link without a joint to the world floats."),
+        "floating_euler": Refused("leave the joint out: a link without a joint to the world floats."),
+        "spherical_euler": Refused("make it spherical, whose coordinates are a quaternion."),
+    },
+)
+_KIND_OF = {word: kind for kind, word in KINDS.words.items()}
+_REFUSED = {
+    "revolute2": "Write two revolute joints with a link between them.",
+    "gearbox": "Write a revolute joint with <mimic>.",
+}
+_AXES = ("axis", "axis2")
+SCREW_PITCH = "screw_thread_pitch"  # [m] per revolution
+
+
+@dataclass(eq=False)
+class SdfJoint:
+    """A joint of the file, which becomes a tree joint or a loop joint."""
+
+    record: Joint  # its ends are frames until `resolve_frames` replaces them by links
+    must_close: bool  # <must_be_loop_joint>
+    in_parent: Pose = NO_MOVE  # pose of the joint in its parent link
+    in_child: Pose = NO_MOVE  # pose of the joint in its child link
+
+
+def read_joint(element: Element, sink: Sink) -> SdfJoint | None:
+    """Read a joint without its frames, or return None after reporting a problem."""
+    name = element.attributes.get("name", "").strip()
+    if not name:
+        sink(Problem("missing-attribute", element.line, "a joint", "<joint> has no name.", 'Add name="...".'))
+        return None
+    is_drake = element.tag == DRAKE_JOINT
+    values = ChildTexts(element, f"joint {name!r}", sink)
+    if is_drake:
+        values.element = _from_drake(values)
+    written = element.attributes.get("type", "").strip()
+    kind = "planar" if is_drake and written == "planar" else _KIND_OF.get(written)
+    if kind is None:
+        fix = _REFUSED.get(written) or f"{near(written, list(_KIND_OF))}Known: {', '.join(_KIND_OF)}."
+        values.problem("joint-type", f"has type={written[:40]!r}, which is not supported.", fix)
+        return None
+    parent, child = values.text("parent"), values.text("child")
+    if parent is None or child is None:
+        return None
+    joint = Joint(name, kind, parent, child, element=values.element)
+    _read_motion(joint, values)
+    gear, rotor = values.number("drake:gear_ratio", 1.0), values.nonnegative("drake:rotor_inertia")
+    joint.armature = gear * gear * rotor
+    tie = values.child("drake:mimic")
+    if tie is not None and joint.mimic is None:
+        own = Attributes(tie, joint.where, sink)
+        leader = own.text("joint")
+        if leader is not None:
+            joint.mimic = Mimic(leader, own.number("multiplier", 1.0), own.number("offset", 0.0))
+    if kind == "helical":
+        pitch = _pitch(values)
+        if pitch is None:
+            return None
+        joint.constants = {"pitch": pitch}
+    physics = values.inside("physics")
+    simbody = None if physics is None else physics.inside("simbody")
+    must_close = simbody is not None and simbody.flag("must_be_loop_joint")
+    return SdfJoint(joint, must_close)
+
+
+def _pitch(values: ChildTexts) -> float | None:
+    """Read the pitch of a screw [m/rad], positive for right-handed screws.
+
+    <screw_thread_pitch> is in metres per revolution, positive for right-handed screws; its predecessor <thread_pitch>
+    is in radians per metre, positive for left-handed screws.
+    """
+    for tag in (SCREW_PITCH, "thread_pitch"):
+        element = values.child(tag)
+        if element is None:
+            continue
+        written = values.number(tag, math.nan)
+        if written == 0.0:
+            values.problem("thread-pitch", "is 0.", "Give it a value, or make the joint revolute.", element)
+        if not written or math.isnan(written):
+            return None
+        return written / (2.0 * math.pi) if tag == SCREW_PITCH else -1.0 / written
+    fix = "Add <screw_thread_pitch> in metres per revolution."
+    values.problem("missing-element", "is a screw without <screw_thread_pitch>.", fix)
+    return None
+
+
+def _from_drake(values: ChildTexts) -> Element:
+    """Convert a <drake:joint> to an SDFormat <joint>; the plane of a planar one is x-y."""
+    element = values.element
+    damping = values.vector("drake:damping", (0.0, 0.0, 0.0))
+    if (damping != damping[0]).any():
+        values.problem("damping", "has different damping of its motions.", "Make them equal.")
+    dynamics = _made("dynamics", element, children=[_made("damping", element, repr(float(damping[0])))])
+    axis = _made("axis", element, children=[_made("xyz", element, "0 0 1"), dynamics])
+    own = [_made(child.tag.removeprefix("drake:"), child, child.text) for child in element.children]
+    return _made(element.tag, element, children=[*own, axis])
+
+
+def _made(tag: str, at: Element, text: str = "", children: Sequence[Element] = ()) -> Element:
+    made = Element(tag, at.attributes, at.line)
+    made.text, made.children = text, list(children)
+    return made
+
+
+def _read_motion(joint: Joint, values: ChildTexts) -> None:
+    """Read limits, dissipation and <mimic> in <axis>; both axes of a universal joint must have the same ones."""
+    readers = [axis for tag in _AXES[: joint.type.axes] if (axis := values.inside(tag)) is not None]
+    found = [_axis_motion(joint, axis) for axis in readers]
+    if not found:
+        return
+    if len(found) == 2 and found[0][1:] != found[1][1:]:
+        message = "has different damping, friction or springs of its two axes."
+        values.problem("axes", message, "Make them equal, or write two revolute joints.")
+    joint.limits, joint.damping, joint.friction, joint.stiffness, joint.rest = found[0]
+    if not joint.type.has_limits():
+        joint.limits = Limits(velocity=joint.limits.velocity, effort=joint.limits.effort)
+
+
+def _axis_motion(joint: Joint, axis: ChildTexts) -> tuple[Limits, float, float, float, float]:
+    """Limits, damping, friction, stiffness and rest position."""
+    damping = friction = stiffness = rest = 0.0
+    dynamics = axis.inside("dynamics")
+    if dynamics is not None:
+        damping, friction = dynamics.nonnegative("damping"), dynamics.nonnegative("friction")
+        stiffness, rest = dynamics.spring(joint.kind, "spring_stiffness", "spring_reference")
+    limits = Limits()
+    limit = axis.inside("limit")
+    if limit is not None:
+        bounds = [limit.number(tag, default, unbounded=True) for tag, default in _BOUNDS]
+        # Gazebo writes 1e16 for no limit, and -1 for no limit of effort and velocity.
+        lower, upper, velocity, effort = (math.copysign(math.inf, b) if abs(b) >= 1e16 else b for b in bounds)
+        if lower > upper:
+            limit.problem("limits-inverted", f"has lower {lower:g}, which exceeds upper {upper:g}.")
+            lower, upper = upper, lower
+        limits = Limits(lower, upper, math.inf if velocity < 0.0 else velocity, math.inf if effort < 0.0 else effort)
+    mimic = axis.inside("mimic")
+    if mimic is not None:
+        joint.mimic = _mimic(mimic)
+    return limits, damping, friction, stiffness, rest
+
+
+_BOUNDS = (("lower", -math.inf), ("upper", math.inf), ("velocity", math.inf), ("effort", math.inf))
+
+
+def _mimic(values: ChildTexts) -> Mimic | None:
+    """Read a <mimic>: follower = multiplier (leader - reference) + offset."""
+    source = values.element.attributes.get("joint", "").strip()
+    if not source:
+        values.problem("mimic", "has no joint.", 'Add joint="...".')
+        return None
+    if values.element.attributes.get("axis", "axis") != "axis":
+        values.problem("mimic", "follows an axis2.", "Only joints with one axis can be followed.")
+    multiplier, offset = values.number("multiplier", 1.0), values.number("offset", 0.0)
+    return Mimic(source, multiplier, offset - multiplier * values.number("reference", 0.0))
+
+
+def resolve_frames(joint: SdfJoint, frames: SdfFrames, sink: Sink, axes_in_model: bool = False) -> bool:
+    """Determine the links of a joint, its frame in both of them, and its axes; return True if all are valid.
+
+    Args:
+        joint: the joint.
+        frames: frames of the model, including that of the joint.
+        sink: callback for problems.
+        axes_in_model: if True, axes are in the model's frame, as before SDFormat 1.5.
+    """
+    record = joint.record
+    if record.child == WORLD:
+        sink(Problem("world", record.line, record.where, "its child is the world.", "Exchange parent and child."))
+        return False
+    parent, child = (frames.link_of(name, record.element) for name in (record.parent, record.child))
+    if parent is None or child is None:
+        return False
+    record.parent, record.child = parent, child
+    joint.in_parent, joint.in_child = frames.relative(parent, record.name), frames.relative(child, record.name)
+    values = ChildTexts(record.element, record.where, sink)
+    tags = _AXES[: record.type.axes]
+    axes = [_direction(record.name, values, tag, frames, axes_in_model) for tag in tags]
+    if any(axis is None for axis in axes):
+        return False
+    for tag, axis in zip(tags, axes, strict=True):
+        setattr(record, tag, axis)
+    return record.axis2 is None or values.are_perpendicular(record.axis, record.axis2)
+
+
+def _direction(joint: str, values: ChildTexts, tag: str, frames: SdfFrames, axes_in_model: bool) -> Array | None:
+    axis = values.inside(tag)
+    if axis is None:
+        values.problem("missing-element", f"has no <{tag}>.", f"Add <{tag}><xyz>0 0 1</xyz></{tag}>.")
+        return None
+    direction = axis.vector("xyz", (0.0, 0.0, 1.0))
+    if not axis.is_direction(direction, "Give a direction such as 0 0 1."):
+        return None
+    xyz = axis.child("xyz")
+    expressed_in = "" if xyz is None else xyz.attributes.get("expressed_in", "")
+    if not expressed_in and (axes_in_model or axis.flag("use_parent_model_frame")):
+        expressed_in = MODEL
+    if not expressed_in or expressed_in == joint:
+        return direction
+    R, _ = frames.relative(joint, expressed_in, values.element)
+    return turned(R, direction)
+
+
+# --- spanning tree ----------------------------------------------------------------------------------------------
+def spanning_tree(joints: Sequence[SdfJoint], root: str) -> tuple[list[SdfJoint], list[SdfJoint]]:
+    """Split the joints into those of a spanning tree and those that close loops.
+
+    The first joint in the file with a link as its child is its tree joint; later ones close loops, as do those with
+    <must_be_loop_joint>. If this tree does not reach all links, it is searched depth first from the root.
+    """
+    free = [joint for joint in joints if not joint.must_close]
+    tree, searched = _first_carriers(free, root), _searched(free, root)
+    if len(_searched(tree, root)) < len(searched):
+        tree = searched
+    chosen = {id(joint) for joint in tree}
+    return [j for j in joints if id(j) in chosen], [j for j in joints if id(j) not in chosen]
+
+
+def root_of(joints: Sequence[SdfJoint], links: Sequence[str], canonical: str | None) -> str:
+    """Return the root of the tree: a link that is no child of a joint, else the world if it is a parent."""
+    carried = {joint.record.child for joint in joints if not joint.must_close}
+    free = [link for link in links if link not in carried]
+    if free:
+        return free[0]
+    if any(joint.record.parent == WORLD for joint in joints):
+        return WORLD
+    return canonical if canonical is not None and canonical in links else links[0]
+
+
+def _first_carriers(joints: Sequence[SdfJoint], root: str) -> list[SdfJoint]:
+    carriers: dict[str, SdfJoint] = {}
+    tops: dict[str, str] = {}  # an ancestor of each carried link
+    for joint in joints:
+        parent, child = joint.record.parent, joint.record.child
+        if child != root and child not in carriers and _top(parent, tops) != child:
+            carriers[child] = joint
+            tops[child] = parent
+    return list(carriers.values())
+
+
+def _top(link: str, tops: dict[str, str]) -> str:
+    """Root of a partial tree, with path compression."""
+    path = []
+    while link in tops:
+        path.append(link)
+        link = tops[link]
+    for passed in path:
+        tops[passed] = link
+    return link
+
+
+def _searched(joints: Sequence[SdfJoint], root: str) -> list[SdfJoint]:
+    """Joints that lead to each reached link, depth first, so that a loop is cut at the joint that is written last."""
+    children: dict[str, list[SdfJoint]] = {}
+    for joint in joints:
+        children.setdefault(joint.record.parent, []).append(joint)
+    reached, tree = {root}, []
+    pending = list(reversed(children.get(root, [])))
+    while pending:
+        joint = pending.pop()
+        if joint.record.child not in reached:
+            reached.add(joint.record.child)
+            tree.append(joint)
+            pending.extend(reversed(children.get(joint.record.child, [])))
+    return tree
