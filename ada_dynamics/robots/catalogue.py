@@ -304,14 +304,6 @@ def _start(model: Model, one: CatalogueEntry) -> Array:
     return q
 
 
-def start_of_mechanism(source: object) -> Array | None:
-    """Return a configuration that closes the loops of a robot of the catalogue, or None for other sources."""
-    if not isinstance(source, str) or source not in CATALOGUE:
-        return None
-    one = CATALOGUE[source]
-    return start_of(source) if one.xacro is None or one.loops is not None else None
-
-
 def make_plain_files() -> list[Path]:
     """Write the plain URDFs into the folder of the xacro files and its folder `mechanisms`."""
     folder = resources.find("urdf", "pa10.urdf.xacro").parent

@@ -100,7 +100,7 @@ def render(model: Model, spelling: str) -> Rendered:
     """
     if spelling not in SPELLINGS:
         raise unknown_name("spelling", spelling, SPELLINGS)
-    draft = Draft(model, spelling)
+    draft = Draft(model)
     texts = SPELLINGS[spelling].make(draft)
     if draft.refused:
         raise Inexpressible(spelling, draft.refused)
@@ -149,14 +149,9 @@ def texts_for(model: Model, target: Path, spelling: str) -> Rendered:
     if spelling == "sidecar" and ending in _SIDECAR_ENDINGS:
         return Rendered({target.name: to_json(model) if ending == ".json" else to_yaml(model)})
     rendered = render(model, spelling)
-    main, *beside = rendered.texts
-    is_beside = ending in _SIDECAR_ENDINGS and bool(beside)
+    (_, main), *beside = rendered.texts.items()
+    main, changed = with_lasting_addresses(main, model, target)
     stem = target.name[: -len(ending)] if ending else target.name
-    texts = {}
-    for own_ending, text in rendered.texts.items():
-        takes_name = own_ending == (beside[0] if is_beside else main)
-        texts[target.name if takes_name else stem + own_ending] = text
-    main_name = next(iter(texts))
-    texts[main_name], changed = with_lasting_addresses(texts[main_name], model, target)
+    texts = {target.name: main, **{stem + own_ending: text for own_ending, text in beside}}
     moved = f"{changed} meshes have file:// addresses, as their relative addresses are invalid from {target}."
     return Rendered(texts, [*rendered.notes, *([moved] if changed else [])])

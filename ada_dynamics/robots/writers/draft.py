@@ -40,10 +40,9 @@ class Inexpressible(ModelError):
 
 @dataclass
 class Draft:
-    """A model, the format, and the problems and notes of writing."""
+    """A model, and the problems and notes of writing it."""
 
     model: Model
-    spelling: str
     refused: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ada_dynamics as ada
-from ada_dynamics.robots.catalogue import start_of_mechanism
+from ada_dynamics.robots.catalogue import start_of
 
 pytest.importorskip("rclpy", reason="rclpy is not installed: pip install '.[ros]'")
 pytest.importorskip("viser", reason="viser is not installed: pip install '.[view]'")
@@ -161,7 +161,7 @@ def test_without_an_exact_state_joint_states_and_tf_are_shown(ros, view):
 def test_joint_states_alone_are_enough_for_a_fixed_robot_and_pose_sliders_close_the_loops(ros, view):
     plant = ros.add(StandIn(ros.context, sends_state=False))
     model = ada.load("four_bar")
-    q = ada.close_loops(model, start_of_mechanism("four_bar"))
+    q = ada.close_loops(model, start_of("four_bar"))
     plant.describe(model, q)
     node = view(pose_sliders=True)
     robot = robot_of(ros, node)
@@ -198,7 +198,7 @@ def test_a_plant_that_is_not_there_is_said_and_everything_comes_back_with_anothe
     moon = (0.0, 0.0, -1.62)  # a URDF cannot say it
     again = ros.add(StandIn(ros.context, **{"model.gravity": list(moon)}))
     model = ada.load("four_bar")
-    again.describe(model, ada.close_loops(model, start_of_mechanism("four_bar")))
+    again.describe(model, ada.close_loops(model, start_of("four_bar")))
 
     def other():
         found = node.shown.robot

@@ -13,7 +13,7 @@ from browser_robots import pushable
 from chromium import Visit, chromium, plain_light
 
 import ada_dynamics as ada
-from ada_dynamics.robots.catalogue import start_of_mechanism
+from ada_dynamics.robots.catalogue import start_of
 from ada_dynamics.simulation.log import EventRecord
 from ada_tools.browser.live import live_page
 from ada_tools.browser.page import Page
@@ -73,7 +73,7 @@ def test_a_robot_is_drawn_and_a_slider_moves_it_with_its_loop_closed(stage):
     from selenium.webdriver.common.keys import Keys
 
     model = ada.load("four_bar")
-    here = stage.show(lambda page: PosePage(page, model, start_of_mechanism("four_bar")))
+    here = stage.show(lambda page: PosePage(page, model, start_of("four_bar")))
     here.until(lambda: len(here.drawn()) > 300, "the robot is drawn", every=1.0)
     before, start = here.drawn(), here.shown.posing.q.copy()
     parts = here.shown.scene.part_positions()
@@ -186,7 +186,7 @@ def stay(here, first, is_shown):
 def moving(page):
     model = ada.load("four_bar")
     simulation, _ = pushable(model)
-    simulation.reset(ada.close_loops(model, start_of_mechanism("four_bar")))
+    simulation.reset(ada.close_loops(model, start_of("four_bar")))
     return live_page(page, simulation)
 
 

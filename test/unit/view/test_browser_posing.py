@@ -15,14 +15,14 @@ from ada_dynamics.constraints.closure import reversed_loops
 from ada_dynamics.dynamics.closed import CompiledConstraintSet
 from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.model import Builder
-from ada_dynamics.robots.catalogue import start_of_mechanism
+from ada_dynamics.robots.catalogue import start_of
 from ada_tools.browser.pose_page import PosePage
 from ada_tools.browser.posing import Posing
 from ada_tools.browser.sliders import JointSliders, motors_of, slider_range
 
 
 def posing(name):
-    return Posing(ada.load(name), start_of_mechanism(name))
+    return Posing(ada.load(name), start_of(name))
 
 
 def leading(shown):

@@ -7,7 +7,7 @@ import pytest
 from page_world import RobotNode, at_once, described, passes
 
 import ada_dynamics as ada
-from ada_dynamics.robots.catalogue import start_of_mechanism
+from ada_dynamics.robots.catalogue import start_of
 from ada_tools.browser import sliders as joint_sliders
 from ada_tools.browser.mouse_drag import MouseDrag
 from ada_tools.browser.observed_state import ObservedMotion, pose_of
@@ -134,7 +134,7 @@ def test_another_description_is_another_robot_and_an_unusable_one_is_said(page, 
             plant.sends(0.0, q)
         passes(shown)
 
-    q = ada.close_loops(ada.load("four_bar"), start_of_mechanism("four_bar"))
+    q = ada.close_loops(ada.load("four_bar"), start_of("four_bar"))
     changes(described(ada.load("four_bar")), q)
     assert shown.robot.model.loops and shown.robot.scene.gap < 1e-9
     changes("<robot name='broken'><link name='a'/><link name='b'/></robot>", q)

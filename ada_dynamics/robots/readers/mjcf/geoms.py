@@ -107,11 +107,11 @@ _LEAST = 1e-15  # MuJoCo's least volume [m³] and area [m²]
 
 
 @dataclass(frozen=True, eq=False)
-class MeshInertia:
-    """Volume (area of a shell), centre, and inertia about it per density."""
+class MassProperties:
+    """Mass, centre of mass, and inertia about it in the axes of the body."""
 
-    size: float
-    centre: Array
+    mass: float
+    com: Array
     inertia: Array
 
 
@@ -134,15 +134,15 @@ class Meshes:
         for element in (m for assets in root.all("asset") for m in assets.all("mesh")):
             name = element.attributes.get("name") or Path(element.attributes.get("file", "")).stem
             self._elements.setdefault(name.strip(), element)
-        self._found: dict[str, MeshInertia | None] = {}
+        self._found: dict[str, MassProperties | None] = {}
 
     def _element(self, name: str, user: MjcfValues) -> Element | None:
         if name not in self._elements:
             user.problem("unknown-mesh", f"names the mesh {name!r}, which is not there.", "Add it to <asset>.")
         return self._elements.get(name)
 
-    def bulk(self, name: str, user: MjcfValues) -> MeshInertia | None:
-        """Return volume and inertia of a geom's mesh, or None after reporting a problem."""
+    def bulk(self, name: str, user: MjcfValues) -> MassProperties | None:
+        """Return volume, centre and inertia of a geom's mesh of density 1, or None after reporting a problem."""
         element = self._element(name, user)
         if element is not None and name not in self._found:
             try:
@@ -182,7 +182,7 @@ class Meshes:
         beside = os.path.relpath(path, self._folder)
         return (path if Path(self._name(values)).is_absolute() else Path(beside)).as_posix()
 
-    def _read(self, values: MjcfValues) -> MeshInertia | None:
+    def _read(self, values: MjcfValues) -> MassProperties | None:
         for what in ("builtin", "maxhullvert"):
             if values.has(what):
                 fix = "Give the body an <inertial>: MuJoCo writes it by mj_saveLastXML with saveinertial."
@@ -203,8 +203,8 @@ class Meshes:
         if kind == "convex" or not len(faces):
             faces = _hull(placed)
         found = bulk_of(placed[faces], kind)
-        if not found.size > _LEAST:
-            message = f"has the volume {found.size:.3g} m³ by inertia={kind!r}; its triangles may be inverted."
+        if not found.mass > _LEAST:
+            message = f"has the volume {found.mass:.3g} m³ by inertia={kind!r}; its triangles may be inverted."
             values.problem("mesh-inertia", message, 'Set inertia="shell", or give the body an <inertial>.')
             return None
         return found
@@ -223,8 +223,8 @@ class Meshes:
         return next((place for place in places if place.is_file()), places[0])
 
 
-def bulk_of(triangles: Array, kind: str) -> MeshInertia:
-    """Compute volume, centre and inertia of triangles (m, 3, 3) with counter-clockwise corners seen from outside."""
+def bulk_of(triangles: Array, kind: str) -> MassProperties:
+    """Mass properties at density 1 of triangles (m, 3, 3) with counter-clockwise corners seen from outside."""
     edges = triangles[:, 1:] - triangles[:, :1]
     normals = 0.5 * np.cross(edges[:, 0], edges[:, 1])
     areas = np.linalg.norm(normals, axis=1)
@@ -243,7 +243,7 @@ def bulk_of(triangles: Array, kind: str) -> MeshInertia:
     products = np.einsum("m,mki,mkj->ij", sizes, corners, corners) + np.einsum("m,mi,mj->ij", sizes, sums, sums)
     products /= 12.0 if kind == "shell" else 20.0
     inertia: Array = np.trace(products) * np.eye(3) - products
-    return MeshInertia(float(sizes.sum()), centre, inertia)
+    return MassProperties(float(sizes.sum()), centre, inertia)
 
 
 def _volumes(triangles: Array, normals: Array, kind: str) -> Array:
@@ -274,15 +274,6 @@ SHAPES = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box"
 _GROUNDS = ("plane", "hfield")
 _LINES = ("capsule", "ellipsoid", "cylinder", "box")  # shapes that allow fromto
 _SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}
-
-
-@dataclass(frozen=True, eq=False)
-class MassProperties:
-    """Mass, centre of mass, and inertia about it in the axes of the body."""
-
-    mass: float
-    com: Array
-    inertia: Array
 
 
 def read_inertial(values: MjcfValues) -> MassProperties:
@@ -358,9 +349,9 @@ def _of_mesh(values: MjcfValues, shape: str, mass: float | None, meshes: Meshes,
     found = meshes.bulk(values.text("mesh"), values)
     if found is None:
         return None
-    own = mass if mass is not None else values.number("density", 1000.0) * found.size
-    R, com = compose(compose(around, values.pose()), (UNIT, found.centre))
-    return MassProperties(own, com, conjugated(R, own / found.size * found.inertia))
+    own = mass if mass is not None else values.number("density", 1000.0) * found.mass
+    R, com = compose(compose(around, values.pose()), (UNIT, found.com))
+    return MassProperties(own, com, conjugated(R, own / found.mass * found.inertia))
 
 
 def bounded(mass: MassProperties, settings: MjcfSettings) -> MassProperties:
