@@ -134,6 +134,7 @@ def as_many(name: str, values: Sequence[float], count: int) -> tuple[float, ...]
     return tuple(float(x) for x in values)
 
 
+# --- loop closure -------------------------------------------------------------------------------------------------
 # Squared heights below this share of the squared radii are rounding errors: the circles touch.
 TOUCHING = 1e-15
 
@@ -212,6 +213,7 @@ def _turned(k: int, angle: float) -> Array:
 turned_x, turned_y, turned_z = (partial(_turned, k) for k in range(3))  # rotation matrices about x, y and z
 
 
+# --- shapes -------------------------------------------------------------------------------------------------------
 Colour = tuple[float, float, float, float]
 
 FRAME: Colour = (0.42, 0.45, 0.50, 1.0)  # fixed parts

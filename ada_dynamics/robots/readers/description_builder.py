@@ -108,6 +108,7 @@ def read_actuated(robot: Description, attribute: str, sink: Sink) -> None:
         robot.actuated = [NamedPlace(j.name, robot.file, j.line) for j in moving]
 
 
+# --- elements of other programs -----------------------------------------------------------------------------------
 BALL = "drake:ball_constraint"
 DRAKE_JOINT = "drake:joint"
 SPRING = ("springStiffness", "springReference")  # of <gazebo reference="JOINT">

@@ -184,6 +184,7 @@ def _read_shape(role: ChildTexts) -> Shape | None:
     return Shape(kind, tuple(size.tolist()), p, R, colour, mesh if kind == "mesh" else None)
 
 
+# --- frames -------------------------------------------------------------------------------------------------------
 MODEL = "__model__"
 WORLD = "world"
 
@@ -292,6 +293,7 @@ def _down_to(chain: list[SdfFrame], shared: set[str]) -> Pose:
     return pose
 
 
+# --- joints -------------------------------------------------------------------------------------------------------
 KINDS = JointKindTable[str](
     "SDFormat",
     {

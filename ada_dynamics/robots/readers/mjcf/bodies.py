@@ -239,6 +239,7 @@ def set_springs_and_dampers(robot: Description, joints: Iterable[MjcfJoint]) -> 
         joint.record.damping += 2.0 * inertia / max(_LEAST, constant)
 
 
+# --- bodies -------------------------------------------------------------------------------------------------------
 WORLD = "world"
 
 _UNREAD = ("attach", "composite", "flexcomp", "plugin")

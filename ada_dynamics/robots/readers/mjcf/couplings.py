@@ -206,6 +206,7 @@ class Equalities:
         return True
 
 
+# --- actuators, keyframes and notes -------------------------------------------------------------------------------
 _SECTIONS = {
     "sensor": "sensors",
     "contact": "contact rules",

@@ -130,6 +130,7 @@ class Includes:
         return []
 
 
+# --- copies -------------------------------------------------------------------------------------------------------
 MOST_COPIES = 10_000  # of one <replicate>
 MOST_ELEMENTS = 100_000  # of all copies in a document, as nested replicates grow exponentially
 
@@ -193,6 +194,7 @@ def _renamed(element: Element, ending: str) -> Element:
     return copy
 
 
+# --- spelling -----------------------------------------------------------------------------------------------------
 _TURNS = "quat axisangle euler xyaxes zaxis"
 _PLACE = f"name class pos {_TURNS}"
 _SOFT = "solreflimit solimplimit solreffriction solimpfriction margin"
@@ -311,6 +313,7 @@ def _check(
         robot.left_out.append(Problem(f"unknown-{what}", at.line, where, f"{message} It is not read.", "", at.file))
 
 
+# --- attributes and settings --------------------------------------------------------------------------------------
 MAIN = "main"  # default class of elements without class
 
 _SHORTEST = 1e-14  # MuJoCo's bound for directions

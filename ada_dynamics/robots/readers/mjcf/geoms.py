@@ -269,6 +269,7 @@ def _hull(vertices: Array) -> Faces:
     return faces
 
 
+# --- geoms --------------------------------------------------------------------------------------------------------
 SHAPES = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 
 _GROUNDS = ("plane", "hfield")
