@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ada_dynamics.errors import ModelError, unknown_name
 from ada_dynamics.model.description import BASES, ODD_SHAPES, Base, Description
+from ada_dynamics.model.model import Model
 from ada_dynamics.model.problems import Problem, Sink
 from ada_dynamics.model.structure import rigid_loops, structure_problems
 from ada_dynamics.robots.addresses import AddressResolver, missing_meshes
@@ -21,7 +22,7 @@ from ada_dynamics.robots.check.joints import check_joints
 from ada_dynamics.robots.check.links import check_links
 from ada_dynamics.robots.check.motion import check_motion
 from ada_dynamics.robots.check.report import CheckReport
-from ada_dynamics.robots.load import Source, find_document, refuse_base, to_model
+from ada_dynamics.robots.load import Document, Source, find_document, refuse_base, to_model
 from ada_dynamics.robots.readers import describe
 from ada_dynamics.robots.readers.description_builder import note_open_frames
 from ada_dynamics.robots.readers.loop_files import LoopSource, add_loops
@@ -76,18 +77,31 @@ def check(
             except ModelError as problem:
                 out.add("loops-unreadable", "error", "the loops", str(problem))
         note_open_frames(robot)
+        for found in (*structure_problems(robot), *rigid_loops(robot)):
+            _sink(out, shown)(found)
+        model, refusal = (None, "") if out.errors else _built(document, robot, base)
         _check_description(robot, base or robot.own_base or document.base, document.path, out)
-        if not any(finding.severity == "error" for finding in out.findings):
-            refuse_base(document, robot, base)
+        if refusal and not out.errors:
+            out.add("unbuildable", "error", f"robot {robot.name!r}", refusal)
+        if model is not None and not (robot.loops and out.errors):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the findings contain their content
-                check_motion(to_model(document, robot, base), robot, start_of(source), out)
+                check_motion(model, robot, start_of(source), out)
     except ModelError as problem:
         if not out.source.endswith(" text") and not Path(out.source).is_file():
             raise
         out.add("unreadable", "error", "the document", str(problem).removeprefix(out.source).lstrip(":, "))
     out.sort()
     return out
+
+
+def _built(document: Document, robot: Description, base: Base | None) -> tuple[Model | None, str]:
+    """Return the model, or the reason why it cannot be built, which is mostly a finding of the rules on links."""
+    refuse_base(document, robot, base)
+    try:
+        return to_model(document, robot, base), ""
+    except ModelError as problem:
+        return None, str(problem)
 
 
 def _sink(out: CheckReport, file: str, severity: str = "error") -> Sink:
@@ -104,9 +118,6 @@ def _sink(out: CheckReport, file: str, severity: str = "error") -> Sink:
 
 
 def _check_description(robot: Description, base: str, path: Path | None, out: CheckReport) -> None:
-    sink = _sink(out, robot.file)
-    for problem in (*structure_problems(robot), *rigid_loops(robot)):
-        sink(problem)
     if robot.root.tag == "robot" and not robot.root.attributes.get("name", "").strip():
         message = "it has no name, which URDF requires."
         out.add("no-name", "warning", "<robot>", message, 'Add name="...".', robot.root.line)

@@ -65,10 +65,10 @@ def _unresisted(model: Model) -> list[str]:
             if model.joints[body.name].mimic is None:
                 owners[k] = body.name
     for i in reversed(range(tree.nv)):
-        if M[i, i] > least[i]:
-            M[:i, :i] -= np.outer(M[:i, i], M[i, :i]) / M[i, i]
-        else:
+        if abs(M[i, i]) <= least[i]:
             found[owners[i]] = None
+        else:  # negative pivots are reported as an impossible inertia
+            M[:i, :i] -= np.outer(M[:i, i], M[i, :i]) / M[i, i]
     return list(found)
 
 

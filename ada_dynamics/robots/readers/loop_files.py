@@ -40,11 +40,12 @@ def add_loops(robot: Description, source: LoopSource) -> None:
         InputError: the source has another type, or PyYAML is needed and not installed.
         ModelError: the file cannot be read; the message names the file, line and field.
     """
-    if isinstance(source, str | os.PathLike):
-        node, file = parsed(Path(source)), str(source)
-    elif isinstance(source, Mapping | Sequence) and not isinstance(source, bytes | bytearray):
+    given: object = source
+    if isinstance(given, str | os.PathLike):
+        node, file = parsed(Path(given)), str(given)
+    elif isinstance(given, Mapping | Sequence) and not isinstance(given, bytes | bytearray):
         file = "the argument loops"
-        node = from_object(source, file)
+        node = from_object(given, file)
     else:
         message = f"loops is {source!r}; it must be a path, a dict or a list of dicts."
         raise InputError(message, field="loops", value=source, allowed="a path, a dict or a list of dicts")
