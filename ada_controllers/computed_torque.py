@@ -92,10 +92,9 @@ def _efforts(model: Model) -> Callable[..., Array]:
     if kernels_of(dynamics).generic:
         desired = compiled("desired_acceleration", inputs, lambda **given: {"a": _desired_acceleration(**given)})
         return lambda q, v, *rest: dynamics.inverse(q, v, desired(q, v, *rest))
-    inverse_dynamics = quantities.inverse(model.tree, external=False).body
+    inverse_dynamics = quantities.of_tree(model.tree, "inverse").body
 
     def body(q: Sequence[Scalar], v: Sequence[Scalar], **rest: Any) -> Traced:
-        assert inverse_dynamics is not None
         return inverse_dynamics(q=q, v=v, a=_desired_acceleration(q, v, **rest))
 
     return compiled("computed_torque", inputs, body)

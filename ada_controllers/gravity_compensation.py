@@ -95,7 +95,6 @@ class GravityCompensation(Controller[GravityCompensationSettings]):
         gravity = quantities.of_tree(tree, "gravity").body
 
         def body(q: Vector, v: Vector, share: Vector, damping: Vector) -> Traced:
-            assert gravity is not None
             whole = gravity(q=q)
             weight: list[Scalar] = [whole.outputs["g"][row] for row in rows]
             efforts = [s * w - d * v[row] for s, w, d, row in zip(share, weight, damping, rows, strict=True)]

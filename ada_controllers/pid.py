@@ -23,8 +23,8 @@ from ada_dynamics import expr
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.constraint_set import ConstraintSet
+from ada_dynamics.constraints.coordinates import velocity_units
 from ada_dynamics.constraints.singular import SINGULAR
-from ada_dynamics.constraints.tangent_map import velocity_units
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.model import Model
 from ada_robot.contract import Command

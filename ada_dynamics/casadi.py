@@ -12,21 +12,18 @@ sufficient.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from ada_dynamics.algorithms.elimination import Plan
-from ada_dynamics.algorithms.kkt import residual
+from ada_dynamics.algorithms.kkt import Plan, residual
 from ada_dynamics.constraints.coordinates import INDEPENDENT, Coordinates
-from ada_dynamics.dynamics import Dynamics
+from ada_dynamics.dynamics import Dynamics, closed_quantities
 from ada_dynamics.dynamics.arguments import choice
 from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.constraint_queries import tangent_map_quantity
 from ada_dynamics.dynamics.export import QUANTITIES as OF_EVERY_ROBOT
 from ada_dynamics.dynamics.export import quantity_of
-from ada_dynamics.dynamics.quantities import Quantity
-from ada_dynamics.dynamics.quantities import closed as closed_quantities
-from ada_dynamics.dynamics.quantities.base import position_rates
+from ada_dynamics.dynamics.quantities import Quantity, position_rates
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function, trace
 from ada_dynamics.expr.evaluation import expand
@@ -118,11 +115,8 @@ def _of_loops(dynamics: Dynamics, quantity: str, coordinates: Coordinates) -> Qu
             text = f"the tangent map of model {dynamics.model.name!r} is only available numerically."
             raise InputError(text, field="tangent_map", value=dynamics.model.name)
         return found
-    of_loops: dict[str, Callable[[], Quantity]] = {
-        "constraint_violation": lambda: closed_quantities.violation(closed.analysis.constraints),
-        "constraint_jacobian": lambda: closed_quantities.constraint_terms(closed.analysis.constraints, closed.plans),
-    }
-    return of_loops[quantity]()
+    name = {"constraint_violation": "constraint_violation", "constraint_jacobian": "constraint_terms"}[quantity]
+    return closed_quantities.of_constraints(name, closed.analysis.constraints, closed.plans)
 
 
 def _to_casadi(casadi: Any, of: Function, name: str) -> Any:

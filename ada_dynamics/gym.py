@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.constraints.coordinates import velocities_of
-from ada_dynamics.dynamics.motion_queries import stacked_poses
+from ada_dynamics.dynamics.front import stacked_poses
 from ada_dynamics.extras import how_to_install
 from ada_dynamics.model import Builder, Model
 from ada_dynamics.model.edit import merge

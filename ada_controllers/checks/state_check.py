@@ -11,7 +11,7 @@ import numpy as np
 
 from ada_controllers.errors import StateRefused
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.quantities.base import position_guards
+from ada_dynamics.dynamics.quantities import position_guards
 from ada_dynamics.expr import Traced
 from ada_dynamics.jit.compiled import Vector, compiled
 from ada_dynamics.model.model import Model

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 
 from ada_controllers.virtual.mechanism import VirtualMechanism
 from ada_dynamics.algorithms.crba import mass_matrix
-from ada_dynamics.algorithms.elimination import ConstrainedSolution
 from ada_dynamics.algorithms.kinematics import link_pose
+from ada_dynamics.algorithms.kkt import ConstrainedSolution
 from ada_dynamics.algorithms.ldl import factorise_dense
 from ada_dynamics.algorithms.rnea import inverse_dynamics
-from ada_dynamics.dynamics.quantities import closed, of_tree
-from ada_dynamics.dynamics.quantities.base import position_guards, position_rates
+from ada_dynamics.dynamics import closed_quantities
+from ada_dynamics.dynamics.quantities import of_tree, position_guards, position_rates
 from ada_dynamics.expr import Traced
 from ada_dynamics.model.tree import NO_MOVE, for_efforts
 from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3, cross
@@ -91,9 +91,9 @@ class Equations:
     link: str | None
 
     @cached_property
-    def solver(self) -> closed.Solver:
+    def solver(self) -> closed_quantities.Solver:
         """Solver for the loops with an elimination order that fails in singular configurations only."""
-        return closed.elimination(self.mechanism.tree, self.mechanism.plans, "late", REGULAR)
+        return closed_quantities.elimination(self.mechanism.tree, self.mechanism.plans, "late", REGULAR)
 
     # --- F^ex --------------------------------------------------------------------------------------------------------
     def virtual(self, q: Vector, v: Vector, follow: Follow) -> Virtual:
@@ -184,9 +184,9 @@ class Equations:
     def _led_back(self, q: Vector, v: Vector, loops: Loops, desired: Vector | None) -> ConstrainedSolution:
         """Return the least acceleration that reduces the closure error and satisfies the constraints."""
         mechanism = self.mechanism
-        of_state = closed.constraint_terms(mechanism.analysis.constraints, mechanism.plans).body
-        assert of_state is not None and self.solver.correct is not None
-        outputs = of_state(q=q, v=v).outputs
+        terms = closed_quantities.of_constraints("constraint_terms", mechanism.analysis.constraints, mechanism.plans)
+        assert self.solver.correct is not None
+        outputs = terms.body(q=q, v=v).outputs
         kp, kd = loops.gains
         residuals = []
         for row, rate, gap in zip(outputs["J"], outputs["rate"], self.gap(q), strict=True):

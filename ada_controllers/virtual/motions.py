@@ -14,7 +14,7 @@ import numpy as np
 
 from ada_controllers.virtual.mechanism import VirtualMechanism
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.quantities import closed
+from ada_dynamics.dynamics import closed_quantities
 from ada_dynamics.jit.compiled import Vector, compiled
 
 ZONE = 1e-2  # relative singular value below which the previous branch is continued
@@ -71,8 +71,7 @@ class Manifold:
     def _compiled(self) -> Callable[..., Any]:
         tree, plans = self.mechanism.tree, self.mechanism.plans
         constraints = self.mechanism.analysis.constraints
-        system = closed.system(constraints, plans).body
-        assert system is not None
+        system = closed_quantities.of_constraints("loop_system", constraints, plans).body
         no_wrenches = (0.0,) * (6 * len(tree.bodies))
         scales = [1.0 / w for w in self.mechanism.weights.tolist()]
 

@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ada_dynamics.algorithms.aba import Eliminated, Pivot, articulated_bodies, eliminate_joint, joint_acceleration
-from ada_dynamics.algorithms.elimination import ConstrainedSolution, Plan, planned_rows
 from ada_dynamics.algorithms.kinematics import transforms, world_and_bodies
+from ada_dynamics.algorithms.kkt import ConstrainedSolution, Plan, planned_rows
 from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import needed_force
 from ada_dynamics.model.tree import WORLD, Body, Tree

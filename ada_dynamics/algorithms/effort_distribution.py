@@ -15,9 +15,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from ada_dynamics.algorithms.elimination import ConstrainedSolution, Plan, planned_rows
 from ada_dynamics.algorithms.kinematics import standing_still, transforms
-from ada_dynamics.algorithms.kkt import LinearSystem, softened, solved
+from ada_dynamics.algorithms.kkt import ConstrainedSolution, LinearSystem, Plan, planned_rows, softened, solved
 from ada_dynamics.algorithms.ldl import SymmetricMatrix
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.model.tree import Tree

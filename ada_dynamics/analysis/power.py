@@ -19,7 +19,7 @@ from ada_dynamics.analysis.unknown_work import LogIntervals, UnknownWork, mask_u
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.quantities.base import position_rates
+from ada_dynamics.dynamics.quantities import position_rates
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 

@@ -19,9 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.analysis.singularity import point_jacobian, row_indices
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.coordinates import velocities_of
+from ada_dynamics.constraints.coordinates import least_share, null_space, velocities_of
 from ada_dynamics.constraints.singular import SINGULAR
-from ada_dynamics.constraints.tangent_map import least_share, null_space
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import require_link
 from ada_dynamics.errors import InputError, unknown_name

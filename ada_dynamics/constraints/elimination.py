@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ada_dynamics.algorithms.elimination import Plan
+from ada_dynamics.algorithms.kkt import Plan
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.analysis import ConstraintAnalysis
 from ada_dynamics.model.model import Model

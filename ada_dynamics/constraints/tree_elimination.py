@@ -16,13 +16,13 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from ada_dynamics.algorithms.closed_aba import Sweep
-from ada_dynamics.algorithms.elimination import Plan
 from ada_dynamics.algorithms.kinematics import transforms
+from ada_dynamics.algorithms.kkt import Plan
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.analysis import AWAY, ConstraintAnalysis, nontrivial_constraints
+from ada_dynamics.constraints.analysis import AWAY, ConstraintAnalysis, analyse, analyse_turned, nontrivial_constraints
 from ada_dynamics.constraints.closure import CLOSED, closed_near
 from ada_dynamics.constraints.constraint_set import ConstraintSet
-from ada_dynamics.constraints.elimination import EARLY_PIVOT, EliminationPlans
+from ada_dynamics.constraints.elimination import EARLY_PIVOT, EliminationPlans, make_plans
 from ada_dynamics.errors import ModelError
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.model.model import Model
@@ -259,3 +259,23 @@ def _along_the_tree(
             field=str(kind),
         )
     return tuple(found.order), tuple(found.typical.tolist())
+
+
+def analysis_and_plans(
+    model: Model, q: Array | None, unturned: ConstraintAnalysis | None
+) -> tuple[ConstraintAnalysis, EliminationPlans]:
+    """Analysis and elimination plans of a model.
+
+    Args:
+        model: a model with loops.
+        q: as for `analyse`.
+        unturned: analysis whose constraints get the axes of the other sides of the loop joints; None for their own.
+    """
+    if unturned is None and model.nv > LONG:
+        try:
+            return analyse_large(model, q)
+        except RedundantConstraintsError:
+            if model.nv > SEARCHED:
+                raise
+    found = analyse(model, q) if unturned is None else analyse_turned(unturned)
+    return found, make_plans(model, found)

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+import pickle
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,32 +16,22 @@ from numpy.typing import NDArray
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints import projection, singular
-from ada_dynamics.constraints.actuation import motor_efforts
 from ada_dynamics.constraints.analysis import (
     ConstraintAnalysis,
     UniqueComponents,
     joints_with_wrenches,
     unique_in_general,
 )
-from ada_dynamics.constraints.analysis_cache import cached_analysis
 from ada_dynamics.constraints.constraint_set import ConstraintSet
+from ada_dynamics.constraints.coordinates import motor_efforts
 from ada_dynamics.constraints.elimination import LEAST_DETERMINANT, EliminationPlans
 from ada_dynamics.constraints.singular import along_branch, directions
-from ada_dynamics.constraints.solver import (
-    FAST,
-    RANK_REVEALING,
-    ROBUST,
-    ConstraintSolution,
-    ConstraintSolver,
-    EliminationSolver,
-    RankRevealingSolver,
-    solve_with_fallback,
-)
-from ada_dynamics.constraints.tree_elimination import SEARCHED
-from ada_dynamics.dynamics import quantities
-from ada_dynamics.dynamics.kernel_store import KernelStore
+from ada_dynamics.constraints.tree_elimination import SEARCHED, analysis_and_plans
+from ada_dynamics.dynamics import closed_quantities
+from ada_dynamics.dynamics.closed_quantities import of_constraints
+from ada_dynamics.dynamics.kernel_store import KernelStore, run
 from ada_dynamics.dynamics.loop_warnings import OF_FORWARD, OF_INVERSE, OF_STATE, warn_singular
-from ada_dynamics.dynamics.quantities import closed
+from ada_dynamics.dynamics.quantities import Quantity, judged, of_tree
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.jit import GuardError, Kernel
@@ -56,6 +48,16 @@ UNASSEMBLED = ("guess", "axis")  # fields of errors of loops that do not close f
 AT_ONCE = 1024  # states of a batch whose matrices are in memory at the same time
 _ROUNDING = 1e-16
 LATE, ALL = "late", "all constraints"  # the robust orders
+FAST, ROBUST, RANK_REVEALING = TIERS = "fast", "robust", "rank-revealing"
+
+
+class ConstraintSolution(NamedTuple):
+    """Accelerations and multipliers of the non-trivial constraints, in one state or in a batch of states."""
+
+    acceleration: Array
+    multipliers: Array
+    tier: str  # of the solver, the slowest one of a batch
+    decompositions: dict[int, singular.Solution]  # of the rank-revealing solver, by state
 
 
 class ClosedDynamics:
@@ -69,7 +71,7 @@ class ClosedDynamics:
         self.q0 = q0
         # by the side of the loop joints whose axes are those of the constraints: as in the model, or turned
         self._analysed: dict[bool, tuple[ConstraintAnalysis, EliminationPlans]] = {}
-        self._inverse: dict[tuple[bool, bool], Kernel | None] = {}
+        self._inverse: dict[bool, Quantity | None] = {}
         self._traced: dict[str, expr.Function] = {}  # the cheapest, until it is compiled
 
     def _at(self, turned: bool) -> tuple[ConstraintAnalysis, EliminationPlans]:
@@ -79,14 +81,24 @@ class ClosedDynamics:
         return self._analysed[turned]
 
     def _found(self, turned: bool) -> tuple[ConstraintAnalysis, EliminationPlans]:
+        """Analysis and plans, from the cache on disk if possible: they take some 0.1 s."""
         unturned = self._at(False)[0] if turned else None
+        store, q0 = ObjectCache.default(), None if self.q0 is None else self.q0.tolist()
+        key = digest("loops", self.kernels.fingerprint(), repr((q0, turned)), source_hash(), np.__version__)
+        entry = store.load(key)
+        if entry is not None:  # the entry is as trustworthy as the machine code in the same cache
+            facts, plans = pickle.loads(entry.code)
+            return ConstraintAnalysis(ConstraintSet(self.model, turned), *facts), plans
         try:
-            return cached_analysis(self.model, self.kernels.fingerprint(), self.q0, unturned)
+            found, plans = analysis_and_plans(self.model, self.q0, unturned)
         except ModelError as problem:
             if self.q0 is not None or problem.field not in UNASSEMBLED:
                 raise
             message = f"{problem} Give one that closes the loops: Dynamics(model, q0=q), Simulation(model, q)."
             raise ModelError(message, loop=problem.loop, field="q0", value=problem.value) from None
+        facts = found.configurations, found.rank, found.independent, found.trivial, found.redundant
+        store.store(key, pickle.dumps((facts, plans)), {})
+        return found, plans
 
     @cached_property
     @pause_garbage_collection()
@@ -131,8 +143,8 @@ class ClosedDynamics:
             least = min((cost for _, cost in found.values()), default=np.inf)
             if (1.0 - TURNED_SAVES) * ratio * plain.get(name, 0.0) > least:
                 continue
-            solver = closed.elimination(tree, plans, name)
-            function = closed.forward(tree, plans, solver, False).trace()
+            solver = closed_quantities.elimination(tree, plans, name)
+            function = closed_quantities.forward(tree, plans, solver, False).trace()
             cost = self.kernels.costs({name: function})[name]
             if not found and name in plain:
                 ratio = cost / plain[name]
@@ -180,16 +192,19 @@ class ClosedDynamics:
         return unique_in_general(self.analysis)
 
     # --- kernels ------------------------------------------------------------------------------------------------
-    def quantity(self, name: str, external: bool, multipliers: bool, judged: bool = False) -> quantities.Quantity:
+    def quantity(self, name: str, external: bool, multipliers: bool) -> Quantity:
         """Forward dynamics by a candidate of the plans, by "late" or "lagrange", or by assembly ("ada" or "dca")."""
-        tree = self.tree
+        tree, plans = self.tree, self.plans
         if name == ALL:
-            solver = closed.all_constraints(tree, self.plans, *self._softness)
-        elif name in closed.ASSEMBLIES:
-            solver = closed.assembly(tree, self.plans, name, self.kernels.order, self._assembly_pivots(name))
+            solver = closed_quantities.all_constraints(tree, plans, *self._softness)
+        elif name in closed_quantities.ASSEMBLIES:
+            pivots = np.min(
+                self._pivots_of(closed_quantities.assembly(tree, plans, name, self.kernels.order, ())), axis=0
+            )
+            solver = closed_quantities.assembly(tree, plans, name, self.kernels.order, pivots.tolist())
         else:
-            solver = closed.elimination(tree, self.plans, name)
-        return closed.forward(tree, self.plans, solver, external, multipliers, judged)
+            solver = closed_quantities.elimination(tree, plans, name)
+        return closed_quantities.forward(tree, plans, solver, external, multipliers)
 
     def robust(self, name: str) -> str | None:
         """Robust elimination order to use after a candidate; None if it is the same order."""
@@ -199,40 +214,46 @@ class ClosedDynamics:
 
     @cached_property
     def _softness(self) -> tuple[list[float], list[float]]:
-        """Compliance of each constraint for `closed.all_constraints`, and the usual pivots."""
-        constraints, rest = self.analysis.constraints, [0.0] * self.model.nv
+        """Compliance of each constraint for `closed_quantities.all_constraints`, and the usual pivots."""
         chosen = list(self.plans.nontrivial)
-        squares = [np.sum(constraints.whitened(q)[:, chosen] ** 2, axis=0) for q in self.analysis.configurations]
-        softness = (closed.SOFTNESS * np.mean(squares) * self.weights**2).tolist()
-        solver = closed.all_constraints(self.tree, self.plans, softness, ())
-        samples = [[float(p) for p in solver.run(q.tolist(), rest, rest).pivots] for q in self.analysis.configurations]
-        return softness, closed.usual_pivots(samples)
+        whitened = [self.analysis.constraints.whitened(q)[:, chosen] for q in self.analysis.configurations]
+        squares = [np.sum(W**2, axis=0) for W in whitened]
+        softness = (closed_quantities.SOFTNESS * np.mean(squares) * self.weights**2).tolist()
+        solver = closed_quantities.all_constraints(self.tree, self.plans, softness, ())
+        return softness, closed_quantities.usual_pivots(self._pivots_of(solver))
 
-    def _assembly_pivots(self, name: str) -> list[float]:
-        """Pivots of an assembly, the smallest of each in the sample configurations."""
-        solver = closed.assembly(self.tree, self.plans, name, self.kernels.order, ())
+    def _pivots_of(self, solver: closed_quantities.Solver) -> list[list[float]]:
+        """Pivots in the sample configurations."""
         rest = [0.0] * self.model.nv
-        found = [[float(p) for p in solver.run(q.tolist(), rest, rest).pivots] for q in self.analysis.configurations]
-        return [min(values) for values in zip(*found, strict=True)]
+        return [[float(p) for p in solver.run(q.tolist(), rest, rest).pivots] for q in self.analysis.configurations]
 
     def kernel(self, name: str, external: bool, multipliers: bool) -> Kernel:
         """Kernel of `quantity`."""
 
-        def make() -> quantities.Quantity:
+        def make() -> Quantity:
             made = self.quantity(name, external, multipliers)
             traced = None if external or multipliers else self._traced.pop(name, None)
             return made if traced is None else replace(made, trace=lambda: traced)
 
         return self.kernels.get(f"closed {name} {external} {multipliers}", make)
 
+    def constraint_kernel(self, name: str, quick: bool = False) -> Kernel:
+        """Kernel of a quantity of `closed_quantities.CONSTRAINTS`."""
+        return self.kernels.get(name, lambda: of_constraints(name, self.analysis.constraints, self.plans), quick=quick)
+
+    def _judged(
+        self, name: str, make: Callable[[], Quantity], inputs: Sequence[Array]
+    ) -> tuple[list[Array], NDArray[np.bool_]]:
+        """Results of a quantity for all states of a batch, and which of them are valid."""
+        kernel = self.kernels.get(f"{name} judged", lambda: judged(make()))
+        (*results, margin), _ = kernel.batch_status(*inputs)
+        return results, np.isfinite(results[0]).all(axis=1) & (margin[:, 0] >= 0.0)
+
     def system(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.System:
         """Equations of motion with weighted constraints, in one state or in each state of a batch."""
-        constraints = self.analysis.constraints
-        kernel = self.kernels.get("loop system", lambda: closed.system(constraints, self.plans), quick=True)
         if wrenches is None:
             wrenches = np.zeros((*q.shape[:-1], 6 * len(self.tree.bodies)))
-        run = kernel.single_status if q.ndim == 1 else kernel.batch_status
-        (M, r, J, rate), _ = run(q, v, tau, wrenches)
+        (M, r, J, rate), _ = run(self.constraint_kernel("loop_system", quick=True), q, v, tau, wrenches)
         w = self.weights
         return singular.System(M, r, J / w[:, None], rate / w)
 
@@ -241,69 +262,77 @@ class ClosedDynamics:
         """Weights of the non-trivial constraints: 1 for positions, 1 over the characteristic length for angles."""
         return np.asarray(self.analysis.constraints.weights[list(self.plans.nontrivial)], dtype=np.float64)
 
-    @cached_property
-    def constraint_terms(self) -> Kernel:
-        """Kernel of J and γ of the non-trivial constraints, from q and v."""
-        return self.kernels.get(
-            "constraint terms", lambda: closed.constraint_terms(self.analysis.constraints, self.plans)
-        )
-
     def rates(self, q: Array, v: Array) -> singular.Rates:
         """Derivatives of the constraints along v.
 
         γ is a quadratic form of v, so that ∂γ/∂v comes exactly from γ(v + e), γ(v) and γ(e).
         """
-        w, constraints = self.weights, self.analysis.constraints
-        rates = self.kernels.get("constraint rates", lambda: closed.constraint_rates(constraints, self.plans))
-        (J, by_q), _ = rates.single_status(q, v)
-        n = len(v)
+        w, n = self.weights, len(v)
+        (J, by_q), _ = self.constraint_kernel("constraint_rates").single_status(q, v)
         unit = np.eye(n)
         states = np.concatenate([v[None, :], unit, v + unit])
-        (_, gamma), _ = self.constraint_terms.batch_status(np.tile(q, (len(states), 1)), states)
-        by_v = (gamma[n + 1 :] - gamma[1 : n + 1] - gamma[0]).T
-        return singular.Rates(J / w[:, None], by_q / w, by_v / w[:, None])
+        gamma = self._gamma(np.tile(q, (len(states), 1)), states)
+        return singular.Rates(J / w[:, None], by_q / w, (gamma[n + 1 :] - gamma[1 : n + 1] - gamma[0]).T)
 
     def _gamma(self, q: Array, v: Array) -> Array:
-        (_, gamma), _ = self.constraint_terms.single_status(q, v)
+        (_, gamma), _ = run(self.constraint_kernel("constraint_terms"), q, v)
         return np.asarray(gamma / self.weights, dtype=np.float64)
 
     # --- solvers ------------------------------------------------------------------------------------------------
-    def solvers(self, name: str) -> list[ConstraintSolver]:
-        """Solvers in the order in which they are tried, beginning with an elimination order."""
-        is_dense_only = self.plans.is_dense_only
-        last = RankRevealingSolver(
-            self.system,
-            self.rates,
-            self.analysis.rank,
-            self.weights,
-            RANK_REVEALING if is_dense_only else ROBUST,
-            lambda solution, q: self._warn(solution, q, OF_FORWARD),
-        )
-        orders = {} if name in (LATE, ALL) else {name: FAST}
-        robust = self.robust(name)
-        if robust is not None:
-            orders.setdefault(robust, ROBUST)
-        return [*(self._elimination(tier, order) for order, tier in orders.items() if not is_dense_only), last]
-
-    def _elimination(self, tier: str, order: str) -> EliminationSolver:
-        def judged(external: bool) -> Kernel:
-            tag = f"closed {order} {external} judged"
-            return self.kernels.get(tag, lambda: self.quantity(order, external, multipliers=False, judged=True))
-
-        single = partial(self.kernel, order, multipliers=True)
-        return EliminationSolver(tier, single, judged, (lambda x: x) if order == ALL else self.of_all)
-
     def solve(self, name: str, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> ConstraintSolution:
-        """Accelerations by the first solver that succeeds; batches have no multipliers."""
-        return solve_with_fallback(self.solvers(name), q, v, tau, wrenches)
+        """Accelerations and multipliers, for each state by the first solver that stops at no small pivot.
 
-    def of_all(self, multipliers: Array) -> Array:
-        """Multipliers of the non-trivial constraints, from those of the independent ones."""
-        if not self.analysis.is_redundant:
-            return multipliers
-        whole = np.zeros((*multipliers.shape[:-1], len(self.plans.nontrivial)))
-        whole[..., list(self.plans.independent)] = multipliers
-        return whole
+        Elimination is compiled: the fast one follows the order of a candidate, the robust one an order whose pivots
+        vanish in singular configurations only. Then the constraint Jacobian is decomposed by singular values.
+        """
+        given = [np.atleast_2d(x) for x in (q, v, tau, wrenches) if x is not None]
+        a, multipliers = np.empty_like(given[1]), np.zeros((len(given[1]), len(self.plans.nontrivial)))
+        left, decompositions = np.arange(len(a)), {}
+        for order, tier_of_order in self._orders(name).items():
+            a[left], multipliers[left], is_solved = self._eliminated(order, [x[left] for x in given])
+            left = left[~is_solved]
+            if not left.size:
+                tier = tier_of_order
+                break
+        else:
+            tier = RANK_REVEALING if self.plans.is_dense_only else ROBUST
+            for i in left.tolist():
+                found = self._decomposed(*(np.ascontiguousarray(x[i]) for x in given))
+                a[i], multipliers[i], decompositions[i] = found.accelerations, found.multipliers / self.weights, found
+                tier = RANK_REVEALING if found.is_singular else tier
+        return ConstraintSolution(*((a[0], multipliers[0]) if q.ndim == 1 else (a, multipliers)), tier, decompositions)
+
+    def _orders(self, name: str) -> dict[str, str]:
+        """Elimination orders as they are tried, beginning with `name`, and their tiers."""
+        if self.plans.is_dense_only:
+            return {}
+        orders, robust = {} if name in (LATE, ALL) else {name: FAST}, self.robust(name)
+        return orders if robust is None else {**orders, robust: orders.get(robust, ROBUST)}
+
+    def _eliminated(self, order: str, inputs: Sequence[Array]) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Accelerations and multipliers of a batch by a compiled elimination, and which states it accepts."""
+        external = len(inputs) > 3
+        if len(inputs[0]) == 1:  # by the kernel for one state, which may be compiled already
+            found, status = self.kernel(order, external, multipliers=True).single_status(*(x[0] for x in inputs))
+            results, is_solved = (
+                [x[None] for x in (found if isinstance(found, tuple) else (found,))],
+                np.array([not status]),
+            )
+        else:
+            make = lambda: self.quantity(order, external, multipliers=True)  # noqa: E731
+            results, is_solved = self._judged(f"closed {order} {external}", make, inputs)
+        whole = np.zeros((len(results[0]), len(self.plans.nontrivial)))
+        if len(results) > 1:
+            whole[:, slice(None) if order == ALL else list(self.plans.independent)] = results[1]
+        return results[0], whole, is_solved
+
+    def _decomposed(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.Solution:
+        """Rank-revealing solution of one state, with a warning in singular configurations."""
+        system = self.system(q, v, tau, wrenches)
+        found = singular.solve(system, self.analysis.rank, v, lambda: self.rates(q, v))
+        if found.is_singular:
+            self._warn(found, q, OF_FORWARD)
+        return found
 
     def _solution(self, q: Array, v: Array) -> tuple[singular.System, singular.Solution]:
         """The system without efforts, and its rank-revealing solution."""
@@ -342,24 +371,16 @@ class ClosedDynamics:
         return {self.analysis.constraints.rows[c][0] for c in taking_part}
 
     # --- inverse dynamics ---------------------------------------------------------------------------------------
-    def inverse_kernel(self, external: bool, judged: bool = False) -> Kernel | None:
-        """Inverse dynamics as one kernel; None if the motors do not drive all motions.
+    def inverse_quantity(self, external: bool) -> Quantity | None:
+        """Inverse dynamics as one quantity; None if the motors do not drive all motions."""
+        if external not in self._inverse:
+            self._inverse[external] = closed_quantities.shared_inverse(self.analysis, self.plans, external)
+        return self._inverse[external]
 
-        Judged, it accepts all states and has a negative output for those that it would refuse.
-        """
-        if (external, judged) not in self._inverse:
-            made = closed.shared_inverse(self.analysis, self.plans, external, judged=judged)
-            kernel = None if made is None else self.kernels.get(f"closed inverse {external} {judged}", lambda: made)
-            self._inverse[external, judged] = kernel
-        return self._inverse[external, judged]
-
-    def inverse_rows(self, inputs: Sequence[Array]) -> tuple[Array, NDArray[np.intp]]:
-        """Efforts of a batch by that kernel, and the rows that it refuses."""
-        kernel = self.inverse_kernel(len(inputs) > 3, judged=True)
-        assert kernel is not None
-        (tau, margin), _ = kernel.batch_status(*inputs)
-        held: NDArray[np.bool_] = np.isfinite(tau).all(axis=1) & (margin[:, 0] >= 0.0)
-        return np.asarray(tau, dtype=np.float64), np.flatnonzero(~held)
+    def inverse_rows(self, made: Quantity, inputs: Sequence[Array]) -> tuple[Array, NDArray[np.intp]]:
+        """Efforts of a batch by that quantity, and the rows that it refuses."""
+        (tau,), is_valid = self._judged(f"closed inverse {len(inputs) > 3}", lambda: made, inputs)
+        return tau, np.flatnonzero(~is_valid)
 
     def efforts(self, q: Array, v: Array, wanted: Array, a: Array) -> Array:
         """Least-norm efforts of the motors that are equivalent to efforts of all joints of the tree, state by state.
@@ -449,9 +470,7 @@ class ClosedDynamics:
 
     def violation(self, q: Array) -> Array:
         """Violation of all constraints [m, rad], row by row for a batch."""
-        kernel = self.kernels.get("constraint violation", lambda: closed.violation(self.analysis.constraints))
-        whole, _ = (kernel.batch_status if q.ndim == 2 else kernel.single_status)(q)
-        return np.asarray(whole, dtype=np.float64)
+        return np.asarray(run(self.constraint_kernel("constraint_violation"), q)[0], dtype=np.float64)
 
 
 class CompiledConstraintSet(ConstraintSet):
@@ -464,7 +483,9 @@ class CompiledConstraintSet(ConstraintSet):
         """Args: kernels of a model with loops."""
         super().__init__(kernels.model)
         self._kernels = kernels
-        self._closing = kernels.get("loop closing", lambda: closed.closing(ConstraintSet(kernels.model)))
+        self._closing = kernels.get(
+            "loop_closing", lambda: of_constraints("loop_closing", ConstraintSet(kernels.model))
+        )
 
     def _evaluated(self, q: Array) -> Sequence[Array]:
         found: Sequence[Array] = self._closing.single(q)
@@ -472,7 +493,7 @@ class CompiledConstraintSet(ConstraintSet):
 
     def mass_matrix(self, q: Array) -> Array:
         """Joint-space mass matrix M."""
-        kernel = self._kernels.get("mass_matrix", lambda: quantities.of_tree(self.tree, "mass_matrix"))
+        kernel = self._kernels.get("mass_matrix", lambda: of_tree(self.tree, "mass_matrix"))
         return np.asarray(kernel.single(q), dtype=np.float64)
 
     def is_reversed(self, q: Array) -> bool:

@@ -7,84 +7,72 @@ In singular configurations accelerations do not depend smoothly on the state and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ada_dynamics.algorithms.elimination import Plan
+from ada_dynamics.algorithms.kkt import Plan
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints import singular
-from ada_dynamics.dynamics import quantities
-from ada_dynamics.dynamics.closed import ClosedDynamics
-from ada_dynamics.dynamics.quantities import closed as closed_quantities
+from ada_dynamics.dynamics import closed_quantities, derivative_quantities
+from ada_dynamics.dynamics.closed import LATE, ClosedDynamics
+from ada_dynamics.dynamics.derivative_quantities import Equations, Solution, of_equations
 from ada_dynamics.errors import InputError, SingularConfigurationError
 from ada_dynamics.jit import Kernel
 
-Changes = tuple[Array, Array, Array]  # of the accelerations, by q, v and τ
-
 SPARSE = "kkt sparse"  # the candidate with the least fill, which all right sides go through
-LATE = "late"  # the robust one
 
 
-def equations(closed: ClosedDynamics, candidate: str = SPARSE) -> quantities.Equations:
+def equations(closed: ClosedDynamics, candidate: str = SPARSE) -> Equations:
     """The equations of motion in the order of a candidate."""
     solver = closed_quantities.elimination(closed.tree, closed.plans, candidate)
-    return quantities.closed_equations(closed.tree, closed.plans, solver)
+    return derivative_quantities.closed_equations(closed.tree, closed.plans, solver)
 
 
-def rescue(of_state: Callable[..., Any], inputs: Sequence[Array], is_batch: bool) -> Any:
-    """Results of `of_state`, an array or a tuple of them, where some state stopped the fast tier.
+def rescue(closed: ClosedDynamics, name: str, inputs: Sequence[Array], is_batch: bool) -> Any:
+    """Derivatives of forward dynamics, an array or a tuple of them, where some state stopped the fast tier.
 
     Raises:
         SingularConfigurationError: a state is singular; the message gives its index and the loops.
     """
     if not is_batch:
-        return of_state(*map(np.ascontiguousarray, inputs))
+        return _of_state(closed, name, *map(np.ascontiguousarray, inputs))
     found = []
     for i, state in enumerate(zip(*inputs, strict=True)):
         try:
-            found.append(of_state(*map(np.ascontiguousarray, state)))
+            found.append(_of_state(closed, name, *map(np.ascontiguousarray, state)))
         except SingularConfigurationError as problem:
             raise SingularConfigurationError(f"state {i}: {problem}", loop=problem.loop, field=f"q[{i}]") from None
     return tuple(map(np.array, zip(*found, strict=True))) if isinstance(found[0], tuple) else np.array(found)
 
 
-def matrices(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Changes:
-    """Derivatives of the accelerations of a state."""
-    found = _by_elimination(closed, "derivatives", quantities.forward_derivatives, q, v, tau)
-    if found is None:
-        return on_numbers(closed, q, v, tau)
-    dq, dv, du = found
-    return dq, dv, du
-
-
-def second_products(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *more: Array) -> tuple[Array, ...]:
-    """Changes of the gradient of wᵀ a with a change of a state: of w, d_q, d_v and d_tau."""
-    found = _by_elimination(closed, "forward_hvp", quantities.forward_gradient_along, q, v, tau, *more)
-    return second_on_numbers(closed, q, v, tau, *more) if found is None else tuple(found)
-
-
-def _by_elimination(
-    closed: ClosedDynamics, name: str, make: Callable[[quantities.Equations], quantities.Quantity], *state: Array
-) -> Any:
-    """A quantity of the equations by the fast order or by the robust one; None where neither serves."""
+def _of_state(closed: ClosedDynamics, name: str, *state: Array) -> Any:
+    """A quantity of the equations by the fast order or by the robust one, or on numbers where neither serves."""
     for candidate in () if closed.plans.is_dense_only else (SPARSE, LATE):
-        made = partial(make, equations(closed, candidate))
-        found, status = closed.kernels.get(f"{name} {candidate}", made).single_status(*state)
+        tag = name if candidate == SPARSE else f"{name} {candidate}"
+        kernel = closed.kernels.get(tag, lambda order=candidate: of_equations(equations(closed, order), name))
+        found, status = kernel.single_status(*state)
         if not status:
             return found
-    return None
+    return _ON_NUMBERS[name](closed, *state)
 
 
-def on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> Changes:
+def _matrices(closed: ClosedDynamics, q: Array, v: Array, tau: Array) -> tuple[Array, ...]:
     """Derivatives by singular values of the constraint Jacobian."""
     n, system = closed.model.nv, closed.system(q, v, tau)
     a, multipliers = regular(closed, system, v, lambda: closed.rates(q, v))
     by_q, by_v = residual(closed).single(q, v, a, multipliers)
     dr = np.concatenate([by_q, by_v, -np.eye(n + len(system.J), n)], axis=1)
-    dq, dv, du = np.split(accelerated(closed, system, dr), 3, axis=1)
-    return dq, dv, du
+    return tuple(np.split(accelerated(closed, system, dr), 3, axis=1))
+
+
+def _jvp(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *changes: Array) -> Array:
+    pairs = zip(_matrices(closed, q, v, tau), changes, strict=True)
+    return np.asarray(sum(d @ x for d, x in pairs), dtype=np.float64)
+
+
+def _vjp(closed: ClosedDynamics, q: Array, v: Array, tau: Array, w: Array) -> tuple[Array, ...]:
+    return tuple(w @ d for d in _matrices(closed, q, v, tau))
 
 
 def regular(
@@ -117,8 +105,8 @@ def accelerated(closed: ClosedDynamics, system: singular.System, dr: Array) -> A
     return np.asarray(da, dtype=np.float64)
 
 
-def second_on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *more: Array) -> tuple[Array, ...]:
-    """`second_products` by a dense solution."""
+def _hvp(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *more: Array) -> tuple[Array, ...]:
+    """Changes of the gradient of wᵀ a with a change of a state, w, d_q, d_v and d_tau, by a dense solution."""
     system, w = closed.system(q, v, tau), closed.weights
     a, multipliers = regular(closed, system, v, lambda: closed.rates(q, v))
     if closed.analysis.is_redundant:
@@ -137,9 +125,17 @@ def second_on_numbers(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *m
 
     given = {name: values.tolist() for name, values in zip(("w", "d_q", "d_v", "d_tau"), more, strict=True)}
     state = {"q": q.tolist(), "v": v.tolist(), "a": a.tolist(), "multipliers": multipliers.tolist()}
-    all_that_act = quantities.Equations(closed.tree, closed.tree, Plan(closed.plans.rows, ()), "", lambda _: [])
-    changes = quantities.gradient_changes(all_that_act, quantities.Solution(state, (), again), {**state, **given})
+    all_that_act = Equations(closed.tree, closed.tree, Plan(closed.plans.rows, ()), "", lambda _: [])
+    changes = derivative_quantities.gradient_changes(all_that_act, Solution(state, (), again), {**state, **given})
     return tuple(map(np.array, changes.values()))
+
+
+_ON_NUMBERS: dict[str, Callable[..., Any]] = {
+    "forward_derivatives": _matrices,
+    "forward_jvp": _jvp,
+    "forward_vjp": _vjp,
+    "forward_hvp": _hvp,
+}
 
 
 def multiplier_changes(
@@ -172,5 +168,5 @@ def residual(closed: ClosedDynamics) -> Kernel:
     """Derivatives of the residual with all non-trivial constraints."""
     plan = Plan(closed.plans.rows, ())
     tag = closed_quantities.digest(closed.tree, closed.plans, plan)
-    make = lambda: quantities.residual_derivatives(closed.tree, plan, f"residual_derivatives_{tag}")  # noqa: E731
+    make = lambda: derivative_quantities.residual_derivatives(closed.tree, plan, f"residual_derivatives_{tag}")  # noqa: E731
     return closed.kernels.get("closed residual derivatives", make)

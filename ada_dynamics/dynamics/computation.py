@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from types import FunctionType, MethodType
-from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, cast, get_args
+from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,12 +17,12 @@ from ada_dynamics.algorithms.assembly_order import assembly_order
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closure import initial_configuration
 from ada_dynamics.constraints.constraint_set import ConstraintSet
-from ada_dynamics.dynamics import quantities
-from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, refusal
+from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, refusal, refuse_algorithm, refuse_unusable
+from ada_dynamics.dynamics.derivative_quantities import DERIVATIVES
+from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.dynamics.kernels import Kernels, is_long
 from ada_dynamics.dynamics.loop_warnings import NOTICED, warn_if_off_loops
-from ada_dynamics.dynamics.preflight import refuse_algorithm, refuse_unusable
-from ada_dynamics.dynamics.quantities.equations import Order
+from ada_dynamics.dynamics.quantities import TABLE, Order, Quantity, of_tree
 from ada_dynamics.errors import CompileError, InputError, ModelError, WrongTypeError, unknown_name
 from ada_dynamics.hybrid.partition import cut_joints
 from ada_dynamics.jit import Kernel
@@ -52,54 +52,33 @@ _lock = threading.RLock()
 
 # Names of arguments that are vectors: positions, and as many numbers as there are velocities.
 VECTORS = ("q", "v", "tau", "a", "w", "d_q", "d_v", "d_tau", "d_a")
-Shape = Callable[[Model], tuple[int, ...]]
+ROWS = {**TABLE, **DERIVATIVES}
 
 
-def compiled_method(
-    function: Callable[Concatenate[Owner, P], R],
-) -> Callable[Concatenate[Owner, P], R]:
-    """A method of vectors among q, v, tau and a, with the result of its row of the table, or else one of length nv."""
-    row = quantities.TABLE.get(function.__name__.lstrip("_"))
-    return compiled_method_of(per_velocity if row is None else lambda model: row.shape_of(model.tree))(function)
+class Derivatives(NamedTuple):
+    """Partial derivatives of a result by q (a velocity: on the manifold), by v, and by the third argument."""
+
+    dq: Array
+    dv: Array
+    du: Array
 
 
-def compiled_method_of(
-    *shapes: Shape, record: type[tuple[Any, ...]] | None = None
-) -> Callable[[Callable[Concatenate[Owner, P], R]], Callable[Concatenate[Owner, P], R]]:
+def compiled_method(function: Callable[Concatenate[Owner, P], R]) -> Callable[Concatenate[Owner, P], R]:
     """A method of vectors among those of VECTORS, and perhaps of one more argument that has a default.
 
+    Its results are those of its row of a table, three of them as `Derivatives`; without a row it is one of length nv.
     Taken from an object it is a builtin function, which runs the kernel that is connected to the method's name as soon
     as there is one, and the method itself until then and for every call that needs Python.
-
-    Args:
-        shapes: of each result, by model.
-        record: named tuple of them, where there are several.
     """
-
-    def decorate(function: Callable[Concatenate[Owner, P], R]) -> Callable[Concatenate[Owner, P], R]:
-        return cast("Callable[Concatenate[Owner, P], R]", CompiledMethod(function, shapes, record))
-
-    return decorate
-
-
-def per_velocity(model: Model) -> tuple[int, ...]:
-    """A number for each velocity."""
-    return (model.nv,)
-
-
-def per_pair(model: Model) -> tuple[int, ...]:
-    """A number for each pair of velocities."""
-    return (model.nv, model.nv)
+    return cast("Callable[Concatenate[Owner, P], R]", CompiledMethod(function))
 
 
 class CompiledMethod:
     """The descriptor: what it makes for an object stays in the object's own dictionary, which is looked at first."""
 
-    def __init__(
-        self, function: Callable[..., Any], shapes: Sequence[Shape], record: type[tuple[Any, ...]] | None
-    ) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.__doc__ = function.__doc__
-        self.function, self.shapes, self.record = function, shapes, record
+        self.function = function
 
     def __get__(self, instance: Computation | QueryGroup | None, owner: type | None = None) -> Callable[..., Any]:
         if instance is None:
@@ -120,10 +99,12 @@ class CompiledMethod:
         parameters = [one.name for one in every if one.kind is not one.KEYWORD_ONLY]
         model = owner.model
         inputs = tuple((one, model.nq if one == "q" else model.nv) for one in parameters if one in VECTORS)
-        signature = Signature(name, inputs, tuple((f"result_{i}", shape(model)) for i, shape in enumerate(self.shapes)))
+        row = ROWS.get(name.lstrip("_"))
+        outputs = {"a": (model.nv,)} if row is None else row.shapes_of(model.tree)
+        signature = Signature(name, inputs, tuple(outputs.items()))
         entry = Entry(Target.host().lanes, takes_few=True)
         try:
-            call = make_builtin(signature, entry, method, parameters, self.record)
+            call = make_builtin(signature, entry, method, parameters, Derivatives if len(outputs) > 1 else None)
         except CompileError as error:
             announce(str(error))
             return method
@@ -131,7 +112,40 @@ class CompiledMethod:
         return call
 
 
-class Computation:
+class StartingAtQ:
+    """A class whose methods of q close the loops there if this fails from the neutral configuration."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Wrap its methods."""
+        super().__init_subclass__(**options)
+        for name, method in list(vars(cls).items()):
+            if isinstance(method, CompiledMethod):
+                method.function = starting_at_q(method.function)
+            elif isinstance(method, FunctionType) and not name.startswith("_"):
+                setattr(cls, name, starting_at_q(method))
+
+
+def starting_at_q(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a method: if the loops do not close from the neutral configuration, try again from its argument q."""
+    names = list(inspect.signature(method).parameters)
+    if "q" not in names:
+        return method
+    place = names.index("q") - 1
+
+    @wraps(method)
+    def call(self: Computation | QueryGroup, *arguments: Any, **named: Any) -> Any:
+        try:
+            return method(self, *arguments, **named)
+        except ModelError as problem:
+            q = named.get("q", arguments[place] if place < len(arguments) else None)
+            if problem.field != "q0" or q is None or not self._start_at(q):
+                raise
+        return method(self, *arguments, **named)
+
+    return call
+
+
+class Computation(StartingAtQ):
     """A model with its kernels; `Dynamics` and its groups of queries evaluate their quantities by it."""
 
     def __init__(
@@ -216,11 +230,6 @@ class Computation:
         self._seen: set[str] = set()  # methods whose first state has been checked for constraint violation
         self._calls: dict[str, Callable[..., Any]] = {}
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Let methods of q close the loops there if this fails from the neutral configuration."""
-        super().__init_subclass__(**options)
-        _start_methods_at_q(cls)
-
     def _start_at(self, q: ArrayLike) -> bool:
         """Start the analysis from a row of q that closes the loops; False if there is none."""
         closed, rows = self._kernels.closed, np.atleast_2d(np.asarray(q, dtype=np.float64))
@@ -241,28 +250,22 @@ class Computation:
     def _tree(self) -> Tree:
         return self.model.tree
 
-    def _require_link(self, link: str) -> None:
-        """Raise an error unless the argument is the name of a link or frame."""
-        if not isinstance(link, str):
-            raise WrongTypeError(
-                f"link is {link!r:.80}; it must be the name of a link, and comes before the positions: "
-                f"jacobian({next(reversed(self._tree.frames))!r}, q).",
-                field="link",
-                value=link,
-                allowed=str,
-            )
-        if link not in self._tree.frames:
-            raise unknown_name("link", link, self._tree.frames)
-
-    def _require_links(self, links: str | Sequence[str]) -> None:
-        if not isinstance(links, (list, tuple)):
-            self._require_link(links)  # type: ignore[arg-type]
-        elif not links:
-            message = "no link is named; give the name of a link, or a list of names."
-            raise InputError(message, field="link", value=links)
-        else:
-            for name in links:
-                self._require_link(name)
+    def _require_link(self, link: Any, several: bool = False) -> None:
+        """Raise an error unless the argument is the name of a link or frame, or perhaps a list of several."""
+        names = link if several and isinstance(link, (list, tuple)) else [link]
+        if not names:
+            raise InputError("no link is named; give the name of a link, or a list of names.", field="link", value=link)
+        for name in names:
+            if not isinstance(name, str):
+                raise WrongTypeError(
+                    f"link is {name!r:.80}; it must be the name of a link, and comes before the positions: "
+                    f"jacobian({next(reversed(self._tree.frames))!r}, q).",
+                    field="link",
+                    value=name,
+                    allowed=str,
+                )
+            if name not in self._tree.frames:
+                raise unknown_name("link", name, self._tree.frames)
 
     def _arguments(self, given: Mapping[str, Any]) -> dict[str, Array]:
         sizes = {"q": self.model.nq}
@@ -271,24 +274,21 @@ class Computation:
             for name, value in given.items()
         }
 
-    def _status(self, kernel: Kernel, inputs: Sequence[Array], is_batch: bool) -> tuple[Any, int]:
-        if is_batch:
-            return kernel.batch_status(*inputs)
-        return kernel.single_status(*(np.ascontiguousarray(x) for x in inputs))
+    def _status(self, kernel: Kernel, inputs: Sequence[Array]) -> tuple[Any, int]:
+        return run(kernel, *(inputs if inputs[0].ndim > 1 else map(np.ascontiguousarray, inputs)))
 
     def _evaluate(self, name: str, *values: ArrayLike) -> Array:
         """A quantity of the table, by the name of its method."""
         row = name.lstrip("_")
-        given = dict(zip(quantities.TABLE[row].inputs, values, strict=True))
-        return self._compute(name, lambda: quantities.of_tree(self._tree, row), **given)
+        given = dict(zip(TABLE[row].inputs, values, strict=True))
+        return self._compute(name, lambda: of_tree(self._tree, row), **given)
 
     def _of_link(self, name: str, key: str, link: str | Sequence[str], *more: str) -> Callable[..., Any]:
         """Computation of a quantity of a link, found by its key from now on."""
-        (self._require_links if name == "jacobian" else self._require_link)(link)  # type: ignore[arg-type]
-        inputs = quantities.TABLE[name].inputs
-        return self._quantity_call(key, lambda: quantities.of_tree(self._tree, name, link, *more), inputs)
+        self._require_link(link, several=name == "jacobian")
+        return self._quantity_call(key, lambda: of_tree(self._tree, name, link, *more), TABLE[name].inputs)
 
-    def _compute(self, name: str, make: Callable[[], quantities.Quantity], **given: Any) -> Array:
+    def _compute(self, name: str, make: Callable[[], Quantity], **given: Any) -> Array:
         call = self._calls.get(name) or self._quantity_call(name, make, given)
         result: Array = call(*given.values())  # a tuple of arrays where there are several results
         return result
@@ -296,7 +296,7 @@ class Computation:
     def _quantity_call(
         self,
         name: str,
-        make: Callable[[], quantities.Quantity],
+        make: Callable[[], Quantity],
         arguments: Iterable[str],
         rescue: Rescue | None = None,
     ) -> Callable[..., Any]:
@@ -328,7 +328,7 @@ class Computation:
 
     def _run(self, kernel: Kernel, arrays: Mapping[str, Array], rescue: Rescue | None = None) -> Any:
         inputs, is_batch = common_batch(arrays)
-        result, status = self._status(kernel, inputs, is_batch)
+        result, status = self._status(kernel, inputs)
         if status and rescue is not None:
             self._check_state(arrays)
             return rescue(inputs, is_batch)
@@ -386,22 +386,16 @@ class Ambient:
         return np.asarray((self._map(q).swapaxes(-1, -2) @ by_position[..., None])[..., 0])
 
     def _map(self, q: Array) -> Array:
-        kernel = self._kernels.get("position map", lambda: quantities.of_tree(self._kernels.tree, "position_map"))
-        run = kernel.single if q.ndim == 1 else kernel.batch
-        return np.asarray(run(np.ascontiguousarray(q)))
+        kernel = self._kernels.get("position map", lambda: of_tree(self._kernels.tree, "position_map"))
+        return np.asarray((kernel.single if q.ndim == 1 else kernel.batch)(np.ascontiguousarray(q)))
 
 
-class QueryGroup:
+class QueryGroup(StartingAtQ):
     """A group of queries of one `Dynamics`, which evaluates their quantities."""
 
     def __init__(self, dynamics: Computation) -> None:
         """Args: the dynamics."""
         self._dynamics, self._calls = dynamics, dynamics._calls
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Let methods of q close the loops there if this fails from the neutral configuration."""
-        super().__init_subclass__(**options)
-        _start_methods_at_q(cls)
 
     def _start_at(self, q: ArrayLike) -> bool:
         return self._dynamics._start_at(q)
@@ -427,31 +421,3 @@ def options_of(dynamics: Computation) -> dict[str, object]:
 def require_link(dynamics: Computation, link: str) -> None:
     """Raise an error unless the argument is the name of a link or frame."""
     dynamics._require_link(link)
-
-
-def _start_methods_at_q(cls: type) -> None:
-    for name, method in list(vars(cls).items()):
-        if isinstance(method, CompiledMethod):
-            method.function = starting_at_q(method.function)
-        elif isinstance(method, FunctionType) and not name.startswith("_"):
-            setattr(cls, name, starting_at_q(method))
-
-
-def starting_at_q(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a method: if the loops do not close from the neutral configuration, try again from its argument q."""
-    names = list(inspect.signature(method).parameters)
-    if "q" not in names:
-        return method
-    place = names.index("q") - 1
-
-    @wraps(method)
-    def call(self: Computation | QueryGroup, *arguments: Any, **named: Any) -> Any:
-        try:
-            return method(self, *arguments, **named)
-        except ModelError as problem:
-            q = named.get("q", arguments[place] if place < len(arguments) else None)
-            if problem.field != "q0" or q is None or not self._start_at(q):
-                raise
-        return method(self, *arguments, **named)
-
-    return call

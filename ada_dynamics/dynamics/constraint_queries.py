@@ -12,13 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.analysis import ConstraintState, constraint_state
-from ada_dynamics.constraints.coordinates import ACTUATED, INDEPENDENT, Coordinates, CoordinateSets
-from ada_dynamics.constraints.tangent_map import TangentMap, null_space, solve_tangent_map
-from ada_dynamics.dynamics import lost_digits, quantities
+from ada_dynamics.constraints.coordinates import (
+    ACTUATED,
+    INDEPENDENT,
+    Coordinates,
+    CoordinateSets,
+    TangentMap,
+    null_space,
+    solve_tangent_map,
+)
+from ada_dynamics.dynamics import closed_quantities, loop_warnings
 from ada_dynamics.dynamics.arguments import as_array, common_batch
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.computation import QueryGroup
-from ada_dynamics.dynamics.quantities import closed as closed_quantities
+from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.errors import InputError
 
 _CHUNK = 1024  # states whose matrices are in memory at the same time
@@ -72,7 +79,7 @@ class ConstraintQueries(QueryGroup):
         return T, rate
 
     def _map_rate_least(self, q: ArrayLike, v: ArrayLike, coordinates: Coordinates) -> tuple[Array, Array, Array]:
-        """T, its rate, and what `lost_digits.NEAR_BY_PIVOTS` is compared with, (1,) or (N, 1)."""
+        """T, its rate, and what `loop_warnings.NEAR_BY_PIVOTS` is compared with, (1,) or (N, 1)."""
         if "tangent_map_rate" not in self._dynamics._seen:
             self._dynamics._look_once("tangent_map_rate", *common_batch(self._dynamics._arguments({"q": q, "v": v}))[0])
         name = f"tangent map rate {coordinates}"
@@ -167,7 +174,7 @@ class ConstraintQueries(QueryGroup):
             return np.zeros((*positions.shape[:-1], 0))
         return np.asarray(closed.violation(positions)[..., list(closed.plans.nontrivial)] / closed.weights)
 
-    def _map_quantity(self, chosen: tuple[int, ...]) -> quantities.Quantity | None:
+    def _map_quantity(self, chosen: tuple[int, ...]) -> Quantity | None:
         """T as a quantity; None for large and for unchecked models, whose kernels report no status."""
         closed = self._closed
         if closed is None or self._dynamics._kernels.large or not self._dynamics.checked:
@@ -196,7 +203,7 @@ class ConstraintQueries(QueryGroup):
         def compute(first: int, q: Array, v: Array) -> tuple[Array, ...]:
             found = self._along(q, chosen, first)
             rate = found.rate(self._jacobian_rate(q, v)) if self._dynamics.model.loops else np.zeros_like(found.T)
-            least = lost_digits.NEAR_BY_PIVOTS * (np.asarray(found.share)[..., None] / lost_digits.NEAR) ** 2
+            least = loop_warnings.NEAR_BY_PIVOTS * (np.asarray(found.share)[..., None] / loop_warnings.NEAR) ** 2
             return self._on_units(found.T, chosen), self._on_units(rate, chosen), least
 
         def rescue(inputs: Sequence[Array], is_batch: bool) -> tuple[Array, ...]:
@@ -225,14 +232,15 @@ class ConstraintQueries(QueryGroup):
         closed = self._closed
         if closed is None:
             return np.zeros((*q.shape[:-1], 0, self._dynamics.model.nv))
-        J, _ = self._dynamics._run(closed.constraint_terms, {"q": q, "v": np.zeros(self._dynamics.model.nv)})
+        J, _ = self._dynamics._run(
+            closed.constraint_kernel("constraint_terms"), {"q": q, "v": np.zeros(self._dynamics.model.nv)}
+        )
         return np.asarray(J / closed.weights[:, None] * self.coordinates.units)
 
     def _jacobian_rate(self, q: Array, v: Array) -> Array:
         closed = self._closed
         assert closed is not None
-        make = lambda: closed_quantities.constraint_rates(closed.analysis.constraints, closed.plans)  # noqa: E731
-        J, _ = self._dynamics._run(self._dynamics._kernels.get("constraint rates", make), {"q": q, "v": v})
+        J, _ = self._dynamics._run(closed.constraint_kernel("constraint_rates"), {"q": q, "v": v})
         return np.asarray(J / closed.weights[:, None] * self.coordinates.units)
 
     def _on_units(self, T: Array, chosen: tuple[int, ...]) -> Array:
@@ -263,7 +271,7 @@ def state_map_and_nearness(
     C[..., :nv, :m] = C[..., nv:, m:] = T
     C[..., nv:, :m] = turning.swapaxes(-1, -2)
     nearest = least.reshape(*T.shape[:-2], m).min(axis=-1, initial=1.0)
-    return C, np.asarray(~(nearest >= lost_digits.NEAR_BY_PIVOTS))
+    return C, np.asarray(~(nearest >= loop_warnings.NEAR_BY_PIVOTS))
 
 
 def warn_if_digits_are_lost(
@@ -274,7 +282,7 @@ def warn_if_digits_are_lost(
     found: Sequence[Array],
     result: Callable[[int, Array], Sequence[Array]],
 ) -> None:
-    """Warn of results next to a singular configuration, see `lost_digits`.
+    """Warn of results next to a singular configuration, see `loop_warnings`.
 
     Args:
         constraints: of the model.
@@ -293,7 +301,7 @@ def warn_if_digits_are_lost(
     else:  # the code for one state is faster
         rows = np.ascontiguousarray(q, dtype=np.float64)[None]
         J = constraints._jacobian(rows[0])[None]
-    lost_digits.warn_if_digits_are_lost(
+    loop_warnings.warn_if_digits_are_lost(
         constraints._dynamics.model,
         what,
         (rows, states.tolist() if q.ndim > 1 else None),
@@ -304,8 +312,6 @@ def warn_if_digits_are_lost(
     )
 
 
-def tangent_map_quantity(
-    constraints: ConstraintQueries, coordinates: Coordinates = INDEPENDENT
-) -> quantities.Quantity | None:
+def tangent_map_quantity(constraints: ConstraintQueries, coordinates: Coordinates = INDEPENDENT) -> Quantity | None:
     """The quantity behind `tangent_map`; None if it has no compiled form."""
     return constraints._map_quantity(constraints.indices(coordinates))

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,14 +13,25 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.analysis import joints_with_wrenches
 from ada_dynamics.constraints.coordinates import ACTUATED, TREE, Coordinates
-from ada_dynamics.dynamics import closed_derivatives, quantities
+from ada_dynamics.dynamics import closed_derivatives
 from ada_dynamics.dynamics.arguments import common_batch, flat_wrenches
-from ada_dynamics.dynamics.closed import ClosedDynamics
-from ada_dynamics.dynamics.computation import QueryGroup, compiled_method, compiled_method_of, per_pair, per_velocity
-from ada_dynamics.dynamics.constraint_queries import state_map_and_nearness, warn_if_digits_are_lost
+from ada_dynamics.dynamics.computation import Computation, Derivatives, QueryGroup, compiled_method
+from ada_dynamics.dynamics.constraint_queries import (
+    ConstraintQueries,
+    state_map_and_nearness,
+    warn_if_digits_are_lost,
+)
+from ada_dynamics.dynamics.derivative_quantities import (
+    Equations,
+    inverse_along,
+    moving_pairs,
+    of_equations,
+    open_equations,
+    regressor,
+)
 from ada_dynamics.dynamics.joint_wrenches import wrench_changes
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
-from ada_dynamics.dynamics.motion_queries import MotionQueries
+from ada_dynamics.dynamics.quantities import of_tree
 from ada_dynamics.errors import InputError, NameDict
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.model import Model
@@ -30,40 +41,7 @@ from ada_dynamics.model.model import Model
 WRITTEN_OUT_UP_TO = 600
 
 
-def _jvp_of_state(closed: ClosedDynamics, q: Array, v: Array, tau: Array, *changes: Array) -> Array:
-    pairs = zip(closed_derivatives.matrices(closed, q, v, tau), changes, strict=True)
-    return np.asarray(sum(d @ x for d, x in pairs), dtype=np.float64)
-
-
-def _vjp_of_state(closed: ClosedDynamics, q: Array, v: Array, tau: Array, w: Array) -> tuple[Array, ...]:
-    return tuple(w @ d for d in closed_derivatives.matrices(closed, q, v, tau))
-
-
-Make = Callable[[quantities.Equations], quantities.Quantity]
-# Derivatives of forward dynamics: their quantity, and how they are found in a state of a mechanism with loops that the
-# fast kernel refuses.
-FORWARD: dict[str, tuple[Make, Callable[..., Any]]] = {
-    "forward_derivatives": (quantities.forward_derivatives, closed_derivatives.matrices),
-    "forward_jvp": (quantities.forward_along, _jvp_of_state),
-    "forward_vjp": (quantities.forward_gradient, _vjp_of_state),
-    "forward_hvp": (quantities.forward_gradient_along, closed_derivatives.second_products),
-}
-INVERSE: dict[str, Make] = {
-    "inverse_jvp": quantities.inverse_change,
-    "inverse_vjp": quantities.inverse_gradient,
-    "inverse_hvp": quantities.inverse_gradient_along,
-}
-
-
-class Derivatives(NamedTuple):
-    """Partial derivatives of a result by q (a velocity: on the manifold), by v, and by the third argument."""
-
-    dq: Array
-    dv: Array
-    du: Array
-
-
-class ForwardInverseDerivatives(MotionQueries):
+class ForwardInverseDerivatives(Computation):
     """Derivatives of forward and inverse dynamics. Derivatives with respect to q are along velocities (tangent space).
 
     With loops they are with respect to each coordinate of the spanning tree: along directions that the constraints
@@ -75,7 +53,12 @@ class ForwardInverseDerivatives(MotionQueries):
     inverse: Callable[..., Array]
     mass_matrix: Callable[..., Array]
 
-    @compiled_method_of(per_pair, per_pair, per_pair, record=Derivatives)
+    @cached_property
+    def constraints(self) -> ConstraintQueries:
+        """Violation, Jacobian and tangent map of the loop constraints."""
+        return ConstraintQueries(self)
+
+    @compiled_method
     def forward_derivatives(
         self,
         q: ArrayLike,
@@ -139,7 +122,7 @@ class ForwardInverseDerivatives(MotionQueries):
         result: Array = self._product("forward_jvp", q=q, v=v, tau=tau, d_q=d_q, d_v=d_v, d_tau=d_tau)
         return result
 
-    @compiled_method_of(per_velocity, per_velocity, per_velocity, record=Derivatives)
+    @compiled_method
     def forward_vjp(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, w: ArrayLike) -> Derivatives:
         """Gradient of wᵀ a by q, v and τ: wᵀ ∂a/∂q, wᵀ ∂a/∂v, wᵀ ∂a/∂τ, each (nv,).
 
@@ -155,12 +138,12 @@ class ForwardInverseDerivatives(MotionQueries):
         result: Array = self._product("inverse_jvp", q=q, v=v, a=a, d_q=d_q, d_v=d_v, d_a=d_a)
         return result
 
-    @compiled_method_of(per_velocity, per_velocity, per_velocity, record=Derivatives)
+    @compiled_method
     def inverse_vjp(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, w: ArrayLike) -> Derivatives:
         """Gradient of wᵀ τ by q, v and a: wᵀ ∂τ/∂q, wᵀ ∂τ/∂v, M w, each (nv,); no loops."""
         return Derivatives._make(self._product("inverse_vjp", q=q, v=v, a=a, w=w))
 
-    @compiled_method_of(per_pair, per_pair, per_pair, record=Derivatives)
+    @compiled_method
     def inverse_derivatives(
         self,
         q: ArrayLike,
@@ -182,13 +165,13 @@ class ForwardInverseDerivatives(MotionQueries):
             found = self.inverse_derivatives(q, v, a)
             return found._replace(dq=found.dq - self._pulled(q, external)[1])
         if self._is_written_out:
-            make = lambda: quantities.inverse_derivatives(self._tree)  # noqa: E731
+            make = lambda: of_equations(self._open_equations, "inverse_derivatives")  # noqa: E731
             return Derivatives(*self._compute("inverse_derivatives", make, q=q, v=v, a=a))
         arrays = self._arguments({"q": q, "v": v, "a": a})
         if self.checked:
             self._check_state(arrays)
         inputs, is_batch = common_batch(arrays)
-        kernel = self._kernels.get("inverse_along", lambda: quantities.inverse_along(self._tree))
+        kernel = self._kernels.get("inverse_along", lambda: inverse_along(self._tree))
         dq, dv = _column_by_column(kernel, inputs, self.model.nv, is_batch)
         return Derivatives(dq, dv, self.mass_matrix(inputs[0]))
 
@@ -199,17 +182,15 @@ class ForwardInverseDerivatives(MotionQueries):
         project them out: Tᵀ τ = Y π, (m, P).
         """
         self._refuse_derivatives()
-        Y = self._compute(
-            "regressor", lambda: quantities.regressor(self._tree, carried_links(self.model)), q=q, v=v, a=a
-        )
-        return (
-            Y if coordinates == TREE else np.asarray(self.constraints.tangent_map(q, coordinates).swapaxes(-1, -2) @ Y)
-        )
+        Y = self._compute("regressor", lambda: regressor(self._tree, carried_links(self.model)), q=q, v=v, a=a)
+        if coordinates == TREE:
+            return Y
+        return np.asarray(self.constraints.tangent_map(q, coordinates).swapaxes(-1, -2) @ Y)
 
     def _pulled(self, q: ArrayLike, external: Mapping[str, ArrayLike]) -> tuple[Array, Array]:
         """Efforts that external wrenches are at the joints, and how these change with q."""
         wrenches = flat_wrenches(self.model, self._tree, external)
-        kernel = self._kernels.get("pulled", lambda: quantities.pulled(self._tree))
+        kernel = self._kernels.get("pulled", lambda: of_tree(self._tree, "pulled", external=True))
         efforts, turning = self._run(kernel, self._arguments({"q": q, "wrenches": wrenches}))
         return efforts, turning
 
@@ -254,7 +235,7 @@ class ForwardInverseDerivatives(MotionQueries):
     @cached_property
     def _is_written_out(self) -> bool:
         """True if a kernel of all derivatives compiles in reasonable time."""
-        return quantities.moving_pairs(self._tree) <= WRITTEN_OUT_UP_TO
+        return moving_pairs(self._tree) <= WRITTEN_OUT_UP_TO
 
     def _refuse_derivatives(self) -> None:
         if self._kernels.generic:
@@ -276,43 +257,45 @@ class ForwardInverseDerivatives(MotionQueries):
             )
 
     def _product(self, name: str, **given: ArrayLike) -> Any:
-        """Derivatives of forward or inverse dynamics, or a product of them; see FORWARD and INVERSE."""
+        """Derivatives of forward or inverse dynamics, or a product of them; see `DERIVATIVES`."""
         call = self._calls.get(name)
         if call is None:
             self._refuse_derivatives()
-            call = (self._of_forward if name in FORWARD else self._of_inverse)(name, given)
+            call = (
+                self._open_product(name, given) if self._kernels.closed is None else self._closed_product(name, given)
+            )
         return call(*given.values())
 
-    def _of_forward(self, name: str, given: Mapping[str, ArrayLike]) -> Callable[..., Any]:
-        (make, of_state), closed = FORWARD[name], self._kernels.closed
-        if closed is None:
-            return self._quantity_call(name, lambda: make(self._open_equations), given)
-        closed.refuse_locked()
-        self._look_once(name, *common_batch(self._arguments({key: given[key] for key in ("q", "v")}))[0])
+    def _open_product(self, name: str, given: Mapping[str, ArrayLike]) -> Callable[..., Any]:
+        return self._quantity_call(name, lambda: of_equations(self._open_equations, name), given)
 
-        def rescue(inputs: Sequence[Array], is_batch: bool) -> Any:
-            return closed_derivatives.rescue(partial(of_state, closed), inputs, is_batch)
-
-        if closed.plans.is_dense_only:
-            return self._on_numbers(name, rescue, tuple(given))
-        return self._quantity_call(name, lambda: make(closed_derivatives.equations(closed)), given, rescue)
-
-    def _of_inverse(self, name: str, given: Mapping[str, ArrayLike]) -> Callable[..., Any]:
-        if self._kernels.closed is not None:
+    def _closed_product(self, name: str, given: Mapping[str, ArrayLike]) -> Callable[..., Any]:
+        closed = self._kernels.closed
+        assert closed is not None
+        if name.startswith("inverse"):
             raise InputError(
                 f"model {self.model.name!r} has loops, which share efforts among its motors; {name} is for open ones. "
                 "Call inverse_derivatives(q, v, a, coordinates='actuated'), or open the loops: edit.open_loops(model).",
                 loop=", ".join(self.model.loop_names),
                 field=name,
             )
-        return self._quantity_call(name, lambda: INVERSE[name](self._open_equations), given)
+        closed.refuse_locked()
+        self._look_once(name, *common_batch(self._arguments({key: given[key] for key in ("q", "v")}))[0])
+
+        def rescue(inputs: Sequence[Array], is_batch: bool) -> Any:
+            return closed_derivatives.rescue(closed, name, inputs, is_batch)
+
+        if closed.plans.is_dense_only:
+            return self._on_numbers(name, rescue, tuple(given))
+        return self._quantity_call(
+            name, lambda: of_equations(closed_derivatives.equations(closed), name), given, rescue
+        )
 
     @property
-    def _open_equations(self) -> quantities.Equations:
+    def _open_equations(self) -> Equations:
         """Those of the tree, to be solved as `forward` does."""
         chosen = self._options["algorithm"]
-        way = "" if chosen == "auto" else f"_{chosen}"
-        return quantities.open_equations(self._tree, lambda: self._kernels.algorithm, way)
+        return open_equations(self._tree, lambda: self._kernels.algorithm, "" if chosen == "auto" else f"_{chosen}")
 
 
 def carried_links(model: Model) -> list[str]:
@@ -325,7 +308,7 @@ class DerivativeQueries(QueryGroup):
 
     _dynamics: ForwardInverseDerivatives
 
-    @compiled_method_of(per_velocity, per_velocity, per_velocity, record=Derivatives)
+    @compiled_method
     def forward_hvp(
         self,
         q: ArrayLike,
@@ -348,7 +331,7 @@ class DerivativeQueries(QueryGroup):
         given = {"q": q, "v": v, "tau": tau, "w": w, "d_q": d_q, "d_v": d_v, "d_tau": d_tau}
         return Derivatives._make(self._dynamics._product("forward_hvp", **given))
 
-    @compiled_method_of(per_velocity, per_velocity, per_velocity, record=Derivatives)
+    @compiled_method
     def inverse_hvp(
         self,
         q: ArrayLike,
@@ -404,20 +387,15 @@ class DerivativeQueries(QueryGroup):
         parts = [Derivatives(*np.split(one, [m, 2 * m], axis=-1)) for one in np.moveaxis(stacked, -3, 0)]
         return NameDict("joint", zip(names, parts, strict=True))
 
-    @compiled_method_of(lambda model: (3, model.nv))
+    @compiled_method
     def com_jacobian_rate(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Time derivative of `com_jacobian` along v, (3, nv)."""
-        tree = self._dynamics.model.tree
-        return self._dynamics._compute(
-            "com_jacobian_rate", lambda: quantities.rate_of(quantities.of_tree(tree, "com_jacobian"), tree), q=q, v=v
-        )
+        return self._dynamics._evaluate("com_jacobian_rate", q, v)
 
-    @compiled_method_of(lambda model: (6, model.nv))
+    @compiled_method
     def momentum_matrix_rate(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Time derivative of `momentum_matrix` along v, (6, nv)."""
-        tree = self._dynamics.model.tree
-        make = lambda: quantities.rate_of(quantities.of_tree(tree, "momentum_matrix"), tree)  # noqa: E731
-        return self._dynamics._compute("momentum_matrix_rate", make, q=q, v=v)
+        return self._dynamics._evaluate("momentum_matrix_rate", q, v)
 
 
 def _column_by_column(kernel: Kernel, arguments: Sequence[Array], nv: int, is_batch: bool) -> tuple[Array, Array]:

@@ -85,7 +85,7 @@ def quantity_of(dynamics: Dynamics, name: str, link: str | None) -> Quantity:
     if name == "forward":
         return quantities.forward(tree, dynamics.algorithm, external=False)
     if name == "inverse":
-        return quantities.inverse(tree, external=False)
+        return quantities.of_tree(tree, "inverse")
     if name in _OF_ROBOT:
         return quantities.of_tree(tree, name)
     if link is None:

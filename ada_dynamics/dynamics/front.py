@@ -6,14 +6,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms import aba, rnea
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics import quantities
+from ada_dynamics.constraints.coordinates import TREE, Coordinates
 from ada_dynamics.dynamics.arguments import choice, common_batch, flat_wrenches, refusal
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.computation import Computation, compiled_method
@@ -21,10 +21,18 @@ from ada_dynamics.dynamics.derivatives import ForwardInverseDerivatives
 from ada_dynamics.dynamics.joint_wrenches import JointWrenches, joint_wrenches
 from ada_dynamics.dynamics.loop_warnings import warn_if_off_loops
 from ada_dynamics.dynamics.parameter_queries import ParameterQueries
-from ada_dynamics.dynamics.quantities import closed as closed_quantities
+from ada_dynamics.dynamics.quantities import FRAMES, MASS_MATRIX_METHODS, Frame, Quantity, body_wrenches, of_tree
+from ada_dynamics.errors import NameDict
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.generic import GenericKernel
 from ada_dynamics.model.model import Model
+
+
+class Energy(NamedTuple):
+    """Mechanical energy [J]; arrays for a batch."""
+
+    kinetic: Any
+    potential: Any
 
 
 class Dynamics(ForwardInverseDerivatives):
@@ -102,7 +110,7 @@ class Dynamics(ForwardInverseDerivatives):
             method: crba (composite rigid bodies), unit_vector (one inverse dynamics per column) or jacobian (from the
                 definition): the same result at rising cost.
         """
-        choice("method", method, quantities.MASS_MATRIX_METHODS)
+        choice("method", method, MASS_MATRIX_METHODS)
         return self._evaluate("mass_matrix" if method == "crba" else f"mass_matrix_{method}", q)
 
     @compiled_method
@@ -162,6 +170,122 @@ class Dynamics(ForwardInverseDerivatives):
         closed.warn_if_singular(*found)
         return found
 
+    # --- kinematics ---------------------------------------------------------------------------------------------
+    def pose(self, link: str, q: ArrayLike) -> Array:
+        """Pose of a link in the world, 4x4."""
+        call = self._calls.get(name := f"pose {link}") or self._of_link("pose", name, link)
+        return call(q)  # type: ignore[no-any-return]
+
+    def forward_kinematics(self, q: ArrayLike) -> dict[str, Array]:
+        """Poses of all links and frames in the world, 4x4 each."""
+        stacked = self._forward_kinematics(q)
+        return NameDict("link", ((name, stacked[..., i, :, :]) for i, name in enumerate(self._tree.frames)))
+
+    @compiled_method
+    def _forward_kinematics(self, q: ArrayLike) -> Array:
+        """Poses of all links and frames, (..., frames, 4, 4), in the order of `forward_kinematics`."""
+        return self._evaluate("_forward_kinematics", q)
+
+    def velocity(self, link: str, q: ArrayLike, v: ArrayLike) -> Array:
+        """Velocity of a link's origin and its angular velocity, (6,) in the world's axes."""
+        call = self._calls.get(name := f"velocity {link}") or self._of_link("velocity", name, link)
+        return call(q, v)  # type: ignore[no-any-return]
+
+    def acceleration(self, link: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """Acceleration of a link's origin and its angular acceleration, (6,) in the world's axes."""
+        self._require_link(link)
+        return self._compute(f"acceleration {link}", lambda: of_tree(self._tree, "acceleration", link), q=q, v=v, a=a)
+
+    def jacobian(
+        self,
+        link: str | Sequence[str],
+        q: ArrayLike,
+        frame: Frame = "local_world_aligned",
+        coordinates: Coordinates = TREE,
+    ) -> Array:
+        """Jacobian of a link, (6, m), rows [linear; angular], or of several links, (links, 6, m).
+
+        Args:
+            link: name of the link, or several names.
+            q: positions.
+            frame: local_world_aligned (at the link's origin, world's axes), local (there, link's axes) or world (at the
+                world's origin).
+            coordinates: velocities that the columns belong to: "tree": all of the tree's, as if there were no loops;
+                "independent", "actuated" or names of joints: those alone, with all others following along the loops
+                (see `constraints.indices`).
+
+        Raises:
+            InputError: a name is unknown, or the coordinates do not determine the motion.
+            SingularConfigurationError: the coordinates do not determine the motion in this configuration.
+        """
+        call = self._calls.get(name := f"jacobian {frame} {link}")
+        if call is None:
+            choice("frame", frame, FRAMES)
+            call = self._of_link("jacobian", name, link, frame)
+        J: Array = call(q)
+        return J if coordinates == TREE else J @ _of_each(self.constraints.tangent_map(q, coordinates), link)
+
+    def jacobian_rate(
+        self,
+        link: str | Sequence[str],
+        q: ArrayLike,
+        v: ArrayLike,
+        frame: Frame = "local_world_aligned",
+        coordinates: Coordinates = TREE,
+    ) -> Array:
+        """Time derivative of `jacobian` along v."""
+        self._require_link(link, several=True)
+        choice("frame", frame, FRAMES)
+        make = lambda: of_tree(self._tree, "jacobian_rate", link, frame)  # noqa: E731
+        rate = self._compute(f"jacobian_rate {frame} {link}", make, q=q, v=v)
+        if coordinates == TREE:
+            return rate
+        T, T_rate = (_of_each(x, link) for x in self.constraints.tangent_map_rate(q, v, coordinates))
+        return rate @ T + self.jacobian(link, q, frame) @ T_rate
+
+    # --- whole body ---------------------------------------------------------------------------------------------
+    @compiled_method
+    def com(self, q: ArrayLike) -> Array:
+        """Centre of mass of all bodies that can move, in the world [m]."""
+        return self._evaluate("com", q)
+
+    @compiled_method
+    def com_velocity(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Velocity of the centre of mass in world axes [m/s]."""
+        return self._evaluate("com_velocity", q, v)
+
+    @compiled_method
+    def com_acceleration(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """Acceleration of the centre of mass in world axes [m/s²]."""
+        return self._evaluate("com_acceleration", q, v, a)
+
+    @compiled_method
+    def com_jacobian(self, q: ArrayLike) -> Array:
+        """Jacobian of the centre of mass, (3, nv)."""
+        return self._evaluate("com_jacobian", q)
+
+    @compiled_method
+    def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Centroidal momentum, (6,): linear, and angular about the centre of mass, in the world's axes."""
+        return self._evaluate("momentum", q, v)
+
+    @compiled_method
+    def momentum_matrix(self, q: ArrayLike) -> Array:
+        """Centroidal momentum per unit velocity, (6, nv)."""
+        return self._evaluate("momentum_matrix", q)
+
+    def energy(self, q: ArrayLike, v: ArrayLike) -> Energy:
+        """Kinetic energy (with rotors) and potential energy (zero at the world's origin)."""
+        both = self._energy(q, v)
+        if both.ndim == 1:
+            return tuple.__new__(Energy, both.tolist())  # takes half as long as Energy(...)
+        return Energy(both[..., 0], both[..., 1])
+
+    @compiled_method
+    def _energy(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Kinetic and potential energy as an array, (..., 2)."""
+        return self._evaluate("_energy", q, v)
+
     # --- evaluation ---------------------------------------------------------------------------------------------
     def _forward_or_inverse(
         self, name: str, given: dict[str, Any], external: Mapping[str, ArrayLike] | None = None
@@ -194,7 +318,7 @@ class Dynamics(ForwardInverseDerivatives):
         if not closed.plans.is_dense_only:
             kernel = self._kernels.forward("wrenches" in arrays)
             self._connect("forward", kernel, arrays)
-            result, status = self._status(kernel, inputs, is_batch)
+            result, status = self._status(kernel, inputs)
             if not status:
                 return np.asarray(result, dtype=np.float64)
         self._check_state(arrays)
@@ -215,17 +339,18 @@ class Dynamics(ForwardInverseDerivatives):
             wanted = self._run(self._kernels.inverse(external), dict(zip(arrays, inputs, strict=True)))
             return closed.efforts(q, v, wanted, a)
 
-        kernel = closed.inverse_kernel(external) if self.checked else None  # unchecked, it would refuse no state
-        if kernel is None:
+        made = closed.inverse_quantity(external) if self.checked else None  # unchecked, it would refuse no state
+        if made is None:
             return by_numbers(inputs)
+        kernel = self._kernels.get(f"closed inverse {external}", lambda: made)
         self._connect("inverse", kernel, arrays)
-        result, status = self._status(kernel, inputs, is_batch)
+        result, status = self._status(kernel, inputs)
         if not status:
             return np.asarray(result, dtype=np.float64)
         self._check_state(arrays)
         if not is_batch:
             return by_numbers(inputs)
-        tau, refused = closed.inverse_rows(inputs)
+        tau, refused = closed.inverse_rows(made, inputs)
         if len(refused):
             tau[refused] = by_numbers([x[refused] for x in inputs])
         return tau
@@ -250,7 +375,7 @@ class Dynamics(ForwardInverseDerivatives):
         """The algorithm itself, on numbers or on columns of states, where nothing can be compiled."""
         q, v, u = ([*x.T] if x.ndim == 2 else x.tolist() for x in inputs[:3])
         tree = self.model.uniform_tree
-        wrenches = quantities.body_wrenches(tree, [*inputs[3].T]) if len(inputs) > 3 else None
+        wrenches = body_wrenches(tree, [*inputs[3].T]) if len(inputs) > 3 else None
         algorithm: Callable[..., Any] = aba.forward_dynamics if name == "forward" else rnea.inverse_dynamics
         return np.array(algorithm(tree, q, v, u, wrenches)).T
 
@@ -274,11 +399,21 @@ def kernel_of(dynamics: Dynamics, name: str) -> Kernel | GenericKernel:
     return (kernels.forward if name == "forward" else kernels.inverse)(False)
 
 
-def closed_quantity_of(dynamics: Dynamics, name: str) -> quantities.Quantity | None:
+def closed_quantity_of(dynamics: Dynamics, name: str) -> Quantity | None:
     """The quantity of "forward" or "inverse" dynamics with loops; None if only the rank-revealing solver applies."""
     kernels, closed = dynamics._kernels, dynamics._kernels.closed
     if closed is None or closed.plans.is_dense_only:
         return None
     if name == "inverse":
-        return closed_quantities.shared_inverse(closed.analysis, closed.plans, external=False)
+        return closed.inverse_quantity(external=False)
     return closed.quantity(kernels.candidate, external=False, multipliers=False)
+
+
+def _of_each(T: Array, links: str | Sequence[str]) -> Array:
+    """A matrix for each state, as it is multiplied with one or several for each state."""
+    return T if isinstance(links, str) else T[..., None, :, :]
+
+
+def stacked_poses(dynamics: Dynamics, q: ArrayLike) -> Array:
+    """`forward_kinematics` as one array, (..., frames, 4, 4)."""
+    return dynamics._forward_kinematics(q)

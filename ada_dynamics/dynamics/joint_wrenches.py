@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.analysis import UniqueComponents, joints_with_wrenches, unique_at, unique_in_all
-from ada_dynamics.constraints.solver import FAST, ROBUST, TIERS, ConstraintSolution
 from ada_dynamics.dynamics.arguments import common_batch, flat_wrenches, refusal
-from ada_dynamics.dynamics.closed import ClosedDynamics
+from ada_dynamics.dynamics.closed import FAST, ClosedDynamics
 from ada_dynamics.dynamics.closed_derivatives import multiplier_changes
+from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.dynamics.kernels import Kernels
 from ada_dynamics.errors import NameDict
 from ada_dynamics.model.model import Model
@@ -147,61 +147,31 @@ def joint_wrenches(
         a, flags, tier, length = forward(*inputs[:3], external), everything_unique(model), FAST, 1.0
         kernel = kernels.joint_wrenches(model.full_tree, {}, bool(external))
     else:
-        a, held_by, flags, tier = _with_multipliers(closed, kernels.candidate, inputs[:4], is_batch)
+        a, held_by, flags, tier = _with_multipliers(closed, kernels.candidate, inputs[:4])
         of_loops = by_loop(closed, held_by)
         length = closed.analysis.constraints.length
         kernel = kernels.joint_wrenches(closed.analysis.constraints.full_tree, closed.plans.rows, bool(external))
         multipliers = [held_by] if closed.plans.nontrivial else []
-    given = [np.ascontiguousarray(x) for x in (q, v, a, *inputs[4:], *multipliers)]
-    stacked, status = (kernel.batch_status if is_batch else kernel.single_status)(*given)
+    stacked, status = run(kernel, *(np.ascontiguousarray(x) for x in (q, v, a, *inputs[4:], *multipliers)))
     if status:
         raise refusal(model, arrays)
     return JointWrenches(model, q, stacked, of_loops, flags, tier, length)
 
 
 def _with_multipliers(
-    closed: ClosedDynamics, name: str, inputs: Sequence[Array], is_batch: bool
+    closed: ClosedDynamics, name: str, inputs: Sequence[Array]
 ) -> tuple[Array, Array, UniqueComponents, str]:
     """Accelerations, minimum-norm multipliers, unique components of the wrenches, and the slowest tier."""
-    flags, tier = closed.unique, FAST
-    solved = _fast(closed, name, inputs, is_batch)
-    if solved is None:
-        states = zip(*inputs, strict=True) if is_batch else iter([tuple(inputs)])
-        motions = [closed.solve(name, *map(np.ascontiguousarray, state)) for state in states]
-        tier = max((m.tier for m in motions), key=TIERS.index)
-        poses = inputs[0] if is_batch else inputs[0][None, :]
-        flags = unique_in_all([flags, *(_unique_at(closed, m, q) for m, q in zip(motions, poses, strict=True))])
-        a = np.array([m.acceleration for m in motions])
-        multipliers = np.array([m.multipliers for m in motions])
-        solved = (a, multipliers) if is_batch else (a[0], multipliers[0])
-    return solved[0], _least_norm(closed, inputs, solved[1], is_batch), flags, tier
-
-
-def _fast(closed: ClosedDynamics, name: str, inputs: Sequence[Array], is_batch: bool) -> tuple[Array, Array] | None:
-    """Accelerations and multipliers by the fast kernel; None if it refuses a state."""
-    if closed.plans.is_dense_only or closed.solver == ROBUST:
-        return None
-    kernel = closed.kernel(name, len(inputs) > 3, multipliers=True)
-    result, status = (kernel.batch_status if is_batch else kernel.single_status)(*inputs)
-    if status:
-        return None
-    if not closed.plans.nontrivial:
-        return result, np.zeros((*result.shape[:-1], 0))
-    return result[0], closed.of_all(result[1])
-
-
-def _unique_at(closed: ClosedDynamics, motion: ConstraintSolution, q: Array) -> UniqueComponents:
-    if motion.decomposition is None or not motion.decomposition.is_singular:
-        return closed.unique
-    return unique_at(closed.analysis.constraints, q, closed.analysis.rank - motion.decomposition.lost_rank)
-
-
-def _least_norm(closed: ClosedDynamics, inputs: Sequence[Array], multipliers: Array, is_batch: bool) -> Array:
-    if not closed.analysis.is_redundant:
-        return multipliers
-    kernel = closed.constraint_terms
-    (J, _), _ = (kernel.batch_status if is_batch else kernel.single_status)(*inputs[:2])
-    return least_norm(J / closed.weights[:, None], multipliers, closed.weights, closed.analysis.rank)
+    found = closed.solve(name, *inputs)
+    flags, constraints, q = [closed.unique], closed.analysis.constraints, np.atleast_2d(inputs[0])
+    for i, at in found.decompositions.items():
+        if at.is_singular:
+            flags.append(unique_at(constraints, q[i], closed.analysis.rank - at.lost_rank))
+    multipliers, w = found.multipliers, closed.weights
+    if closed.analysis.is_redundant:
+        (J, _), _ = run(closed.constraint_kernel("constraint_terms"), *inputs[:2])
+        multipliers = least_norm(J / w[:, None], multipliers, w, closed.analysis.rank)
+    return found.acceleration, multipliers, unique_in_all(flags), found.tier
 
 
 def by_loop(closed: ClosedDynamics, multipliers: Array) -> dict[str, Array]:
@@ -240,7 +210,7 @@ def wrench_changes(
         kernel = kernels.joint_wrenches(kernels.model.full_tree, {}, False, along=True)
         given.append(a)
     else:
-        a, held, flags, _ = _with_multipliers(closed, kernels.candidate, state, False)
+        a, held, flags, _ = _with_multipliers(closed, kernels.candidate, state)
         full = closed.analysis.constraints.full_tree
         kernel = kernels.joint_wrenches(full, closed.plans.rows, False, along=True)
         given.append(a)

@@ -6,12 +6,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ada_dynamics import expr
-from ada_dynamics.dynamics.quantities import Quantity
-from ada_dynamics.dynamics.quantities.base import quantity
-from ada_dynamics.dynamics.quantities.equations import Order
+from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics.quantities import Order, Quantity, quantity
 from ada_dynamics.jit import Kernel, Signature, Target
 from ada_dynamics.jit.estimate import instructions
 from ada_dynamics.jit.fallback import reason_for_fallback
@@ -70,6 +69,11 @@ class KernelStore:
         made = quantity("positions", self.tree, ("q",), {}, lambda **_: {})
         signature = Signature(made.name, tuple(made.inputs.items()), ())
         return Kernel(signature, made.trace, f"{self.fingerprint()}|{made.name}")  # used whatever is checked
+
+
+def run(kernel: Kernel, *inputs: Array) -> tuple[Any, int]:
+    """Results and status of a kernel for one state or for a batch."""
+    return (kernel.single_status if inputs[0].ndim == 1 else kernel.batch_status)(*inputs)
 
 
 def tree_fingerprint(tree: Tree) -> str:

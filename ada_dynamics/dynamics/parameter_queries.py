@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms import regressor as algorithm
-from ada_dynamics.algorithms.elimination import Plan
+from ada_dynamics.algorithms.kkt import Plan
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints import singular
 from ada_dynamics.constraints.coordinates import INDEPENDENT, TREE, Coordinates
-from ada_dynamics.dynamics import closed_derivatives, quantities
+from ada_dynamics.dynamics import closed_derivatives
 from ada_dynamics.dynamics.arguments import common_batch
 from ada_dynamics.dynamics.computation import QueryGroup
+from ada_dynamics.dynamics.derivative_quantities import residual_derivatives
 from ada_dynamics.dynamics.derivatives import ForwardInverseDerivatives, carried_links
 from ada_dynamics.errors import InputError, NameDict, unknown_name
 from ada_dynamics.model.edit.adjustable import adjustable, geometry
@@ -223,7 +224,7 @@ class Adjusted:
         full, speed, own, n = self.at(q), self.velocities(v), self.own, self.model.nv
         kernels, closed = self.dynamics._kernels, self.dynamics._kernels.closed
         if closed is None:
-            make = partial(quantities.residual_derivatives, self.model.tree, Plan({}, ()))
+            make = partial(residual_derivatives, self.model.tree, Plan({}, ()))
             by_q, _ = kernels.get("residual derivatives", make).single(full, speed, self.velocities(a))
             return np.asarray(-du @ by_q[np.ix_(own, self.added)])
         whole = closed.system(full, speed, self.velocities(tau))

@@ -17,19 +17,17 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import TREE, Coordinates
-from ada_dynamics.constraints.solver import FAST
-from ada_dynamics.dynamics import closed_derivatives, quantities
+from ada_dynamics.dynamics import closed_derivatives, closed_quantities, quantities
 from ada_dynamics.dynamics.arguments import flat_wrenches
-from ada_dynamics.dynamics.closed import ALL, LATE
+from ada_dynamics.dynamics.closed import ALL, FAST, LATE
 from ada_dynamics.dynamics.closed_derivatives import SPARSE
-from ada_dynamics.dynamics.computation import Algorithm
-from ada_dynamics.dynamics.derivatives import Derivatives
+from ada_dynamics.dynamics.computation import Algorithm, Derivatives
+from ada_dynamics.dynamics.derivative_quantities import of_equations, open_equations
 from ada_dynamics.dynamics.front import Dynamics
 from ada_dynamics.dynamics.joint_wrenches import JointWrenches, by_loop, everything_unique
 from ada_dynamics.dynamics.kernel_store import tree_fingerprint
 from ada_dynamics.dynamics.kernels import Kernels
-from ada_dynamics.dynamics.quantities import closed as closed_quantities
-from ada_dynamics.dynamics.quantities.base import Quantity, reshape, substitute
+from ada_dynamics.dynamics.quantities import Quantity, reshape, substitute
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Expr, Function, Traced, trace
 from ada_dynamics.expr.evaluation import evaluate_nodes, expand
@@ -157,12 +155,12 @@ class DeviceQuantities:
     def _derivatives(self, external: bool, bits: int, order: str) -> Quantity:
         closed = self.kernels.closed
         if closed is None:
-            return quantities.forward_derivatives(quantities.open_equations(self.kernels.tree))
-        return quantities.forward_derivatives(closed_derivatives.equations(closed, order or SPARSE))
+            return of_equations(open_equations(self.kernels.tree), "forward_derivatives")
+        return of_equations(closed_derivatives.equations(closed, order or SPARSE), "forward_derivatives")
 
     def _inverse(self, external: bool, bits: int, order: str) -> Quantity:
         if self.kernels.closed is None:
-            return quantities.inverse(self.kernels.tree, external)
+            return quantities.of_tree(self.kernels.tree, "inverse", external=external)
         found = self.shared_inverse(external, bits, order == ALL)
         assert found is not None  # checked by DeviceDynamics.inverse
         return found

@@ -55,7 +55,7 @@ def step_quantity(system: System, method: Method, h: float) -> Quantity:
 
     name = f"step_{method.name}"
     inputs = {"x": size, "u": system.equations.input_size}
-    return Quantity(name, inputs, {"next": (size,)}, lambda: trace(name, inputs, body, ("next",)))
+    return Quantity(name, inputs, {"next": (size,)}, lambda: trace(name, inputs, body, ("next",)), body)
 
 
 def step_kernel(context: SimulationContext, device: Device) -> ThreadKernel:

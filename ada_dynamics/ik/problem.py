@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.constraints.closure import gauss_newton, initial_configuration
-from ada_dynamics.constraints.tangent_map import null_space
+from ada_dynamics.constraints.coordinates import null_space
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.errors import InputError, WrongTypeError
 from ada_dynamics.ik.tasks import Task

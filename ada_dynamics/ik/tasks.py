@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.analysis.singularity import point_jacobian
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.coordinates import velocities_of
-from ada_dynamics.constraints.tangent_map import units_of_rates
+from ada_dynamics.constraints.coordinates import units_of_rates, velocities_of
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import require_link
 from ada_dynamics.dynamics.poses import pose_differences

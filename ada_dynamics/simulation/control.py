@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.quantities.base import substitute
+from ada_dynamics.dynamics.quantities import substitute
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.expr import Function, trace
 from ada_dynamics.expr.derivatives import directional

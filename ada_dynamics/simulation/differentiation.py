@@ -14,12 +14,11 @@ from dataclasses import replace
 from typing import Any
 
 from ada_dynamics.algorithms import kkt, regressor
-from ada_dynamics.algorithms.elimination import ConstrainedSolution, Plan
 from ada_dynamics.algorithms.joint_loads import without_friction
+from ada_dynamics.algorithms.kkt import ConstrainedSolution, Plan
 from ada_dynamics.algorithms.passive import unloaded
-from ada_dynamics.dynamics.quantities import Quantity
-from ada_dynamics.dynamics.quantities.base import body_wrenches
-from ada_dynamics.dynamics.quantities.closed import Solver
+from ada_dynamics.dynamics.closed_quantities import Solver
+from ada_dynamics.dynamics.quantities import Quantity, body_wrenches
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.expr import Expr, Function, Traced, directional, gradient, trace
 from ada_dynamics.expr.evaluation import expand

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ada_dynamics.constraints.analysis import UniqueComponents
     from ada_dynamics.contact.wrenches import ContactFrame
     from ada_dynamics.dynamics import Dynamics
-    from ada_dynamics.dynamics.motion_queries import Energy
+    from ada_dynamics.dynamics.front import Energy
     from ada_dynamics.model.model import Model
     from ada_dynamics.simulation.log_rows import EventRecord
 
@@ -59,7 +59,7 @@ class LogQuantities:
     @cached_property
     def energy(self) -> Energy:
         """Kinetic energy (with rotors) and potential energy (zero at the origin of the world), (N,) each [J]."""
-        from ada_dynamics.dynamics.motion_queries import Energy
+        from ada_dynamics.dynamics.front import Energy
 
         both = self._in_parts(lambda rows: np.column_stack(self.dynamics.energy(self.q[rows], self.v[rows])), 2)
         return Energy(np.ascontiguousarray(both[:, 0]), np.ascontiguousarray(both[:, 1]))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics.quantities.base import substitute
+from ada_dynamics.dynamics.quantities import substitute
 from ada_dynamics.errors import EventError
 from ada_dynamics.expr import Function, directional, gradient, trace
 from ada_dynamics.simulation.events import Event

@@ -16,13 +16,11 @@ from ada_dynamics.algorithms.energy import scaled_velocities
 from ada_dynamics.algorithms.joint_loads import without_friction
 from ada_dynamics.algorithms.rnea import inverse_dynamics
 from ada_dynamics.arrays import Array
-from ada_dynamics.dynamics import Dynamics, quantities
+from ada_dynamics.dynamics import Dynamics, closed_quantities, quantities
 from ada_dynamics.dynamics.closed import LATE
 from ada_dynamics.dynamics.computation import Algorithm, kernels_of, options_of
 from ada_dynamics.dynamics.front import forward_on_bodies
-from ada_dynamics.dynamics.quantities import closed as closed_quantities
-from ada_dynamics.dynamics.quantities.base import Quantity, position_rates
-from ada_dynamics.dynamics.quantities.equations import order_tag
+from ada_dynamics.dynamics.quantities import Quantity, order_tag, position_rates
 from ada_dynamics.errors import AdaError, InputError, SingularConfigurationWarning
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.joints import JointType

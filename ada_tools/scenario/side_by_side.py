@@ -15,7 +15,7 @@ from ada_dynamics.simulation.log import Log
 from ada_dynamics.simulation.rollout import Rollout
 
 if TYPE_CHECKING:
-    from ada_dynamics.dynamics.motion_queries import Energy
+    from ada_dynamics.dynamics.front import Energy
     from ada_dynamics.simulation import Simulation
 
 

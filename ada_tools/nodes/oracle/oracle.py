@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.actuation import motor_efforts
+from ada_dynamics.constraints.coordinates import motor_efforts
 from ada_dynamics.constraints.singular import SINGULAR, directions
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.closed import CompiledConstraintSet

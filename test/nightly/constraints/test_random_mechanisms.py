@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import ada_dynamics as ada
 from ada_dynamics.constraints.analysis import analyse, unique_in_general
 from ada_dynamics.constraints.elimination import make_plans
-from ada_dynamics.dynamics.quantities.closed import SOLVERS
+from ada_dynamics.dynamics.closed_quantities import SOLVERS
 from ada_dynamics.errors import InputError, ModelError
 from ada_dynamics.model.edit import recut
 from trials.random_mechanism import random_mechanism

@@ -6,9 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ada_dynamics.constraints.elimination import ConstraintCombinations, independent_counts
-from ada_dynamics.constraints.singular import System, branch_directions
-from ada_dynamics.constraints.tangent_map import (
+from ada_dynamics.constraints.coordinates import (
     independent_velocities,
     least_seen,
     least_share,
@@ -16,6 +14,8 @@ from ada_dynamics.constraints.tangent_map import (
     pivots_of,
     solve_tangent_map,
 )
+from ada_dynamics.constraints.elimination import ConstraintCombinations, independent_counts
+from ada_dynamics.constraints.singular import System, branch_directions
 
 
 @pytest.mark.parametrize("several", [(), (3,), (2, 3)])

@@ -15,10 +15,10 @@ from random_trees import KINDS, random_tree
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics import closed_derivatives, quantities
+from ada_dynamics.dynamics import closed_derivatives
 from ada_dynamics.dynamics.computation import kernels_of
-from ada_dynamics.dynamics.quantities import Equations, Quantity
-from ada_dynamics.dynamics.quantities.base import position_rates
+from ada_dynamics.dynamics.derivative_quantities import Equations, of_equations, open_equations
+from ada_dynamics.dynamics.quantities import Quantity, position_rates
 from ada_dynamics.expr import evaluate
 from ada_dynamics.hybrid.lane_tree import lane_tree
 from ada_dynamics.robots import mechanisms
@@ -36,7 +36,7 @@ MORE = ("cassie_leg", "parallel_gripper", "delta", "hexa", "stewart", "two_feet"
 def equations(dynamics: ada.Dynamics) -> Equations:
     closed, kernels = kernels_of(dynamics).closed, kernels_of(dynamics)
     if closed is None:
-        return quantities.open_equations(kernels.tree, lambda: kernels.algorithm)
+        return open_equations(kernels.tree, lambda: kernels.algorithm)
     return closed_derivatives.equations(closed)
 
 
@@ -61,13 +61,10 @@ def assert_like_differences(dynamics: ada.Dynamics, q: Array, v: Array) -> None:
     """Of forward dynamics and, without loops, of inverse dynamics, in one random direction."""
     model, made = dynamics.model, equations(dynamics)
     third, w, d_q, d_v, d_third = np.random.default_rng(3).normal(size=(5, model.nv))
-    pairs = [("tau", quantities.forward_gradient, quantities.forward_gradient_along)]
-    if not model.loops:
-        pairs.append(("a", quantities.inverse_gradient, quantities.inverse_gradient_along))
-    for name, first, second in pairs:
+    for name, of in [("tau", "forward"), ("a", "inverse")][: 1 if model.loops else 2]:
         given, moving = {"q": q, "v": v, name: third, "w": w}, {"q": d_q, "v": d_v, name: d_third}
-        wanted = differences(first(made), model, given, moving)
-        found = computed(second(made), {**given, **{f"d_{key}": x for key, x in moving.items()}})
+        wanted = differences(of_equations(made, f"{of}_vjp"), model, given, moving)
+        found = computed(of_equations(made, f"{of}_hvp"), {**given, **{f"d_{key}": x for key, x in moving.items()}})
         assert np.max(np.abs(found - wanted)) < SAME * np.max(np.abs(wanted))
 
 
@@ -181,7 +178,7 @@ def test_singular_poses_are_named_and_regular_ones_that_stop_the_fast_eliminatio
     assert closed is not None
     robust = closed_derivatives.equations(closed, closed_derivatives.LATE)
     given, moving = {"q": folded, "v": v, "tau": tau, "w": w}, {"q": d_q, "v": d_v, "tau": d_tau}
-    wanted = differences(quantities.forward_gradient(robust), model, given, moving)
+    wanted = differences(of_equations(robust, "forward_vjp"), model, given, moving)
     found = np.array(dynamics.derivatives.forward_hvp(*given.values(), *moving.values()))
     assert np.max(np.abs(found - wanted)) < SAME * np.max(np.abs(wanted))
 

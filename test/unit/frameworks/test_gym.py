@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tiers import nightly
 
-from ada_dynamics.dynamics.motion_queries import stacked_poses
+from ada_dynamics.dynamics.front import stacked_poses
 
 gymnasium = pytest.importorskip("gymnasium", reason="Gymnasium is not installed")
 from gymnasium.utils.env_checker import check_env  # noqa: E402

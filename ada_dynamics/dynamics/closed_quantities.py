@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, reduce
 from math import log
 from operator import mul
@@ -15,35 +15,31 @@ from ada_dynamics.algorithms import ada, closed_aba, closure, dca, effort_distri
 from ada_dynamics.algorithms.assembly import Solution
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.effort_distribution import Sharing
-from ada_dynamics.algorithms.elimination import ConstrainedSolution, Plan, planned_rows
-from ada_dynamics.algorithms.kinematics import (
-    at_rest,
-    motions,
-    standing_still,
-    transforms,
-)
+from ada_dynamics.algorithms.kinematics import at_rest, motions, standing_still, transforms
+from ada_dynamics.algorithms.kkt import ConstrainedSolution, Plan, planned_rows
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.constraints.analysis import ConstraintAnalysis
 from ada_dynamics.constraints.constraint_set import ConstraintSet, carried_forces, dense_rows, loop_equations
-from ada_dynamics.constraints.coordinates import velocities_of
+from ada_dynamics.constraints.coordinates import SUSPICIOUS, MapOrder, velocities_of
 from ada_dynamics.constraints.elimination import EliminationPlans, late
-from ada_dynamics.constraints.tangent_map import SUSPICIOUS, MapOrder
-from ada_dynamics.dynamics.quantities.base import (
+from ada_dynamics.dynamics.quantities import (
+    Order,
     Outputs,
     Quantity,
+    Row,
+    Vector,
     body_wrenches,
     force_first,
+    order_tag,
     position_guards,
     position_rates,
     quantity,
-    reshape,
-    substitute,
+    rate_of,
     tag_of,
 )
-from ada_dynamics.dynamics.quantities.equations import Order, order_tag
 from ada_dynamics.errors import ModelError
-from ada_dynamics.expr import Function, Traced, jvp, minimum, trace
+from ada_dynamics.expr import Traced, minimum
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.tree import Tree, for_efforts
 from ada_dynamics.spatial.vector import ZERO, Scalar
@@ -72,6 +68,7 @@ _REGULAR = 1e-6  # smallest eigenvalue of E + JᵀJ, in the usual sample pose
 LEAST_PIVOT = 1e-2  # fraction of its typical size; smaller ones lose digits or belong to a singular configuration
 
 
+# --- solvers ----------------------------------------------------------------------------------------------------------
 class Solver(NamedTuple):
     """A solver of the equations of motion with constraints: its name, elimination plan, equations and guards.
 
@@ -83,8 +80,8 @@ class Solver(NamedTuple):
     plan: Plan
     run: Callable[..., ConstrainedSolution]
     guards: Callable[[ConstrainedSolution], list[Scalar]]
-    correct: Callable[[Sequence[Scalar], Sequence[Scalar]], ConstrainedSolution] | None = None
-    weights: Sequence[Scalar] = ()
+    correct: Callable[[Vector, Vector], ConstrainedSolution] | None = None
+    weights: Vector = ()
 
 
 def elimination(tree: Tree, plans: EliminationPlans, name: str, smallest: float | None = None) -> Solver:
@@ -92,46 +89,51 @@ def elimination(tree: Tree, plans: EliminationPlans, name: str, smallest: float 
 
     `smallest` is the share of a typical pivot below which a state is refused; by default as small as rounding allows.
     """
-    algorithm = "kkt" if name == "late" else name.split()[0]
     plan = plans.candidates.get(name, plans.late)
     threshold = smallest or (LATE_THRESHOLD if plan is plans.late else EARLY_THRESHOLD)
-    short = for_efforts(tree)
-
-    def run(*state: Any, **added: Any) -> ConstrainedSolution:
-        # energies are written for rigid links as they are, and have no wrenches in them
-        chosen = SOLVERS["kkt" if algorithm == "lagrange" and len(state) > 3 else algorithm]
-        return chosen(tree if algorithm == "lagrange" else short, *state[:3], plan, *state[3:], **added)
-
-    def correct(q: Sequence[Scalar], residuals: Sequence[Scalar]) -> ConstrainedSolution:
-        rest: list[Scalar] = [0.0] * tree.nv
-        chosen = SOLVERS["kkt" if algorithm == "lagrange" else algorithm]
-        return chosen(unloaded(short), q, rest, rest, plan, rates=residuals)
 
     def guards(found: ConstrainedSolution) -> list[Scalar]:
-        return _pivot_guards(tree, plans, found, threshold)
+        own: list[Scalar] = [p - threshold * typical for p, typical in zip(found.pivots, plans.typical, strict=True)]
+        if plans.following:
+            own.append(_determinant_left(plans, found, plans.typical, FIXED_THRESHOLD * plans.determinant))
+        return own + _inertia_guards(tree, plans, found)
 
-    return Solver(name.replace(" ", "_"), plan, run, guards, correct)
+    return _by_elimination(tree, name, "kkt" if name == "late" else name.split()[0], plan, guards)
 
 
-def following(tree: Tree, plans: EliminationPlans, name: str, chosen: Sequence[Scalar]) -> Solver:
+def following(tree: Tree, plans: EliminationPlans, name: str, chosen: Vector) -> Solver:
     """Solver with combinations of constraints that are updated: `chosen` are their weights and smallest determinant."""
     plan = plans.following.get(name) or next(iter(plans.following.values()))
     *weights, least = chosen
-    solve, short = SOLVERS["aba" if name.startswith("aba") else "kkt"], for_efforts(tree)
-
-    def run(*state: Any, **added: Any) -> ConstrainedSolution:
-        return solve(short, *state[:3], plan, *state[3:], weights=weights, **added)
-
-    def correct(q: Sequence[Scalar], residuals: Sequence[Scalar]) -> ConstrainedSolution:
-        rest: list[Scalar] = [0.0] * tree.nv
-        still = unloaded(short)
-        return solve(still, q, rest, rest, plan, rates=residuals, weights=weights)
 
     def guards(found: ConstrainedSolution) -> list[Scalar]:
         left = _determinant_left(plans, found, plans.following_typical, least)
         return [left, *_inertia_guards(tree, plans, found)]
 
-    return Solver(f"following_{name.replace(' ', '_')}", plan, run, guards, correct, weights)
+    algorithm = "aba" if name.startswith("aba") else "kkt"
+    return _by_elimination(tree, f"following_{name}", algorithm, plan, guards, weights)
+
+
+def _by_elimination(
+    tree: Tree,
+    name: str,
+    algorithm: str,
+    plan: Plan,
+    guards: Callable[[ConstrainedSolution], list[Scalar]],
+    weights: Vector = (),
+) -> Solver:
+    # energies are written for rigid links as they are, and have no wrenches in them
+    short, of_energies = for_efforts(tree), algorithm == "lagrange"
+
+    def run(*state: Any, **added: Any) -> ConstrainedSolution:
+        chosen = SOLVERS["kkt" if of_energies and len(state) > 3 else algorithm]
+        return chosen(tree if of_energies else short, *state[:3], plan, *state[3:], weights=weights, **added)
+
+    def correct(q: Vector, residuals: Vector) -> ConstrainedSolution:
+        chosen, rest = SOLVERS["kkt" if of_energies else algorithm], no_velocity(tree)
+        return chosen(unloaded(short), q, rest, rest, plan, rates=residuals, weights=weights)
+
+    return Solver(name.replace(" ", "_"), plan, run, guards, correct, weights)
 
 
 def all_constraints(tree: Tree, plans: EliminationPlans, softness: Sequence[float], usual: Sequence[float]) -> Solver:
@@ -150,10 +152,7 @@ def all_constraints(tree: Tree, plans: EliminationPlans, softness: Sequence[floa
         return kkt.softened(tree.nv, plan, kkt.system(short, q, v, tau, plan, *external), softness)
 
     def guards(found: ConstrainedSolution) -> list[Scalar]:
-        left: Scalar = 1.0
-        for pivot, scale in zip(found.pivots, usual, strict=True):
-            left = left * (pivot * (1.0 / scale))
-        return [left - FIXED_THRESHOLD, *_inertia_guards(tree, plans, found)]
+        return [_scaled_product(found.pivots, usual) - FIXED_THRESHOLD, *_inertia_guards(tree, plans, found)]
 
     return Solver(f"all_{tag_of(softness, usual)}", plan, run, guards)
 
@@ -171,77 +170,39 @@ def assembly(tree: Tree, plans: EliminationPlans, algorithm: str, order: Order, 
     def run(*state: Any) -> ConstrainedSolution:
         given = (*state, *([None] if len(state) == 3 else []))
         found = ASSEMBLIES[algorithm](tree, *given, order, plan.rows)
-        return ConstrainedSolution(
-            found.accelerations, found.multipliers, [p for ps in found.pivots.values() for p in ps], []
-        )
+        pivots = [p for ps in found.pivots.values() for p in ps]
+        return ConstrainedSolution(found.accelerations, found.multipliers, pivots, [])
 
     def guards(found: ConstrainedSolution) -> list[Scalar]:
-        left: Scalar = 1.0
-        for pivot, scale in zip(found.pivots, typical, strict=True):
-            left = left * (pivot * (1.0 / scale))
-        return [left - (FIXED_THRESHOLD if plans.following else LATE_THRESHOLD)] if typical else []
+        least = FIXED_THRESHOLD if plans.following else LATE_THRESHOLD
+        return [_scaled_product(found.pivots, typical) - least] if typical else []
 
     return Solver(f"{algorithm}{order_tag(order)}", plan, run, guards)
 
 
-def forward(
-    tree: Tree, plans: EliminationPlans, solver: Solver, external: bool, multipliers: bool = False, judged: bool = False
-) -> Quantity:
-    """Accelerations, guarded by the pivots, and optionally the multipliers in use.
-
-    Judged, the smallest guard is an output instead; it shows which states of a batch need another solver.
-    """
-    plan = solver.plan
-
-    def body(
-        q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], wrenches: Sequence[Scalar] | None = None
-    ) -> Traced:
-        given = () if wrenches is None else (body_wrenches(tree, wrenches),)
-        closed = solver.run(q, v, tau, *given)
-        outputs: dict[str, Sequence[Scalar]] = {"a": closed.accelerations}
-        if multipliers and plan.constraint_count:
-            outputs["multipliers"] = closed.multipliers
-        if judged:
-            outputs["margin"] = [reduce(minimum, solver.guards(closed), 1.0)]
-            return Traced(outputs)
-        return Traced(outputs, solver.guards(closed))
-
-    shapes: dict[str, tuple[int, ...]] = {"a": (tree.nv,)}
-    if multipliers and plan.constraint_count:
-        shapes["multipliers"] = (plan.constraint_count,)
-    if judged:
-        shapes["margin"] = (1,)
-    inputs = ("q", "v", "tau", "wrenches") if external else ("q", "v", "tau")
-    wanted = {"external": external, "multipliers": multipliers, "judged": judged}
-    tag = "_".join([solver.tag, *(word for word, is_wanted in wanted.items() if is_wanted)])
-    return quantity(f"closed_{tag}_{digest(tree, plans, plan)}", tree, inputs, shapes, body)
-
-
 def digest(tree: Tree, plans: EliminationPlans, plan: Plan) -> str:
     """Key of a plan, which is found on numbers; kernels of different plans differ."""
-    sides = [loop.is_turned for loop in tree.loops]
     scales = (plans.following_typical,) if plan.combinations else (plans.typical, plans.determinant)
-    return tag_of(plan, scales, bool(plans.following), sides)
+    return tag_of(plan, scales, bool(plans.following), _sides(tree))
 
 
-def _pivot_guards(tree: Tree, plans: EliminationPlans, closed: ConstrainedSolution, threshold: float) -> list[Scalar]:
-    guards: list[Scalar] = [p - threshold * typical for p, typical in zip(closed.pivots, plans.typical, strict=True)]
-    if plans.following:
-        guards.append(_determinant_left(plans, closed, plans.typical, FIXED_THRESHOLD * plans.determinant))
-    return guards + _inertia_guards(tree, plans, closed)
+def _sides(tree: Tree) -> list[bool]:
+    return [loop.is_turned for loop in tree.loops]
+
+
+def _scaled_product(pivots: Iterable[Scalar], scales: Iterable[float]) -> Scalar:
+    """Product of the pivots by their typical sizes."""
+    return reduce(mul, (pivot * (1.0 / scale) for pivot, scale in zip(pivots, scales, strict=True)), 1.0)
 
 
 def _determinant_left(
     plans: EliminationPlans, closed: ConstrainedSolution, typical: Sequence[float], least: Scalar
 ) -> Scalar:
     """Not negative if the determinant of the system, scaled as in `EliminationPlans`, is at least `least`."""
-    left: Scalar = 1.0
-    for pivot, scale in zip(closed.pivots, typical, strict=True):
-        left = left * (pivot * (1.0 / scale))
     right = least
     for inverse, scale in zip(closed.inverse_inertias, plans.inertias, strict=True):
         right = right * (inverse * scale)
-    return left - right
+    return _scaled_product(closed.pivots, typical) - right
 
 
 def _inertia_guards(tree: Tree, plans: EliminationPlans, closed: ConstrainedSolution) -> list[Scalar]:
@@ -252,53 +213,84 @@ def _inertia_guards(tree: Tree, plans: EliminationPlans, closed: ConstrainedSolu
     return guards
 
 
+def forward(tree: Tree, plans: EliminationPlans, solver: Solver, external: bool, multipliers: bool = False) -> Quantity:
+    """Accelerations, guarded by the pivots, and optionally the multipliers in use."""
+    count = solver.plan.constraint_count if multipliers else 0
+
+    def body(q: Vector, v: Vector, tau: Vector, wrenches: Vector | None = None) -> Traced:
+        given = () if wrenches is None else (body_wrenches(tree, wrenches),)
+        closed = solver.run(q, v, tau, *given)
+        outputs: dict[str, Vector] = {"a": closed.accelerations}
+        if count:
+            outputs["multipliers"] = closed.multipliers
+        return Traced(outputs, solver.guards(closed))
+
+    shapes: dict[str, tuple[int, ...]] = {"a": (tree.nv,)}
+    if count:
+        shapes["multipliers"] = (count,)
+    inputs = ("q", "v", "tau", "wrenches") if external else ("q", "v", "tau")
+    tag = f"{solver.tag}{'_external' * external}{'_multipliers' * multipliers}"
+    return quantity(f"closed_{tag}_{digest(tree, plans, solver.plan)}", tree, inputs, shapes, body)
+
+
 # --- constraints and the whole system, for solvers on numbers ---------------------------------------------------------
-def system(constraints: ConstraintSet, plans: EliminationPlans) -> Quantity:
-    """M, τ - h, and J, γ of the non-trivial constraints."""
-    tree, (count, n) = constraints.tree, (len(plans.nontrivial), constraints.tree.nv)
-
-    def body(q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], wrenches: Sequence[Scalar]) -> Outputs:
-        h = rnea.inverse_dynamics(tree, q, v, None, body_wrenches(tree, wrenches))
-        r = [t - b for t, b in zip(tau, h, strict=True)]
-        return {"M": mass_matrix(tree, q).dense(), "r": r, **_terms(constraints, plans, q, v)}
-
-    shapes: dict[str, tuple[int, ...]] = {"M": (n, n), "r": (n,), "J": (count, n), "rate": (count,)}
-    name = f"loop_system_{digest(tree, plans, plans.late)}"
-    return quantity(name, tree, ("q", "v", "tau", "wrenches"), shapes, body)
-
-
-def _terms(constraints: ConstraintSet, plans: EliminationPlans, q: Sequence[Scalar], v: Sequence[Scalar]) -> Outputs:
+def _terms(constraints: ConstraintSet, plans: EliminationPlans, q: Vector, v: Vector) -> tuple[Any, ...]:
     rows = constraints.equations(q, v, plans.rows)
-    return {"J": dense_rows(rows, constraints.tree.nv), "rate": [row.rate for row in rows]}
+    return dense_rows(rows, constraints.tree.nv), [row.rate for row in rows]
 
 
-def constraint_terms(constraints: ConstraintSet, plans: EliminationPlans) -> Quantity:
-    """J and γ of the non-trivial constraints."""
-    tree, count = constraints.tree, len(plans.nontrivial)
-    shapes: dict[str, tuple[int, ...]] = {"J": (count, tree.nv), "rate": (count,)}
-    name = f"constraint_terms_{digest(tree, plans, plans.late)}"
-    return quantity(name, tree, ("q", "v"), shapes, lambda q, v: _terms(constraints, plans, q, v))
+def _system(
+    constraints: ConstraintSet, plans: EliminationPlans, q: Vector, v: Vector, tau: Vector, wrenches: Vector
+) -> tuple[Any, ...]:
+    tree = constraints.tree
+    h = rnea.inverse_dynamics(tree, q, v, None, body_wrenches(tree, wrenches))
+    r = [t - b for t, b in zip(tau, h, strict=True)]
+    return mass_matrix(tree, q).dense(), r, *_terms(constraints, plans, q, v)
 
 
-def constraint_rates(constraints: ConstraintSet, plans: EliminationPlans) -> Quantity:
-    """Rates of J and of γ while q moves with v and v itself is constant: J̇ and (∂γ/∂q) v."""
-    tree, of_state = constraints.tree, constraint_terms(constraints, plans)
-    name = f"{of_state.name}_rates"
-    inputs = {"q": tree.nq, "v": tree.nv}
-
-    def traced() -> Function:
-        inner = jvp(of_state.trace(), wrt=("q",))
-
-        def body(q: Sequence[Scalar], v: Sequence[Scalar]) -> Outputs:
-            flat = substitute(inner, {"q": q, "v": v, "d_q": position_rates(tree, q, v)})
-            return {key: reshape(flat[f"d_{key}"], shape) for key, shape in of_state.shapes.items()}
-
-        return trace(name, inputs, body)
-
-    return Quantity(name, inputs, of_state.shapes, traced)
+def _term_rates(constraints: ConstraintSet, plans: EliminationPlans, q: Vector, v: Vector) -> tuple[Any, ...]:
+    shapes = CONSTRAINTS["constraint_rates"].shapes_of(constraints.tree, {"nontrivial": len(plans.nontrivial)})
+    terms = _terms(constraints, plans, q, v)
+    return tuple(rate_of(x, shape, constraints.tree, q, v) for x, shape in zip(terms, shapes.values(), strict=True))
 
 
-def projected(tree: Tree, solver: Solver, q: Sequence[Scalar], v: Sequence[Scalar]) -> Traced:
+def _closing(constraints: ConstraintSet, plans: EliminationPlans | None, q: Vector) -> tuple[Any, ...]:
+    tree, X = constraints.tree, transforms(constraints.tree, q)
+    agreement = [closure.agreement(tree, X, loop) for loop in tree.loops]
+    return constraints.violation(q), constraints.jacobian(q), agreement
+
+
+_TERMS: dict[str, tuple[int | str, ...]] = {"J": ("nontrivial", "nv"), "rate": ("nontrivial",)}
+CONSTRAINTS: dict[str, Row] = {
+    # M, τ - h, and J, γ of the non-trivial constraints
+    "loop_system": Row(("q", "v", "tau", "wrenches"), {"M": ("nv", "nv"), "r": ("nv",), **_TERMS}, _system),
+    # J and γ of these
+    "constraint_terms": Row(("q", "v"), _TERMS, _terms),
+    # rates of J and γ while q moves with v and v itself is constant: J̇ and (∂γ/∂q) v
+    "constraint_rates": Row(("q", "v"), _TERMS, _term_rates),
+    # violation of every constraint of every loop
+    "constraint_violation": Row(("q",), {"gap": ("rows",)}, lambda constraints, plans, q: constraints.violation(q)),
+    # the same, J of every constraint, and a negative number for each loop with an opposite axis or frame
+    "loop_closing": Row(("q",), {"gap": ("rows",), "J": ("rows", "nv"), "agreement": ("loops",)}, _closing),
+}
+"""Quantities of the constraints by name: results = equation(constraints, plans, *inputs)."""
+
+
+def of_constraints(name: str, constraints: ConstraintSet, plans: EliminationPlans | None = None) -> Quantity:
+    """A quantity of CONSTRAINTS; those of non-trivial constraints need the plans."""
+    row, tree = CONSTRAINTS[name], constraints.tree
+    count = 0 if plans is None else len(plans.nontrivial)
+    shapes = row.shapes_of(tree, {"rows": len(constraints.rows), "loops": len(tree.loops), "nontrivial": count})
+    tag = tag_of(_sides(tree)) if plans is None else digest(tree, plans, plans.late)
+
+    def body(**given: Vector) -> Outputs:
+        found = row.equation(constraints, plans, *(given[key] for key in row.inputs))
+        return dict(zip(shapes, found if len(shapes) > 1 else (found,), strict=True))
+
+    return quantity(f"{name}_{tag}", tree, row.inputs, shapes, body)
+
+
+def projected(tree: Tree, solver: Solver, q: Vector, v: Vector) -> Traced:
     """One step towards the state on the loops that is nearest by kinetic energy (see `constraints.projection`).
 
     Position: q - M⁻¹Jᵀ (J M⁻¹ Jᵀ)⁻¹ gap, velocity: v - M⁻¹Jᵀ (J M⁻¹ Jᵀ)⁻¹ J v, both with the factors of forward
@@ -316,35 +308,15 @@ def projected(tree: Tree, solver: Solver, q: Sequence[Scalar], v: Sequence[Scala
     return Traced(outputs, solver.guards(of_position))
 
 
-def speeds(tree: Tree, solver: Solver, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+def speeds(tree: Tree, solver: Solver, q: Vector, v: Vector) -> list[Scalar]:
     """J v: rate of each constraint in use."""
     X, rest = transforms(tree, q), no_velocity(tree)
     rows = planned_rows(tree, X, q, rest, standing_still(tree), solver.plan, solver.weights)
     return [sum((row.columns.get(k, 0.0) * x for k, x in enumerate(v)), ZERO) for row in rows]
 
 
-def _weighted_sum(weights: Sequence[Scalar], items: Sequence[Scalar]) -> Scalar:
+def _weighted_sum(weights: Vector, items: Vector) -> Scalar:
     return sum((w * x for w, x in zip(weights, items, strict=True)), ZERO)
-
-
-def violation(constraints: ConstraintSet) -> Quantity:
-    """Violation of every constraint of every loop."""
-    name = "loop_violation" + ("_turned" if any(loop.is_turned for loop in constraints.tree.loops) else "")
-    shapes: dict[str, tuple[int, ...]] = {"gap": (len(constraints.rows),)}
-    return quantity(name, constraints.tree, ("q",), shapes, lambda q: {"gap": constraints.violation(q)})
-
-
-def closing(constraints: ConstraintSet) -> Quantity:
-    """Violation and J of every constraint, and a negative number for each loop with an opposite axis or frame."""
-    tree, count = constraints.tree, len(constraints.rows)
-
-    def body(q: Sequence[Scalar]) -> Outputs:
-        X = transforms(tree, q)
-        agreement = [closure.agreement(tree, X, loop) for loop in tree.loops]
-        return {"gap": constraints.violation(q), "J": constraints.jacobian(q), "agreement": agreement}
-
-    shapes: dict[str, tuple[int, ...]] = {"gap": (count,), "J": (count, tree.nv), "agreement": (len(tree.loops),)}
-    return quantity("loop_closing", tree, ("q",), shapes, body)
 
 
 # --- efforts of the motors, and the tangent map -----------------------------------------------------------------------
@@ -354,7 +326,6 @@ def shared_inverse(
     external: bool,
     by_all: bool = False,
     smallest: float = SMALLEST_SHARE,
-    judged: bool = False,
 ) -> Quantity | None:
     """Least efforts of the motors from q, v and a; None where only the rank-revealing solver applies.
 
@@ -367,7 +338,6 @@ def shared_inverse(
         external: whether wrenches act on links.
         by_all: by all non-trivial constraints, dependent ones too.
         smallest: the pivot, of a typical one, below which a state is refused.
-        judged: return the smallest guard as an output, and refuse no state.
     """
     sharing = None if plans.is_dense_only else _sharing(analysis, plans, by_all)
     if sharing is None:
@@ -382,23 +352,23 @@ def shared_inverse(
         return None
     short = for_efforts(tree)
 
-    def body(
-        q: Sequence[Scalar], v: Sequence[Scalar], a: Sequence[Scalar], wrenches: Sequence[Scalar] | None = None
-    ) -> Traced:
+    def body(q: Vector, v: Vector, a: Vector, wrenches: Vector | None = None) -> Traced:
         acting = None if wrenches is None else body_wrenches(tree, wrenches)
-        wanted = rnea.inverse_dynamics(short, q, v, a, acting)
-        tau, found = effort_distribution.solve(tree, q, wanted, sharing)
-        guards = _effort_guards(found, typical, smallest, is_redundant)
-        if judged:
-            return Traced({"tau": tau, "margin": [reduce(minimum, guards, 1.0)]})
+        tau, found = effort_distribution.solve(tree, q, rnea.inverse_dynamics(short, q, v, a, acting), sharing)
+        guards: list[Scalar] = []
+        for inverse, scale in zip(found.inverse_inertias, typical[:nv], strict=True):
+            guards += [inverse, 1.0 / (smallest * scale) - inverse]
+        if is_redundant:  # single pivots of dependent constraints are arbitrary
+            guards.append(_scaled_product(found.pivots, typical[nv:]) - FIXED_THRESHOLD)
+        else:
+            guards += [
+                pivot * (1.0 / scale) - smallest for pivot, scale in zip(found.pivots, typical[nv:], strict=True)
+            ]
         return Traced({"tau": tau}, guards)
 
     inputs = ("q", "v", "a", "wrenches") if external else ("q", "v", "a")
-    shapes: dict[str, tuple[int, ...]] = {"tau": (nv,)}
-    if judged:
-        shapes["margin"] = (1,)
-    name = f"inverse_shared_{tag_of(sharing, typical, smallest)}{'_external' * external}{'_judged' * judged}"
-    return quantity(name, tree, inputs, shapes, body)
+    name = f"inverse_shared_{tag_of(sharing, typical, smallest)}{'_external' * external}"
+    return quantity(name, tree, inputs, {"tau": (nv,)}, body)
 
 
 def _sharing(analysis: ConstraintAnalysis, plans: EliminationPlans, by_all: bool) -> Sharing | None:
@@ -418,19 +388,6 @@ def _sharing(analysis: ConstraintAnalysis, plans: EliminationPlans, by_all: bool
     return Sharing(plan, tuple(units.tolist()), motors, (SOFTNESS,) * len(chosen) if by_all else ())
 
 
-def _effort_guards(
-    found: ConstrainedSolution, typical: Sequence[float], smallest: float, is_redundant: bool
-) -> list[Scalar]:
-    n = len(found.inverse_inertias)
-    guards: list[Scalar] = []
-    for inverse, scale in zip(found.inverse_inertias, typical[:n], strict=True):
-        guards += [inverse, 1.0 / (smallest * scale) - inverse]
-    shares = [pivot * (1.0 / scale) for pivot, scale in zip(found.pivots, typical[n:], strict=True)]
-    if is_redundant:  # single pivots of dependent constraints are arbitrary
-        return [*guards, reduce(mul, shares, 1.0) - FIXED_THRESHOLD]
-    return [*guards, *(share - smallest for share in shares)]
-
-
 def tangent_map(tree: Tree, order: MapOrder, units: Sequence[float]) -> Quantity:
     """T of v = T y, guarded by the pivots and by its size, which grows without bound where y does not determine v.
 
@@ -440,7 +397,7 @@ def tangent_map(tree: Tree, order: MapOrder, units: Sequence[float]) -> Quantity
         units: of the velocities, for the size.
     """
 
-    def body(q: Sequence[Scalar]) -> Traced:
+    def body(q: Vector) -> Traced:
         found = [row.columns for row in loop_equations(tree, q, chosen=order.rows)]
         T, pivots = jacobians.tangent_map(found, order.pivots, order.chosen)
         guards = [
@@ -461,13 +418,11 @@ def tangent_map_rate(of_position: Quantity, tree: Tree) -> Quantity:
     """T and its time derivative along v, guarded alike; the least square of a pivot by its typical size, up to 1."""
     shape = of_position.shapes["T"]
 
-    def body(q: Sequence[Scalar], v: Sequence[Scalar]) -> Traced:
-        assert of_position.body is not None
+    def body(q: Vector, v: Vector) -> Traced:
         found = of_position.body(q=q)
-        changes = substitute(jvp(of_position.trace(), wrt=("q",)), {"q": q, "d_q": position_rates(tree, q, v)})
         least = reduce(minimum, found.guards[len(position_guards(tree, q)) :], 1.0)
-        outputs = {"T": found.outputs["T"], "rate": reshape(changes["d_T"], shape), "least": [least]}
-        return Traced(outputs, found.guards)
+        T = found.outputs["T"]
+        return Traced({"T": T, "rate": rate_of(T, shape, tree, q, v), "least": [least]}, found.guards)
 
     shapes = {"T": shape, "rate": shape, "least": (1,)}
     return quantity(f"{of_position.name}_rate_least", tree, ("q", "v"), shapes, body)
@@ -489,7 +444,7 @@ def joint_wrenches(tree: Tree, links: Sequence[str], rows: Mapping[str, tuple[in
     count = sum(len(r) for r in rows.values())
     loops = [loop.name for loop in tree.loops for _ in rows[loop.name]]
 
-    def body(**given: Sequence[Scalar]) -> Outputs:
+    def body(**given: Vector) -> Outputs:
         q, v, a = given["q"], given["v"], given["a"]
         X = transforms(tree, q)
         moving = motions(tree, X, q, v, a, at_rest(-tree.gravity))

@@ -1,0 +1,437 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of forward and inverse dynamics, and their products with vectors; all taken from graphs.
+
+With K = [M Jᵀ; J 0], changes of the state change the accelerations by K [da; -dλ] = -dr: the residual r is
+differentiated at a and λ, and the factors of K that gave these are used again. Along one change of the state this is a
+sweep of the residual and one solution more. Backwards, with K y = [w; 0] for the symmetric K, wᵀ da = -yᵀ dr: one
+solution more, and the gradient of yᵀ r.
+
+That gradient changes with the state, with a and λ, and with y, for which K dy = -dK y: its derivative along the change
+is second order, and one sweep and one solution more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from ada_dynamics.algorithms import aba, crba, kkt
+from ada_dynamics.algorithms import regressor as algorithm
+from ada_dynamics.algorithms.kkt import ConstrainedSolution, Plan
+from ada_dynamics.algorithms.ldl import Factors, solve_factorised
+from ada_dynamics.algorithms.passive import unloaded
+from ada_dynamics.algorithms.rnea import no_velocity
+from ada_dynamics.constraints.elimination import EliminationPlans
+from ada_dynamics.dynamics.closed_quantities import Solver, digest
+from ada_dynamics.dynamics.quantities import (
+    Outputs,
+    Quantity,
+    Row,
+    Vector,
+    flattened,
+    of_tree,
+    position_rates,
+    quantity,
+    reshape,
+    substitute,
+    unit_vectors,
+)
+from ada_dynamics.expr import Expr, Function, Traced, directional, extract, gradient, trace
+from ada_dynamics.expr.function import COLUMN, SHARED, Columns
+from ada_dynamics.expr.per_lane import per_lane
+from ada_dynamics.hybrid import lane_dynamics
+from ada_dynamics.model.tree import WORLD, Tree, for_efforts
+from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
+
+Vectors = Mapping[str, Vector]
+# Without loops: accelerations from efforts by the articulated bodies themselves. Others factorise the mass matrix.
+ARTICULATED = {"aba": aba.forward_dynamics, "lanes": lane_dynamics.forward_dynamics}
+WIDEST = 8  # directions side by side, as many as the widest vectors have lanes
+SHORT = 3  # branches of fewer velocities share a sweep
+
+
+# --- equations and their solution -------------------------------------------------------------------------------------
+class Equations(NamedTuple):
+    """K [a; -λ] = [τ - h; -γ] of a mechanism, with K = [M Jᵀ; J 0], and how it is solved.
+
+    Attributes:
+        described: the mechanism.
+        tree: the same, with base parameters where these serve, which may leave bodies without mass.
+        plan: its constraints and their elimination order.
+        tag: of the names of quantities; differs for any two ways to solve it.
+        guards: of a solution, what must not be negative.
+        algorithm: of forward dynamics, asked for while tracing; without loops products of derivatives go through it.
+    """
+
+    described: Tree
+    tree: Tree
+    plan: Plan
+    tag: str
+    guards: Callable[[ConstrainedSolution], Sequence[Scalar]]
+    algorithm: Callable[[], str] = lambda: "crba"
+
+    @property
+    def size(self) -> int:
+        """Number of accelerations and multipliers."""
+        return self.tree.nv + self.plan.constraint_count
+
+    def factorised(self, given: Vectors) -> tuple[Solution, Factors]:
+        """Accelerations and multipliers for q, v and τ, and the factors of K."""
+        q, v, tau = given["q"], given["v"], given["tau"]
+        closed, factors = kkt.solved(self.tree.nv, self.plan, kkt.system(self.tree, q, v, tau, self.plan))
+        state = {"q": q, "v": v, "a": closed.accelerations}
+        if self.plan.constraint_count:
+            state["multipliers"] = closed.multipliers
+        return Solution(state, self.guards(closed), partial(solve_factorised, factors)), factors
+
+    def solve(self, given: Vectors) -> Solution:
+        """The same by the algorithm."""
+        forward = None if self.plan.constraint_count else ARTICULATED.get(self.algorithm())
+        if forward is None:
+            return self.factorised(given)[0]
+        q, v, still = given["q"], given["v"], unloaded(self.tree)
+        state = {"q": q, "v": v, "a": forward(self.tree, q, v, given["tau"])}
+        return Solution(state, (), partial(forward, still, q, no_velocity(self.tree)))
+
+
+class Solution(NamedTuple):
+    """A solution of the equations, and how to find others of the same matrix."""
+
+    state: dict[str, Vector]  # q, v, a and the multipliers: arguments of the residual
+    guards: Sequence[Scalar]
+    again: Callable[[Vector], list[Scalar]]  # K⁻¹ of another right side
+
+
+def open_equations(tree: Tree, algorithm: Callable[[], str] = lambda: "crba", tag: str = "") -> Equations:
+    """Equations of a mechanism without loops."""
+    plan = Plan({}, tuple(range(tree.nv - 1, -1, -1)))
+    return Equations(tree, for_efforts(tree), plan, tag, lambda _: [], algorithm)
+
+
+def closed_equations(tree: Tree, plans: EliminationPlans, solver: Solver) -> Equations:
+    """Equations of a mechanism with loops."""
+    tag = f"_closed_{solver.tag}_{digest(tree, plans, solver.plan)}"
+    return Equations(tree, for_efforts(tree), solver.plan, tag, solver.guards)
+
+
+# --- of forward dynamics ----------------------------------------------------------------------------------------------
+def _forward_derivatives(equations: Equations, given: Vectors) -> Traced:
+    """∂a/∂q, ∂a/∂v and ∂a/∂τ."""
+    n, size = equations.tree.nv, equations.size
+    solved, factors = equations.factorised(given)
+    flat = substitute(residual_derivatives(equations.tree, equations.plan).trace(), solved.state)
+    changes = Changes(factors, n)
+    columns = [changes.columns(name, reshape(flat[name], (size, n))) for name in ("dq", "dv")]
+    efforts = [[-1.0 if i == j else 0.0 for j in range(n)] for i in range(size)]  # ∂r/∂τ
+    return Traced({}, solved.guards, [*columns, changes.columns("du", efforts)])
+
+
+class Changes:
+    """Changes of a with many changes of the residual, a column each: [da; -dλ] = -K⁻¹ dr."""
+
+    def __init__(self, factors: Factors, motions: int) -> None:
+        """Args: the factors; number of accelerations, which are the first unknowns."""
+        entries = [*factors.inverse, *(x for row in factors.rows for x in row.values())]
+        self._shared = tuple(dict.fromkeys(x for x in entries if isinstance(x, Expr)))
+        place = {x: k for k, x in enumerate(self._shared)}
+
+        def body(shared: Vector, column: Vector) -> Outputs:
+            def own(x: Scalar) -> Scalar:
+                return shared[place[x]] if isinstance(x, Expr) else x
+
+            rows = [{i: own(x) for i, x in row.items()} for row in factors.rows]
+            copy = Factors(factors.pivots, [own(x) for x in factors.inverse], rows, factors.order)
+            x = solve_factorised(copy, column)
+            return {"solution": [-y for y in x[:motions]]}
+
+        self._each = trace("solution", {SHARED: max(len(self._shared), 1), COLUMN: len(factors.inverse)}, body)
+
+    def columns(self, output: str, rows: Sequence[Vector]) -> Columns:
+        """An output with the changes for each column of dr."""
+        return Columns(output, self._each, self._shared, tuple(map(tuple, rows)))
+
+
+def _forward_jvp(equations: Equations, given: Vectors) -> Traced:
+    """Change of a with a change d_q (a velocity: on the manifold), d_v and d_tau of the arguments."""
+    solved = equations.solve(given)
+    return Traced({"d_a": _change(equations, solved, given)["a"]}, solved.guards)
+
+
+def _forward_vjp(equations: Equations, given: Vectors) -> Traced:
+    """Gradient of wᵀ a by q (per velocity: on the manifold), v and τ, with w as it is."""
+    solved = equations.solve(given)
+    y = solved.again(_with_zeros(equations, given["w"]))
+    of_residual = substitute(_residual_gradient(equations), {**solved.state, "y": y})
+    return Traced(_by_arguments(equations, of_residual, y), solved.guards)
+
+
+def _forward_hvp(equations: Equations, given: Vectors) -> Traced:
+    """Change of that gradient with a change d_q, d_v and d_tau of the arguments, w as it is."""
+    solved = equations.solve(given)
+    return Traced(gradient_changes(equations, solved, given), solved.guards)
+
+
+def gradient_changes(equations: Equations, solved: Solution, given: Vectors) -> Outputs:
+    """`forward_hvp` from a solution of expressions or of numbers."""
+    y = solved.again(_with_zeros(equations, given["w"]))
+    turned = substitute(_matrix_along(equations), {"q": given["q"], "d_q": given["d_q"], "y": y})["product"]
+    d_y = [-x for x in solved.again(turned)]
+    moving = {"q": given["d_q"], "v": given["d_v"], **_change(equations, solved, given), "y": d_y}
+    state = {**solved.state, "y": y, **{f"d_{name}": x for name, x in moving.items()}}
+    return _by_arguments(equations, substitute(_gradient_along(equations), state), d_y)
+
+
+def _change(equations: Equations, solved: Solution, given: Vectors) -> dict[str, Vector]:
+    """Changes of a and λ with those of q, v and τ."""
+    n, moving = equations.tree.nv, {"d_q": given["d_q"], "d_v": given["d_v"]}
+    residual = substitute(_residual_along(equations), {**solved.state, **moving})["residual"]
+    right = [u - x for x, u in zip(residual, _with_zeros(equations, given["d_tau"]), strict=True)]
+    found = solved.again(right)
+    return {"a": found[:n], **({"multipliers": [-x for x in found[n:]]} if equations.plan.constraint_count else {})}
+
+
+def _with_zeros(equations: Equations, efforts: Vector) -> list[Scalar]:
+    return [*efforts, *[ZERO] * equations.plan.constraint_count]
+
+
+def _by_arguments(equations: Equations, by: Vectors, y: Vector) -> Outputs:
+    """Gradient of forward dynamics, from that of the residual."""
+    by_q, by_v = ([-x for x in by[name]] for name in ("by_q", "by_v"))
+    return {"by_q": by_q, "by_v": by_v, "by_tau": y[: equations.tree.nv]}
+
+
+# --- of inverse dynamics, without loops -------------------------------------------------------------------------------
+def _inverse_derivatives(equations: Equations, given: Vectors) -> Outputs:
+    """∂τ/∂q, ∂τ/∂v and ∂τ/∂a = M; q changes on the manifold."""
+    q, v = given["q"], given["v"]
+    dq, dv = _by_state(equations.described, kkt.residual(equations.tree, q, v, given["a"])[0], q, v)
+    return {"dq": dq, "dv": dv, "du": crba.mass_matrix(equations.tree, q).dense()}
+
+
+def _inverse_jvp(equations: Equations, given: Vectors) -> Outputs:
+    """Change of τ with a change d_q (a velocity: on the manifold), d_v and d_a of the arguments."""
+    return {"d_tau": substitute(_residual_along(equations, ("q", "v", "a")), given)["residual"]}
+
+
+def _inverse_vjp(equations: Equations, given: Vectors) -> Outputs:
+    """Gradient of wᵀ τ by q (per velocity: on the manifold), v and a, with w as it is."""
+    return substitute(_residual_gradient(equations), {**given, "y": given["w"]})
+
+
+def _inverse_hvp(equations: Equations, given: Vectors) -> Outputs:
+    """Change of that gradient with a change d_q, d_v and d_a of the arguments, w as it is."""
+    return substitute(_gradient_along(equations), {**given, "y": given["w"], "d_y": no_velocity(equations.tree)})
+
+
+_OF_FORWARD, _OF_INVERSE = ("q", "v", "tau"), ("q", "v", "a")
+_MATRICES = dict.fromkeys(("dq", "dv", "du"), ("nv", "nv"))
+_CHANGED_STATE = ("d_q", "d_v")
+DERIVATIVES: dict[str, Row] = {
+    "forward_derivatives": Row(_OF_FORWARD, _MATRICES, _forward_derivatives),
+    "forward_jvp": Row((*_OF_FORWARD, *_CHANGED_STATE, "d_tau"), {"d_a": ("nv",)}, _forward_jvp),
+    "forward_vjp": Row((*_OF_FORWARD, "w"), dict.fromkeys(("by_q", "by_v", "by_tau"), ("nv",)), _forward_vjp),
+    "forward_hvp": Row(
+        (*_OF_FORWARD, "w", *_CHANGED_STATE, "d_tau"), dict.fromkeys(("by_q", "by_v", "by_tau"), ("nv",)), _forward_hvp
+    ),
+    "inverse_derivatives": Row(_OF_INVERSE, _MATRICES, _inverse_derivatives),
+    "inverse_jvp": Row((*_OF_INVERSE, *_CHANGED_STATE, "d_a"), {"d_tau": ("nv",)}, _inverse_jvp),
+    "inverse_vjp": Row((*_OF_INVERSE, "w"), dict.fromkeys(("by_q", "by_v", "by_a"), ("nv",)), _inverse_vjp),
+    "inverse_hvp": Row(
+        (*_OF_INVERSE, "w", *_CHANGED_STATE, "d_a"), dict.fromkeys(("by_q", "by_v", "by_a"), ("nv",)), _inverse_hvp
+    ),
+}
+"""Derivatives by name, as the methods of `Dynamics`: results = equation(equations, arguments by name)."""
+
+
+def of_equations(equations: Equations, name: str) -> Quantity:
+    """A quantity of DERIVATIVES."""
+    row, tree = DERIVATIVES[name], equations.described
+    extra = dict.fromkeys(row.inputs[3:], tree.nv)
+    solves = "tau" in row.inputs and not equations.plan.rows
+
+    def body(**given: Vector) -> Outputs | Traced:
+        found: Outputs | Traced = row.equation(equations, given)
+        return found
+
+    return quantity(f"{name}{equations.tag}", tree, row.inputs[:3], row.shapes_of(tree), body, solves, extra)
+
+
+# --- of the residual --------------------------------------------------------------------------------------------------
+def residual_derivatives(tree: Tree, plan: Plan, name: str = "residual_derivatives") -> Quantity:
+    """∂r/∂q and ∂r/∂v of the residual of inverse dynamics with multipliers; q changes on the manifold."""
+    n, rows = tree.nv, tree.nv + plan.constraint_count
+
+    def body(q: Vector, v: Vector, a: Vector, multipliers: Vector = ()) -> Outputs:
+        tau, conditions = kkt.residual(tree, q, v, a, plan, multipliers)
+        dq, dv = _by_state(tree, [*tau, *conditions], q, v)
+        return {"dq": dq, "dv": dv}
+
+    shapes: dict[str, tuple[int, ...]] = {"dq": (rows, n), "dv": (rows, n)}
+    extra = {"multipliers": plan.constraint_count} if plan.constraint_count else {}
+    return quantity(name, tree, ("q", "v", "a"), shapes, body, extra=extra)
+
+
+def _residual_along(equations: Equations, moving: Sequence[str] = ("q", "v")) -> Function:
+    """Change of the residual with some of its arguments."""
+
+    def body(**given: Vector) -> Outputs:
+        return {"residual": directional(_residual(equations, given), _seeds(equations.tree, given, moving))}
+
+    changes = {f"d_{name}": equations.tree.nv for name in moving}
+    return trace("residual_along", {**_inputs(equations), **changes}, body)
+
+
+def _matrix_along(equations: Equations) -> Function:
+    """dK y, with the change of K with q: at rest and without weight K y is the residual of y's accelerations."""
+    tree, n = equations.tree, equations.tree.nv
+    still = equations._replace(tree=unloaded(tree))
+
+    def body(q: Vector, d_q: Vector, y: Vector) -> Outputs:
+        state = {"q": q, "v": no_velocity(tree), "a": y[:n], "multipliers": [-x for x in y[n:]]}
+        return {"product": directional(_residual(still, state), _seeds(tree, {"q": q, "d_q": d_q}, ("q",)))}
+
+    return trace("matrix_along", {"q": tree.nq, "d_q": n, "y": equations.size}, body)
+
+
+def _residual_gradient(equations: Equations) -> Function:
+    """Gradient of yᵀ r by q, v and a."""
+    inputs = {**_inputs(equations), "y": equations.size}
+    return trace("residual_gradient", inputs, lambda **given: _gradient(equations, given))
+
+
+def _gradient_along(equations: Equations) -> Function:
+    """Change of that gradient with everything that it depends on."""
+    inputs = {**_inputs(equations), "y": equations.size}
+    moving = {f"d_{name}": equations.tree.nv if name == "q" else size for name, size in inputs.items()}
+
+    def body(**given: Vector) -> Outputs:
+        found, seeds = _gradient(equations, given), _seeds(equations.tree, given, tuple(inputs))
+        return {name: directional(values, seeds) for name, values in found.items()}
+
+    return trace("gradient_along", {**inputs, **moving}, body)
+
+
+def _gradient(equations: Equations, given: Vectors) -> dict[str, list[Scalar]]:
+    tree, q = equations.tree, given["q"]
+    power = sum((y * r for y, r in zip(given["y"], _residual(equations, given), strict=True)), ZERO)
+    slopes = gradient(power, [*q, *given["v"], *given["a"]])  # type: ignore[list-item]
+    by_q = [
+        sum((rate * slope for rate, slope in zip(position_rates(tree, q, unit), slopes, strict=False)), ZERO)
+        for unit in unit_vectors(tree.nv)
+    ]
+    return {"by_q": by_q, "by_v": list(slopes[len(q) : len(q) + tree.nv]), "by_a": list(slopes[len(q) + tree.nv :])}
+
+
+def _seeds(tree: Tree, given: Vectors, moving: Sequence[str]) -> dict[Expr, Scalar]:
+    """Rates of variables, "d_<name>" each; d_q is a velocity."""
+    seeds: dict[Expr, Scalar] = {}
+    for name in moving:
+        rates = position_rates(tree, given["q"], given["d_q"]) if name == "q" else given[f"d_{name}"]
+        seeds.update(zip(given[name], rates, strict=True))
+    return seeds
+
+
+def _inputs(equations: Equations) -> dict[str, int]:
+    tree, conditions = equations.tree, equations.plan.constraint_count
+    sizes = {"q": tree.nq, "v": tree.nv, "a": tree.nv}
+    return {**sizes, "multipliers": conditions} if conditions else sizes
+
+
+def _residual(equations: Equations, given: Vectors) -> list[Scalar]:
+    tree = equations.tree
+    q, v, a, multipliers = (given.get(name, ()) for name in ("q", "v", "a", "multipliers"))
+    if not equations.plan.constraint_count and equations.algorithm() == "lanes":
+        return lane_dynamics.inverse_dynamics(tree, q, v, a)
+    efforts, conditions = kkt.residual(tree, q, v, a, equations.plan, multipliers)
+    return [*efforts, *conditions]
+
+
+def _by_state(tree: Tree, values: Vector, q: Vector, v: Vector) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
+    """Derivatives by q, along velocities, and by v: a row for each value.
+
+    Directions of one branch have nearly all their work in common, and are the lanes of one sweep.
+    """
+    n = tree.nv
+    dq: list[list[Scalar]] = [[0.0] * n for _ in values]
+    dv: list[list[Scalar]] = [[0.0] * n for _ in values]
+    for group in side_by_side(tree):
+        unit: list[Scalar] = [0.0] * n
+        for lane, j in enumerate(group):
+            unit[j] = per_lane([float(k == lane) for k in range(len(group))])
+        for result, variables, rates in ((dq, q, position_rates(tree, q, unit)), (dv, v, unit)):
+            seeds = {x: rate for x, rate in zip(variables, rates, strict=True) if not is_zero(rate)}
+            for row, tangent in zip(result, directional(values, seeds), strict=True):
+                for lane, j in enumerate(group):
+                    row[j] = extract(tangent, lane)
+    return dq, dv
+
+
+def moving_pairs(tree: Tree) -> int:
+    """Pairs of a body and a velocity that moves it: what derivatives grow with."""
+    moving: list[int] = []
+    for body in tree.bodies:
+        moving.append(body.v.stop - body.v.start + (0 if body.parent == WORLD else moving[body.parent]))
+    return sum(moving)
+
+
+def side_by_side(tree: Tree) -> list[list[int]]:
+    """Velocities in groups of consecutive ones, at most WIDEST each, such that those of a group move nearly the same.
+
+    A body joins the group of its parent where it is the only child; short branches are taken in where they fit.
+    """
+    children = Counter(body.parent for body in tree.bodies)
+    branches: list[list[int]] = [[]]
+    known: set[int] = set()  # joints that mimic others have no velocities of their own
+    for body in tree.bodies:
+        own = [j for j in range(body.v.start, body.v.stop) if j not in known]
+        known.update(own)
+        if body.parent == body.index - 1 and children[body.parent] == 1 and _follow(branches[-1], own):
+            branches[-1] += own
+        elif own:
+            branches.append(own)
+    groups: list[list[int]] = [[]]
+    for branch in branches:
+        if _follow(groups[-1], branch) and (len(groups[-1]) <= SHORT or len(branch) < SHORT):
+            groups[-1] += branch
+        else:
+            groups.append(list(branch))
+    return [group for group in groups if group]
+
+
+def _follow(group: Sequence[int], more: Sequence[int]) -> bool:
+    """True if a group can go on with these."""
+    return bool(group and more) and group[-1] + 1 == more[0] and len(group) + len(more) <= WIDEST
+
+
+# --- of other quantities ----------------------------------------------------------------------------------------------
+def regressor(tree: Tree, links: Sequence[str]) -> Quantity:
+    """Y of τ = Y π."""
+
+    def body(q: Vector, v: Vector, a: Vector) -> Outputs:
+        return {"Y": algorithm.regressor(tree, links, q, v, a)}
+
+    columns = len(algorithm.parameters(tree, links))
+    return quantity("regressor", tree, ("q", "v", "a"), {"Y": (tree.nv, columns)}, body)
+
+
+def inverse_along(tree: Tree) -> Quantity:
+    """Derivative of inverse dynamics along one change d_q (a velocity: on the manifold) and d_v of the state."""
+    return along(of_tree(tree, "inverse"), tree, ("q", "v"))
+
+
+def along(of: Quantity, tree: Tree, moving: Sequence[str]) -> Quantity:
+    """Derivative of a quantity along one change of some arguments, "d_<name>" each; d_q is a velocity."""
+    (result, shape), *_ = of.shapes.items()
+    name = f"{of.name}_along"
+    inputs = {**of.inputs, **{f"d_{one}": tree.nv if one == "q" else of.inputs[one] for one in moving}}
+
+    def body(**vectors: Vector) -> Traced:
+        found = of.body(**{key: vectors[key] for key in of.inputs})
+        return Traced(
+            {result: reshape(directional(flattened(found.outputs[result]), _seeds(tree, vectors, moving)), shape)},
+            found.guards,
+        )
+
+    return Quantity(name, inputs, {result: shape}, lambda: trace(name, inputs, body), body)
