@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ada_dynamics.algorithms.articulated_body import ArticulatedBody
-from ada_dynamics.algorithms.assembly import AssemblyAlgorithm, ConstraintSelection
+from ada_dynamics.algorithms.assembly import AssemblyAlgorithm, constraints_in_use
 from ada_dynamics.algorithms.joint_equations import (
     Block,
     ClosingEquations,
@@ -176,5 +176,5 @@ def close(conditions: ClosingEquations, handles: tuple[int, ...]) -> tuple[Artic
     return body, ClosedByForces(terms, system.x, system.unknown, factors, factors.divided(s), y, rates)
 
 
-_ADA = AssemblyAlgorithm(close, ConstraintSelection)
+_ADA = AssemblyAlgorithm(close, constraints_in_use)
 solve, forward_dynamics = _ADA.solve, _ADA.forward_dynamics

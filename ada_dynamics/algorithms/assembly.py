@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 from ada_dynamics.algorithms import kinematics
 from ada_dynamics.algorithms.articulated_body import ArticulatedBody, FreeBody, Operator
@@ -19,17 +19,17 @@ from ada_dynamics.algorithms.joint_equations import (
     JointFrame,
     LoopJointEquations,
     Outcome,
+    Release,
     Terms,
     TreeJointEquations,
     bias_between,
     moving_of,
 )
-from ada_dynamics.algorithms.joint_space import JointSpaceBody, sub_tree
+from ada_dynamics.algorithms.joint_space import ByMassMatrix, SubChain, sub_tree
 from ada_dynamics.algorithms.kinematics import Moving, at_rest
 from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.regular_bodies import Regular, regular
 from ada_dynamics.algorithms.rnea import needed_force
-from ada_dynamics.errors import InputError, ModelError, unknown_name
 from ada_dynamics.model.tree import WORLD, Loop, Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force, Motion
 from ada_dynamics.spatial.transform import Transform
@@ -46,62 +46,21 @@ class Solution(NamedTuple):
     pivots: dict[str, list[Scalar]]  # of all constraints, by the first joint of those that were closed together
 
 
-@dataclass(frozen=True)
-class ConstraintSelection:
-    """Constraint rows of the loops in use (see `ada.solve`)."""
-
-    rows: Mapping[str, Sequence[int]] | None = None
-
-    def used(self, loop: Loop) -> tuple[int, ...]:
-        """Constraint rows of a loop in use."""
-        if self.rows is None:
-            return tuple(range(len(loop.rows)))
-        return tuple(self.rows.get(loop.name, ()))
-
-    def check(self, tree: Tree) -> None:
-        """Check names and indices.
-
-        Raises:
-            InputError: a loop or a row does not exist.
-        """
-        names = [loop.name for loop in tree.loops]
-        for name in self.rows or {}:
-            if name not in names:
-                raise unknown_name("loop", name, names)
-        for loop in tree.loops:
-            most = len(loop.rows)
-            if not set(self.used(loop)) <= set(range(most)):
-                raise InputError(
-                    f"loop {loop.name!r} has the constraint rows 0 to {most - 1}, not {list(self.used(loop))}.",
-                    loop=loop.name,
-                    field="conditions",
-                    value=tuple(self.used(loop)),
-                    allowed=tuple(range(most)),
-                )
-
-    def joint(self, state: State, index: int, moving: Mapping[int, Moving]) -> LoopJointEquations:
-        """Equations of a loop joint.
-
-        Args:
-            state: the mechanism in its state.
-            index: index of the loop.
-            moving: motion that its two links would have without it.
-        """
-        tree = state.tree
-        loop = tree.loops[index]
-        rows = loop_rows(tree, state.X, state.q, state.v, moving, loop, self.used(loop))
-        return LoopJointEquations(rows, Terms(len(rows)))
-
-
 class State:
     """A mechanism in a given state."""
 
     def __init__(
-        self, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], external: Mapping[int, Force]
+        self,
+        tree: Tree,
+        q: Sequence[Scalar],
+        v: Sequence[Scalar],
+        tau: Sequence[Scalar],
+        external: Mapping[int, Force],
+        rows: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
         """Args: as for `ada.solve`."""
         self.tree = tree
-        self.q, self.v, self.external = q, v, external
+        self.q, self.v, self.external, self._rows = q, v, external, rows
         self.effort = [t - p for t, p in zip(tau, passive_efforts(tree, q, v), strict=True)]
         self.X: list[Transform] = kinematics.transforms(tree, q)
         self.w: dict[int, Vec3] = {WORLD: ZERO3}
@@ -110,6 +69,10 @@ class State:
             self.w[body.index] = X.rotation.to_child(self.w[body.parent]) + own
         self.upward = Motion(ZERO3, -tree.gravity)
         self.alone: dict[int, Operator] = {}  # of links and link groups from which assembly starts
+
+    def used(self, loop: Loop) -> tuple[int, ...]:
+        """Constraint rows of a loop in use."""
+        return tuple(range(len(loop.rows)) if self._rows is None else self._rows.get(loop.name, ()))
 
     def moving(self, link: int, bias: Mapping[int, Motion]) -> Moving:
         """Motion of a link with an acceleration of `bias`; the world accelerates upward to account for weight."""
@@ -128,25 +91,11 @@ class State:
         self.alone[index] = free.operator
         return ArticulatedBody.of_rigid(index, free.operator, bias)
 
-    def group(self, joints: Sequence[int]) -> JointSpaceBody:
-        """Links that have no regular inertia separately, given by the joints inside."""
-        part = sub_tree(self.tree, joints)
-        return JointSpaceBody(part, self.q, self.v, self.effort, self.w, self.external)
+    def tree_joint(self, index: int, bias: Mapping[int, Motion], before: bool) -> TreeJointEquations:
+        """Equations of a joint of the tree, for the accelerations that its two links would have without it.
 
-    def joint(
-        self, loops: ConstraintSelection, number: int, bias: Mapping[int, Motion], handles: Sequence[int]
-    ) -> ClosingJoint:
-        """Equations of a joint by its number, for the accelerations that its two links would have without it.
-
-        The equations refer to the frame in which the operators of the link with a remaining handle are not rotated.
+        With `before` they refer to the frame in which the operators of the parent are not rotated.
         """
-        n = len(self.tree.bodies)
-        if number < n:
-            return self._tree_joint(number, bias, number not in handles)
-        loop = self.tree.loops[number - n]
-        return loops.joint(self, number - n, {end: self.moving(end, bias) for end in (loop.parent, loop.child)})
-
-    def _tree_joint(self, index: int, bias: Mapping[int, Motion], before: bool) -> TreeJointEquations:
         body = self.tree.bodies[index]
         q, v = body.positions(self.q), body.velocities(self.v)
         between = bias_between(body, q, v, bias[index], self.moving(body.parent, bias))
@@ -156,11 +105,16 @@ class State:
         return TreeJointEquations(body, q, JointFrame.of(body, q, before), between, terms)
 
 
-class Release(NamedTuple):
-    """Accelerations of the joints of a step, and their forces on the parts of the step."""
+def constraints_in_use(state: State, loop: Loop, moving: Mapping[int, Moving]) -> LoopJointEquations:
+    """Equations of a loop joint by its constraints.
 
-    outcomes: dict[int, tuple[Outcome, Force]]  # by joint, with its wrench
-    forces: dict[int, Force]  # by link
+    Args:
+        state: the mechanism in its state.
+        loop: the loop.
+        moving: motion that its two links would have without it.
+    """
+    rows = loop_rows(state.tree, state.X, state.q, state.v, moving, loop, state.used(loop))
+    return LoopJointEquations(rows, Terms(len(rows)))
 
 
 @dataclass(frozen=True)
@@ -182,41 +136,28 @@ class ClosedStep:
         return Release(outcomes, forces)
 
 
-class LinkGroup(Protocol):
-    """Links from which assembly starts as one articulated body, by their joint-space equations of motion."""
-
-    def body(self, handles: tuple[int, ...]) -> ArticulatedBody:
-        """The articulated body with handles on these links."""
-        ...
-
-    def released(self, forces: Mapping[int, Force]) -> dict[int, tuple[list[Scalar], Force]]:
-        """q̈ and wrench of each joint inside, by body, for forces on the handles."""
-        ...
+LoopEquations: TypeAlias = Callable[[State, Loop, Mapping[int, Moving]], LoopJointEquations]
+# The group of links that joints hold together, given by the joints inside.
+GroupOf: TypeAlias = Callable[[State, Sequence[int]], SubChain]
 
 
-@dataclass(frozen=True)
-class GroupStep:
-    """A group of links, ready for disassembly."""
-
-    group: LinkGroup
-
-    def release(self, outside: Mapping[int, Force]) -> Release:
-        """Disassemble for forces on the handles."""
-        found = self.group.released(outside)
-        return Release({j: (Outcome([], rates), wrench) for j, (rates, wrench) in found.items()}, {})
+def _in_joint_space(state: State, joints: Sequence[int]) -> SubChain:
+    """Links that have no regular inertia separately."""
+    part = sub_tree(state.tree, joints)
+    return SubChain(part, state.q, state.v, state.effort, state.w, state.external, ByMassMatrix, with_wrenches=True)
 
 
 @dataclass(frozen=True)
 class AssemblyAlgorithm:
-    """Forward dynamics by assembly and disassembly.
+    """Forward dynamics by assembly and disassembly; every joint must have its own coordinates.
 
     Attributes:
         close: closes the joints of a step: by their constraint forces (ADA) or by their motion (DCA).
-        selection: type of the constraint selection.
+        loop_joint: makes the equations of a loop joint.
     """
 
     close: Close
-    selection: type[ConstraintSelection]
+    loop_joint: LoopEquations
 
     def solve(
         self,
@@ -227,11 +168,12 @@ class AssemblyAlgorithm:
         external: Mapping[int, Force] | None = None,
         order: AssemblyOrder | Nesting | str | None = None,
         rows: Mapping[str, Sequence[int]] | None = None,
+        group_of: GroupOf = _in_joint_space,
     ) -> Solution:
         """Compute the joint accelerations and the wrench of every joint.
 
         Args:
-            tree: the mechanism; every joint has its own coordinates.
+            tree: the mechanism.
             q: positions; they must close the loops.
             v: velocities; they must satisfy the loop constraints.
             tau: joint efforts.
@@ -239,102 +181,65 @@ class AssemblyAlgorithm:
             order: of assembly (see `assembly_order`); by default the one with few handles.
             rows: constraint rows in use by loop, as indices into `Loop.rows`; all by default. They must be
                 independent.
+            group_of: makes the groups of links from which assembly starts.
         """
-        refuse_mimics(tree)
-        loops = self.selection(rows)
-        loops.check(tree)
         basis = regular(tree)
-        state = State(basis.tree, q, v, tau, external or {})
+        state = State(basis.tree, q, v, tau, external or {}, rows)
         steps = assembly_order(tree, order).steps
-        done, pivots = assemble(self.close, state, steps, loops, state.group)
-        outcomes = disassemble(len(tree.bodies), steps, done)
+        done, pivots = self._assembled(state, steps, group_of)
+        outcomes = _disassembled(len(tree.bodies), steps, done)
         accelerations: list[Scalar] = [0.0] * tree.nv
         for body in tree.bodies:
             accelerations[body.v] = outcomes[body.index][0].rates
-        numbers = [len(tree.bodies) + k for k in range(len(tree.loops))]
-        used = [len(loops.used(loop)) for loop in tree.loops]
+        of_loops = [(loop, outcomes[len(tree.bodies) + k]) for k, loop in enumerate(tree.loops)]
         return Solution(
             accelerations,
-            [x for j, count in zip(numbers, used, strict=True) for x in outcomes[j][0].x[:count]],
+            [x for loop, (outcome, _) in of_loops for x in outcome.x[: len(state.used(loop))]],
             _original_wrenches(basis, state, accelerations, [outcomes[b.index][1] for b in tree.bodies]),
-            [outcomes[j][1] for j in numbers],
+            [wrench for _, (_, wrench) in of_loops],
             {joint_name(tree, step.joints[0]): p for step, p in zip(steps, pivots, strict=True)},
         )
 
-    def forward_dynamics(
-        self,
-        tree: Tree,
-        q: Sequence[Scalar],
-        v: Sequence[Scalar],
-        tau: Sequence[Scalar],
-        external: Mapping[int, Force] | None = None,
-        order: AssemblyOrder | Nesting | str | None = None,
-        rows: Mapping[str, Sequence[int]] | None = None,
-    ) -> list[Scalar]:
+    def forward_dynamics(self, *state: Any, **options: Any) -> list[Scalar]:
         """Compute the joint accelerations; arguments are those of `solve`."""
-        return self.solve(tree, q, v, tau, external, order, rows).accelerations
+        return self.solve(*state, **options).accelerations
+
+    def _assembled(
+        self, state: State, steps: Sequence[Step], group_of: GroupOf
+    ) -> tuple[list[ClosedStep | SubChain], list[list[Scalar]]]:
+        """Assemble all links (eqs. 2.17-2.21, 3.12-3.20): the steps, ready for disassembly, and the pivots of each."""
+        n = len(state.tree.bodies)
+        grouped = {link for step in steps if step.in_joint_space for link in step.parts}
+        bodies = {i: state.link(i) for i in range(n) if i not in grouped}
+        done: list[ClosedStep | SubChain] = []
+        pivots: list[list[Scalar]] = []
+        for k, step in enumerate(steps):
+            if step.in_joint_space:
+                group = group_of(state, step.joints)
+                bodies[n + k] = group.body(step.handles)
+                state.alone.update({link: bodies[n + k].operator(link, link) for link in step.handles})
+                done.append(group)
+                pivots.append([])
+                continue
+            parts = [bodies[part] for part in step.parts]
+            bias = {link: motion for part in parts for link, motion in part.bias.items()}
+            joints = [self._joint(state, j, bias, step.handles) for j in step.joints]
+            bodies[n + k], closed = self.close(ClosingEquations(parts, joints), step.handles)
+            done.append(ClosedStep(step.joints, joints, closed))
+            pivots.append(closed.pivots)
+        return done, pivots
+
+    def _joint(self, state: State, number: int, bias: Mapping[int, Motion], handles: Sequence[int]) -> ClosingJoint:
+        """Equations of a joint by its number."""
+        n = len(state.tree.bodies)
+        if number < n:
+            return state.tree_joint(number, bias, before=number not in handles)
+        loop = state.tree.loops[number - n]
+        return self.loop_joint(state, loop, {end: state.moving(end, bias) for end in (loop.parent, loop.child)})
 
 
-def refuse_mimics(tree: Tree) -> None:
-    """Refuse mimicking joints, which articulated bodies cannot couple to the joints that they mimic.
-
-    Raises:
-        ModelError: a joint mimics another one.
-    """
-    for body in tree.bodies:
-        if not body.is_independent:
-            raise ModelError(
-                f"joint {body.name!r} mimics another joint, which articulated bodies cannot represent: use the "
-                "algorithm 'crba', or load the model with mimic='free'.",
-                joint=body.name,
-                field="mimic",
-                allowed=("free",),
-            )
-
-
-def assemble(
-    close: Close,
-    state: State,
-    steps: Sequence[Step],
-    loops: ConstraintSelection,
-    group_of: Callable[[Sequence[int]], LinkGroup],
-) -> tuple[list[ClosedStep | GroupStep], list[list[Scalar]]]:
-    """Assemble all links (eqs. 2.17-2.21, 3.12-3.20).
-
-    Args:
-        close: closes the joints of a step.
-        state: the mechanism in its state.
-        steps: of the assembly order.
-        loops: constraint rows in use.
-        group_of: makes the group of links that the given joints hold together.
-
-    Returns:
-        The steps, ready for disassembly, and the pivots of each.
-    """
-    n = len(state.tree.bodies)
-    grouped = {link for step in steps if step.in_joint_space for link in step.parts}
-    bodies = {i: state.link(i) for i in range(n) if i not in grouped}
-    done: list[ClosedStep | GroupStep] = []
-    pivots: list[list[Scalar]] = []
-    for k, step in enumerate(steps):
-        if step.in_joint_space:
-            group = group_of(step.joints)
-            bodies[n + k] = group.body(step.handles)
-            state.alone.update({link: bodies[n + k].operator(link, link) for link in step.handles})
-            done.append(GroupStep(group))
-            pivots.append([])
-            continue
-        parts = [bodies[part] for part in step.parts]
-        bias = {link: motion for part in parts for link, motion in part.bias.items()}
-        joints = [state.joint(loops, j, bias, step.handles) for j in step.joints]
-        bodies[n + k], closed = close(ClosingEquations(parts, joints), step.handles)
-        done.append(ClosedStep(step.joints, joints, closed))
-        pivots.append(closed.pivots)
-    return done, pivots
-
-
-def disassemble(
-    n: int, steps: Sequence[Step], done: Sequence[ClosedStep | GroupStep]
+def _disassembled(
+    n: int, steps: Sequence[Step], done: Sequence[ClosedStep | SubChain]
 ) -> dict[int, tuple[Outcome, Force]]:
     """Outcome and wrench of every joint, from the last step to the first; n is the number of links."""
     found: dict[int, tuple[Outcome, Force]] = {}

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ada_dynamics.algorithms.articulated_body import ArticulatedBody
-from ada_dynamics.algorithms.assembly import AssemblyAlgorithm, ConstraintSelection, State
+from ada_dynamics.algorithms.assembly import AssemblyAlgorithm, State, constraints_in_use
 from ada_dynamics.algorithms.closure import Branches, ConstraintRow, loop_rows
 from ada_dynamics.algorithms.joint_equations import (
     Block,
@@ -26,7 +26,7 @@ from ada_dynamics.algorithms.joint_equations import (
 from ada_dynamics.algorithms.kinematics import Moving
 from ada_dynamics.algorithms.ldl import DenseFactors, factorise_dense
 from ada_dynamics.model.joints.base import SECOND
-from ada_dynamics.model.tree import WORLD
+from ada_dynamics.model.tree import WORLD, Loop
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
 from ada_dynamics.spatial.vector import UNIT3, ZERO, ZERO3, Scalar, Vec3, cross, is_zero
 
@@ -176,20 +176,14 @@ def close(conditions: ClosingEquations, handles: tuple[int, ...]) -> tuple[Artic
     return joined(conditions, handles, y, z, bias), ClosedByMotion(conditions, Y, s, pulled, motion)
 
 
-class AllDirections(ConstraintSelection):
-    """Constraint selection of loops whose joints are represented by constraints and motions: six directions each."""
-
-    def joint(self, state: State, index: int, moving: Mapping[int, Moving]) -> LoopJointEquations:
-        """Equations of a loop joint: the constraints in use, followed by its free directions."""
-        held = super().joint(state, index, moving)
-        loop = state.tree.loops[index]
-        unused = sorted(set(range(len(loop.rows))) - set(self.used(loop)))
-        free = loop_rows(state.tree, state.X, state.q, state.v, moving, loop, unused)
-        free += free_rows(Branches(state.tree, state.X, loop))
-        terms = replace(
-            held.terms, efforts=(0.0,) * len(free), mobility=tuple(state.mobility(row.wrenches) for row in free)
-        )
-        return LoopJointEquations([*held.rows, *free], terms)
+def all_directions(state: State, loop: Loop, moving: Mapping[int, Moving]) -> LoopJointEquations:
+    """Equations of a loop joint, six directions: the constraints in use, followed by its free directions."""
+    held = constraints_in_use(state, loop, moving)
+    unused = sorted(set(range(len(loop.rows))) - set(state.used(loop)))
+    free = loop_rows(state.tree, state.X, state.q, state.v, moving, loop, unused)
+    free += free_rows(Branches(state.tree, state.X, loop))
+    mobility = tuple(state.mobility(row.wrenches) for row in free)
+    return LoopJointEquations([*held.rows, *free], replace(held.terms, efforts=(0.0,) * len(free), mobility=mobility))
 
 
 def free_rows(branches: Branches) -> list[ConstraintRow]:
@@ -221,5 +215,5 @@ def child_direction(branches: Branches, x: Vec3) -> dict[int, Vec3]:
     return branches.downward(at_top, branches.child_side, found)
 
 
-_DCA = AssemblyAlgorithm(close, AllDirections)
+_DCA = AssemblyAlgorithm(close, all_directions)
 solve, forward_dynamics = _DCA.solve, _DCA.forward_dynamics

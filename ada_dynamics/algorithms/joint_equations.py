@@ -279,6 +279,13 @@ class Outcome(NamedTuple):
     rates: list[Scalar]  # q̈
 
 
+class Release(NamedTuple):
+    """Accelerations of the joints of a step of assembly, and their forces on the parts of the step."""
+
+    outcomes: dict[int, tuple[Outcome, Force]]  # by joint, with its wrench
+    forces: dict[int, Force]  # by link
+
+
 def outcomes_of(terms: Sequence[Terms], x: Sequence[Scalar], rates: Sequence[Scalar]) -> list[Outcome]:
     """Outcome of each joint, from the x and q̈ of all joints in their order."""
     coefficients, accelerations = iter(x), iter(rates)

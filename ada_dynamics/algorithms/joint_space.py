@@ -1,23 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several links as one articulated body, by their joint-space equations of motion (Takahashi 2012, eqs. 4.4-4.9).
+"""Several links as one articulated body, by their equations of motion (Takahashi 2012, eqs. 4.1-4.9, 4.12-4.33).
 
-With M v̇ = τ - h + Σ JᵢᵀFᵢ for the group, whose base floats unless a joint to the world belongs to it: Φᵢⱼ = Jᵢ M⁻¹
-Jⱼᵀ. Only the group needs a regular inertia, not its links.
+With M v̇ = τ - h + Σ Jᵢᵀ Fᵢ for the links, Φᵢⱼ = Jᵢ M⁻¹ Jⱼᵀ and Bᵢ = Jᵢ M⁻¹ (τ - h) + J̇ᵢ v (eqs. 4.7, 4.8). Only the
+whole needs a regular inertia, not each link. The base floats with six velocities if its inboard joint is cut, and is
+the world otherwise (eqs. 4.19, 4.20). M⁻¹ is not formed: with M = Lᵀ D L, eliminated from the leaves to the base, and
+Zᵢ = L⁻ᵀ Jᵢᵀ,
+
+    Φᵢⱼ = Zᵢᵀ D⁻¹ Zⱼ,    Bᵢ = Zᵢᵀ D⁻¹ t + J̇ᵢ v,    t = L⁻ᵀ (τ - h),    L v̇ = D⁻¹ (t + Σ Zᵢ Fᵢ)
+
+The last equation is eq. 4.9: the acceleration of the base is computed first, and those of the joints follow from it.
+
+M is factorized either entry by entry, at a cost that grows with the cube of the number of links, or joint by joint with
+articulated inertias, which have the same pivots D, at a cost that grows linearly. Which of them is cheaper depends on
+the robot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias
 
-from ada_dynamics.algorithms import crba, kinematics, rnea
-from ada_dynamics.algorithms.articulated_body import NO_OPERATOR, ArticulatedBody, Operator
-from ada_dynamics.algorithms.ldl import DenseFactors, factorise_dense
+from ada_dynamics.algorithms import aba, crba, kinematics, rnea
+from ada_dynamics.algorithms.articulated_body import NO_OPERATOR, ArticulatedBody
+from ada_dynamics.algorithms.joint_equations import Outcome, Release
+from ada_dynamics.algorithms.kinematics import Moving
+from ada_dynamics.algorithms.ldl import factorise
 from ada_dynamics.model.joints import Floating
 from ada_dynamics.model.tree import WORLD, Body, Tree
+from ada_dynamics.spatial.inertia import ArticulatedInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
 from ada_dynamics.spatial.transform import Transform
-from ada_dynamics.spatial.vector import ZERO3, Scalar, Vec3
+from ada_dynamics.spatial.vector import UNIT3, ZERO3, Scalar, Vec3
 
 AT_ORIGIN = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
@@ -88,8 +102,8 @@ def link_columns(tree: Tree, X: Sequence[Transform], q: Sequence[Scalar], link: 
     return columns
 
 
-class JointSpaceBody:
-    """A group of links in a given state."""
+class SubChain:
+    """A sub-chain of a tree in a given state."""
 
     def __init__(
         self,
@@ -99,57 +113,207 @@ class JointSpaceBody:
         effort: Sequence[Scalar],
         w: Mapping[int, Vec3],
         external: Mapping[int, Force],
+        method: Method,
+        with_wrenches: bool = False,
     ) -> None:
-        """Factorize the mass matrix of the group.
+        """Compute the bias and factorize the mass matrix.
 
         Args:
-            part: the links.
-            q: positions of the whole tree.
-            v: velocities of the whole tree.
-            effort: joint efforts of the whole tree.
+            part: the sub-chain.
+            q: positions of the tree.
+            v: velocities of the tree.
+            effort: joint efforts of the tree.
             w: angular velocities of the links, in their axes.
             external: external wrenches on the links.
+            method: factorizes the mass matrix.
+            with_wrenches: whether wrenches of the joints inside are computed; otherwise they are zero.
         """
-        self.part = part
+        self.part, self._with_wrenches = part, with_wrenches
         tree = part.tree
         self._q = local_position(part, q)
         self._v, tau = local_motion(part, v, effort, w)
-        self._external = {i: external[link] for i, link in enumerate(part.links) if link in external}
-        self.X = kinematics.transforms(tree, self._q)
-        h = rnea.inverse_dynamics(tree, self._q, self._v, None, self._external, gravity=not part.floats)
-        self._factors: DenseFactors = factorise_dense(crba.mass_matrix(tree, self._q).dense())
-        self._alone = self._solve([t - b for t, b in zip(tau, h, strict=True)])
-        self._columns = [link_columns(tree, self.X, self._q, i) for i in range(len(part.links))]
-
-    def _solve(self, b: Sequence[Scalar]) -> list[Scalar]:
-        return self._factors.backward(self._factors.divided(self._factors.forward(b)))
+        self._outside = {i: external[link] for i, link in enumerate(part.links) if link in external}
+        X = kinematics.transforms(tree, self._q)
+        # a floating sub-chain is weightless: weight is an acceleration of the world, which acts through its joints
+        upward = ZERO3 if part.floats else -tree.gravity
+        self._carried = kinematics.motions(tree, X, self._q, self._v, None, kinematics.at_rest(upward))
+        state = PieceState(tree, self._q, X, self._carried, tau, self._outside)
+        self._factors = method(state)
+        self._pulled: dict[int, list[Motion]] = {}  # Z of each handle
 
     def body(self, handles: tuple[int, ...]) -> ArticulatedBody:
-        """The group as an articulated body with handles on some links."""
-        at = {link: self.part.links.index(link) for link in handles}
-        z = {link: self._factors.forward(self._columns[i]) for link, i in at.items()}
-        y = {link: [-m for m in self._factors.divided(columns)] for link, columns in z.items()}
-        operators: dict[tuple[int, int], Operator] = {
-            (i, j): NO_OPERATOR.less_outer(y[i], z[j], i == j) for i in handles for j in handles if i <= j
+        """Φ and B of eqs. 4.7 and 4.8, with handles on some links (given by their bodies in the whole tree)."""
+        place = {link: self.part.links.index(link) for link in handles}
+        self._pulled = {link: self._factors.pulled(i) for link, i in place.items()}
+        eased = {
+            link: [-d * m for m, d in zip(z, self._factors.inverse, strict=True)] for link, z in self._pulled.items()
         }
-        moving = self._moving(self._alone)
-        bias = {link: Motion(moving[i].wd, moving[i].a) for link, i in at.items()}
+        operators = {
+            (i, j): NO_OPERATOR.less_outer(eased[i], self._pulled[j], i == j)
+            for i in handles
+            for j in handles
+            if i <= j
+        }
+        bias = {}
+        for link, i in place.items():
+            own = Motion(self._carried[i].wd, self._carried[i].a)
+            for m, value in zip(eased[link], self._factors.t, strict=True):
+                own = own - value * m
+            bias[link] = own
         return ArticulatedBody(handles, operators, bias)
 
-    def _moving(self, a: Sequence[Scalar]) -> list[kinematics.Moving]:
-        gravity = ZERO3 if self.part.floats else -self.part.tree.gravity
-        return kinematics.motions(self.part.tree, self.X, self._q, self._v, a, kinematics.at_rest(gravity))
-
-    def released(self, forces: Mapping[int, Force]) -> dict[int, tuple[list[Scalar], Force]]:
-        """q̈ and wrench of the joints inside, by body, for forces on the handles."""
-        pull: list[Scalar] = [0.0] * self.part.tree.nv
-        given = dict(self._external)
+    def release(self, forces: Mapping[int, Force]) -> Release:
+        """q̈ of each joint inside (eq. 4.9), by body of the whole tree, for forces on the handles."""
+        t = list(self._factors.t)
         for link, force in forces.items():
-            i = self.part.links.index(link)
-            pull = [p + column @ force for p, column in zip(pull, self._columns[i], strict=True)]
-            given[i] = given.get(i, NO_FORCE) + force
-        a = [x + y for x, y in zip(self._alone, self._solve(pull), strict=True)]
+            t = [x + z @ force for x, z in zip(t, self._pulled[link], strict=True)]
+        a = self._factors.rates([d * x for d, x in zip(self._factors.inverse, t, strict=True)])
         tree = self.part.tree
-        wrenches = rnea.joint_wrenches(tree, self._q, self._v, a, given, gravity=not self.part.floats)
-        places = {link: i for i, link in enumerate(self.part.links) if link in self.part.joints}
-        return {link: (a[tree.bodies[i].v], wrenches[i]) for link, i in places.items()}
+        wrenches = [NO_FORCE] * len(tree.bodies)
+        if self._with_wrenches:
+            given = dict(self._outside)
+            for link, force in forces.items():
+                i = self.part.links.index(link)
+                given[i] = given.get(i, NO_FORCE) + force
+            wrenches = rnea.joint_wrenches(tree, self._q, self._v, a, given, gravity=not self.part.floats)
+        inside = {link: i for i, link in enumerate(self.part.links) if link in self.part.joints}
+        return Release({link: (Outcome([], a[tree.bodies[i].v]), wrenches[i]) for link, i in inside.items()}, {})
+
+
+@dataclass(frozen=True)
+class PieceState:
+    """A sub-chain in a given state."""
+
+    tree: Tree
+    q: Sequence[Scalar]
+    X: Sequence[Transform]
+    moving: Sequence[Moving]  # with zero joint accelerations
+    tau: Sequence[Scalar]
+    external: Mapping[int, Force]
+
+    def needed(self) -> list[Force]:
+        """Wrench of inertia and weight of each body, minus the external wrench."""
+        wrenches = [rnea.needed_force(body.inertia, m) for body, m in zip(self.tree.bodies, self.moving, strict=True)]
+        for i, given in self.external.items():
+            wrenches[i] = wrenches[i] - given
+        return wrenches
+
+
+class Elimination(Protocol):
+    """Factors of the mass matrix, as assembly and disassembly use them."""
+
+    inverse: Sequence[Scalar]  # D⁻¹
+    t: Sequence[Scalar]  # L⁻ᵀ (τ - h)
+
+    def pulled(self, link: int) -> list[Motion]:
+        """Z = L⁻ᵀ Jᵀ of a link, one row per velocity."""
+        ...
+
+    def rates(self, y: Sequence[Scalar]) -> list[Scalar]:
+        """L⁻¹ y."""
+        ...
+
+
+class ByMassMatrix:
+    """Composite inertias, followed by elimination of one velocity after the other."""
+
+    def __init__(self, state: PieceState) -> None:
+        """Args: the sub-chain."""
+        self._state = state
+        self._factors = factorise(crba.mass_matrix(state.tree, state.q))
+        self.inverse: Sequence[Scalar] = self._factors.inverse
+        wrenches = state.needed()
+        needed: list[Scalar] = [0.0] * state.tree.nv
+        for body in reversed(state.tree.bodies):
+            needed[body.v] = rnea.joint_efforts(body, state.q[body.q], wrenches[body.index])
+            if body.parent != WORLD:
+                wrenches[body.parent] = wrenches[body.parent] + state.X[body.index].to_parent(wrenches[body.index])
+        x = [a - b for a, b in zip(state.tau, needed, strict=True)]
+        for k in self._factors.order:
+            for i, factor in self._factors.rows[k].items():
+                x[i] = x[i] - factor * x[k]
+        self.t: Sequence[Scalar] = x
+
+    def pulled(self, link: int) -> list[Motion]:
+        """Z of a link."""
+        x = link_columns(self._state.tree, self._state.X, self._state.q, link)
+        for k in self._factors.order:
+            for i, factor in self._factors.rows[k].items():
+                x[i] = x[i] - factor * x[k]
+        return x
+
+    def rates(self, y: Sequence[Scalar]) -> list[Scalar]:
+        """L⁻¹ y."""
+        x = list(y)
+        for k in reversed(self._factors.order):
+            for i, factor in self._factors.rows[k].items():
+                x[k] = x[k] - factor * x[i]
+        return x
+
+
+class ByArticulatedInertia:
+    """Elimination by articulated inertias, eqs. 2.26-2.34 within the sub-chain."""
+
+    def __init__(self, state: PieceState) -> None:
+        """Args: the sub-chain."""
+        self._state = state
+        tree = state.tree
+        inertia = [ArticulatedInertia.of_rigid(body.inertia) for body in tree.bodies]
+        wrenches = state.needed()
+        t: list[Scalar] = [0.0] * tree.nv
+        inverse: list[Scalar] = [0.0] * tree.nv
+        self._L: list[Force] = [NO_FORCE] * tree.nv  # U/D
+        for body in reversed(tree.bodies):
+            i, v = body.index, body.v
+            free = aba.eliminate_joint(body, state.q[body.q], state.tau[v], inertia[i], wrenches[i])
+            self._L[v] = [pivot.U_over_D for pivot in free.pivots]
+            inverse[v] = free.inverse_D
+            t[v] = _efforts_left(body.joint.subspace(state.q[body.q]), state.tau[v], wrenches[i], self._L[v])
+            if body.parent != WORLD:
+                inertia[body.parent] = inertia[body.parent] + state.X[i].to_parent(free.inertia)
+                wrenches[body.parent] = wrenches[body.parent] + state.X[i].to_parent(free.wrench)
+        self.t: Sequence[Scalar] = t
+        self.inverse: Sequence[Scalar] = inverse
+
+    def pulled(self, link: int) -> list[Motion]:
+        """Z of a link: the projection of six unit forces on the joints on their path to the base."""
+        tree = self._state.tree
+        rows = [NO_MOTION] * tree.nv
+        forces = [Force(e, ZERO3) for e in UNIT3] + [Force(ZERO3, e) for e in UNIT3]
+        while link != WORLD:
+            body = tree.bodies[link]
+            for k, s in zip(range(body.v.start, body.v.stop), body.joint.subspace(self._state.q[body.q]), strict=True):
+                felt = [s @ force for force in forces]
+                rows[k] = Motion(Vec3(*felt[:3]), Vec3(*felt[3:]))
+                forces = [force - x * self._L[k] for force, x in zip(forces, felt, strict=True)]
+            forces = [self._state.X[link].to_parent(force) for force in forces]
+            link = body.parent
+        return rows
+
+    def rates(self, y: Sequence[Scalar]) -> list[Scalar]:
+        """L⁻¹ y."""
+        tree = self._state.tree
+        result: list[Scalar] = [0.0] * tree.nv
+        accelerations: list[Motion] = []
+        for body in tree.bodies:
+            v = body.v
+            pivots = [aba.Pivot(L, x) for L, x in zip(self._L[v], y[v], strict=True)]
+            above = NO_MOTION
+            if body.parent != WORLD:
+                above = self._state.X[body.index].to_child(accelerations[body.parent])
+            result[v], own = aba.joint_acceleration(body, self._state.q[body.q], pivots, above)
+            accelerations.append(own)
+        return result
+
+
+Method: TypeAlias = Callable[[PieceState], Elimination]
+
+
+def _efforts_left(subspace: Sequence[Motion], tau: Sequence[Scalar], wrench: Force, L: Sequence[Force]) -> list[Scalar]:
+    """u of each velocity of a joint; see `aba.eliminate_joint`."""
+    result = []
+    for s, effort, column in zip(subspace, tau, L, strict=True):
+        u = effort - s @ wrench
+        wrench = wrench + u * column
+        result.append(u)
+    return result

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.coordinates import RANK, Coordinates, NullSpace, least_share, null_space
+from ada_dynamics.constraints.analysis import RANK
+from ada_dynamics.constraints.coordinates import Coordinates, NullSpace, least_share, null_space
 from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import require_link

@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ada_dynamics.analysis.singularity import SingularityDistance, point_jacobian, row_indices, singularity_distance
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.coordinates import RANK, null_space
+from ada_dynamics.constraints.analysis import RANK
+from ada_dynamics.constraints.coordinates import null_space
 from ada_dynamics.constraints.singular import SINGULAR
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import require_link

@@ -275,12 +275,11 @@ def constraint_state(analysis: ConstraintAnalysis, q: Array, v: Array | None) ->
     constraints = analysis.constraints
     violation = constraints.violation(q)
     rate = np.zeros(len(violation)) if v is None else constraints.jacobian(q) @ v
-    names = np.array([loop for loop, _, _ in constraints.rows])
     s = np.linalg.svd(constraints.whitened(q)[:, list(analysis.nontrivial)], compute_uv=False)
     kept = min(int(np.sum(s > SINGULAR * np.max(s, initial=0.0))), analysis.rank)
     return ConstraintState(
-        {name: violation[names == name] for name in constraints.model.loop_names},
-        {name: rate[names == name] for name in constraints.model.loop_names},
+        constraints.by_loop(violation),
+        constraints.by_loop(rate),
         float(s[analysis.rank - 1] / s[0]) if analysis.rank else 1.0,
         constraints.model.nv - kept,
     )

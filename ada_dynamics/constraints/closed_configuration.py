@@ -70,8 +70,7 @@ class ClosedConfiguration(NotebookDisplay, np.ndarray[tuple[int, ...], np.dtype[
         if not model.loops:
             return {}
         constraints = ConstraintSet(model)
-        names, whole = np.array([loop for loop, _, _ in constraints.rows]), constraints.violation(q)
-        return {name: whole[names == name] for name in model.loop_names}
+        return constraints.by_loop(constraints.violation(q))
 
     @property
     def residual(self) -> float:

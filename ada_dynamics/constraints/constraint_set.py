@@ -176,6 +176,11 @@ class ConstraintSet:
 
         return evaluated
 
+    def by_loop(self, values: Array) -> dict[str, Array]:
+        """Values of all constraints, (..., m), by loop."""
+        names = np.array([loop for loop, _, _ in self.rows])
+        return {name: values[..., names == name] for name in self.model.loop_names}
+
     def violations(self, q: Array) -> Array:
         """`violation` of one configuration or of a batch (N, nq), as columns (m, N)."""
         return _columns(self._violation(_scalars(q)), q)

@@ -22,6 +22,7 @@ from ada_dynamics.constraints.analysis import (
 )
 from ada_dynamics.constraints.closure import CLOSED, closed_near, initial_configuration
 from ada_dynamics.constraints.constraint_set import ConstraintSet
+from ada_dynamics.constraints.singular import directions
 from ada_dynamics.errors import ModelError
 from ada_dynamics.model.model import Model
 
@@ -144,16 +145,15 @@ def constraint_report(model: Model, guess: ArrayLike | None = None) -> Constrain
         )
     start = initial_configuration(model, guess)
     found = analyse(model, start)
-    motions = [motions_left(found.constraints, q, found.rank) for q in found.configurations]
+    motions = [_motions_left(found.constraints, q, found.rank) for q in found.configurations]
     # the analysis leaves out poses that are much nearer to a singular one than most; the start may be one of them
     closed = closed_near(model, found.constraints, start)
     return ConstraintReport(found, start, closed, _motors(model, motions), _held(model, motions))
 
 
-def motions_left(constraints: ConstraintSet, q: Array, rank: int) -> Array:
+def _motions_left(constraints: ConstraintSet, q: Array, rank: int) -> Array:
     """Orthonormal basis of the admissible velocities in q."""
-    J = constraints.jacobian(q) / constraints.weights[:, None]
-    return np.asarray(np.linalg.svd(J, full_matrices=True)[2][rank:].T, dtype=np.float64)
+    return directions(constraints.jacobian(q) / constraints.weights[:, None], rank)
 
 
 def _motors(model: Model, motions: Sequence[Array]) -> Motors:
@@ -187,7 +187,7 @@ def _held(model: Model, motions: Sequence[Array]) -> tuple[str, ...]:
 
 
 def _is_regular(constraints: ConstraintSet, q: Array, rank: int) -> bool:
-    N = motions_left(constraints, q, rank)
+    N = _motions_left(constraints, q, rank)
     reduced = N.T @ constraints.mass_matrix(q) @ N
     largest = float(np.max(np.diag(reduced), initial=0.0))
     if N.shape[1] == 0:

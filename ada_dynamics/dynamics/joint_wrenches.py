@@ -181,8 +181,7 @@ def by_loop(closed: ClosedDynamics, multipliers: Array) -> dict[str, Array]:
     whole[..., list(closed.plans.nontrivial)] = multipliers
     turned = {loop.name for loop in closed.tree.loops if loop.is_turned}
     whole[..., [loop in turned for loop, _, _ in rows]] *= -1.0
-    loops = np.array([loop for loop, _, _ in rows])
-    return {name: whole[..., loops == name] for name in closed.model.loop_names}
+    return closed.analysis.constraints.by_loop(whole)
 
 
 def wrench_changes(

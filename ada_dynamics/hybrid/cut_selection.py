@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward dynamics with selected cuts: candidates, cost and choice (Takahashi 2012, future work of ch. 4)."""
+"""Forward dynamics by hybrid modelling: sub-chains by their equations of motion, joined by ADA (Takahashi 2012, ch. 4).
+
+Assembly starts from whole sub-chains instead of links, which saves its first and last steps (sec. 4.2.3, fig. 4.4).
+Traced, a sub-chain is a symbolic operator with the robot's constants folded; on floats it is plain numbers. Cuts are
+given, or chosen among candidates by their cost (future work of ch. 4).
+"""
 
 from __future__ import annotations
 
@@ -7,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from ada_dynamics.algorithms.assembly import ConstraintSelection
+from ada_dynamics.algorithms import ada
+from ada_dynamics.algorithms.assembly import State
+from ada_dynamics.algorithms.joint_space import ByArticulatedInertia, ByMassMatrix, Method, SubChain, sub_tree
 from ada_dynamics.expr import Function, trace
-from ada_dynamics.hybrid import assembly
-from ada_dynamics.hybrid.partition import bound, cut_joints
-from ada_dynamics.hybrid.subchain import ByArticulatedInertia, ByMassMatrix, Method
+from ada_dynamics.hybrid.partition import assembly_order, bound, cut_joints
 from ada_dynamics.jit.estimate import instructions
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.motion import Force
@@ -27,6 +32,32 @@ SIZES = (1, 2, 3, 4, 6, 8, 12, 16)
 MENDED_UP_TO = 8
 
 
+def solve(
+    tree: Tree,
+    state: Sequence[Sequence[Scalar]],
+    external: Mapping[int, Force] | None,
+    cuts: tuple[int, ...],
+    rows: Mapping[str, Sequence[int]] | None,
+    method: Method,
+) -> list[Scalar]:
+    """Compute the joint accelerations of a tree that is cut at the joints of some bodies.
+
+    Args:
+        tree: the mechanism.
+        state: q, v and τ.
+        external: wrench on a body about its origin, in its axes.
+        cuts: bodies at whose joints the tree is cut.
+        rows: constraint rows in use by loop (see `ada.solve`).
+        method: factorizes the mass matrix of a sub-chain.
+    """
+
+    def sub_chain(at: State, joints: Sequence[int]) -> SubChain:
+        return SubChain(sub_tree(at.tree, joints), at.q, at.v, at.effort, at.w, at.external, method)
+
+    return ada.solve(tree, *state, external, assembly_order(tree, cuts), rows, sub_chain).accelerations
+
+
+# --- candidates -------------------------------------------------------------------------------------------------------
 def uniform_cuts(tree: Tree, size: int) -> tuple[int, ...]:
     """Cuts that limit the number of links in series in a sub-chain, counted from the base."""
     links: dict[int, int] = {}
@@ -83,10 +114,10 @@ def traced(tree: Tree, cuts: tuple[int, ...], rows: Rows = None) -> Function:
 
 
 def _traced(tree: Tree, cuts: tuple[int, ...], rows: Rows, method: Method) -> Function:
-    loops = ConstraintSelection(None if rows is None else dict(rows))
+    used = None if rows is None else dict(rows)
 
     def body(q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> dict[str, Any]:
-        return {"a": assembly.solve(tree, q, v, tau, None, cuts, loops, method)}
+        return {"a": solve(tree, (q, v, tau), None, cuts, used, method)}
 
     return trace("forward_hybrid", {"q": tree.nq, "v": tree.nv, "tau": tree.nv}, body)
 
@@ -143,9 +174,9 @@ def forward_dynamics(
 ) -> list[Scalar]:
     """Compute the joint accelerations.
 
-    Arguments are those of `assembly.solve`. The cuts are names of joints, or "auto" for the program with the fewest
+    Arguments are those of `ada.solve`. The cuts are names of joints, or "auto" for the program with the fewest
     instructions; `rows` are the constraint rows in use by loop (see `ada.solve`).
     """
     chosen = cheapest_cuts(tree, rows) if isinstance(cuts, str) and cuts == "auto" else cut_joints(tree, cuts)
     method = cheapest_method(tree, chosen, frozen(rows))
-    return assembly.solve(tree, q, v, tau, external, chosen, ConstraintSelection(rows), method)
+    return solve(tree, (q, v, tau), external, chosen, rows, method)

@@ -14,7 +14,6 @@ import ada_dynamics as ada
 from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms import dca, rnea
 from ada_dynamics.algorithms.assembly_order import ORDERS
-from ada_dynamics.model.elements import Mimic
 from ada_dynamics.spatial.motion import Force
 
 ALGORITHMS = {"ada": assembly_disassembly, "dca": dca}
@@ -59,8 +58,8 @@ def test_mimic_joints_are_refused_by_name(algorithm: str) -> None:
     builder.link("right", 0.1, (0, -0.02, 0), (1e-4,) * 3)
     builder.joint("left_finger", "prismatic", "palm", "left", axis=(0, 1, 0))
     builder.joint("right_finger", "prismatic", "palm", "right", axis=(0, 1, 0), mimic=Mimic("left_finger", -1.0))
-    with refused(ada.ModelError, joint="right_finger", field="mimic"):
-        ALGORITHMS[algorithm].forward_dynamics(builder.build().tree, [0.0], [0.0], [1.0])
+    with refused(ada.InputError, field="algorithm", value=algorithm):
+        ada.Dynamics(builder.build(), algorithm)
 
 
 def test_an_unknown_order_is_refused_with_the_known_ones() -> None:

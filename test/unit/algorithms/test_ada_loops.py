@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanism_oracle import Case, case_of
 from random_trees import Array, floats
-from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import ada as assembly_disassembly
@@ -80,16 +79,3 @@ def test_an_independent_set_of_redundant_conditions_gives_the_accelerations_of_t
     found = analyse(case.model, case.q)
     assert found.is_redundant
     case.assert_same(solved(case, algorithm, order=order, rows=found.by_loop(found.independent)).accelerations, 1e-12)
-
-
-@pytest.mark.parametrize(
-    ("options", "facts"),
-    [
-        ({"rows": {"closes": (0,)}}, {"loop": "closes"}),
-        ({"rows": {"closing": (0, 7)}}, {"loop": "closing", "field": "conditions", "value": (0, 7)}),
-    ],
-)
-def test_conditions_that_do_not_fit_are_refused(options: Any, facts: dict[str, Any]) -> None:
-    model, q = mechanisms.four_bar()
-    with refused(ada.InputError, **facts):
-        assembly_disassembly.solve(model.tree, *floats(q, np.zeros(3), np.zeros(3)), **options)

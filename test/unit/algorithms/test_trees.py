@@ -16,10 +16,9 @@ from random_trees import RELATIVE, Array, assert_same, dense_mass, floats, rando
 import ada_dynamics as ada
 from ada_dynamics.algorithms import aba, centroidal, crba, dca, lagrange, order_n, rnea
 from ada_dynamics.algorithms import ada as assembly_disassembly
-from ada_dynamics.algorithms.assembly import ConstraintSelection
 from ada_dynamics.algorithms.assembly_order import ORDERS, in_turn
 from ada_dynamics.expr import evaluate, trace
-from ada_dynamics.hybrid import assembly, cut_selection, lane_dynamics
+from ada_dynamics.hybrid import cut_selection, lane_dynamics
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.spatial.motion import Force
 from ada_dynamics.spatial.vector import Vec3
@@ -38,9 +37,7 @@ def in_every_order(forward: Solve) -> Callable[..., list[list[Any]]]:
 def cut_at_random(tree: Tree, state: Any, external: Wrenches, seed: int) -> list[list[Any]]:
     rng = np.random.default_rng(seed)
     where = tuple(body.index for body in tree.bodies if rng.random() < 0.4)
-    return [
-        assembly.solve(tree, *state, external, where, ConstraintSelection(), method) for method in cut_selection.METHODS
-    ]
+    return [cut_selection.solve(tree, state, external, where, None, method) for method in cut_selection.METHODS]
 
 
 def once(forward: Solve) -> Callable[..., list[list[Any]]]:
