@@ -177,8 +177,7 @@ class Equations:
         desired[:base] = [0.0] * base
         needed = inverse_dynamics(tree, q, v, desired)[:base]
         factors = factorise_dense([row[:base] for row in mass_matrix(tree, q).dense()[:base]])
-        found = factors.backward(factors.divided(factors.forward(needed)))
-        desired[:base] = [-x for x in found]
+        desired[:base] = [-x for x in factors.solve(needed)]
         return desired
 
     def _led_back(self, q: Vector, v: Vector, loops: Loops, desired: Vector | None) -> ConstrainedSolution:

@@ -23,7 +23,7 @@ from ada_dynamics.algorithms.joint_equations import (
     joined,
     outcomes_of,
 )
-from ada_dynamics.algorithms.ldl import DenseFactors, factorise_dense
+from ada_dynamics.algorithms.ldl import Factors, factorise_dense
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
 
@@ -53,7 +53,7 @@ class ClosedByForces:
     joints: Sequence[Terms]
     known: Sequence[Scalar]
     unknown: Sequence[int]
-    factors: DenseFactors
+    factors: Factors
     start: Sequence[Scalar]
     pulled: Mapping[int, Sequence[Motion]]
     rates: Sequence[Rate]

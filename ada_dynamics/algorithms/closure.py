@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ada_dynamics import expr
 from ada_dynamics.algorithms.kinematics import Moving
-from ada_dynamics.model.joints.base import NORMAL, RowKind
+from ada_dynamics.model.joints.base import NORMAL, SECOND, RowKind
 from ada_dynamics.model.tree import WORLD, Body, Loop, Tree
 from ada_dynamics.spatial.motion import NO_FORCE, Force, Motion
 from ada_dynamics.spatial.transform import Transform
@@ -69,6 +69,14 @@ class Branches:
     def direction(self, x: Vec3) -> dict[int, Vec3]:
         """A direction in the axes of frame A, in the axes of every body on both branches."""
         return self._from_parent_side(self.loop.parent_pose.rotation.to_parent(x))
+
+    def child_direction(self, x: Vec3) -> dict[int, Vec3]:
+        """A direction in the axes of frame B, in the axes of every body on both branches."""
+        return self.everywhere(self.up(self.loop.child_pose.rotation.to_parent(x), self.child_side))
+
+    def everywhere(self, x: Vec3) -> dict[int, Vec3]:
+        """A direction in the axes of the common ancestor, in the axes of every body on both branches."""
+        return self.downward(x, self.child_side, self.downward(x, self.parent_side, {self.top: x}))
 
     def _from_parent_side(self, x: Vec3) -> dict[int, Vec3]:
         found = {self.loop.parent: x}
@@ -173,7 +181,7 @@ def loop_rows(
     v: Sequence[Scalar],
     moving: Mapping[int, Moving],
     loop: Loop,
-    rows: Sequence[int] | None = None,
+    rows: Sequence[int | RowKind] | None = None,
 ) -> list[ConstraintRow]:
     """Constraint rows of a loop.
 
@@ -184,11 +192,11 @@ def loop_rows(
         v: velocities.
         moving: motion of every body, and of the world, with zero joint accelerations.
         loop: the loop.
-        rows: indices into `Loop.rows`; all by default.
+        rows: indices into `Loop.rows`, or other kinds of rows; all of the loop by default.
     """
     branches = Branches(tree, X, loop)
     kinds = loop.rows
-    chosen = [kinds[i] for i in (range(len(kinds)) if rows is None else rows)]
+    chosen = [kinds[row] if isinstance(row, int) else row for row in (range(len(kinds)) if rows is None else rows)]
     inner, outer = branches.points()
     rates = _Rates(branches, q, v, moving, inner, outer, chosen)
     directions: dict[int, dict[int, Vec3]] = {}
@@ -204,7 +212,7 @@ def loop_rows(
             parts = [row_of(RowKind(is_force, kind.axis)) for is_force in (True, False)]
             return combined((1.0, -kind.pitch), parts)
         if kind.axis not in directions:
-            directions[kind.axis] = _normal(branches) if kind.axis == NORMAL else branches.direction(UNIT3[kind.axis])
+            directions[kind.axis] = _direction(branches, kind.axis)
         e = directions[kind.axis]
         ends = ((loop.parent, branches.parent_side, inner, -1.0), (loop.child, branches.child_side, outer, 1.0))
         columns: dict[int, Scalar] = {}
@@ -237,13 +245,11 @@ def _own_wrench(kind: RowKind, loop: Loop, e: Mapping[int, Vec3], inner: Mapping
     return -_wrench(kind, pose.to_child(e[loop.parent]), arm)
 
 
-def _normal(branches: Branches) -> dict[int, Vec3]:
-    """u x w of a universal joint, in the axes of every body on both branches."""
-    u, w = _universal_axes(branches)
-    n = cross(u, w)
-    found = {branches.top: n}
-    branches.downward(n, branches.parent_side, found)
-    return branches.downward(n, branches.child_side, found)
+def _direction(branches: Branches, axis: int) -> dict[int, Vec3]:
+    """Axis of a row, for a universal joint also u x w or w, in the axes of every body on both branches."""
+    if axis == NORMAL:
+        return branches.everywhere(cross(*_universal_axes(branches)))
+    return branches.child_direction(UNIT3[1]) if axis == SECOND else branches.direction(UNIT3[axis])
 
 
 def _universal_axes(branches: Branches) -> tuple[Vec3, Vec3]:

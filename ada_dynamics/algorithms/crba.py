@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from ada_dynamics.algorithms.aba import articulated_bodies
 from ada_dynamics.algorithms.jacobians import columns_at
 from ada_dynamics.algorithms.kinematics import inward_sums, poses, transforms
-from ada_dynamics.algorithms.ldl import SymmetricMatrix, solve
+from ada_dynamics.algorithms.ldl import SymmetricMatrix, factorise
 from ada_dynamics.algorithms.rnea import gather_efforts, inverse_dynamics, joint_wrenches, no_velocity, rotor_efforts
 from ada_dynamics.model.tree import WORLD, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
@@ -81,7 +81,8 @@ def forward_dynamics(
     added_armature: Sequence[Scalar] | None = None,
 ) -> list[Scalar]:
     """Compute the joint accelerations M⁻¹ (τ - h) by elimination from the leaves to the root."""
-    return solve(*equations_of_motion(tree, q, v, tau, external, added, added_armature))
+    M, rest = equations_of_motion(tree, q, v, tau, external, added, added_armature)
+    return factorise(M).solve(rest)
 
 
 def equations_of_motion(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ada_dynamics.algorithms.articulated_body import ArticulatedBody
 from ada_dynamics.algorithms.assembly import AssemblyAlgorithm, State, constraints_in_use
-from ada_dynamics.algorithms.closure import Branches, ConstraintRow, loop_rows
+from ada_dynamics.algorithms.closure import loop_rows
 from ada_dynamics.algorithms.joint_equations import (
     Block,
     ClosingEquations,
@@ -24,11 +24,11 @@ from ada_dynamics.algorithms.joint_equations import (
     outcomes_of,
 )
 from ada_dynamics.algorithms.kinematics import Moving
-from ada_dynamics.algorithms.ldl import DenseFactors, factorise_dense
-from ada_dynamics.model.joints.base import SECOND
-from ada_dynamics.model.tree import WORLD, Loop
+from ada_dynamics.algorithms.ldl import Factors, factorise_dense
+from ada_dynamics.model.joints.base import RowKind
+from ada_dynamics.model.tree import Loop
 from ada_dynamics.spatial.motion import NO_MOTION, Force, Motion
-from ada_dynamics.spatial.vector import UNIT3, ZERO, ZERO3, Scalar, Vec3, cross, is_zero
+from ada_dynamics.spatial.vector import ZERO, Scalar, is_zero
 
 
 class ClosedByMotion:
@@ -37,7 +37,7 @@ class ClosedByMotion:
     def __init__(
         self,
         conditions: ClosingEquations,
-        Y: DenseFactors,
+        Y: Factors,
         s: Sequence[Scalar],
         pulled: Mapping[int, Sequence[Motion]],
         motion: JointMotion,
@@ -94,7 +94,7 @@ class JointMotion:
     independent.
     """
 
-    def __init__(self, free: Sequence[FreeDirection], size: int, Y: DenseFactors) -> None:
+    def __init__(self, free: Sequence[FreeDirection], size: int, Y: Factors) -> None:
         """Args: the columns of S, number of equations, factors of Y⁻¹ + S κ Sᵀ."""
         self.free = free
         self.columns = [Y.forward([1.0 if i == f.row else 0.0 for i in range(size)]) for f in free]  # L⁻¹ S
@@ -111,7 +111,7 @@ class JointMotion:
     def stretched(self, divided: Sequence[Scalar]) -> list[Scalar]:
         """q̈' for D⁻¹ L⁻¹ (d + VᵀF)."""
         right = [f.effort * f.share + _dot(c, divided) for f, c in zip(self.free, self.columns, strict=True)]
-        return self.factors.backward(self.factors.divided(self.factors.forward(right)))
+        return self.factors.solve(right)
 
     def rates(self, stretched: Sequence[Scalar]) -> list[Scalar]:
         """q̈."""
@@ -177,42 +177,17 @@ def close(conditions: ClosingEquations, handles: tuple[int, ...]) -> tuple[Artic
 
 
 def all_directions(state: State, loop: Loop, moving: Mapping[int, Moving]) -> LoopJointEquations:
-    """Equations of a loop joint, six directions: the constraints in use, followed by its free directions."""
+    """Equations of a loop joint, six directions: the constraints in use, followed by its free directions.
+
+    No force acts along free directions, and the velocity of the joint along them is not needed: their bias is zero.
+    """
     held = constraints_in_use(state, loop, moving)
     unused = sorted(set(range(len(loop.rows))) - set(state.used(loop)))
-    free = loop_rows(state.tree, state.X, state.q, state.v, moving, loop, unused)
-    free += free_rows(Branches(state.tree, state.X, loop))
+    kinds = [RowKind(is_force, axis) for is_force, axis, _ in loop.joint.free_rows()]
+    found = loop_rows(state.tree, state.X, state.q, state.v, moving, loop, [*unused, *kinds])
+    free = [*found[: len(unused)], *(replace(row, rate=0.0) for row in found[len(unused) :])]
     mobility = tuple(state.mobility(row.wrenches) for row in free)
     return LoopJointEquations([*held.rows, *free], replace(held.terms, efforts=(0.0,) * len(free), mobility=mobility))
-
-
-def free_rows(branches: Branches) -> list[ConstraintRow]:
-    """Free directions of a loop joint as wrenches that it cannot transmit, in the form of the rows of `closure`.
-
-    No force acts along them, and the velocity of the joint along them is not needed: their bias is zero.
-    """
-    loop = branches.loop
-    ends = [(loop.parent, -1.0), (loop.child, 1.0)]
-    result = []
-    for is_force, axis, _ in loop.joint.free_rows():
-        e = child_direction(branches, UNIT3[1]) if axis == SECOND else branches.direction(UNIT3[axis])
-        wrenches = {}
-        for (end, sign), points in zip(ends, branches.points(), strict=True):
-            if end != WORLD:
-                along = e[end]
-                unit = Force(cross(points[end], along), along) if is_force else Force(along, ZERO3)
-                wrenches[end] = sign * unit
-        along = loop.child_pose.rotation.to_child(e[loop.child])
-        result.append(ConstraintRow({}, 0.0, wrenches, Force(ZERO3, along) if is_force else Force(along, ZERO3)))
-    return result
-
-
-def child_direction(branches: Branches, x: Vec3) -> dict[int, Vec3]:
-    """A direction in the axes of frame B, in the axes of every body on both branches."""
-    at_top = branches.up(branches.loop.child_pose.rotation.to_parent(x), branches.child_side)
-    found = {branches.top: at_top}
-    branches.downward(at_top, branches.parent_side, found)
-    return branches.downward(at_top, branches.child_side, found)
 
 
 _DCA = AssemblyAlgorithm(close, all_directions)

@@ -228,27 +228,15 @@ class ByMassMatrix:
             needed[body.v] = rnea.joint_efforts(body, state.q[body.q], wrenches[body.index])
             if body.parent != WORLD:
                 wrenches[body.parent] = wrenches[body.parent] + state.X[body.index].to_parent(wrenches[body.index])
-        x = [a - b for a, b in zip(state.tau, needed, strict=True)]
-        for k in self._factors.order:
-            for i, factor in self._factors.rows[k].items():
-                x[i] = x[i] - factor * x[k]
-        self.t: Sequence[Scalar] = x
+        self.t: Sequence[Scalar] = self._factors.forward([a - b for a, b in zip(state.tau, needed, strict=True)])
 
     def pulled(self, link: int) -> list[Motion]:
         """Z of a link."""
-        x = link_columns(self._state.tree, self._state.X, self._state.q, link)
-        for k in self._factors.order:
-            for i, factor in self._factors.rows[k].items():
-                x[i] = x[i] - factor * x[k]
-        return x
+        return self._factors.forward(link_columns(self._state.tree, self._state.X, self._state.q, link))
 
     def rates(self, y: Sequence[Scalar]) -> list[Scalar]:
         """L⁻¹ y."""
-        x = list(y)
-        for k in reversed(self._factors.order):
-            for i, factor in self._factors.rows[k].items():
-                x[k] = x[k] - factor * x[i]
-        return x
+        return self._factors.backward(y)
 
 
 class ByArticulatedInertia:

@@ -27,7 +27,7 @@ from typing import NamedTuple, TypeVar
 from ada_dynamics.algorithms.closure import ConstraintRow, combined, loop_rows
 from ada_dynamics.algorithms.crba import equations_of_motion
 from ada_dynamics.algorithms.kinematics import Moving, at_rest, inward_sums, motions, transforms, world_and_bodies
-from ada_dynamics.algorithms.ldl import Factors, SymmetricMatrix, factorise, solve_factorised
+from ada_dynamics.algorithms.ldl import Factors, SymmetricMatrix, factorise
 from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import gather_efforts, needed_force, rotor_efforts
 from ada_dynamics.model.tree import WORLD, Loop, Tree
@@ -168,7 +168,7 @@ def solved(nv: int, plan: Plan, equations: LinearSystem) -> tuple[ConstrainedSol
     """The solution of a `system`, and the factors of its matrix."""
     matrix, right = equations
     factors = factorise(matrix, plan.order)
-    return _closed(nv, solve_factorised(factors, right), factors), factors
+    return _closed(nv, factors.solve(right), factors), factors
 
 
 def softened(nv: int, plan: Plan, equations: LinearSystem, softness: Sequence[Scalar]) -> ConstrainedSolution:
@@ -187,17 +187,17 @@ def softened(nv: int, plan: Plan, equations: LinearSystem, softness: Sequence[Sc
     for c, e in enumerate(softness):
         matrix.add(nv + c, nv + c, -e)
     factors = factorise(matrix, plan.order)
-    solution = step = solve_factorised(factors, right)
+    solution = step = factors.solve(right)
     for _ in range(REFINEMENTS):
         left = [-(e * y) for e, y in zip(softness, step[nv:], strict=True)]
-        step = solve_factorised(factors, [*[0.0] * nv, *left])
+        step = factors.solve([*[0.0] * nv, *left])
         solution = [x + y for x, y in zip(solution, step, strict=True)]
     return _closed(nv, solution, factors)
 
 
 def _closed(nv: int, solution: Sequence[Scalar], factors: Factors) -> ConstrainedSolution:
     multipliers, pivots = [-x for x in solution[nv:]], [-p for p in factors.pivots[nv:]]
-    return ConstrainedSolution(list(solution[:nv]), multipliers, pivots, factors.inverse[:nv])
+    return ConstrainedSolution(list(solution[:nv]), multipliers, pivots, list(factors.inverse[:nv]))
 
 
 def residual(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ada_dynamics import expr
 from ada_dynamics.algorithms import energy
-from ada_dynamics.algorithms.ldl import SymmetricMatrix, solve
+from ada_dynamics.algorithms.ldl import SymmetricMatrix, factorise
 from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import rotor_efforts
 from ada_dynamics.model.tree import Tree
@@ -60,7 +60,8 @@ def mass_and_rest(
 
 def forward_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar]) -> list[Scalar]:
     """q̈ = M⁻¹ (τ - c - g), eq. 4.11."""
-    return solve(*mass_and_rest(tree, q, v, tau))
+    M, rest = mass_and_rest(tree, q, v, tau)
+    return factorise(M).solve(rest)
 
 
 def _position_rates(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LDL factorization of sparse and of small dense symmetric matrices over generic scalars."""
+"""LDL factorization of symmetric matrices over generic scalars."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ada_dynamics.spatial.vector import Scalar, is_zero
@@ -37,12 +37,50 @@ class SymmetricMatrix:
 
 
 class Factors(NamedTuple):
-    """A = Lᵀ D L in the order of elimination: pivots D, their inverses, and the entries of L after each pivot."""
+    """A = Lᵀ D L in the order of elimination: pivots D, their inverses, and the entries of L after each pivot.
 
-    pivots: list[Scalar]
-    inverse: list[Scalar]
-    rows: list[dict[int, Scalar]]
+    In the order 0 ... n-1 of the unknowns these are the factors A = L D Lᵀ of textbooks.
+    """
+
+    pivots: Sequence[Scalar]
+    inverse: Sequence[Scalar]
+    rows: Sequence[Mapping[int, Scalar]]
     order: Sequence[int]
+
+    @property
+    def lower(self) -> list[list[Scalar]]:
+        """Entries of L before the diagonal, row by row, in that order."""
+        return [[self.rows[k].get(i, 0.0) for k in range(i)] for i in range(len(self.rows))]
+
+    @staticmethod
+    def of_lower(lower: Sequence[Sequence[Scalar]]) -> Factors:
+        """Factors for `forward` and `backward` alone, from `lower`."""
+        n = len(lower)
+        return Factors((), (), [{i: lower[i][k] for i in range(k + 1, n)} for k in range(n)], range(n))
+
+    def forward(self, b: Sequence[Any]) -> list[Any]:
+        """L⁻ᵀ b for scalars or motions."""
+        x = list(b)
+        for k in self.order:
+            for i, factor in self.rows[k].items():
+                x[i] = x[i] - factor * x[k]
+        return x
+
+    def divided(self, b: Sequence[Any]) -> list[Any]:
+        """D⁻¹ b for scalars or motions."""
+        return [k * x for k, x in zip(self.inverse, b, strict=True)]
+
+    def backward(self, b: Sequence[Scalar]) -> list[Scalar]:
+        """L⁻¹ b."""
+        x = list(b)
+        for k in reversed(self.order):
+            for i, factor in self.rows[k].items():
+                x[k] = x[k] - factor * x[i]
+        return x
+
+    def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
+        """x with A x = b."""
+        return self.backward(self.divided(self.forward(b)))
 
 
 def factorise(matrix: SymmetricMatrix, order: Sequence[int] | None = None) -> Factors:
@@ -83,68 +121,10 @@ def factorise(matrix: SymmetricMatrix, order: Sequence[int] | None = None) -> Fa
     return Factors(pivots, inverse, factors, order)
 
 
-def solve(matrix: SymmetricMatrix, b: Sequence[Scalar]) -> list[Scalar]:
-    """x with A x = b, for A positive definite."""
-    return solve_factorised(factorise(matrix), b)
-
-
-def solve_factorised(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
-    """x with Lᵀ D L x = b."""
-    x = list(b)
-
-    # Pass 1: Lᵀ y = b, then D
-    for k in factors.order:
-        for i in factors.rows[k]:
-            x[i] = x[i] - factors.rows[k][i] * x[k]
-    for k in range(len(x)):
-        x[k] = x[k] * factors.inverse[k]
-
-    # Pass 2: L x = y
-    for k in reversed(factors.order):
-        for i in factors.rows[k]:
-            x[k] = x[k] - factors.rows[k][i] * x[i]
-    return x
-
-
-class DenseFactors(NamedTuple):
-    """A = L D Lᵀ; `lower[k]` are the entries of row k of L before the diagonal, which is one."""
-
-    lower: tuple[tuple[Scalar, ...], ...]
-    pivots: tuple[Scalar, ...]
-    inverse: tuple[Scalar, ...]  # of the pivots
-
-    def forward(self, b: Sequence[Any]) -> list[Any]:
-        """L⁻¹ b for scalars or motions."""
-        x: list[Any] = []
-        for value, row in zip(b, self.lower, strict=True):
-            for factor, before in zip(row, x, strict=True):
-                value = value - factor * before
-            x.append(value)
-        return x
-
-    def divided(self, b: Sequence[Any]) -> list[Any]:
-        """D⁻¹ b for scalars or motions."""
-        return [k * x for k, x in zip(self.inverse, b, strict=True)]
-
-    def backward(self, b: Sequence[Scalar]) -> list[Scalar]:
-        """L⁻ᵀ b."""
-        x = list(b)
-        for k in range(len(x) - 1, -1, -1):
-            for i, factor in enumerate(self.lower[k]):
-                x[i] = x[i] - factor * x[k]
-        return x
-
-
-def factorise_dense(A: Sequence[Sequence[Scalar]]) -> DenseFactors:
-    """Factors of a matrix with a given upper triangle and nonzero pivots."""
-    n = len(A)
-    rest = [list(row) for row in A]
-    lower: list[list[Scalar]] = [[0.0] * i for i in range(n)]
-    inverse: list[Scalar] = []
-    for k in range(n):
-        inverse.append(1.0 / rest[k][k])
-        for i in range(k + 1, n):
-            lower[i][k] = rest[k][i] * inverse[k]
-            for j in range(i, n):
-                rest[i][j] = rest[i][j] - lower[i][k] * rest[k][j]
-    return DenseFactors(tuple(map(tuple, lower)), tuple(rest[k][k] for k in range(n)), tuple(inverse))
+def factorise_dense(A: Sequence[Sequence[Scalar]]) -> Factors:
+    """Factors in the order 0 ... n-1 of a matrix with a given upper triangle and nonzero pivots."""
+    matrix = SymmetricMatrix(len(A))
+    for i, row in enumerate(A):
+        for j in range(i, len(A)):
+            matrix.add(i, j, row[j])
+    return factorise(matrix, range(len(A)))

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.algorithms import contact_shapes
+from ada_dynamics.algorithms import contact
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.material import Material, finite_number
 from ada_dynamics.errors import InputError
@@ -96,9 +96,9 @@ class Ball:
         where = f"ball of link {self.link!r}"
         set_values(self, xyz=_vector(self.xyz, f"{where}: xyz"), radius=finite_number(self.radius, f"{where}: radius"))
 
-    def in_body(self, frame: Frame) -> contact_shapes.BodyObstacle:
+    def in_body(self, frame: Frame) -> contact.BodyObstacle:
         """Obstacle in the frame of its body."""
-        return contact_shapes.BodyBall(frame.body, point_in_body(frame, self.xyz), self.radius)
+        return contact.BodyBall(frame.body, point_in_body(frame, self.xyz), self.radius)
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,9 @@ class Capsule:
             text = f"{where}: start and end are both {self.start}; take a Ball for a capsule without length."
             raise InputError(text, link=self.link, field="end", value=self.end)
 
-    def in_body(self, frame: Frame) -> contact_shapes.BodyObstacle:
+    def in_body(self, frame: Frame) -> contact.BodyObstacle:
         """Obstacle in the frame of its body."""
-        return contact_shapes.BodyCapsule(
+        return contact.BodyCapsule(
             frame.body, point_in_body(frame, self.start), point_in_body(frame, self.end), self.radius
         )
 
@@ -139,10 +139,10 @@ class Plane:
         where = f"plane of link {self.link!r}"
         set_values(self, xyz=_vector(self.xyz, f"{where}: xyz"), normal=_direction(self.normal, f"{where}: normal"))
 
-    def in_body(self, frame: Frame) -> contact_shapes.BodyObstacle:
+    def in_body(self, frame: Frame) -> contact.BodyObstacle:
         """Obstacle in the frame of its body."""
         n = frame.pose.rotation.to_parent(to_vec3(self.normal))
-        return contact_shapes.BodyHalfSpace(frame.body, point_in_body(frame, self.xyz), n)
+        return contact.BodyHalfSpace(frame.body, point_in_body(frame, self.xyz), n)
 
 
 @dataclass(frozen=True)
@@ -167,11 +167,11 @@ class Box:
             raise InputError(text, link=self.link, field="rotation", value=R.tolist())
         set_values(self, rotation=tuple(map(tuple, R.tolist())))
 
-    def in_body(self, frame: Frame) -> contact_shapes.BodyObstacle:
+    def in_body(self, frame: Frame) -> contact.BodyObstacle:
         """Obstacle in the frame of its body."""
         axes: Array = np.array(frame.pose.rotation.matrix()) @ np.array(self.rotation)
         half = tuple(0.5 * s for s in self.size)
-        return contact_shapes.BodyBox(frame.body, point_in_body(frame, self.xyz), to_mat3(axes), to_vec3(half))
+        return contact.BodyBox(frame.body, point_in_body(frame, self.xyz), to_mat3(axes), to_vec3(half))
 
 
 Obstacle: TypeAlias = Ball | Capsule | Plane | Box

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from ada_dynamics.algorithms import aba, crba, kkt
 from ada_dynamics.algorithms import regressor as algorithm
 from ada_dynamics.algorithms.kkt import ConstrainedSolution, Plan
-from ada_dynamics.algorithms.ldl import Factors, solve_factorised
+from ada_dynamics.algorithms.ldl import Factors
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
 from ada_dynamics.constraints.elimination import EliminationPlans
@@ -84,7 +84,7 @@ class Equations(NamedTuple):
         state = {"q": q, "v": v, "a": closed.accelerations}
         if self.plan.constraint_count:
             state["multipliers"] = closed.multipliers
-        return Solution(state, self.guards(closed), partial(solve_factorised, factors)), factors
+        return Solution(state, self.guards(closed), factors.solve), factors
 
     def solve(self, given: Vectors) -> Solution:
         """The same by the algorithm."""
@@ -143,8 +143,7 @@ class Changes:
 
             rows = [{i: own(x) for i, x in row.items()} for row in factors.rows]
             copy = Factors(factors.pivots, [own(x) for x in factors.inverse], rows, factors.order)
-            x = solve_factorised(copy, column)
-            return {"solution": [-y for y in x[:motions]]}
+            return {"solution": [-y for y in copy.solve(column)[:motions]]}
 
         self._each = trace("solution", {SHARED: max(len(self._shared), 1), COLUMN: len(factors.inverse)}, body)
 

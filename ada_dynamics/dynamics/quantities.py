@@ -29,7 +29,7 @@ from ada_dynamics.algorithms import (
     rnea,
 )
 from ada_dynamics.algorithms.assembly_order import Nesting
-from ada_dynamics.algorithms.ldl import factorise, solve_factorised
+from ada_dynamics.algorithms.ldl import factorise
 from ada_dynamics.dynamics.arguments import loose_joint, pivot_guards
 from ada_dynamics.errors import ModelError
 from ada_dynamics.expr import Expr, Function, Traced, directional, minimum, trace
@@ -238,7 +238,7 @@ def reshape(flat: Vector, shape: tuple[int, ...]) -> Any:
 def _inverse_mass_matrix(tree: Tree, q: Vector) -> list[list[Scalar]]:
     """By the sparse factors of the mass matrix."""
     factors = factorise(crba.mass_matrix(tree, q))
-    columns = [solve_factorised(factors, unit) for unit in unit_vectors(tree.nv)]
+    columns = [factors.solve(unit) for unit in unit_vectors(tree.nv)]
     return [[columns[max(i, j)][min(i, j)] for j in range(tree.nv)] for i in range(tree.nv)]
 
 

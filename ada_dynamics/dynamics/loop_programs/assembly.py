@@ -24,7 +24,7 @@ from ada_dynamics.algorithms.joint_equations import (
     has_rotor,
     moving_of,
 )
-from ada_dynamics.algorithms.ldl import DenseFactors
+from ada_dynamics.algorithms.ldl import Factors
 from ada_dynamics.algorithms.passive import joint_passive_efforts
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.loop_programs.rows import (
@@ -258,14 +258,14 @@ def _read_back(row: Sequence[Scalar], terms: Terms, handles: tuple[int, ...]) ->
         place += count
         return list(row[place - count : place])
 
-    lower = tuple(tuple(take(i)) for i in range(len(unknown)))
+    factors = Factors.of_lower([take(i) for i in range(len(unknown))])
     start = take(len(unknown))
     pulled = {handle: [_motion(take(6)) for _ in unknown] for handle in handles}
     rates = [
         ada.Rate(take(1)[0], take(len(unknown)), {handle: _motion(take(6)) for handle in handles})
         for _ in terms.efforts
     ]
-    return ada.ClosedByForces([terms], known, unknown, DenseFactors(lower, (), ()), start, pulled, rates)
+    return ada.ClosedByForces([terms], known, unknown, factors, start, pulled, rates)
 
 
 def back_size(kind: Kind) -> int:

@@ -14,6 +14,7 @@ import ada_dynamics as ada
 from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms import dca, rnea
 from ada_dynamics.algorithms.assembly_order import ORDERS
+from ada_dynamics.model.elements import Mimic
 from ada_dynamics.spatial.motion import Force
 
 ALGORITHMS = {"ada": assembly_disassembly, "dca": dca}

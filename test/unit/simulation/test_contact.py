@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import aba, closed_aba, crba, kkt
-from ada_dynamics.algorithms import contact_shapes as shapes
+from ada_dynamics.algorithms import contact as shapes
 from ada_dynamics.algorithms.contact import GroundContact, Law, contact_loads, gather, normal_force, step_wrenches
 from ada_dynamics.algorithms.jacobians import columns_at
 from ada_dynamics.algorithms.kinematics import poses, transforms
