@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from math import inf
 from typing import Any, NamedTuple
@@ -16,41 +15,31 @@ from ada_dynamics.algorithms.kinematics import Moving, moving_outward, spin_matr
 from ada_dynamics.algorithms.passive import joint_passive_efforts
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.loop_programs.rows import (
+    PROGRAM,
+    Kind,
     Passes,
     Row,
-    constants_of,
+    constants_size,
+    constants_table,
     flat,
-    joint_on_z,
     kernel_of,
     mat,
-    own_constants,
-    placement_constants,
     program_of,
+    symbolic_body,
     upper,
 )
 from ada_dynamics.expr import select
 from ada_dynamics.jit.generic import GenericKernel, GenericProgram
 from ada_dynamics.model.joints import JOINT_TYPES
-from ada_dynamics.model.tree import WORLD, Body, Tree
+from ada_dynamics.model.tree import Body, Tree
 from ada_dynamics.spatial.inertia import ArticulatedInertia, RigidInertia
 from ada_dynamics.spatial.motion import Force, Motion
 from ada_dynamics.spatial.rotation import MatrixRotation
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import Scalar, Vec3, symmetric_of
 
-
-class Kind(NamedTuple):
-    """Properties by which the code of one joint differs from that of another."""
-
-    name: str  # of the joint type
-    has_loads: bool  # armature, damping or friction; without them its own row of the articulated inertia vanishes,
-    # which saves a fifth of the work
-    has_spring: bool = False
-
-
-# A joint's constants: R 9, p 3, m, h 3, I 6, armature, damping, friction; where some joint has a spring, k and rest;
-# where some joint has numbers of its own, these
-UNSPRUNG, SPRUNG = 25, 27
+# Constants of the program: m, h 3, I 6
+MASS, SPRING = PROGRAM, PROGRAM + 10
 UPPER = [0, 1, 2, 4, 5, 8]  # of a symmetric matrix, among all its entries
 # A body's workspace: R 9, p 3, w 3, ẇ 3, a 3, wrench 6, inertia H 6 B 9 A 6, acceleration 6, then 7 per velocity
 POSE, MOVING, WRENCH, INERTIA, ACCELERATION, PIVOTS = 0, 12, 21, 27, 48, 54
@@ -61,49 +50,32 @@ def row_size(kinds: Sequence[Kind]) -> int:
     return PIVOTS + 7 * max(JOINT_TYPES[kind.name].nv for kind in kinds)
 
 
-def constants_size(kinds: Sequence[Kind]) -> int:
-    """Doubles of constants per body."""
-    fixed = SPRUNG if any(kind.has_spring for kind in kinds) else UNSPRUNG
-    return fixed + constants_of(kind.name for kind in kinds)
-
-
 # --- tables of a robot ----------------------------------------------------------------------------------------------
 def kinds_of(tree: Tree) -> list[Kind]:
-    """Joint types of the bodies for the program's switch; those that are alike are one object."""
+    """Joint types of the bodies for the program's switch; those that are alike are one object.
+
+    Without armature, damping and friction a joint's own row of the articulated inertia vanishes, which saves a fifth of
+    the work.
+    """
     columns = tree.columns
     names = [kind.moves_as for kind in columns.kinds]
     properties = np.column_stack([columns.loads.any(axis=1), columns.springs[:, 0] != 0.0]).tolist()
-    keys = [(name, *own) for name, own in zip(names, properties, strict=True)]
+    keys = [(name, loads, loads, spring) for name, (loads, spring) in zip(names, properties, strict=True)]
     found = {key: Kind(*key) for key in set(keys)}
     return [found[key] for key in keys]
 
 
-def constants_table(tree: Tree, numbered: Sequence[Kind]) -> Array:
-    """One row of constants per body."""
-    columns, (mass, first, about) = tree.columns, tree.columns.inertias
-    own = constants_of(kind.name for kind in numbered)
-    rows = np.zeros((len(columns.parents), constants_size(numbered)))
-    sprung = slice(25, 25 + rows.shape[1] - own - UNSPRUNG)
-    rows[:, :12] = placement_constants(tree)
-    rows[:, 12], rows[:, 13:16], rows[:, 16:22] = mass, first, about.reshape(-1, 9)[:, UPPER]
-    rows[:, 22:25] = columns.loads
-    rows[:, sprung] = columns.springs[:, : sprung.stop - 25]
-    rows[:, sprung.stop :] = own_constants(columns.kinds, own)
-    return rows
+def inertias_table(tree: Tree) -> Array:
+    """Constants of the program, one row per body."""
+    mass, first, about = tree.columns.inertias
+    return np.column_stack([mass, first, about.reshape(-1, 9)[:, UPPER]])
 
 
-# --- a body whose constants are variables ---------------------------------------------------------------------------
-def symbolic_body(kind: Kind, k: Row) -> Body:
+def body_of(kind: Kind, k: Row) -> Body:
     """A body with the constants of a table row."""
-    inertia = RigidInertia(k[12], Vec3(*k[13:16]), symmetric_of(k[16:22]))
-    placement = Transform(MatrixRotation(mat(k[0:9])), Vec3(*k[9:12]))
-    armature, damping, friction = k[22:25] if kind.has_loads else (0.0, 0.0, 0.0)
-    stiffness, rest = k[25:27] if kind.has_spring else (0.0, 0.0)
-    joint = joint_on_z(kind.name, k)
-    own_q, own_v = slice(joint.nq), slice(joint.nv)
-    # a step knows this body alone: nothing asks for its place in a tree
-    body = Body(kind.name, WORLD, WORLD, joint, placement, inertia, own_q, own_v, armature, damping, friction)
-    return replace(body, stiffness=stiffness, rest=rest)
+    m = MASS
+    inertia = RigidInertia(k[m], Vec3(*k[m + 1 : m + 4]), symmetric_of(k[m + 4 : SPRING]))
+    return symbolic_body(kind, k, inertia, SPRING)
 
 
 def _pose(own: Row) -> Transform:
@@ -223,8 +195,8 @@ _INVERSE: Passes = (
 def program(name: str, external: bool, kinds: tuple[Kind, ...]) -> GenericProgram:
     """The loop program "forward" or "inverse" for a set of joint types, with or without external wrenches."""
     passes, third = (_FORWARD, "tau") if name == "forward" else (_INVERSE, "a")
-    sizes = row_size(kinds), constants_size(kinds)
-    return program_of(name, third, external, kinds, passes, lambda kind, k, *x: At(symbolic_body(kind, k), *x), sizes)
+    sizes = row_size(kinds), constants_size(kinds, SPRING)
+    return program_of(name, third, external, kinds, passes, lambda kind, k, *x: At(body_of(kind, k), *x), sizes)
 
 
 # --- a robot for a program ------------------------------------------------------------------------------------------
@@ -243,7 +215,7 @@ def loop_kernel(tree: Tree, name: str, external: bool) -> GenericKernel:
         external,
         kinds,
         numbered,
-        constants_table(tree, numbered),
+        constants_table(tree, kinds, inertias_table(tree)),
         base,
         lambda: program(name, external, numbered),
     )

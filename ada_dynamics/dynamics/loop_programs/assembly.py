@@ -28,44 +28,34 @@ from ada_dynamics.algorithms.ldl import Factors
 from ada_dynamics.algorithms.passive import joint_passive_efforts
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.loop_programs.rows import (
+    PROGRAM,
+    Kind,
     Passes,
     Row,
-    constants_of,
+    constants_size,
+    constants_table,
     flat,
     joint_on_z,
     kernel_of,
     mat,
-    own_constants,
-    placement_constants,
     program_of,
+    symbolic_body,
     upper,
 )
 from ada_dynamics.jit.generic import GenericKernel, GenericProgram
 from ada_dynamics.model.inertia_regularization import regularize_inertias
-from ada_dynamics.model.joints import JOINT_TYPES, JointType, Revolute
+from ada_dynamics.model.joints import JOINT_TYPES, Revolute
 from ada_dynamics.model.tree import WORLD, Body, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import NO_FORCE, NO_MOTION, Force, Motion
-from ada_dynamics.spatial.rotation import AxisRotation, MatrixRotation
+from ada_dynamics.spatial.rotation import AxisRotation
 from ada_dynamics.spatial.transform import Transform
 from ada_dynamics.spatial.vector import ZERO3, ZERO33, Scalar, Vec3, symmetric_of
 
-
-class Kind(NamedTuple):
-    """Properties by which the code of one joint differs from that of another."""
-
-    name: str  # of the joint type
-    parent: str  # "world"; "link" where the joint is the first to be closed there; else "assembled"
-    has_rotor: bool
-    has_losses: bool  # damping or friction
-    has_spring: bool = False
-
-
-# A joint's constants: R 9, p 3, its body's CoM 3, inertia about it 6, the inverse 6, armature, damping, friction,
-# Φ of its body 21, Φ from its parent's handle to the joint 36 and of the parent at the joint 21;
-# where some joint has a spring, also k and rest; where some joint has numbers of its own, these
-PLACE, COM, ABOUT, INVERSE, LOADS, OWN, CROSS, AT_JOINT = 0, 12, 15, 21, 27, 30, 51, 87
-SPRING = 108
+# Constants of the program: the body's CoM 3, inertia about it 6, the inverse 6, Φ of the body 21, Φ from its parent's
+# handle to the joint 36 and of the parent at the joint 21
+COM, ABOUT, INVERSE, OWN, CROSS, AT_JOINT = (PROGRAM + i for i in (0, 3, 9, 15, 36, 72))
+SPRING = PROGRAM + 93
 # A body's workspace: w 3, bias 6, Φ 21, force on its handle 6, cosine and sine 2, then what the way back needs
 W, BIAS, PHI, FORCE, TURN, BACK = 0, 3, 9, 30, 36, 38
 PARENT, CHILD = 0, 1
@@ -126,26 +116,6 @@ class _OnLink(TreeJointEquations):
         return self._own.seen_from(self._pose) if self.frame.in_child is None else self._own
 
 
-def _body(kind: Kind, joint: JointType, k: Row) -> Body:
-    placement = Transform(MatrixRotation(mat(k[PLACE : PLACE + 9])), Vec3(*k[PLACE + 9 : PLACE + 12]))
-    armature, damping, friction = k[LOADS : LOADS + 3]
-    return Body(
-        kind.name,
-        CHILD,
-        WORLD if kind.parent == "world" else PARENT,
-        joint,
-        placement,
-        RigidInertia(0.0, ZERO3, ZERO33),  # not asked for: the operators are in the table
-        slice(joint.nq),
-        slice(joint.nv),
-        armature if kind.has_rotor else 0.0,
-        damping if kind.has_losses else 0.0,
-        friction if kind.has_losses else 0.0,
-        stiffness=k[SPRING] if kind.has_spring else 0.0,
-        rest=k[SPRING + 1] if kind.has_spring else 0.0,
-    )
-
-
 class At(NamedTuple):
     """Operands of a step of a pass: a joint, its constants, variables, row of workspace and its parent's row."""
 
@@ -160,10 +130,11 @@ class At(NamedTuple):
 
     def body(self, known_turn: bool) -> Body:
         """The body; with `known_turn`, its joint's sine and cosine come from the workspace."""
-        joint = joint_on_z(self.kind.name, self.k)
+        joint = joint_on_z(self.kind, self.k)
         if known_turn and isinstance(joint, Revolute):
             joint = _Turned(*self.own[TURN : TURN + 2])
-        return _body(self.kind, joint, self.k)
+        # the inertia is not asked for: the operators are in the table
+        return symbolic_body(self.kind, self.k, RigidInertia(0.0, ZERO3, ZERO33), SPRING, joint)
 
     def effort(self, body: Body) -> tuple[Scalar, ...]:
         """τ less what the joint loses and what its spring takes."""
@@ -288,52 +259,39 @@ _PASSES: Passes = (
 )
 
 
-def constants_size(kinds: Sequence[Kind]) -> int:
-    """Doubles of constants per body."""
-    return SPRING + 2 * any(kind.has_spring for kind in kinds) + constants_of(kind.name for kind in kinds)
-
-
 @lru_cache(maxsize=64)
 def program(external: bool, kinds: tuple[Kind, ...]) -> GenericProgram:
     """The loop program for a set of kinds of joints, with or without external wrenches."""
-    return program_of("ada", "tau", external, kinds, _PASSES, At, (row_size(kinds), constants_size(kinds)))
+    return program_of("ada", "tau", external, kinds, _PASSES, At, (row_size(kinds), constants_size(kinds, SPRING)))
 
 
 # --- tables of a robot ----------------------------------------------------------------------------------------------
 def kinds_of(tree: Tree) -> list[Kind]:
-    """Kind of each body; joints are closed from the last one to the first."""
+    """Kind of each body; joints are closed from the last one to the first.
+
+    The parent is "world"; "link" where the joint is the first to be closed there; else "assembled".
+    """
     met: set[int] = set()
     found = []
     for body in reversed(tree.bodies):
         parent = "world" if body.parent == WORLD else "assembled" if body.parent in met else "link"
         met.add(body.parent)
         losses = bool(body.damping or body.friction)
-        found.append(Kind(body.joint.moves_as, parent, bool(body.armature), losses, bool(body.stiffness)))
+        found.append(Kind(body.joint.moves_as, bool(body.armature), losses, bool(body.stiffness), parent))
     return found[::-1]
 
 
-def constants_table(tree: Tree) -> Array:
-    """One row of constants per body."""
-    kinds = kinds_of(tree)
-    count = constants_of(kind.name for kind in kinds)
-    rows = np.zeros((len(tree.bodies), constants_size(kinds)))
-    rows[:, :COM] = placement_constants(tree)
+def operators_table(tree: Tree) -> Array:
+    """Constants of the program, one row per body."""
     free = [FreeBody.of(body.inertia) for body in tree.bodies]
-    at_end = rows.shape[1] - count
-    rows[:, at_end:] = own_constants(tree.columns.kinds, count)
+    rows = np.zeros((len(free), SPRING - PROGRAM))
     for row, body, own in zip(rows, tree.bodies, free, strict=True):
-        row[COM:ABOUT], row[ABOUT:INVERSE], row[INVERSE:LOADS] = (
-            own.com,
-            upper(own.about_com),
-            upper(own.inverse_about_com),
-        )
-        row[LOADS:OWN] = body.armature, body.damping, body.friction
-        row[SPRING:at_end] = (body.stiffness, body.rest)[: at_end - SPRING]
-        row[OWN:CROSS] = flat_symmetric(own.operator)
+        parts = (*own.com, *upper(own.about_com), *upper(own.inverse_about_com), *flat_symmetric(own.operator))
+        row[: len(parts)] = parts
         if body.parent != WORLD:
             parent = free[body.parent].operator
-            row[CROSS:AT_JOINT] = [x for block in parent.force_at(body.placement) for x in flat(block)]
-            row[AT_JOINT:SPRING] = flat_symmetric(parent.seen_from(body.placement))
+            cross = [x for block in parent.force_at(body.placement) for x in flat(block)]
+            row[len(parts) :] = *cross, *flat_symmetric(parent.seen_from(body.placement))
     return rows
 
 
@@ -352,7 +310,7 @@ def forward_kernel(tree: Tree, external: bool) -> GenericKernel:
         external,
         kinds,
         numbered,
-        constants_table(regular),
+        constants_table(regular, kinds, operators_table(regular)),
         base,
         lambda: program(external, numbered),
     )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,8 +13,11 @@ from ada_dynamics.expr import Expr, trace
 from ada_dynamics.jit import Signature
 from ada_dynamics.jit.generic import GenericKernel, GenericProgram, JointCode, JointPass, Place, RobotTables
 from ada_dynamics.model.joints import JOINT_TYPES, JointType
-from ada_dynamics.model.tree import Tree
-from ada_dynamics.spatial.vector import Mat3, Scalar
+from ada_dynamics.model.tree import WORLD, Body, Tree
+from ada_dynamics.spatial.inertia import RigidInertia
+from ada_dynamics.spatial.rotation import MatrixRotation
+from ada_dynamics.spatial.transform import Transform
+from ada_dynamics.spatial.vector import Mat3, Scalar, Vec3
 
 Row = Sequence[Expr]
 Step = Callable[..., dict[str, Any]]
@@ -39,29 +42,77 @@ def mat(x: Sequence[Scalar]) -> Mat3:
     return Mat3.of(((xx, xy, xz), (yx, yy, yz), (zx, zy, zz)))
 
 
-def constants_of(names: Iterable[str]) -> int:
-    """Largest number of parameters of these joint types; they are the last entries of a row of constants."""
-    return max(len(JOINT_TYPES[name].constants) for name in names)
+# --- joints and bodies whose constants are variables ------------------------------------------------------------------
+# A joint's constants: R 9, p 3, armature, damping, friction, those of the program; where some joint has a spring, k and
+# rest; where some joint has numbers of its own, these
+LOADS, PROGRAM = 12, 15
 
 
-def joint_on_z(name: str, k: Row) -> JointType:
+class Kind(NamedTuple):
+    """Properties by which the code of one joint differs from that of another."""
+
+    name: str  # of the joint type
+    has_rotor: bool
+    has_losses: bool  # damping or friction
+    has_spring: bool
+    parent: str = ""  # for assembly, which parent the joint is closed at
+
+
+def joint_on_z(kind: Kind, k: Row) -> JointType:
     """Joint with its axis, if it has one, on z, and the parameters of its row of constants."""
-    kind = JOINT_TYPES[name]
-    own = dict(zip(kind.constants, k[len(k) - len(kind.constants) :], strict=True))
+    joint = JOINT_TYPES[kind.name]
+    own = dict(zip(joint.constants, k[len(k) - len(joint.constants) :], strict=True))
     z, y = np.eye(3)[Z], np.eye(3)[1]
-    return kind.aligned(z, y, Z, **own)[0]
+    return joint.aligned(z, y, Z, **own)[0]
 
 
-def own_constants(joints: Sequence[JointType], count: int) -> Array:
-    """Parameters of the joints, right-aligned in rows of `count` entries."""
-    rows = np.zeros((len(joints), count))
-    for row, joint in zip(rows, joints if count else (), strict=False):
-        own = [getattr(joint, name) for name in joint.constants]
-        row[count - len(own) :] = own
-    return rows
+def symbolic_body(kind: Kind, k: Row, inertia: RigidInertia, spring: int, joint: JointType | None = None) -> Body:
+    """A body with the constants of a table row, k and rest of its spring from `spring` on.
+
+    A step of a program knows this body alone: nothing asks for its place in a tree.
+    """
+    joint = joint_on_z(kind, k) if joint is None else joint
+    armature, damping, friction = k[LOADS:PROGRAM]
+    stiffness, rest = k[spring : spring + 2] if kind.has_spring else (0.0, 0.0)
+    return Body(
+        kind.name,
+        1,
+        WORLD if kind.parent == "world" else 0,
+        joint,
+        Transform(MatrixRotation(mat(k[:9])), Vec3(*k[9:LOADS])),
+        inertia,
+        slice(joint.nq),
+        slice(joint.nv),
+        armature if kind.has_rotor else 0.0,
+        damping if kind.has_losses else 0.0,
+        friction if kind.has_losses else 0.0,
+        stiffness=stiffness,
+        rest=rest,
+    )
 
 
-Kind = TypeVar("Kind")
+def constants_size(kinds: Sequence[Kind], spring: int) -> int:
+    """Doubles of constants per body."""
+    return spring + 2 * any(kind.has_spring for kind in kinds) + _own_size(kinds)
+
+
+def _own_size(kinds: Iterable[Kind]) -> int:
+    """Largest number of parameters of these joint types; they are the last entries of a row of constants."""
+    return max(len(JOINT_TYPES[kind.name].constants) for kind in kinds)
+
+
+def constants_table(tree: Tree, kinds: Sequence[Kind], of_program: Array) -> Array:
+    """One row of constants per body, with those of the program."""
+    columns, count = tree.columns, _own_size(kinds)
+    own = np.zeros((len(kinds), count))
+    for row, joint in zip(own, columns.kinds if count else (), strict=False):
+        values = [getattr(joint, name) for name in joint.constants]
+        row[count - len(values) :] = values
+    springs = columns.springs[:, : 2 * any(kind.has_spring for kind in kinds)]
+    return np.hstack([columns.rotations.reshape(-1, 9), columns.positions, columns.loads, of_program, springs, own])
+
+
+# --- programs ---------------------------------------------------------------------------------------------------------
 # direction, step, and where each result goes: a region and an offset in it
 Passes = Sequence[tuple[bool, Step, Stores]]
 
@@ -70,7 +121,7 @@ def program_of(
     name: str,
     third: str,
     external: bool,
-    kinds: Sequence[Any],
+    kinds: Sequence[Kind],
     passes: Passes,
     operands: Callable[..., Any],
     sizes: tuple[int, int],
@@ -83,7 +134,7 @@ def program_of(
     size, constants = sizes
     places: dict[str, Place] = {"q": "q", "v": "v", third: "v", **({"wrenches": 6} if external else {})}
 
-    def code(kind: Any, step: Step, stores: Stores) -> JointCode:
+    def code(kind: Kind, step: Step, stores: Stores) -> JointCode:
         joint = JOINT_TYPES[kind.name]
         inputs = {"k": constants, "own": size, "parent": size, "q": joint.nq, "v": joint.nv, third: joint.nv}
 
@@ -137,9 +188,3 @@ def kernel_of(
         sizes["wrenches"] = 6 * len(tree.bodies)
     signature = Signature(f"{name}_loop", tuple(sizes.items()), ((result, (tree.nv,)),))
     return GenericKernel(signature, program, f"{name}|{external}|{tuple(numbered)}", tables)
-
-
-def placement_constants(tree: Tree) -> Array:
-    """R and p of each joint's frame in its parent body's, in rows."""
-    columns = tree.columns
-    return np.hstack([columns.rotations.reshape(-1, 9), columns.positions])
