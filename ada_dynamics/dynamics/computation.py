@@ -274,9 +274,6 @@ class Computation(StartingAtQ):
             for name, value in given.items()
         }
 
-    def _status(self, kernel: Kernel, inputs: Sequence[Array]) -> tuple[Any, int]:
-        return run(kernel, *(inputs if inputs[0].ndim > 1 else map(np.ascontiguousarray, inputs)))
-
     def _evaluate(self, name: str, *values: ArrayLike) -> Array:
         """A quantity of the table, by the name of its method."""
         row = name.lstrip("_")
@@ -328,7 +325,7 @@ class Computation(StartingAtQ):
 
     def _run(self, kernel: Kernel, arrays: Mapping[str, Array], rescue: Rescue | None = None) -> Any:
         inputs, is_batch = common_batch(arrays)
-        result, status = self._status(kernel, inputs)
+        result, status = run(kernel, *inputs)
         if status and rescue is not None:
             self._check_state(arrays)
             return rescue(inputs, is_batch)

@@ -19,6 +19,7 @@ from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.computation import Computation, compiled_method
 from ada_dynamics.dynamics.derivatives import ForwardInverseDerivatives
 from ada_dynamics.dynamics.joint_wrenches import JointWrenches, joint_wrenches
+from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.dynamics.loop_warnings import warn_if_off_loops
 from ada_dynamics.dynamics.parameter_queries import ParameterQueries
 from ada_dynamics.dynamics.quantities import FRAMES, MASS_MATRIX_METHODS, Frame, Quantity, body_wrenches, of_tree
@@ -318,7 +319,7 @@ class Dynamics(ForwardInverseDerivatives):
         if not closed.plans.is_dense_only:
             kernel = self._kernels.forward("wrenches" in arrays)
             self._connect("forward", kernel, arrays)
-            result, status = self._status(kernel, inputs)
+            result, status = run(kernel, *inputs)
             if not status:
                 return np.asarray(result, dtype=np.float64)
         self._check_state(arrays)
@@ -344,7 +345,7 @@ class Dynamics(ForwardInverseDerivatives):
             return by_numbers(inputs)
         kernel = self._kernels.get(f"closed inverse {external}", lambda: made)
         self._connect("inverse", kernel, arrays)
-        result, status = self._status(kernel, inputs)
+        result, status = run(kernel, *inputs)
         if not status:
             return np.asarray(result, dtype=np.float64)
         self._check_state(arrays)

@@ -152,7 +152,7 @@ def joint_wrenches(
         length = closed.analysis.constraints.length
         kernel = kernels.joint_wrenches(closed.analysis.constraints.full_tree, closed.plans.rows, bool(external))
         multipliers = [held_by] if closed.plans.nontrivial else []
-    stacked, status = run(kernel, *(np.ascontiguousarray(x) for x in (q, v, a, *inputs[4:], *multipliers)))
+    stacked, status = run(kernel, q, v, a, *inputs[4:], *multipliers)
     if status:
         raise refusal(model, arrays)
     return JointWrenches(model, q, stacked, of_loops, flags, tier, length)

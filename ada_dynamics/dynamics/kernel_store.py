@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics.quantities import Order, Quantity, quantity
@@ -73,7 +75,9 @@ class KernelStore:
 
 def run(kernel: Kernel, *inputs: Array) -> tuple[Any, int]:
     """Results and status of a kernel for one state or for a batch."""
-    return (kernel.single_status if inputs[0].ndim == 1 else kernel.batch_status)(*inputs)
+    if inputs[0].ndim == 1:
+        return kernel.single_status(*map(np.ascontiguousarray, inputs))
+    return kernel.batch_status(*inputs)
 
 
 def tree_fingerprint(tree: Tree) -> str:

@@ -51,8 +51,8 @@ PAGES = (
         {
             "ada_dynamics": "Dynamics",
             "ada_dynamics.dynamics.joint_wrenches": "JointWrenches",
-            "ada_dynamics.dynamics.derivatives": "Derivatives",
-            "ada_dynamics.dynamics.motion_queries": "Energy",
+            "ada_dynamics.dynamics.computation": "Derivatives",
+            "ada_dynamics.dynamics.front": "Energy",
             "ada_dynamics.constraints.analysis": "ConstraintState",
             "ada_dynamics.constraints.coordinates": "CoordinateSets",
         },
