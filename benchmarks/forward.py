@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics.computation import Algorithm, KernelKind
+from ada_dynamics.dynamics.arguments import Algorithm, KernelKind
 from ada_dynamics.dynamics.front import kernel_of
 from ada_dynamics.jit import Kernel
 from benchmarks import peers, robots

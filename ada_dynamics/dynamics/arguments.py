@@ -7,14 +7,16 @@ A joint without inertia makes the mass matrix singular, in every configuration o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from ada_dynamics.algorithms import crba
+from ada_dynamics.algorithms.assembly_order import assembly_order
 from ada_dynamics.algorithms.ldl import SymmetricMatrix, factorise
 from ada_dynamics.arrays import Array
 from ada_dynamics.errors import InputError, ModelError, unknown_name
+from ada_dynamics.hybrid.partition import cut_joints
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.joints import JointType
 from ada_dynamics.model.model import Model
@@ -167,12 +169,46 @@ def choice(what: str, value: str, allowed: Sequence[str]) -> str:
 
 
 # --- models -----------------------------------------------------------------------------------------------------------
+Algorithm: TypeAlias = Literal["auto", "aba", "ada", "crba", "dca", "hybrid", "lagrange", "lanes", "order_n"]
+KernelKind: TypeAlias = Literal["auto", "specialised", "generic"]
+LoopSolver: TypeAlias = Literal["auto", "robust", "rank-revealing"]
+ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
 # Resistance under this share of the carried inertia is rounding.
 NEGLIGIBLE = 1e-14
 # Of a diagonal entry of the mass matrix, elimination must leave this share; less is rounding.
 SMALLEST_PIVOT = 1e-12
 # Algorithms of forward dynamics that close loops.
 CLOSES_LOOPS = ("auto", "aba", "ada", "crba", "dca", "lagrange")
+
+
+def refuse_options(model: Any, algorithm: str, kernel: str, solver: str, order: Any, hybrid: Any) -> None:
+    """Raise InputError if options of `Dynamics` are unknown, or do not fit together or to the model."""
+    if not isinstance(model, Model):
+        raise InputError(
+            f"model is {model!r:.100}; Dynamics needs a Model, such as ada.load('pa10') returns.",
+            field="model",
+            value=model,
+            allowed=Model,
+        )
+    choice("algorithm", algorithm, ALGORITHMS)
+    choice("kernel", kernel, get_args(KernelKind))
+    choice("solver", solver, get_args(LoopSolver))
+    if solver != "auto" and not model.loops:
+        message = f"solver={solver!r} is for loop constraints; model {model.name!r} has no loops."
+        raise InputError(message, field="solver", value=solver, allowed=("auto",))
+    if model.nv == 0:
+        message = f"model {model.name!r} has no joint that moves; there are no dynamics to compute."
+        raise InputError(message, field="nv", value=0)
+    if order is not None:
+        if algorithm not in ("ada", "dca"):
+            message = f"order is for the algorithms 'ada' and 'dca', not for {algorithm!r}."
+            raise InputError(message, field="order", value=order, allowed=("ada", "dca"))
+        assembly_order(model.tree, order)  # raises for names that no link has
+    if hybrid != "auto":
+        if algorithm != "hybrid":
+            message = f"hybrid={hybrid!r} is for the algorithm 'hybrid', not for {algorithm!r}."
+            raise InputError(message, field="hybrid", value=hybrid, allowed=("hybrid",))
+        cut_joints(model.tree, hybrid)  # raises for names that no joint has
 
 
 def refuse_algorithm(model: Model, algorithm: str, generic: bool) -> None:

@@ -8,23 +8,31 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from types import FunctionType, MethodType
-from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast, get_args
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.algorithms.assembly_order import assembly_order
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closure import initial_configuration
 from ada_dynamics.constraints.constraint_set import ConstraintSet
-from ada_dynamics.dynamics.arguments import as_array, choice, common_batch, refusal, refuse_algorithm, refuse_unusable
+from ada_dynamics.dynamics.arguments import (
+    Algorithm,
+    KernelKind,
+    LoopSolver,
+    as_array,
+    common_batch,
+    refusal,
+    refuse_algorithm,
+    refuse_options,
+    refuse_unusable,
+)
 from ada_dynamics.dynamics.derivative_quantities import DERIVATIVES
 from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.dynamics.kernels import Kernels, is_long
 from ada_dynamics.dynamics.loop_warnings import NOTICED, warn_if_off_loops
 from ada_dynamics.dynamics.quantities import TABLE, Order, Quantity, of_tree
 from ada_dynamics.errors import CompileError, InputError, ModelError, WrongTypeError, unknown_name
-from ada_dynamics.hybrid.partition import cut_joints
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.fallback import announce, reason_for_fallback
 from ada_dynamics.jit.native import Entry
@@ -33,13 +41,6 @@ from ada_dynamics.jit.signature import Signature
 from ada_dynamics.jit.target import Target
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
-
-Algorithm: TypeAlias = Literal["auto", "aba", "ada", "crba", "dca", "hybrid", "lagrange", "lanes", "order_n"]
-KernelKind: TypeAlias = Literal["auto", "specialised", "generic"]
-LoopSolver: TypeAlias = Literal["auto", "robust", "rank-revealing"]
-ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
-KERNELS: tuple[KernelKind, ...] = get_args(KernelKind)
-SOLVERS: tuple[LoopSolver, ...] = get_args(LoopSolver)
 
 # Takes over where a kernel refuses a state, or some state of a batch.
 Rescue = Callable[[Sequence[Array], bool], Any]
@@ -185,46 +186,27 @@ class Computation(StartingAtQ):
             device: where batches are computed: "cpu", "cuda" or "cuda:1" (a graphics processor, see
                 `gpu.batch_dynamics.DeviceDynamics`), or "host" (its kernels on the processor at hand, to try them out).
         """
-        if not isinstance(model, Model):
-            raise InputError(
-                f"model is {model!r:.100}; Dynamics needs a Model, such as ada.load('pa10') returns.",
-                field="model",
-                value=model,
-                allowed=Model,
-            )
-        choice("algorithm", algorithm, ALGORITHMS)
-        choice("kernel", kernel, KERNELS)
-        choice("solver", solver, SOLVERS)
-        if solver != "auto" and not model.loops:
-            message = f"solver={solver!r} is for loop constraints; model {model.name!r} has no loops."
-            raise InputError(message, field="solver", value=solver, allowed=("auto",))
-        if model.nv == 0:
-            message = f"model {model.name!r} has no joint that moves; there are no dynamics to compute."
-            raise InputError(message, field="nv", value=0)
+        refuse_options(model, algorithm, kernel, solver, order, hybrid)
         large = not model.has_mimics and not model.loops and is_long(model)
         generic = kernel == "generic" or (kernel == "auto" and large)
-        if order is not None:
-            if algorithm not in ("ada", "dca"):
-                message = f"order is for the algorithms 'ada' and 'dca', not for {algorithm!r}."
-                raise InputError(message, field="order", value=order, allowed=("ada", "dca"))
-            assembly_order(model.tree, order)  # raises for names that no link has
-        if hybrid != "auto":
-            if algorithm != "hybrid":
-                message = f"hybrid={hybrid!r} is for the algorithm 'hybrid', not for {algorithm!r}."
-                raise InputError(message, field="hybrid", value=hybrid, allowed=("hybrid",))
-            cut_joints(model.tree, hybrid)  # raises for names that no joint has
-            order = tuple(hybrid)
         refuse_algorithm(model, algorithm, generic)
         if not model.loops:  # which may hold what nothing else resists
             refuse_unusable(model, model.uniform_tree if generic else model.tree)
+        cuts = order if hybrid == "auto" else tuple(hybrid)  # one of the two is given at most
         self.model = model
         self.checked = checked
-        names = ("algorithm", "kernel", "solver", "checked", "q0", "order", "hybrid", "device")
-        cuts = None if algorithm == "hybrid" else order
-        given = (algorithm, kernel, solver, checked, q0, cuts, hybrid, device)
-        self._options = dict(zip(names, given, strict=True))
+        self._options: dict[str, Any] = {
+            "algorithm": algorithm,
+            "kernel": kernel,
+            "solver": solver,
+            "checked": checked,
+            "q0": q0,
+            "order": order,
+            "hybrid": hybrid,
+            "device": device,
+        }
         start = None if q0 is None else initial_configuration(model, q0)
-        self._kernels = Kernels(model, algorithm, generic, checked, start, order, solver)
+        self._kernels = Kernels(model, algorithm, generic, checked, start, cuts, solver)
         self._ambient: Ambient | None = None
         self._entries: dict[str, Entry] = {}  # of `compiled_method`s, by name
         self._seen: set[str] = set()  # methods whose first state has been checked for constraint violation

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -21,12 +22,13 @@ from ada_dynamics.constraints.coordinates import (
     null_space,
     solve_tangent_map,
 )
-from ada_dynamics.dynamics import closed_quantities, loop_warnings
+from ada_dynamics.dynamics import closed_quantities
 from ada_dynamics.dynamics.arguments import as_array, common_batch
 from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.computation import QueryGroup
+from ada_dynamics.dynamics.loop_warnings import level_of_caller
 from ada_dynamics.dynamics.quantities import Quantity
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, LostDigitsWarning, SingularConfigurationError
 
 _CHUNK = 1024  # states whose matrices are in memory at the same time
 
@@ -79,7 +81,7 @@ class ConstraintQueries(QueryGroup):
         return T, rate
 
     def _map_rate_least(self, q: ArrayLike, v: ArrayLike, coordinates: Coordinates) -> tuple[Array, Array, Array]:
-        """T, its rate, and what `loop_warnings.NEAR_BY_PIVOTS` is compared with, (1,) or (N, 1)."""
+        """T, its rate, and what `NEAR_BY_PIVOTS` is compared with, (1,) or (N, 1)."""
         if "tangent_map_rate" not in self._dynamics._seen:
             self._dynamics._look_once("tangent_map_rate", *common_batch(self._dynamics._arguments({"q": q, "v": v}))[0])
         name = f"tangent map rate {coordinates}"
@@ -203,7 +205,7 @@ class ConstraintQueries(QueryGroup):
         def compute(first: int, q: Array, v: Array) -> tuple[Array, ...]:
             found = self._along(q, chosen, first)
             rate = found.rate(self._jacobian_rate(q, v)) if self._dynamics.model.loops else np.zeros_like(found.T)
-            least = loop_warnings.NEAR_BY_PIVOTS * (np.asarray(found.share)[..., None] / loop_warnings.NEAR) ** 2
+            least = NEAR_BY_PIVOTS * (np.asarray(found.share)[..., None] / NEAR) ** 2
             return self._on_units(found.T, chosen), self._on_units(rate, chosen), least
 
         def rescue(inputs: Sequence[Array], is_batch: bool) -> tuple[Array, ...]:
@@ -271,7 +273,15 @@ def state_map_and_nearness(
     C[..., :nv, :m] = C[..., nv:, m:] = T
     C[..., nv:, :m] = turning.swapaxes(-1, -2)
     nearest = least.reshape(*T.shape[:-2], m).min(axis=-1, initial=1.0)
-    return C, np.asarray(~(nearest >= loop_warnings.NEAR_BY_PIVOTS))
+    return C, np.asarray(~(nearest >= NEAR_BY_PIVOTS))
+
+
+# --- results next to a singular configuration -------------------------------------------------------------------------
+NEAR = 1e-2  # smallest singular value of the constraint Jacobian by the largest, below which errors are estimated
+# Below this square of the smallest pivot of a velocity map by its typical size singular values are looked at.
+NEAR_BY_PIVOTS = 0.02
+NOTICED = 1e-6  # relative error that is warned of
+_ROUNDING = 2.0**-52
 
 
 def warn_if_digits_are_lost(
@@ -282,7 +292,10 @@ def warn_if_digits_are_lost(
     found: Sequence[Array],
     result: Callable[[int, Array], Sequence[Array]],
 ) -> None:
-    """Warn of results next to a singular configuration, see `loop_warnings`.
+    """Warn of results next to a singular configuration, with an estimate of the error.
+
+    A configuration closes the loops to some gap, at best to rounding. Along the direction in which the constraint
+    Jacobian is weakest it is then known to the gap divided by the singular value: what changes within that is lost.
 
     Args:
         constraints: of the model.
@@ -295,21 +308,54 @@ def warn_if_digits_are_lost(
     analysis, states = constraints.coordinates.analysis, np.flatnonzero(is_near)
     if analysis is None or not analysis.rank or not len(states):
         return
-    if q.ndim > 1:
-        rows = np.ascontiguousarray(q[states], dtype=np.float64)
-        J = constraints._jacobian(rows)
-    else:  # the code for one state is faster
-        rows = np.ascontiguousarray(q, dtype=np.float64)[None]
-        J = constraints._jacobian(rows[0])[None]
-    loop_warnings.warn_if_digits_are_lost(
-        constraints._dynamics.model,
-        what,
-        (rows, states.tolist() if q.ndim > 1 else None),
-        (J, constraints.violation, constraints.coordinates.units),
-        analysis.rank,
-        lambda i: [x.reshape(-1, *x.shape[-2:])[states[i]] for x in found],
-        lambda i, at: result(int(states[i]), at),
+    rank, model = analysis.rank, constraints._dynamics.model
+    rows = np.ascontiguousarray(np.atleast_2d(q)[states], dtype=np.float64)
+    # the code for one state is faster
+    J = constraints._jacobian(rows) if q.ndim > 1 else constraints._jacobian(rows[0])[None]
+    if _are_far(J, rank):
+        return
+    squares = np.linalg.eigvalsh(J @ J.swapaxes(-1, -2))
+    sigma = np.sqrt(np.maximum(squares[:, -rank] / squares[:, -1], 0.0))
+    i = int(np.argmin(sigma))
+    if not sigma[i] < NEAR:
+        return
+    number, (_, s, V) = int(states[i]), np.linalg.svd(J[i])
+    known_to = max(_ROUNDING * s[0], float(np.max(np.abs(constraints.violation(rows[i]))))) / s[rank - 1]
+    weakest = V[rank - 1] * constraints.coordinates.units
+    own = [x.reshape(-1, *x.shape[-2:])[number] for x in found]
+    try:
+        pairs = list(zip(own, result(number, model.integrate(rows[i], known_to * weakest)), strict=True))
+        size = max(np.finfo(float).tiny, *(float(np.max(np.abs(x), initial=0.0)) for x, _ in pairs))
+        error = max(float(np.max(np.abs(x - y), initial=0.0)) for x, y in pairs) / size
+    except SingularConfigurationError:
+        error = 1.0
+    if error < NOTICED:
+        return
+    where = f" in state {number}" if q.ndim > 1 else ""
+    message = (
+        f"model {model.name!r} is next to a singular configuration{where}: the smallest singular value of its loops is "
+        f"{sigma[i]:.1e} of the largest, and {what} have a relative error of about {error:.0e}, as the loops determine "
+        f"q to {known_to:.0e} only. Use a configuration farther away, or derivatives with "
+        "respect to the coordinates of the tree."
     )
+    noticed = tuple(states[sigma < NEAR].tolist()) if q.ndim > 1 else ()
+    warning = LostDigitsWarning(message, loops=tuple(model.loop_names), states=noticed, error=error)
+    warnings.warn(warning, stacklevel=level_of_caller())
+
+
+def _are_far(J: Array, rank: int) -> bool:
+    """Return True if all singular values are above NEAR, by a factorization that takes a fraction of their time."""
+    n = J.shape[-2]
+    if rank < n:
+        return False
+    G = J @ J.swapaxes(-1, -2)
+    largest = np.abs(G).sum(axis=-1).max(axis=-1)  # of its eigenvalues, at most
+    G[..., range(n), range(n)] -= NEAR**2 * largest[..., None]
+    try:
+        np.linalg.cholesky(G)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def tangent_map_quantity(constraints: ConstraintQueries, coordinates: Coordinates = INDEPENDENT) -> Quantity | None:

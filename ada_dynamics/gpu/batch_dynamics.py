@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import TREE, Coordinates
 from ada_dynamics.dynamics import closed_derivatives, closed_quantities, quantities
-from ada_dynamics.dynamics.arguments import flat_wrenches
+from ada_dynamics.dynamics.arguments import Algorithm, flat_wrenches
 from ada_dynamics.dynamics.closed import ALL, FAST, LATE
 from ada_dynamics.dynamics.closed_derivatives import SPARSE
-from ada_dynamics.dynamics.computation import Algorithm, Derivatives
+from ada_dynamics.dynamics.computation import Derivatives
 from ada_dynamics.dynamics.derivative_quantities import of_equations, open_equations
 from ada_dynamics.dynamics.front import Dynamics
 from ada_dynamics.dynamics.joint_wrenches import JointWrenches, by_loop, everything_unique

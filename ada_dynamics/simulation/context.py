@@ -13,7 +13,8 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.contact.contact import Contact
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.computation import Algorithm, kernels_of
+from ada_dynamics.dynamics.arguments import Algorithm
+from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.kernel_store import tree_fingerprint
 from ada_dynamics.errors import InputError
 from ada_dynamics.jit import Kernel

@@ -18,7 +18,8 @@ from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.contact.wrenches import contact_frames
 from ada_dynamics.display import View, open_page
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.computation import Algorithm, options_of
+from ada_dynamics.dynamics.arguments import Algorithm
+from ada_dynamics.dynamics.computation import options_of
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.progress import reporting

@@ -17,8 +17,9 @@ from ada_dynamics.algorithms.joint_loads import without_friction
 from ada_dynamics.algorithms.rnea import inverse_dynamics
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, closed_quantities, quantities
+from ada_dynamics.dynamics.arguments import Algorithm
 from ada_dynamics.dynamics.closed import LATE
-from ada_dynamics.dynamics.computation import Algorithm, kernels_of, options_of
+from ada_dynamics.dynamics.computation import kernels_of, options_of
 from ada_dynamics.dynamics.front import forward_on_bodies
 from ada_dynamics.dynamics.quantities import Quantity, order_tag, position_rates
 from ada_dynamics.errors import AdaError, InputError, SingularConfigurationWarning

@@ -15,7 +15,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.drawing.meshes import mesh_vertices
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.computation import Algorithm
+from ada_dynamics.dynamics.arguments import Algorithm
 from ada_dynamics.errors import InputError, SingularConfigurationWarning, unknown_name
 from ada_dynamics.model.edit import split_universals
 from ada_dynamics.model.edit.parts import Parts

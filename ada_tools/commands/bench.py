@@ -20,7 +20,7 @@ from ada_dynamics.constraints.closure import initial_configuration
 from ada_dynamics.constraints.elimination import make_plans
 from ada_dynamics.drawing.plots import check_suffix, figure_context, save
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.computation import Algorithm
+from ada_dynamics.dynamics.arguments import Algorithm
 from ada_dynamics.dynamics.front import kernel_of
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
 from ada_dynamics.errors import InputError

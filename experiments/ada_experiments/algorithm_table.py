@@ -17,7 +17,7 @@ import numpy as np
 from ada_dynamics.algorithms import aba, ada, crba, dca, lagrange, order_n
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.computation import Algorithm
+from ada_dynamics.dynamics.arguments import Algorithm
 from ada_dynamics.expr import Cost, cost, trace
 from ada_dynamics.model import chain_3d
 from ada_dynamics.model.builder import Builder

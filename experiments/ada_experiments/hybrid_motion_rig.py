@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ada_dynamics.clock import ManualClock
-from ada_dynamics.dynamics.computation import Algorithm
+from ada_dynamics.dynamics.arguments import Algorithm
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.mechanisms import hexa
 from ada_dynamics.spatial.orientation import pose_of

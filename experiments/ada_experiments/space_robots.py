@@ -20,7 +20,7 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.panels import Panel
 from ada_dynamics.drawing.snapshots import plot_snapshots
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.computation import Algorithm
+from ada_dynamics.dynamics.arguments import Algorithm
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.mechanisms import hexa

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ada_dynamics.dynamics.computation import ALGORITHMS
+from ada_dynamics.dynamics.arguments import ALGORITHMS
 from ada_dynamics.model.description import BASES
 from ada_robot.ros.robot_settings import AUTO, check_gravity
 from ada_robot.settings import setting

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS, AppliedWrench
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.computation import Algorithm
+from ada_dynamics.dynamics.arguments import Algorithm
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit import with_gravity
 from ada_dynamics.model.edit.parts import Parts

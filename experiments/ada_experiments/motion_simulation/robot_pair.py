@@ -10,7 +10,7 @@ import numpy as np
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.computation import Algorithm
+from ada_dynamics.dynamics.arguments import Algorithm
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.load import load
 from ada_experiments.motion_simulation.frames import HALF, Motion, Mounting, opposite, seen_from
