@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from ada_dynamics.dynamics import quantities
 from ada_dynamics.dynamics.arguments import choice
 from ada_dynamics.dynamics.computation import kernels_of, require_link
-from ada_dynamics.dynamics.front import Dynamics, closed_quantity_of
+from ada_dynamics.dynamics.front import Dynamics
 from ada_dynamics.dynamics.kernels import SPECIALISE_UP_TO
-from ada_dynamics.dynamics.quantities import Quantity
+from ada_dynamics.dynamics.quantities import Quantity, forward, of_tree
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import to_c
 
@@ -83,21 +82,25 @@ def quantity_of(dynamics: Dynamics, name: str, link: str | None) -> Quantity:
     if dynamics.model.loops and name in ("forward", "inverse"):
         return _closed(dynamics, name)
     if name == "forward":
-        return quantities.forward(tree, dynamics.algorithm, external=False)
+        return forward(tree, dynamics.algorithm, external=False)
     if name == "inverse":
-        return quantities.of_tree(tree, "inverse")
+        return of_tree(tree, "inverse")
     if name in _OF_ROBOT:
-        return quantities.of_tree(tree, name)
+        return of_tree(tree, name)
     if link is None:
         names = dynamics.model.link_names
         raise InputError(f"{name} needs a link; this model has {', '.join(names)}.", field="link", allowed=names)
     require_link(dynamics, link)
-    return quantities.of_tree(tree, name, link, *_OF_LINK[name])
+    return of_tree(tree, name, link, *_OF_LINK[name])
 
 
 def _closed(dynamics: Dynamics, name: str) -> Quantity:
     """Dynamics with loops; the status reports a vanishing pivot, as in singular configurations."""
-    found = closed_quantity_of(dynamics, name)
+    kernels, closed = kernels_of(dynamics), kernels_of(dynamics).closed
+    assert closed is not None
+    found = closed.inverse_quantity(external=False) if name == "inverse" else None
+    if name == "forward" and not closed.plans.is_dense_only:
+        found = closed.quantity(kernels.candidate, external=False, multipliers=False)
     if found is None:
         raise InputError(
             f"{name} dynamics of model {dynamics.model.name!r} cannot be written as a function: its loops need a "

@@ -22,7 +22,7 @@ from ada_dynamics.dynamics.joint_wrenches import JointWrenches, joint_wrenches
 from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.dynamics.loop_warnings import warn_if_off_loops
 from ada_dynamics.dynamics.parameter_queries import ParameterQueries
-from ada_dynamics.dynamics.quantities import FRAMES, MASS_MATRIX_METHODS, Frame, Quantity, body_wrenches, of_tree
+from ada_dynamics.dynamics.quantities import FRAMES, MASS_MATRIX_METHODS, Frame, body_wrenches, of_tree
 from ada_dynamics.errors import NameDict
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.generic import GenericKernel
@@ -398,16 +398,6 @@ def kernel_of(dynamics: Dynamics, name: str) -> Kernel | GenericKernel:
     if kernels.generic:
         return kernels.loop(name, False)
     return (kernels.forward if name == "forward" else kernels.inverse)(False)
-
-
-def closed_quantity_of(dynamics: Dynamics, name: str) -> Quantity | None:
-    """The quantity of "forward" or "inverse" dynamics with loops; None if only the rank-revealing solver applies."""
-    kernels, closed = dynamics._kernels, dynamics._kernels.closed
-    if closed is None or closed.plans.is_dense_only:
-        return None
-    if name == "inverse":
-        return closed.inverse_quantity(external=False)
-    return closed.quantity(kernels.candidate, external=False, multipliers=False)
 
 
 def _of_each(T: Array, links: str | Sequence[str]) -> Array:

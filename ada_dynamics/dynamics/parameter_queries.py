@@ -258,8 +258,7 @@ class Adjusted:
 
     def pose(self, link: str, q: Array, coordinates: Coordinates) -> Array:
         """Derivative of the pose of a link, (6, P)."""
-        J = self.dynamics.jacobian(link, self.at(q))
         if coordinates == TREE or not self.model.loops:
-            return np.asarray(J[:, self.added])
-        T = self.dynamics.constraints.tangent_map(self.at(q), self.by(coordinates))
-        return np.asarray((J @ T)[:, -len(self.added) :])
+            return np.asarray(self.dynamics.jacobian(link, self.at(q))[:, self.added])
+        J = self.dynamics.jacobian(link, self.at(q), coordinates=self.by(coordinates))
+        return np.asarray(J[:, -len(self.added) :])
