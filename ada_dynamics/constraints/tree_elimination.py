@@ -10,7 +10,6 @@ eliminated earlier: that couples the bodies they act on, but the work stays line
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
 import numpy as np
@@ -26,8 +25,7 @@ from ada_dynamics.constraints.elimination import EARLY_PIVOT, EliminationPlans, 
 from ada_dynamics.errors import ModelError
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.model.model import Model
-from ada_dynamics.model.tree import WORLD, Body, Tree
-from ada_dynamics.spatial.motion import Force
+from ada_dynamics.model.tree import WORLD, Body
 
 # Number of constraints on one body beyond which they are eliminated early. A waiting constraint costs a wrench (6
 # numbers) and is coupled to all others that wait; a pair of coupled bodies costs 36 numbers. One closed loop has up to
@@ -38,61 +36,32 @@ CROWDED = 8
 _USUAL_WORK = (6 + CROWDED) * (7 + CROWDED)
 
 
-@dataclass
-class TreeOrder:
-    """An elimination order and its pivots.
+class _Search:
+    """Elimination in several sample configurations at once.
 
     Attributes:
-        order: of all unknowns.
-        typical: the largest pivot of each constraint during the elimination.
-        cancelled: constraints that depend on others in the samples; not in the order.
+        order: of the unknowns eliminated so far.
+        waiting: constraints that are not eliminated; in the end those that depend on others in the samples.
+        typical: the largest pivot of each constraint during the elimination, by sample.
     """
 
-    order: list[int] = field(default_factory=list)
-    typical: Array = field(default_factory=lambda: np.zeros(0))
-    cancelled: list[int] = field(default_factory=list)
+    def __init__(self, constraints: ConstraintSet, samples: Sequence[Array], plan: Plan, chosen: Sequence[int]) -> None:
+        """Begin with no unknown eliminated.
 
-
-def tree_order(constraints: ConstraintSet, samples: Sequence[Array], plan: Plan, chosen: Sequence[int]) -> TreeOrder:
-    """Order with the last joints first if that is cheap, else by the fewest couplings.
-
-    Args:
-        constraints: of all loops.
-        samples: configurations in which no pivot may vanish. The first closes the loops; the last is in general
-            position, and its couplings are those of the symbolic system.
-        plan: the constraints in use by loop.
-        chosen: the same as indices into `constraints.rows`.
-    """
-    wrenches = [[row.wrenches for row in constraints.equations(q)] for q in samples]
-
-    def search() -> _Search:
-        return _Search(constraints, samples, plan, [[w[c] for c in chosen] for w in wrenches])
-
-    plain = search()
-    if plain.run(_last_first, stop=_USUAL_WORK * constraints.tree.nv):
-        return plain.found
-    sparse = search()
-    sparse.run(_least_coupled)
-    return sparse.found
-
-
-class _Search:
-    """Elimination in several sample configurations at once."""
-
-    def __init__(
-        self,
-        constraints: ConstraintSet,
-        samples: Sequence[Array],
-        plan: Plan,
-        wrenches: Sequence[Sequence[dict[int, Force]]],
-    ) -> None:
+        Args:
+            constraints: of all loops.
+            samples: configurations in which no pivot may vanish. The first closes the loops; the last is in general
+                position, and its couplings are those of the symbolic system.
+            plan: the constraints in use by loop.
+            chosen: the same as indices into `constraints.rows`.
+        """
         self.tree = constraints.tree
-        self.sweeps = [_sweep(self.tree, q, plan, own) for q, own in zip(samples, wrenches, strict=True)]
+        self.sweeps = [_sweep(constraints, q, plan, chosen) for q in samples]
         self.general = self.sweeps[-1]
+        self.order: list[int] = []
         self.waiting = set(range(plan.constraint_count))
         self.typical = np.zeros((len(samples), plan.constraint_count))
         self.work = 0  # approximate number of changed entries of the system
-        self.found = TreeOrder()
 
     def run(self, joints: Callable[[_Search], Iterable[Body]], stop: int | None = None) -> bool:
         """Eliminate joints in an order that may depend on the couplings; False if it takes more work than `stop`."""
@@ -103,19 +72,15 @@ class _Search:
                 return False
             for sweep in self.sweeps:
                 sweep.eliminate_joint_of(body, [0.0] * body.joint.nv)
-            self.found.order.extend(range(body.v.stop - 1, body.v.start - 1, -1))
+            self.order.extend(range(body.v.stop - 1, body.v.start - 1, -1))
             for c in felt:
                 self.typical[:, c] = np.maximum(self.typical[:, c], self._pivots(c))
             for c in felt:
                 bodies = self.general.touched[c]
                 if len(bodies) <= 1 or any(len(self.general.columns[b]) > CROWDED for b in bodies):
                     self._try_to_solve(c)
-        while self.waiting:
-            c = max(sorted(self.waiting), key=self._share)
-            if not self._try_to_solve(c):
-                break
-        self.found.cancelled = sorted(self.waiting)
-        self.found.typical = self.typical[0]
+        while self.waiting and self._try_to_solve(max(sorted(self.waiting), key=self._share)):
+            pass
         return True
 
     def coupled(self, i: int) -> int:
@@ -130,7 +95,7 @@ class _Search:
         for sweep in self.sweeps:
             sweep.eliminate_multiplier(c)
         self.waiting.discard(c)
-        self.found.order.append(self.tree.nv + c)
+        self.order.append(self.tree.nv + c)
         return True
 
     def _pivots(self, c: int) -> list[float]:
@@ -146,12 +111,12 @@ def _pairs(n: int) -> int:
     return n * (n + 1) // 2
 
 
-def _sweep(tree: Tree, q: Array, plan: Plan, wrenches: Sequence[dict[int, Force]]) -> Sweep:
-    positions = q.tolist()
-    sweep = Sweep(tree, transforms(tree, positions), positions, plan)
-    for c, own in enumerate(wrenches):
+def _sweep(constraints: ConstraintSet, q: Array, plan: Plan, chosen: Sequence[int]) -> Sweep:
+    rows, positions = constraints.equations(q), q.tolist()
+    sweep = Sweep(constraints.tree, transforms(constraints.tree, positions), positions, plan)
+    for c, row in enumerate(chosen):
         sweep.right[c] = 0.0
-        for i, column in own.items():
+        for i, column in rows[row].wrenches.items():
             sweep.add_column(i, c, column)
     return sweep
 
@@ -246,19 +211,22 @@ def analyse_large(model: Model, q: Array | None) -> tuple[ConstraintAnalysis, El
 def _along_the_tree(
     plan: Plan, constraints: ConstraintSet, q: Array, chosen: list[int]
 ) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """The order, and the typical pivots of the constraints."""
+    """The order with the last joints first if that is cheap, else by the fewest couplings; the typical pivots."""
     rng = np.random.default_rng(20120304)
     random = constraints.model.integrate(q, AWAY * rng.normal(size=constraints.model.nv))
-    found = tree_order(constraints, (q, random), plan, chosen)
-    if found.cancelled:
-        loop, _, kind = constraints.rows[chosen[found.cancelled[0]]]
+    search = _Search(constraints, (q, random), plan, chosen)
+    if not search.run(_last_first, stop=_USUAL_WORK * constraints.tree.nv):
+        search = _Search(constraints, (q, random), plan, chosen)
+        search.run(_least_coupled)
+    if search.waiting:
+        loop, _, kind = constraints.rows[chosen[min(search.waiting)]]
         raise RedundantConstraintsError(
             f"model {constraints.model.name!r}: in loop {loop!r}, the {kind} depends on other constraints in this "
             f"configuration. Redundant constraints are supported up to {SEARCHED} velocities; remove a loop.",
             loop=loop,
             field=str(kind),
         )
-    return tuple(found.order), tuple(found.typical.tolist())
+    return tuple(search.order), tuple(search.typical[0].tolist())
 
 
 def analysis_and_plans(
