@@ -314,10 +314,8 @@ class ClosedDynamics:
         external = len(inputs) > 3
         if len(inputs[0]) == 1:  # by the kernel for one state, which may be compiled already
             found, status = self.kernel(order, external, multipliers=True).single_status(*(x[0] for x in inputs))
-            results, is_solved = (
-                [x[None] for x in (found if isinstance(found, tuple) else (found,))],
-                np.array([not status]),
-            )
+            results = [x[None] for x in (found if isinstance(found, tuple) else (found,))]
+            is_solved = np.array([not status])
         else:
             make = lambda: self.quantity(order, external, multipliers=True)  # noqa: E731
             results, is_solved = self._judged(f"closed {order} {external}", make, inputs)
