@@ -8,13 +8,14 @@ from dataclasses import replace
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
+from ada_dynamics.dynamics import derivative_quantities, quantities
 from ada_dynamics.dynamics.closed import ROBUST, ClosedDynamics
 from ada_dynamics.dynamics.closed_quantities import joint_wrenches
 from ada_dynamics.dynamics.derivative_quantities import moving_pairs
 from ada_dynamics.dynamics.kernel_store import KernelStore
 from ada_dynamics.dynamics.loop_programs import ALGORITHMS as LOOP_ALGORITHMS
 from ada_dynamics.dynamics.loop_programs import loop_kernel
-from ada_dynamics.dynamics.quantities import Order, Quantity, forward, of_tree
+from ada_dynamics.dynamics.quantities import Order, Quantity
 from ada_dynamics.errors import InputError
 from ada_dynamics.execution import pause_garbage_collection
 from ada_dynamics.hybrid.lane_tree import lane_tree
@@ -44,7 +45,7 @@ def is_long(model: Model) -> bool:
     """True if a tree is too large for code of its own."""
     if model.nv <= SPECIALISE_UP_TO or model.nv > 2 * SPECIALISE_UP_TO:
         return model.nv > SPECIALISE_UP_TO
-    return moving_pairs(model.tree) > SPECIALISE_UP_TO * (SPECIALISE_UP_TO + 1) // 2
+    return derivative_quantities.moving_pairs(model.tree) > SPECIALISE_UP_TO * (SPECIALISE_UP_TO + 1) // 2
 
 
 class Kernels(KernelStore):
@@ -109,7 +110,7 @@ class Kernels(KernelStore):
             names.append("lanes")
         if len(names) == 1:
             return names[0]
-        traced = {name: forward(self.tree, name, external=False).trace() for name in names}
+        traced = {name: quantities.forward(self.tree, name, external=False).trace() for name in names}
         costs = self.costs(traced)
         best = min(costs, key=costs.__getitem__)
         self._traced[best] = traced[best]
@@ -122,23 +123,25 @@ class Kernels(KernelStore):
             return self.closed.kernel(self.candidate, external, multipliers=False)
         if self._algorithm != "auto":
             name = self._algorithm
-            return self.get(f"forward {name} {external}", lambda: forward(self.tree, name, external, self.order))
+            return self.get(
+                f"forward {name} {external}", lambda: quantities.forward(self.tree, name, external, self.order)
+            )
         return self.get(f"forward auto {external}", lambda: self._forward_auto(external))
 
     def inverse(self, external: bool) -> Kernel:
         """Inverse dynamics of the tree, without its loops."""
-        return self.get(f"inverse {external}", lambda: of_tree(self.tree, "inverse", external=external))
+        return self.get(f"inverse {external}", lambda: quantities.of_tree(self.tree, "inverse", external=external))
 
     def _forward_auto(self, external: bool) -> Quantity:
         """Named "auto" as long as nothing is traced: a cached object is found without counting anything."""
-        any_algorithm = forward(self.tree, "crba", external)
+        any_algorithm = quantities.forward(self.tree, "crba", external)
         name = any_algorithm.name.replace("crba", "auto")
         return replace(any_algorithm, name=name, trace=lambda: self._trace_cheapest(external))
 
     def _trace_cheapest(self, external: bool) -> expr.Function:
         algorithm = self.algorithm
         traced = None if external else self._traced.pop(algorithm, None)
-        return traced or forward(self.tree, algorithm, external).trace()
+        return traced or quantities.forward(self.tree, algorithm, external).trace()
 
     def joint_wrenches(
         self, tree: Tree, rows: Mapping[str, tuple[int, ...]], external: bool, along: bool = False
@@ -148,7 +151,9 @@ class Kernels(KernelStore):
         made = joint_wrenches(tree, links, rows, external)
         if along:
             moving = [name for name in ("q", "v", "a", "multipliers") if name in made.inputs]
-            return self.get("joint wrenches along", lambda: along(made, tree, moving), of_links=True)
+            return self.get(
+                "joint wrenches along", lambda: derivative_quantities.along(made, tree, moving), of_links=True
+            )
         return self.get(f"joint wrenches {external}", lambda: made, of_links=True)
 
     # --- loops --------------------------------------------------------------------------------------------------
