@@ -11,7 +11,6 @@ from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import derivative_quantities, quantities
 from ada_dynamics.dynamics.closed import ROBUST, ClosedDynamics
 from ada_dynamics.dynamics.closed_quantities import joint_wrenches
-from ada_dynamics.dynamics.derivative_quantities import moving_pairs
 from ada_dynamics.dynamics.kernel_store import KernelStore
 from ada_dynamics.dynamics.loop_programs import ALGORITHMS as LOOP_ALGORITHMS
 from ada_dynamics.dynamics.loop_programs import loop_kernel
