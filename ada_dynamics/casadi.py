@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.algorithms.kkt import Plan, residual
 from ada_dynamics.constraints.coordinates import INDEPENDENT, Coordinates
 from ada_dynamics.dynamics import Dynamics, closed_quantities
@@ -23,7 +24,7 @@ from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.constraint_queries import tangent_map_quantity
 from ada_dynamics.dynamics.export import QUANTITIES as OF_EVERY_ROBOT
 from ada_dynamics.dynamics.export import quantity_of
-from ada_dynamics.dynamics.quantities import Quantity, position_rates
+from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function, trace
 from ada_dynamics.expr.evaluation import expand

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 
 from ada_controllers.virtual.mechanism import VirtualMechanism
 from ada_dynamics.algorithms.crba import mass_matrix
-from ada_dynamics.algorithms.kinematics import link_pose
+from ada_dynamics.algorithms.kinematics import link_pose, position_rates
 from ada_dynamics.algorithms.kkt import ConstrainedSolution
 from ada_dynamics.algorithms.ldl import factorise_dense
 from ada_dynamics.algorithms.rnea import inverse_dynamics
 from ada_dynamics.dynamics import closed_quantities
-from ada_dynamics.dynamics.quantities import of_tree, position_guards, position_rates
+from ada_dynamics.dynamics.quantities import of_tree, position_guards
 from ada_dynamics.expr import Traced
 from ada_dynamics.model.tree import NO_MOVE, for_efforts
 from ada_dynamics.spatial.vector import ZERO, ZERO3, Scalar, Vec3, cross

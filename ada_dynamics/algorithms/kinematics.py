@@ -80,6 +80,15 @@ def transforms(tree: Tree, q: Sequence[Scalar]) -> list[Transform]:
     return [body.transform(body.positions(q)) for body in tree.bodies]
 
 
+def position_rates(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+    """q̇ of the whole model."""
+    rates: list[Scalar] = [0.0] * tree.nq
+    for body in tree.bodies:
+        if body.is_independent:
+            rates[body.q] = body.joint.position_rate(q[body.q], v[body.v])
+    return rates
+
+
 def poses(tree: Tree, X: Sequence[Transform]) -> list[Transform]:
     """Pose of every body in the world, with a single rotation matrix each."""
     result: list[Transform] = []

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ada_dynamics import expr
 from ada_dynamics.algorithms import energy
+from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.algorithms.ldl import SymmetricMatrix, factorise
 from ada_dynamics.algorithms.passive import passive_efforts
 from ada_dynamics.algorithms.rnea import rotor_efforts
@@ -31,7 +32,7 @@ class EquationsOfMotion(NamedTuple):
 def equations_of_motion(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> EquationsOfMotion:
     """Mass matrix, velocity terms and gravity terms as expressions of the variables q and v."""
     kinetic = energy.kinetic_of_links(tree, q, v)
-    rates = _position_rates(tree, q, v)
+    rates = position_rates(tree, q, v)
     momentum = expr.gradient(kinetic, v)
 
     M = SymmetricMatrix(tree.nv)
@@ -62,13 +63,6 @@ def forward_dynamics(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: 
     """q̈ = M⁻¹ (τ - c - g), eq. 4.11."""
     M, rest = mass_and_rest(tree, q, v, tau)
     return factorise(M).solve(rest)
-
-
-def _position_rates(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
-    rates: list[Scalar] = [0.0] * tree.nq
-    for body in tree.bodies:
-        rates[body.q] = body.joint.position_rate(q[body.q], v[body.v])
-    return rates
 
 
 def _generalized(tree: Tree, q: Sequence[Scalar], slope: Sequence[Scalar]) -> list[Scalar]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ada_dynamics.algorithms.joint_loads import Stop, joint_loads, without_friction
+from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.algorithms.passive import lost_efforts
 from ada_dynamics.analysis.balance import ContactFrames
 from ada_dynamics.analysis.motion import StateTrajectory, dynamics_of, energy_of
@@ -19,7 +20,6 @@ from ada_dynamics.analysis.unknown_work import LogIntervals, UnknownWork, mask_u
 from ada_dynamics.arrays import Array
 from ada_dynamics.contact.stops import FRICTION_SPEED, JointStops
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.quantities import position_rates
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 

@@ -15,7 +15,7 @@ from ada_dynamics.algorithms import ada, closed_aba, closure, dca, effort_distri
 from ada_dynamics.algorithms.assembly import Solution
 from ada_dynamics.algorithms.crba import mass_matrix
 from ada_dynamics.algorithms.effort_distribution import Sharing
-from ada_dynamics.algorithms.kinematics import at_rest, motions, standing_still, transforms
+from ada_dynamics.algorithms.kinematics import at_rest, motions, position_rates, standing_still, transforms
 from ada_dynamics.algorithms.kkt import ConstrainedSolution, Plan, planned_rows
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.algorithms.rnea import no_velocity
@@ -33,7 +33,6 @@ from ada_dynamics.dynamics.quantities import (
     force_first,
     order_tag,
     position_guards,
-    position_rates,
     quantity,
     rate_of,
     tag_of,

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from ada_dynamics.algorithms import aba, crba, kkt
 from ada_dynamics.algorithms import regressor as algorithm
+from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.algorithms.kkt import ConstrainedSolution, Plan
 from ada_dynamics.algorithms.ldl import Factors
 from ada_dynamics.algorithms.passive import unloaded
@@ -32,7 +33,6 @@ from ada_dynamics.dynamics.quantities import (
     Vector,
     flattened,
     of_tree,
-    position_rates,
     quantity,
     reshape,
     substitute,

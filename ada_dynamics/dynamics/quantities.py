@@ -29,6 +29,7 @@ from ada_dynamics.algorithms import (
     rnea,
 )
 from ada_dynamics.algorithms.assembly_order import Nesting
+from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.algorithms.ldl import factorise
 from ada_dynamics.dynamics.arguments import loose_joint, pivot_guards
 from ada_dynamics.errors import ModelError
@@ -193,15 +194,6 @@ def body_wrenches(tree: Tree, flat: Vector) -> dict[int, Force]:
 
 
 # --- tracing ---------------------------------------------------------------------------------------------------------
-def position_rates(tree: Tree, q: Vector, v: Vector) -> list[Scalar]:
-    """q̇ of the whole model."""
-    rates: list[Scalar] = [0.0] * tree.nq
-    for body in tree.bodies:
-        if body.is_independent:
-            rates[body.q] = body.joint.position_rate(q[body.q], v[body.v])
-    return rates
-
-
 def unit_vectors(n: int) -> list[list[float]]:
     """Rows of the unit matrix."""
     return [[float(i == j) for i in range(n)] for j in range(n)]

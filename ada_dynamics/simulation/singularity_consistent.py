@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ada_dynamics.algorithms.kinematics import consistent_rates
+from ada_dynamics.algorithms.kinematics import consistent_rates, position_rates
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics
-from ada_dynamics.dynamics.quantities import position_rates
 from ada_dynamics.errors import InputError
 from ada_dynamics.model.edit.parts import with_parts
 from ada_dynamics.model.joints import Spherical, SphericalEuler

@@ -20,8 +20,9 @@ from ada_dynamics.algorithms.applied_wrench import PARAMETERS, AppliedWrench, ap
 from ada_dynamics.algorithms.contact import ContactData, contact_loads, gather, step_wrenches
 from ada_dynamics.algorithms.energy import scaled_velocities
 from ada_dynamics.algorithms.joint_loads import COMMAND_SIZE, Servo, Stop, joint_loads, servo_efforts, without_friction
+from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.dynamics.closed_quantities import Solver, projected, speeds
-from ada_dynamics.dynamics.quantities import Quantity, body_wrenches, force_first, position_guards, position_rates
+from ada_dynamics.dynamics.quantities import Quantity, body_wrenches, force_first, position_guards
 from ada_dynamics.expr import Traced, trace
 from ada_dynamics.model.inertia_regularization import has_singular_inertias
 from ada_dynamics.model.tree import Tree, for_efforts

@@ -14,6 +14,7 @@ import numpy as np
 from ada_dynamics.algorithms.applied_wrench import PARAMETERS
 from ada_dynamics.algorithms.energy import scaled_velocities
 from ada_dynamics.algorithms.joint_loads import without_friction
+from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.algorithms.rnea import inverse_dynamics
 from ada_dynamics.arrays import Array
 from ada_dynamics.dynamics import Dynamics, closed_quantities, quantities
@@ -21,7 +22,7 @@ from ada_dynamics.dynamics.arguments import Algorithm
 from ada_dynamics.dynamics.closed import LATE
 from ada_dynamics.dynamics.computation import kernels_of, options_of
 from ada_dynamics.dynamics.front import forward_on_bodies
-from ada_dynamics.dynamics.quantities import Quantity, order_tag, position_rates
+from ada_dynamics.dynamics.quantities import Quantity, order_tag
 from ada_dynamics.errors import AdaError, InputError, SingularConfigurationWarning
 from ada_dynamics.jit import Kernel
 from ada_dynamics.model.joints import JointType

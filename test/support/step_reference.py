@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ada_dynamics as ada
-from ada_dynamics.dynamics.quantities import position_rates
+from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.simulation.system import System
 
 Array = NDArray[np.float64]

@@ -15,10 +15,11 @@ from random_trees import KINDS, random_tree
 from refused import refused
 
 import ada_dynamics as ada
+from ada_dynamics.algorithms.kinematics import position_rates
 from ada_dynamics.dynamics import closed_derivatives
 from ada_dynamics.dynamics.computation import kernels_of
 from ada_dynamics.dynamics.derivative_quantities import Equations, of_equations, open_equations
-from ada_dynamics.dynamics.quantities import Quantity, position_rates
+from ada_dynamics.dynamics.quantities import Quantity
 from ada_dynamics.expr import evaluate
 from ada_dynamics.hybrid.lane_tree import lane_tree
 from ada_dynamics.robots import mechanisms
