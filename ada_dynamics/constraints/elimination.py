@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -298,6 +299,15 @@ class EliminationPlans:
     following: dict[str, Plan]
     following_typical: tuple[float, ...]
 
+    @classmethod
+    def of_data(cls, data: dict[str, Any]) -> EliminationPlans:
+        """The plans that `dataclasses.asdict` made plain data, which may have been stored as JSON."""
+        whole = as_tuples(data)
+        for name in ("candidates", "following"):
+            whole[name] = {key: Plan(**plan) for key, plan in whole[name].items()}
+        whole["late"] = whole["candidates"].get("kkt late") or Plan(**whole["late"])
+        return cls(**whole)
+
     @property
     def is_dense_only(self) -> bool:
         """True if only the rank-revealing solver can solve the constraints."""
@@ -308,6 +318,13 @@ class EliminationPlans:
         plan = next(iter(self.following.values()))
         counts = {name: plan.combinations.get(name, len(own)) for name, own in plan.rows.items()}
         return ConstraintCombinations(self.rows, counts, units)
+
+
+def as_tuples(data: Any) -> Any:
+    """Plain data with tuples in place of lists."""
+    if isinstance(data, dict):
+        return {key: as_tuples(value) for key, value in data.items()}
+    return tuple(map(as_tuples, data)) if isinstance(data, (list, tuple)) else data
 
 
 def make_plans(model: Model, analysis: ConstraintAnalysis) -> EliminationPlans:

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import contextlib
-import pickle
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -24,7 +23,7 @@ from ada_dynamics.constraints.analysis import (
 )
 from ada_dynamics.constraints.constraint_set import ConstraintSet
 from ada_dynamics.constraints.coordinates import motor_efforts
-from ada_dynamics.constraints.elimination import LEAST_DETERMINANT, EliminationPlans
+from ada_dynamics.constraints.elimination import LEAST_DETERMINANT, EliminationPlans, as_tuples
 from ada_dynamics.constraints.singular import along_branch, directions
 from ada_dynamics.constraints.tree_elimination import SEARCHED, analysis_and_plans
 from ada_dynamics.dynamics import closed_quantities
@@ -86,9 +85,10 @@ class ClosedDynamics:
         store, q0 = ObjectCache.default(), None if self.q0 is None else self.q0.tolist()
         key = digest("loops", self.kernels.fingerprint(), repr((q0, turned)), source_hash(), np.__version__)
         entry = store.load(key)
-        if entry is not None:  # the entry is as trustworthy as the machine code in the same cache
-            facts, plans = pickle.loads(entry.code)
-            return ConstraintAnalysis(ConstraintSet(self.model, turned), *facts), plans
+        if entry is not None:
+            samples, *facts = as_tuples(entry.metadata["analysis"])
+            analysis = ConstraintAnalysis(ConstraintSet(self.model, turned), tuple(map(np.array, samples)), *facts)
+            return analysis, EliminationPlans.of_data(entry.metadata["plans"])
         try:
             found, plans = analysis_and_plans(self.model, self.q0, unturned)
         except ModelError as problem:
@@ -96,8 +96,9 @@ class ClosedDynamics:
                 raise
             message = f"{problem} Give one that closes the loops: Dynamics(model, q0=q), Simulation(model, q)."
             raise ModelError(message, loop=problem.loop, field="q0", value=problem.value) from None
-        facts = found.configurations, found.rank, found.independent, found.trivial, found.redundant
-        store.store(key, pickle.dumps((facts, plans)), {})
+        samples = [q.tolist() for q in found.configurations]
+        facts = [samples, found.rank, found.independent, found.trivial, found.redundant]
+        store.store(key, b"", {"analysis": facts, "plans": asdict(plans)})
         return found, plans
 
     @cached_property
