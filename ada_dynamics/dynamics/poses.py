@@ -17,7 +17,7 @@ from ada_dynamics import expr
 from ada_dynamics.arrays import Array
 from ada_dynamics.jit import Kernel
 from ada_dynamics.jit.compiled import Vector, compiled, compiled_kernel
-from ada_dynamics.spatial.vector import Mat3, Scalar, Vec3
+from ada_dynamics.spatial.vector import Mat3, Scalar, Vec3, matrix, skew
 
 _SMALL = 1e-8  # squared angle under which the first two terms of a series are exact to rounding
 
@@ -114,29 +114,23 @@ def rotation_vector(R: Mat3) -> tuple[Vec3, Scalar]:
     return Vec3(factor * x, factor * y, factor * z), k
 
 
-def rotated(vector: Vec3) -> tuple[list[list[Scalar]], tuple[Scalar, Scalar]]:
-    """The rotation of a rotation vector, and b, c of V = 1 + b [w] + c [w]² (Rodrigues)."""
+def rotated(vector: Vec3) -> tuple[Mat3, Mat3]:
+    """The rotation of a rotation vector w, and V = 1 + b [w] + c [w]² (Rodrigues)."""
     square = vector @ vector
     angle = expr.sqrt(expr.maximum(square, _SMALL))
     sine, half = expr.sin(angle), expr.sin(0.5 * angle)
     a = expr.select(square, _SMALL, 1.0 - square / 6.0, sine / angle)
     b = expr.select(square, _SMALL, 0.5 - square / 24.0, 2.0 * half * half / (angle * angle))
     c = expr.select(square, _SMALL, 1.0 / 6.0 - square / 120.0, (1.0 - sine / angle) / (angle * angle))
-    return _one_and(vector, a, b), (b, c)
+    return _one_and(vector, a, b), _one_and(vector, b, c)
 
 
-def _one_and(w: Vec3, first: Scalar, second: Scalar) -> list[list[Scalar]]:
+def _one_and(w: Vec3, first: Scalar, second: Scalar) -> Mat3:
     """1 + first [w] + second [w]²."""
-    x, y, z = w
-    once = ((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0))
-    square = x * x + y * y + z * z
-    return [
-        [
-            (1.0 if i == j else 0.0) + first * once[i][j] + second * (w[i] * w[j] - (square if i == j else 0.0))
-            for j in range(3)
-        ]
-        for i in range(3)
-    ]
+    once = skew(w)
+    return matrix(
+        lambda i, j: (1.0 if i == j else 0.0) + first * once[i][j] + second * (w[i] * w[j] - (w @ w if i == j else 0.0))
+    )
 
 
 @cache
@@ -150,14 +144,10 @@ def _between_kernel() -> Kernel:
     """(T, T') -> {T⁻¹ T'}^∨, and its translation and rotation vector."""
 
     def body(pose: Vector, other: Vector) -> Any:
-        R, S = ([[T[4 * i + j] for j in range(3)] for i in range(3)] for T in (pose, other))
-        d = [other[4 * i + 3] - pose[4 * i + 3] for i in range(3)]
-        way = [sum((R[k][i] * d[k] for k in (1, 2)), R[0][i] * d[0]) for i in range(3)]
-        turn = [[sum((R[k][i] * S[k][j] for k in (1, 2)), R[0][i] * S[0][j]) for j in range(3)] for i in range(3)]
-        w, k = rotation_vector(Mat3.of(turn))
-        back = _one_and(w, -0.5, k)
-        screw = [sum((row[j] * way[j] for j in (1, 2)), row[0] * way[0]) for row in back]
-        return {"screw": [*screw, *w], "straight": [*way, *w]}
+        R, S = (matrix(lambda i, j, T=T: T[4 * i + j]) for T in (pose, other))
+        way = R.T @ Vec3(*(other[4 * i + 3] - pose[4 * i + 3] for i in range(3)))
+        w, k = rotation_vector(R.T @ S)
+        return {"screw": [*(_one_and(w, -0.5, k) @ way), *w], "straight": [*way, *w]}
 
     return compiled_kernel("twist_between", {"pose": 16, "other": 16}, body)
 
@@ -167,10 +157,8 @@ def _screw() -> Callable[..., Any]:
     """Twist -> upper three rows of the pose after unit time."""
 
     def body(twist: Vector) -> Any:
-        w = Vec3(*twist[3:])
-        R, (b, c) = rotated(w)
-        V = _one_and(w, b, c)
-        way = [sum((row[j] * twist[j] for j in (1, 2)), row[0] * twist[0]) for row in V]
+        R, V = rotated(Vec3(*twist[3:]))
+        way = V @ Vec3(*twist[:3])
         return {"rows": [value for row, x in zip(R, way, strict=True) for value in (*row, x)]}
 
     return compiled("screw", {"twist": 6}, body)
