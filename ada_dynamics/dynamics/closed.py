@@ -301,7 +301,9 @@ class ClosedDynamics:
                 found = self._decomposed(*(np.ascontiguousarray(x[i]) for x in given))
                 a[i], multipliers[i], decompositions[i] = found.accelerations, found.multipliers / self.weights, found
                 tier = RANK_REVEALING if found.is_singular else tier
-        return ConstraintSolution(*((a[0], multipliers[0]) if q.ndim == 1 else (a, multipliers)), tier, decompositions)
+        if q.ndim == 1:
+            a, multipliers = a[0], multipliers[0]
+        return ConstraintSolution(a, multipliers, tier, decompositions)
 
     def _orders(self, name: str) -> dict[str, str]:
         """Elimination orders as they are tried, beginning with `name`, and their tiers."""

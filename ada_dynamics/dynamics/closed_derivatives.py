@@ -7,6 +7,7 @@ In singular configurations accelerations do not depend smoothly on the state and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,8 +51,8 @@ def _of_state(closed: ClosedDynamics, name: str, *state: Array) -> Any:
     """A quantity of the equations by the fast order or by the robust one, or on numbers where neither serves."""
     for candidate in () if closed.plans.is_dense_only else (SPARSE, LATE):
         tag = name if candidate == SPARSE else f"{name} {candidate}"
-        kernel = closed.kernels.get(tag, lambda order=candidate: of_equations(equations(closed, order), name))
-        found, status = kernel.single_status(*state)
+        make = partial(of_equations, equations(closed, candidate), name)
+        found, status = closed.kernels.get(tag, make).single_status(*state)
         if not status:
             return found
     return _ON_NUMBERS[name](closed, *state)

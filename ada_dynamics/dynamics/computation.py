@@ -241,7 +241,7 @@ class Computation(StartingAtQ):
             if not isinstance(name, str):
                 raise WrongTypeError(
                     f"link is {name!r:.80}; it must be the name of a link, and comes before the positions: "
-                    f"jacobian({next(reversed(self._tree.frames))!r}, q).",
+                    f"jacobian({list(self._tree.frames)[-1]!r}, q).",
                     field="link",
                     value=name,
                     allowed=str,

@@ -315,7 +315,7 @@ def _gradient_along(equations: Equations) -> Function:
 def _gradient(equations: Equations, given: Vectors) -> dict[str, list[Scalar]]:
     tree, q = equations.tree, given["q"]
     power = sum((y * r for y, r in zip(given["y"], _residual(equations, given), strict=True)), ZERO)
-    slopes = gradient(power, [*q, *given["v"], *given["a"]])  # type: ignore[list-item]
+    slopes = gradient(power, [*q, *given["v"], *given["a"]])
     by_q = [
         sum((rate * slope for rate, slope in zip(position_rates(tree, q, unit), slopes, strict=False)), ZERO)
         for unit in unit_vectors(tree.nv)

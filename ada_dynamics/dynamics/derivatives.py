@@ -52,6 +52,7 @@ class ForwardInverseDerivatives(Computation):
     forward: Callable[..., Array]
     inverse: Callable[..., Array]
     mass_matrix: Callable[..., Array]
+    jacobian: Callable[..., Array]
 
     @cached_property
     def constraints(self) -> ConstraintQueries:

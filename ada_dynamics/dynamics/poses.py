@@ -144,7 +144,7 @@ def _between_kernel() -> Kernel:
     """(T, T') -> {T⁻¹ T'}^∨, and its translation and rotation vector."""
 
     def body(pose: Vector, other: Vector) -> Any:
-        R, S = (matrix(lambda i, j, T=T: T[4 * i + j]) for T in (pose, other))
+        R, S = (Mat3.of(T[4 * i : 4 * i + 3] for i in range(3)) for T in (pose, other))
         way = R.T @ Vec3(*(other[4 * i + 3] - pose[4 * i + 3] for i in range(3)))
         w, k = rotation_vector(R.T @ S)
         return {"screw": [*(_one_and(w, -0.5, k) @ way), *w], "straight": [*way, *w]}

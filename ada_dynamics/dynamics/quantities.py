@@ -201,7 +201,7 @@ def unit_vectors(n: int) -> list[list[float]]:
 
 def rate_of(values: Any, shape: tuple[int, ...], tree: Tree, q: Vector, v: Vector) -> Any:
     """Time derivative of nested values of this shape while q moves with v."""
-    return reshape(directional(flattened(values), dict(zip(q, position_rates(tree, q, v), strict=True))), shape)  # type: ignore[arg-type]
+    return reshape(directional(flattened(values), dict(zip(q, position_rates(tree, q, v), strict=True))), shape)
 
 
 def flattened(values: Any) -> list[Scalar]:
@@ -240,7 +240,7 @@ def _coriolis_matrix(tree: Tree, q: Vector, v: Vector) -> list[list[Scalar]]:
         [
             Motion(Vec3(*x[:3]), Vec3(*x[3:]))
             for s in body.joint.subspace(body.positions(q))
-            for x in [directional((*s.angular, *s.linear), rates)]  # type: ignore[arg-type]
+            for x in [directional((*s.angular, *s.linear), rates)]
         ]
         for body in tree.bodies
     ]
@@ -259,7 +259,7 @@ def _pulled(tree: Tree, q: Vector, forces: Mapping[int, Force]) -> tuple[list[Sc
     inwards = kinematics.inward_sums(tree, kinematics.transforms(tree, q), [forces[body.index] for body in tree.bodies])
     efforts = rnea.gather_efforts(tree, q, inwards)
     moving = [dict(zip(q, position_rates(tree, q, unit), strict=True)) for unit in unit_vectors(tree.nv)]
-    return efforts, _rows([directional(efforts, rates) for rates in moving])  # type: ignore[arg-type]
+    return efforts, _rows([directional(efforts, rates) for rates in moving])
 
 
 def _rows(columns: Sequence[Vector]) -> list[list[Scalar]]:

@@ -54,7 +54,8 @@ def solve(
     def sub_chain(at: State, joints: Sequence[int]) -> SubChain:
         return SubChain(sub_tree(at.tree, joints), at.q, at.v, at.effort, at.w, at.external, method)
 
-    return ada.solve(tree, *state, external, assembly_order(tree, cuts), rows, sub_chain).accelerations
+    q, v, tau = state
+    return ada.solve(tree, q, v, tau, external, assembly_order(tree, cuts), rows, sub_chain).accelerations
 
 
 # --- candidates -------------------------------------------------------------------------------------------------------

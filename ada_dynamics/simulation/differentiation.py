@@ -18,7 +18,7 @@ from ada_dynamics.algorithms.joint_loads import without_friction
 from ada_dynamics.algorithms.kkt import ConstrainedSolution, Plan
 from ada_dynamics.algorithms.passive import unloaded
 from ada_dynamics.dynamics.closed_quantities import Solver
-from ada_dynamics.dynamics.quantities import Quantity, body_wrenches
+from ada_dynamics.dynamics.quantities import Quantity, body_wrenches, substitute
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.expr import Expr, Function, Traced, directional, gradient, trace
 from ada_dynamics.expr.evaluation import expand
@@ -43,7 +43,7 @@ def tangent_quantity(of: Quantity) -> Quantity:
         values = function.outputs[result]
         return _function(f"{of.name}_along", function, inputs, result, [*values, *directional(values, seeds)])
 
-    return replace(_shaped(of, inputs, result, 2 * size, "along"), trace=traced)
+    return _shaped(of, inputs, result, 2 * size, "along", traced)
 
 
 def adjoint_quantity(of: Quantity) -> Quantity:
@@ -58,11 +58,16 @@ def adjoint_quantity(of: Quantity) -> Quantity:
         product = sum((w * value for w, value in zip(x[n:], function.outputs[result], strict=True)), ZERO)
         return _function(f"{of.name}_against", function, inputs, result, gradient(product, [*x[:n], *u]))
 
-    return replace(_shaped(of, inputs, result, n + m, "against"), trace=traced)
+    return _shaped(of, inputs, result, n + m, "against", traced)
 
 
-def _shaped(of: Quantity, inputs: dict[str, int], result: str, size: int, how: str) -> Quantity:
-    return replace(of, name=f"{of.name}_{how}", inputs=inputs, shapes={result: (size,)}, body=None)
+def _shaped(
+    of: Quantity, inputs: dict[str, int], result: str, size: int, how: str, traced: Callable[[], Function]
+) -> Quantity:
+    def body(**given: Vector) -> Traced:
+        return Traced(substitute(traced(), given))
+
+    return Quantity(f"{of.name}_{how}", inputs, {result: (size,)}, traced, body)
 
 
 def _function(name: str, of: Function, inputs: dict[str, int], result: str, values: Sequence[Scalar]) -> Function:
