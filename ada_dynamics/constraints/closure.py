@@ -42,7 +42,6 @@ def gauss_newton(
     q: Array,
     free: NDArray[np.intp] | None = None,
     steps: int = 60,
-    tolerance: float = CLOSED,
     polish: int = 2,
     cut: float = _CUT,
     stalled: float = _STALLED,
@@ -55,8 +54,7 @@ def gauss_newton(
         q: initial configuration.
         free: indices of the velocities that may change; all by default.
         steps: maximum number of steps.
-        tolerance: closure error at which to stop, relative to the characteristic length.
-        polish: number of steps after that.
+        polish: number of steps after the closure error is less than `CLOSED`.
         cut: share of the largest singular value below which singular values are truncated.
         stalled: share to which the closure error must shrink in ten steps; otherwise the iteration stops, as in a local
             minimum.
@@ -79,7 +77,7 @@ def gauss_newton(
                 break
             before = now
         size = float(np.max(np.abs(g), initial=0.0))
-        if size < tolerance:
+        if size < CLOSED:
             if polish == 0 or size == 0.0:
                 break
             polish -= 1

@@ -105,23 +105,24 @@ class ConstraintSet:
             evaluated = self._evaluated(q)
             if evaluated is not None:
                 return evaluated[0]
-        return _like(q, self._violation(_scalars(q)))
+        found = self._violation(_scalars(q))
+        return np.array(found, dtype=float) if isinstance(q, np.ndarray) else found
 
     def _violation(self, q: Sequence[Scalar]) -> list[Scalar]:
         X = transforms(self.tree, q)
         return [g for loop in self.tree.loops for g in closure.closure_error(self.tree, X, loop)]
 
     @overload
-    def jacobian(self, q: Array, chosen: Chosen | None = None) -> Array: ...
+    def jacobian(self, q: Array) -> Array: ...
     @overload
-    def jacobian(self, q: Sequence[Scalar], chosen: Chosen | None = None) -> Sequence[Scalar]: ...
-    def jacobian(self, q: Vector, chosen: Chosen | None = None) -> Vector:
+    def jacobian(self, q: Sequence[Scalar]) -> Sequence[Scalar]: ...
+    def jacobian(self, q: Vector) -> Vector:
         """Constraint Jacobian J, (m, nv)."""
-        if isinstance(q, np.ndarray) and chosen is None:
+        if isinstance(q, np.ndarray):
             evaluated = self._evaluated(q)
             if evaluated is not None:
                 return evaluated[1]
-        rows = self.equations(q, None, chosen)
+        rows = self.equations(q)
         if not isinstance(q, np.ndarray):
             return dense_rows(rows, self.tree.nv)
         J = np.zeros((len(rows), self.tree.nv))
@@ -129,14 +130,6 @@ class ConstraintSet:
             for k, value in row.columns.items():
                 line[k] = value
         return J
-
-    @overload
-    def bias(self, q: Array, v: Array, chosen: Chosen | None = None) -> Array: ...
-    @overload
-    def bias(self, q: Sequence[Scalar], v: Sequence[Scalar], chosen: Chosen | None = None) -> Sequence[Scalar]: ...
-    def bias(self, q: Vector, v: Vector, chosen: Chosen | None = None) -> Vector:
-        """Bias γ = J̇ v of each constraint [m/s², rad/s²], (m,): J a + γ = 0."""
-        return _like(q, [row.rate for row in self.equations(q, v, chosen)])
 
     def _evaluated(self, q: Array) -> Sequence[Array] | None:
         """Violation and J by one plain Python function, once they have been computed a few times."""
@@ -292,10 +285,6 @@ def _scalars(x: Vector) -> Sequence[Scalar]:
         return x
     values: list[Scalar] = [*x.T] if x.ndim == 2 else x.tolist()
     return values
-
-
-def _like(q: Vector, values: Sequence[Scalar]) -> Vector:
-    return np.array(values, dtype=float) if isinstance(q, np.ndarray) else values
 
 
 def _columns(values: Sequence[Scalar], q: Array) -> Array:

@@ -147,13 +147,8 @@ def _redistributed(own: Sequence[int | None], width: int, x: Scalar) -> Scalar:
 
 
 # --- which limbs are equal ------------------------------------------------------------------------------------------
-def lane_tree(tree: Tree, max_lanes: int = MAX_LANES) -> LaneTree:
-    """Combine equal limbs of a tree in lanes, largest limbs first; all other bodies have one lane.
-
-    Args:
-        tree: the mechanism.
-        max_lanes: largest number of lanes; further equal limbs form another group.
-    """
+def lane_tree(tree: Tree) -> LaneTree:
+    """Combine equal limbs of a tree in lanes, largest limbs first; all other bodies have one lane."""
     shape = _shapes(tree)
     children = _children(tree)
     groups: list[tuple[int, ...]] = []
@@ -165,7 +160,7 @@ def lane_tree(tree: Tree, max_lanes: int = MAX_LANES) -> LaneTree:
     for key in sorted(by_shape, key=lambda k: -sizes[k]):
         roots = [i for i in by_shape[key] if i not in covered]
         while len(roots) > 1:
-            taken, roots = roots[:max_lanes], roots[max_lanes:]
+            taken, roots = roots[:MAX_LANES], roots[MAX_LANES:]
             limbs = [_limb(root, children, shape) for root in taken]
             groups.extend(zip(*limbs, strict=True))
             covered.update(i for limb in limbs for i in limb)
