@@ -16,6 +16,10 @@ from ada_dynamics.model.joints import LOOP_KINDS
 STEP = 1e-6
 
 
+def bias(constraints, q, v):
+    return [row.rate for row in constraints.equations(q, v)]
+
+
 @pytest.fixture(params=[*LOOP_KINDS, "stewart", "cassie_leg"])
 def closed(request):
     """Constraints of a model, a configuration that closes its loops, and a velocity that keeps them closed."""
@@ -43,7 +47,7 @@ def test_the_jacobian_is_the_derivative_of_the_violation(closed):
 def test_the_bias_is_the_rate_of_the_jacobian_times_the_velocity(closed):
     constraints, q, v = closed
     ahead, back = (constraints.jacobian(constraints.model.integrate(q, s * STEP * v)) @ v for s in (1, -1))
-    np.testing.assert_allclose(constraints.bias(q, v), (ahead - back) / (2.0 * STEP), atol=1e-7)
+    np.testing.assert_allclose(bias(constraints, q, v), (ahead - back) / (2.0 * STEP), atol=1e-7)
 
 
 def test_graph_nodes_and_arrays_give_the_same_numbers(closed):
@@ -51,9 +55,9 @@ def test_graph_nodes_and_arrays_give_the_same_numbers(closed):
 
     def body(q, v):
         J = [x for row in constraints.jacobian(q) for x in row]
-        return {"violation": constraints.violation(q), "J": J, "bias": constraints.bias(q, v)}
+        return {"violation": constraints.violation(q), "J": J, "bias": bias(constraints, q, v)}
 
     found = evaluate(trace("constraints", {"q": len(q), "v": len(v)}, body), q=q.tolist(), v=v.tolist())
     np.testing.assert_allclose(found["violation"], constraints.violation(q), atol=1e-15)
     np.testing.assert_allclose(np.reshape(found["J"], (-1, len(v))), constraints.jacobian(q), atol=1e-15)
-    np.testing.assert_allclose(found["bias"], constraints.bias(q, v), atol=1e-13)
+    np.testing.assert_allclose(found["bias"], bias(constraints, q, v), atol=1e-13)
