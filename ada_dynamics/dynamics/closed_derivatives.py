@@ -139,32 +139,6 @@ _ON_NUMBERS: dict[str, Callable[..., Any]] = {
 }
 
 
-def multiplier_changes(
-    closed: ClosedDynamics,
-    state: tuple[Array, Array],
-    held: tuple[Array, Array],
-    changes: tuple[Array, Array, Array],
-    d_a: Array,
-) -> Array:
-    """Changes dλ of the multipliers of the non-trivial constraints: Jᵀ dλ = dr₁ at constant multipliers.
-
-    Args:
-        closed: the mechanism.
-        state: q and v.
-        held: accelerations and multipliers there.
-        changes: of q, v and τ, a column for each.
-        d_a: what becomes of the accelerations.
-    """
-    n, w = closed.model.nv, closed.weights
-    d_q, d_v, d_tau = changes
-    by_q, by_v = residual(closed).single(*state, *held)
-    system = closed.system(*state, np.zeros(n))
-    left = system.M @ d_a + by_q[:n] @ d_q + by_v[:n] @ d_v - d_tau
-    U, s, Vt = np.linalg.svd(system.J, full_matrices=False)
-    rank = closed.analysis.rank
-    return np.asarray(U[:, :rank] @ ((Vt[:rank] @ left) / s[:rank, None]) / w[:, None], dtype=np.float64)
-
-
 def residual(closed: ClosedDynamics) -> Kernel:
     """Derivatives of the residual with all non-trivial constraints."""
     plan = Plan(closed.plans.rows, ())

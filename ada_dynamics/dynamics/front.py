@@ -15,10 +15,10 @@ from ada_dynamics.algorithms import aba, rnea
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.coordinates import TREE, Coordinates
 from ada_dynamics.dynamics.arguments import choice, common_batch, flat_wrenches, refusal
-from ada_dynamics.dynamics.closed import ClosedDynamics
+from ada_dynamics.dynamics.closed import FAST, ClosedDynamics
 from ada_dynamics.dynamics.computation import Computation, compiled_method
 from ada_dynamics.dynamics.derivatives import ForwardInverseDerivatives
-from ada_dynamics.dynamics.joint_wrenches import JointWrenches, joint_wrenches
+from ada_dynamics.dynamics.joint_wrenches import JointWrenches, by_loop, everything_unique, with_multipliers
 from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.dynamics.loop_warnings import warn_if_off_loops
 from ada_dynamics.dynamics.parameter_queries import ParameterQueries
@@ -151,7 +151,25 @@ class Dynamics(ForwardInverseDerivatives):
         arrays = self._arguments({"q": q, "v": v, "tau": tau})
         self._check_state(arrays)
         self._look_once("joint_wrenches", *common_batch(arrays)[0][:2])
-        return joint_wrenches(self.model, self._kernels, self.forward, arrays, external)
+        model, kernels, closed = self.model, self._kernels, self._kernels.closed
+        trees = (model.tree, model.full_tree) if external else ()
+        flat = {str(i): flat_wrenches(model, tree, external or {}) for i, tree in enumerate(trees)}
+        inputs, is_batch = common_batch({**arrays, **flat})
+        inputs = inputs if is_batch else [np.ascontiguousarray(x) for x in inputs]
+        of_loops: Mapping[str, Array] = {}
+        if closed is None:
+            a, flags, tier, length = self.forward(*inputs[:3], external), everything_unique(model), FAST, 1.0
+            kernel = kernels.joint_wrenches(model.full_tree, {}, bool(external))
+            given = [*inputs[:2], a, *inputs[4:]]
+        else:
+            a, multipliers, flags, tier = with_multipliers(closed, kernels.candidate, inputs[:4])
+            of_loops, length = by_loop(closed, multipliers), closed.analysis.constraints.length
+            kernel = kernels.joint_wrenches(closed.analysis.constraints.full_tree, closed.plans.rows, bool(external))
+            given = [*inputs[:2], a, *inputs[4:], *([multipliers] if closed.plans.nontrivial else [])]
+        stacked, status = run(kernel, *map(np.ascontiguousarray, given))
+        if status:
+            raise refusal(model, arrays)
+        return JointWrenches(model, inputs[0], stacked, of_loops, flags, tier, length)
 
     def project_to_constraints(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """The state on the constraint manifold that is nearest to (q, v) by kinetic energy.

@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ada_dynamics.arrays import Array
 from ada_dynamics.constraints.analysis import UniqueComponents, joints_with_wrenches, unique_at, unique_in_all
-from ada_dynamics.dynamics.arguments import common_batch, flat_wrenches, refusal
-from ada_dynamics.dynamics.closed import FAST, ClosedDynamics
-from ada_dynamics.dynamics.closed_derivatives import multiplier_changes
+from ada_dynamics.dynamics.closed import ClosedDynamics
+from ada_dynamics.dynamics.closed_derivatives import residual
 from ada_dynamics.dynamics.kernel_store import run
 from ada_dynamics.dynamics.kernels import Kernels
 from ada_dynamics.errors import NameDict
@@ -119,46 +117,7 @@ def everything_unique(model: Model) -> UniqueComponents:
 
 
 # --- computation ------------------------------------------------------------------------------------------------------
-def joint_wrenches(
-    model: Model,
-    kernels: Kernels,
-    forward: Callable[..., Array],
-    arrays: Mapping[str, Array],
-    external: Mapping[str, ArrayLike] | None,
-) -> JointWrenches:
-    """Wrenches of all joints.
-
-    Args:
-        model: the mechanism.
-        kernels: its kernels.
-        forward: `Dynamics.forward`.
-        arrays: q, v and tau, checked.
-        external: wrenches on links, as given.
-    """
-    trees = (model.tree, model.full_tree) if external else ()
-    flat = {str(i): flat_wrenches(model, tree, external or {}) for i, tree in enumerate(trees)}
-    inputs, is_batch = common_batch({**arrays, **flat})
-    inputs = inputs if is_batch else [np.ascontiguousarray(x) for x in inputs]
-    q, v = inputs[:2]
-    closed = kernels.closed
-    multipliers: list[Array] = []
-    of_loops: Mapping[str, Array] = {}
-    if closed is None:
-        a, flags, tier, length = forward(*inputs[:3], external), everything_unique(model), FAST, 1.0
-        kernel = kernels.joint_wrenches(model.full_tree, {}, bool(external))
-    else:
-        a, held_by, flags, tier = _with_multipliers(closed, kernels.candidate, inputs[:4])
-        of_loops = by_loop(closed, held_by)
-        length = closed.analysis.constraints.length
-        kernel = kernels.joint_wrenches(closed.analysis.constraints.full_tree, closed.plans.rows, bool(external))
-        multipliers = [held_by] if closed.plans.nontrivial else []
-    stacked, status = run(kernel, q, v, a, *inputs[4:], *multipliers)
-    if status:
-        raise refusal(model, arrays)
-    return JointWrenches(model, q, stacked, of_loops, flags, tier, length)
-
-
-def _with_multipliers(
+def with_multipliers(
     closed: ClosedDynamics, name: str, inputs: Sequence[Array]
 ) -> tuple[Array, Array, UniqueComponents, str]:
     """Accelerations, minimum-norm multipliers, unique components of the wrenches, and the slowest tier."""
@@ -209,14 +168,29 @@ def wrench_changes(
         kernel = kernels.joint_wrenches(kernels.model.full_tree, {}, False, along=True)
         given.append(a)
     else:
-        a, held, flags, _ = _with_multipliers(closed, kernels.candidate, state)
+        a, held, flags, _ = with_multipliers(closed, kernels.candidate, state)
         full = closed.analysis.constraints.full_tree
         kernel = kernels.joint_wrenches(full, closed.plans.rows, False, along=True)
         given.append(a)
         if closed.plans.nontrivial:
             given.append(held)
-            changes.append(multiplier_changes(closed, (q, v), (a, held), (d_q, d_v, d_tau), d_a))
+            changes.append(_multiplier_changes(closed, (q, v, a, held), (d_q, d_v, d_tau), d_a))
     repeated = (np.ascontiguousarray(np.broadcast_to(x, (m + n, len(x)))) for x in given)
     found = kernel.batch(*repeated, *(np.ascontiguousarray(d.T) for d in changes))
     unique = np.array([flags[name] for name in joints_with_wrenches(kernels.model)])
     return np.where(unique[..., None], np.moveaxis(found, 0, -1), np.nan)
+
+
+def _multiplier_changes(
+    closed: ClosedDynamics, state: tuple[Array, ...], changes: tuple[Array, Array, Array], d_a: Array
+) -> Array:
+    """Changes dλ of the multipliers of the non-trivial constraints: Jᵀ dλ = dr₁ at constant multipliers.
+
+    The state are q, v, a and the multipliers; changes are those of q, v and τ, a column for each.
+    """
+    n, w, rank, (d_q, d_v, d_tau) = closed.model.nv, closed.weights, closed.analysis.rank, changes
+    by_q, by_v = residual(closed).single(*state)
+    system = closed.system(*state[:2], np.zeros(n))
+    left = system.M @ d_a + by_q[:n] @ d_q + by_v[:n] @ d_v - d_tau
+    U, s, Vt = np.linalg.svd(system.J, full_matrices=False)
+    return np.asarray(U[:, :rank] @ ((Vt[:rank] @ left) / s[:rank, None]) / w[:, None], dtype=np.float64)
