@@ -77,13 +77,20 @@ class ConstraintAnalysis:
             chosen[loop] = (*chosen[loop], i)
         return chosen
 
+    def trivial_names(self) -> dict[str, list[str]]:
+        """Trivial constraints in words, by loop."""
+        found: dict[str, list[str]] = {}
+        for c in self.trivial:
+            loop, _, kind = self.constraints.rows[c]
+            found.setdefault(loop, []).append(str(kind))
+        return found
+
     def redundant_names(self) -> list[str]:
         """Trivial and redundant constraints in words, loop by loop."""
-        found = []
-        for name in self.constraints.model.loop_names:
-            trivial = [str(kind) for c in self.trivial for loop, _, kind in [self.constraints.rows[c]] if loop == name]
-            if trivial:
-                found.append(f"{name}: {', '.join(trivial)} (trivial: no motion of the tree violates it)")
+        found = [
+            f"{name}: {', '.join(trivial)} (trivial: no motion of the tree violates it)"
+            for name, trivial in self.trivial_names().items()
+        ]
         if self.redundant:
             loops = sorted({self.constraints.rows[c][0] for c in (*self.independent, *self.redundant)})
             surplus = len(self.nontrivial) - self.rank

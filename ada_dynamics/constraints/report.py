@@ -105,15 +105,6 @@ class ConstraintReport:
         step = self.analysis.constraints.model.difference(self.start, self.q)
         return float(np.max(np.abs(step), initial=0.0))
 
-    @property
-    def trivial(self) -> dict[str, list[str]]:
-        """Trivial constraints in words, by loop."""
-        found: dict[str, list[str]] = {}
-        for c in self.analysis.trivial:
-            loop, _, kind = self.analysis.constraints.rows[c]
-            found.setdefault(loop, []).append(str(kind))
-        return found
-
     @cached_property
     def unique(self) -> UniqueComponents:
         """Uniquely determined components of the joint wrenches, in general configurations."""

@@ -140,7 +140,7 @@ def _check_redundancy(facts: ConstraintReport, findings: _LoopFindings) -> None:
     """Report trivial constraints, one finding for all loops with the same ones, and dependent constraints."""
     analysis = facts.analysis
     alike: dict[str, list[str]] = {}
-    for loop, kinds in facts.trivial.items():
+    for loop, kinds in facts.analysis.trivial_names().items():
         alike.setdefault(", ".join(kinds), []).append(loop)
     for shown, loops in alike.items():
         message = f"redundant constraints without effect on the motion: {shown}. Their forces are not unique."
