@@ -63,7 +63,8 @@ class _Choice(NamedTuple):
 class _Assembly:
     """Articulated bodies of the assembly, and open joints."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, groups: Sequence[Sequence[int]] | None = None) -> None:
+        """Begin with the links, and with groups of joints in joint space; by default those of `regular_bodies`."""
         self.tree = tree
         n = len(tree.bodies)
         pairs = [(b.index, b.parent) for b in tree.bodies] + [(loop.child, loop.parent) for loop in tree.loops]
@@ -77,7 +78,7 @@ class _Assembly:
                 self.joints[link].append(j)
         self.steps: list[Step] = []
         self.depths: dict[int, int] = dict.fromkeys(range(n), 0)
-        groups = regular(tree).groups
+        groups = regular(tree).groups if groups is None else groups
         for group in groups:
             self.close(group, in_joint_space=True)
         self.grouped = {j for group in groups for j in group}
@@ -99,6 +100,14 @@ class _Assembly:
         self.depths[new] = 1 + max(self.depths[part] for part in parts)
         self.steps.append(Step(tuple(parts), now, tuple(handles), self.depths[new], in_joint_space))
         return new
+
+    def owners(self, joint: int) -> set[int]:
+        """Articulated bodies at the ends of a joint."""
+        return {self.owner[link] for link in self.ends[joint]}
+
+    def loops_within(self, parts: set[int]) -> list[int]:
+        """Open loop joints whose ends are in some articulated bodies, or in the world."""
+        return [j for j in range(len(self.tree.bodies), len(self.ends)) if j in self.open and self.owners(j) <= parts]
 
     def handles_after(self, parts: Iterable[int], joints: Sequence[int]) -> int:
         """Number of handles after some parts are joined by joints."""
@@ -129,17 +138,27 @@ def chain(tree: Tree) -> AssemblyOrder:
     One or two handles on trees, n steps deep.
     """
     assembly = _Assembly(tree)
-    n = len(tree.bodies)
-    waiting = set(range(n, n + len(tree.loops)))
     for body in reversed(tree.bodies):
         # the world does not connect branches, so loops between two branches are closed with the last one
-        near = range(body.index, n) if body.parent == WORLD else assembly.ends[body.index]
-        together = {assembly.owner[link] for link in near}
-        closable = [j for j in sorted(waiting) if {assembly.owner[link] for link in assembly.ends[j]} <= together]
-        waiting -= set(closable)
-        now = [j for j in (body.index, *closable) if j in assembly.open]
+        near = range(body.index, len(tree.bodies)) if body.parent == WORLD else assembly.ends[body.index]
+        loops = assembly.loops_within({assembly.owner[link] for link in near})
+        now = [*([body.index] if body.index in assembly.open else []), *loops]
         if now:
             assembly.close(now)
+    return assembly.done()
+
+
+def pieces_first(tree: Tree, pieces: Sequence[Sequence[int]], cuts: Sequence[int]) -> AssemblyOrder:
+    """First the joints inside some pieces, in joint space, then cut joints inward with the loops that they complete."""
+    assembly = _Assembly(tree, pieces)
+    for part in list(assembly.members):
+        loops = assembly.loops_within({part})
+        if loops:
+            assembly.close(loops)
+    for joint in sorted(cuts, reverse=True):
+        assembly.close([joint, *assembly.loops_within(assembly.owners(joint))])
+    while assembly.open:  # these close loops through the world
+        assembly.close(assembly.loops_within(assembly.owners(min(assembly.open))))
     return assembly.done()
 
 

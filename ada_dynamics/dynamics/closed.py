@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -280,30 +280,58 @@ class ClosedDynamics:
         return np.asarray(gamma / self.weights, dtype=np.float64)
 
     # --- solvers ------------------------------------------------------------------------------------------------
-    def solve(self, name: str, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> ConstraintSolution:
+    def solve(self, name: str, *state: Array) -> ConstraintSolution:
         """Accelerations and multipliers, for each state by the first solver that stops at no small pivot.
 
         Elimination is compiled: the fast one follows the order of a candidate, the robust one an order whose pivots
         vanish in singular configurations only. Then the constraint Jacobian is decomposed by singular values.
+
+        Args:
+            name: of the candidate.
+            state: q, v, τ and the wrenches on all bodies, if there are any; one state or a batch.
         """
-        given = [np.atleast_2d(x) for x in (q, v, tau, wrenches) if x is not None]
-        a, multipliers = np.empty_like(given[1]), np.zeros((len(given[1]), len(self.plans.nontrivial)))
+        if state[0].ndim == 2:
+            return self._solve_batch(name, state)
+        for order, tier in self._orders(name).items():
+            found, status = self.kernel(order, len(state) > 3, multipliers=True).single_status(*state)
+            if not status:
+                return ConstraintSolution(*self._of_all(order, found), tier, {})
+        at = self._decomposed(*state)
+        return ConstraintSolution(at.accelerations, at.multipliers / self.weights, self._last_tier([at]), {0: at})
+
+    def _solve_batch(self, name: str, state: Sequence[Array]) -> ConstraintSolution:
+        a, multipliers = np.empty_like(state[1]), np.zeros((len(state[1]), len(self.plans.nontrivial)))
         left, decompositions = np.arange(len(a)), {}
-        for order, tier_of_order in self._orders(name).items():
-            a[left], multipliers[left], is_solved = self._eliminated(order, [x[left] for x in given])
+        for order, tier in self._orders(name).items():
+            make = lambda order=order: self.quantity(order, len(state) > 3, multipliers=True)  # noqa: E731
+            some = state if len(left) == len(a) else [x[left] for x in state]
+            results, is_solved = self._judged(f"closed {order} {len(state) > 3}", make, some)
+            if len(left) == len(a) and is_solved.all():
+                return ConstraintSolution(*self._of_all(order, results), tier, {})
+            a[left], multipliers[left] = self._of_all(order, results)
             left = left[~is_solved]
             if not left.size:
-                tier = tier_of_order
-                break
-        else:
-            tier = RANK_REVEALING if self.plans.is_dense_only else ROBUST
-            for i in left.tolist():
-                found = self._decomposed(*(np.ascontiguousarray(x[i]) for x in given))
-                a[i], multipliers[i], decompositions[i] = found.accelerations, found.multipliers / self.weights, found
-                tier = RANK_REVEALING if found.is_singular else tier
-        if q.ndim == 1:
-            a, multipliers = a[0], multipliers[0]
-        return ConstraintSolution(a, multipliers, tier, decompositions)
+                return ConstraintSolution(a, multipliers, tier, {})
+        for i in left.tolist():
+            found = self._decomposed(*(np.ascontiguousarray(x[i]) for x in state))
+            a[i], multipliers[i], decompositions[i] = found.accelerations, found.multipliers / self.weights, found
+        return ConstraintSolution(a, multipliers, self._last_tier(decompositions.values()), decompositions)
+
+    def _last_tier(self, found: Iterable[singular.Solution]) -> str:
+        """Tier of the rank-revealing solver, which in regular configurations counts as robust."""
+        return RANK_REVEALING if self.plans.is_dense_only or any(at.is_singular for at in found) else ROBUST
+
+    def _of_all(self, order: str, found: Array | Sequence[Array]) -> tuple[Array, Array]:
+        """Accelerations, and multipliers of the non-trivial constraints from those in use."""
+        if not isinstance(found, (tuple, list)) or len(found) == 1:  # no constraint is in use
+            a: Array = found[0] if isinstance(found, (tuple, list)) else found
+            return a, np.zeros((*a.shape[:-1], len(self.plans.nontrivial)))
+        a, multipliers = found
+        if order == ALL or not self.analysis.is_redundant:
+            return a, multipliers
+        whole = np.zeros((*multipliers.shape[:-1], len(self.plans.nontrivial)))
+        whole[..., list(self.plans.independent)] = multipliers
+        return a, whole
 
     def _orders(self, name: str) -> dict[str, str]:
         """Elimination orders as they are tried, beginning with `name`, and their tiers."""
@@ -311,21 +339,6 @@ class ClosedDynamics:
             return {}
         orders, robust = {} if name in (LATE, ALL) else {name: FAST}, self.robust(name)
         return orders if robust is None else {**orders, robust: orders.get(robust, ROBUST)}
-
-    def _eliminated(self, order: str, inputs: Sequence[Array]) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """Accelerations and multipliers of a batch by a compiled elimination, and which states it accepts."""
-        external = len(inputs) > 3
-        if len(inputs[0]) == 1:  # by the kernel for one state, which may be compiled already
-            found, status = self.kernel(order, external, multipliers=True).single_status(*(x[0] for x in inputs))
-            results = [x[None] for x in (found if isinstance(found, tuple) else (found,))]
-            is_solved = np.array([not status])
-        else:
-            make = lambda: self.quantity(order, external, multipliers=True)  # noqa: E731
-            results, is_solved = self._judged(f"closed {order} {external}", make, inputs)
-        whole = np.zeros((len(results[0]), len(self.plans.nontrivial)))
-        if len(results) > 1:
-            whole[:, slice(None) if order == ALL else list(self.plans.independent)] = results[1]
-        return results[0], whole, is_solved
 
     def _decomposed(self, q: Array, v: Array, tau: Array, wrenches: Array | None = None) -> singular.Solution:
         """Rank-revealing solution of one state, with a warning in singular configurations."""

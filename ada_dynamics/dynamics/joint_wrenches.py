@@ -121,16 +121,16 @@ def with_multipliers(
     closed: ClosedDynamics, name: str, inputs: Sequence[Array]
 ) -> tuple[Array, Array, UniqueComponents, str]:
     """Accelerations, minimum-norm multipliers, unique components of the wrenches, and the slowest tier."""
-    found = closed.solve(name, *inputs)
-    flags, constraints, q = [closed.unique], closed.analysis.constraints, np.atleast_2d(inputs[0])
+    found, flags = closed.solve(name, *inputs), closed.unique
     for i, at in found.decompositions.items():
         if at.is_singular:
-            flags.append(unique_at(constraints, q[i], closed.analysis.rank - at.lost_rank))
+            q, rank = np.atleast_2d(inputs[0])[i], closed.analysis.rank - at.lost_rank
+            flags = unique_in_all([flags, unique_at(closed.analysis.constraints, q, rank)])
     multipliers, w = found.multipliers, closed.weights
     if closed.analysis.is_redundant:
         (J, _), _ = run(closed.constraint_kernel("constraint_terms"), *inputs[:2])
         multipliers = least_norm(J / w[:, None], multipliers, w, closed.analysis.rank)
-    return found.acceleration, multipliers, unique_in_all(flags), found.tier
+    return found.acceleration, multipliers, flags, found.tier
 
 
 def by_loop(closed: ClosedDynamics, multipliers: Array) -> dict[str, Array]:

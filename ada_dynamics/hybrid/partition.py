@@ -4,17 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 
-from ada_dynamics.algorithms.assembly_order import AssemblyOrder, in_turn, joint_name
+from ada_dynamics.algorithms.assembly_order import AssemblyOrder, joint_name, pieces_first
 from ada_dynamics.algorithms.regular_bodies import regular
 from ada_dynamics.errors import InputError, unknown_name
 from ada_dynamics.model.tree import WORLD, Tree
-from ada_dynamics.spatial.inertia import RigidInertia
-from ada_dynamics.spatial.vector import UNIT3, ZERO3
-
-_REGULAR = RigidInertia(1.0, ZERO3, UNIT3)
 
 
 def cut_joints(tree: Tree, names: Sequence[str]) -> tuple[int, ...]:
@@ -77,59 +72,4 @@ def pieces(tree: Tree, cuts: Iterable[int]) -> list[tuple[int, ...]]:
 @lru_cache(maxsize=256)
 def assembly_order(tree: Tree, cuts: tuple[int, ...]) -> AssemblyOrder:
     """Assembly order: first the sub-chains, then the cut joints inward with the loops that they complete."""
-    inside = pieces(tree, cuts)
-    groups: list[Sequence[int]] = [*inside, *_closing(tree, inside, cuts)]
-    # all links count as regular: sub-chains do not invert the inertia of single links
-    regular_links = tree.with_inertias([_REGULAR] * len(tree.bodies))
-    order = in_turn(regular_links, [[joint_name(tree, j) for j in group] for group in groups])
-    steps = order.steps
-    whole = [replace(step, in_joint_space=True) for step in steps[: len(inside)]]
-    return AssemblyOrder((*whole, *steps[len(inside) :]))
-
-
-class _Parts:
-    """Connected links, and the loops that are not complete yet."""
-
-    def __init__(self, tree: Tree) -> None:
-        self.tree = tree
-        self._owner = list(range(len(tree.bodies)))
-        self.waiting = set(range(len(tree.loops)))
-
-    def of(self, link: int) -> int:
-        """Representative link of the part to which a link belongs."""
-        while self._owner[link] != link:
-            link = self._owner[link]
-        return link
-
-    def join(self, one: int, other: int) -> None:
-        """Connect two links; the world does not connect links."""
-        if WORLD not in (one, other):
-            self._owner[self.of(one)] = self.of(other)
-
-    def complete(self) -> dict[int, list[int]]:
-        """Loops whose two links have become connected, by part; each loop is returned once."""
-        found: dict[int, list[int]] = {}
-        for k in sorted(self.waiting):
-            loop = self.tree.loops[k]
-            parts = {self.of(end) for end in (loop.parent, loop.child) if end != WORLD}
-            if len(parts) == 1:
-                found.setdefault(parts.pop(), []).append(k + len(self.tree.bodies))
-                self.waiting.remove(k)
-        return found
-
-
-def _closing(tree: Tree, inside: Sequence[tuple[int, ...]], cuts: Sequence[int]) -> list[list[int]]:
-    """Joints that are closed together, in order: cut joints and loop joints (numbered after the bodies)."""
-    parts = _Parts(tree)
-    for joints in inside:
-        for joint in joints:
-            parts.join(joint, tree.bodies[joint].parent)
-    groups = list(parts.complete().values())
-    for joint in sorted(cuts, reverse=True):
-        parts.join(joint, tree.bodies[joint].parent)
-        groups.append([joint, *(k for loops in parts.complete().values() for k in loops)])
-    while parts.waiting:  # these close loops through the world
-        loop = tree.loops[min(parts.waiting)]
-        parts.join(loop.child, loop.parent)
-        groups += parts.complete().values()
-    return groups
+    return pieces_first(tree, pieces(tree, cuts), cuts)

@@ -209,7 +209,8 @@ class System:
             with warnings.catch_warnings(record=True) as met:
                 warnings.simplefilter("always", SingularConfigurationWarning)
                 # the kernel of a compiled system has failed above; use the next tier
-                a = closed.solve("late" if self.is_compiled else self.kernels.candidate, *at, flat).acceleration
+                order = "late" if self.is_compiled else self.kernels.candidate
+                a = closed.solve(order, *at, *([] if flat is None else [flat])).acceleration
             singular = any(issubclass(w.category, SingularConfigurationWarning) for w in met)
         moved = position_rates(self.equations.tree, x[: self.model.nq].tolist(), v)
         return np.array([*moved, *a], dtype=float), singular
