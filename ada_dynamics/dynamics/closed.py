@@ -391,8 +391,15 @@ class ClosedDynamics:
             self._inverse[external] = closed_quantities.shared_inverse(self.analysis, self.plans, external)
         return self._inverse[external]
 
-    def inverse_rows(self, made: Quantity, inputs: Sequence[Array]) -> tuple[Array, NDArray[np.intp]]:
+    def inverse_kernel(self, external: bool) -> Kernel | None:
+        """Kernel of that quantity."""
+        made = self.inverse_quantity(external)
+        return None if made is None else self.kernels.get(f"closed inverse {external}", lambda: made)
+
+    def inverse_rows(self, inputs: Sequence[Array]) -> tuple[Array, NDArray[np.intp]]:
         """Efforts of a batch by that quantity, and the rows that it refuses."""
+        made = self.inverse_quantity(len(inputs) > 3)
+        assert made is not None
         (tau,), is_valid = self._judged(f"closed inverse {len(inputs) > 3}", lambda: made, inputs)
         return tau, np.flatnonzero(~is_valid)
 

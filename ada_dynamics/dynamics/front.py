@@ -358,10 +358,9 @@ class Dynamics(ForwardInverseDerivatives):
             wanted = self._run(self._kernels.inverse(external), dict(zip(arrays, inputs, strict=True)))
             return closed.efforts(q, v, wanted, a)
 
-        made = closed.inverse_quantity(external) if self.checked else None  # unchecked, it would refuse no state
-        if made is None:
+        kernel = closed.inverse_kernel(external) if self.checked else None  # unchecked, it would refuse no state
+        if kernel is None:
             return by_numbers(inputs)
-        kernel = self._kernels.get(f"closed inverse {external}", lambda: made)
         self._connect("inverse", kernel, arrays)
         result, status = run(kernel, *inputs)
         if not status:
@@ -369,7 +368,7 @@ class Dynamics(ForwardInverseDerivatives):
         self._check_state(arrays)
         if not is_batch:
             return by_numbers(inputs)
-        tau, refused = closed.inverse_rows(made, inputs)
+        tau, refused = closed.inverse_rows(inputs)
         if len(refused):
             tau[refused] = by_numbers([x[refused] for x in inputs])
         return tau

@@ -114,15 +114,15 @@ def rotation_vector(R: Mat3) -> tuple[Vec3, Scalar]:
     return Vec3(factor * x, factor * y, factor * z), k
 
 
-def rotated(vector: Vec3) -> tuple[Mat3, Mat3]:
-    """The rotation of a rotation vector w, and V = 1 + b [w] + c [w]² (Rodrigues)."""
+def rotated(vector: Vec3) -> tuple[Mat3, tuple[Scalar, Scalar]]:
+    """The rotation of a rotation vector w, and b, c of V = 1 + b [w] + c [w]² (Rodrigues)."""
     square = vector @ vector
     angle = expr.sqrt(expr.maximum(square, _SMALL))
     sine, half = expr.sin(angle), expr.sin(0.5 * angle)
     a = expr.select(square, _SMALL, 1.0 - square / 6.0, sine / angle)
     b = expr.select(square, _SMALL, 0.5 - square / 24.0, 2.0 * half * half / (angle * angle))
     c = expr.select(square, _SMALL, 1.0 / 6.0 - square / 120.0, (1.0 - sine / angle) / (angle * angle))
-    return _one_and(vector, a, b), _one_and(vector, b, c)
+    return _one_and(vector, a, b), (b, c)
 
 
 def _one_and(w: Vec3, first: Scalar, second: Scalar) -> Mat3:
@@ -157,8 +157,9 @@ def _screw() -> Callable[..., Any]:
     """Twist -> upper three rows of the pose after unit time."""
 
     def body(twist: Vector) -> Any:
-        R, V = rotated(Vec3(*twist[3:]))
-        way = V @ Vec3(*twist[:3])
+        w = Vec3(*twist[3:])
+        R, (b, c) = rotated(w)
+        way = _one_and(w, b, c) @ Vec3(*twist[:3])
         return {"rows": [value for row, x in zip(R, way, strict=True) for value in (*row, x)]}
 
     return compiled("screw", {"twist": 6}, body)
