@@ -81,7 +81,6 @@ class _Assembly:
         groups = regular(tree).groups if groups is None else groups
         for group in groups:
             self.close(group, in_joint_space=True)
-        self.grouped = {j for group in groups for j in group}
 
     def close(self, joints: Iterable[int], in_joint_space: bool = False) -> int:
         """Close joints at once: the articulated bodies at their ends become one, whose number is returned."""
@@ -246,34 +245,6 @@ def _bracket(assembly: _Assembly, nesting: Nesting | str) -> tuple[set[int], boo
     return inside, grounded
 
 
-def in_turn(tree: Tree, joints: Iterable[str | Sequence[str]]) -> AssemblyOrder:
-    """Joints by name, one after the other; those of an inner list are closed at once.
-
-    Raises:
-        InputError: a joint is unknown, closed twice or left open.
-    """
-    assembly = _Assembly(tree)
-    numbers = {joint_name(tree, j): j for j in range(len(assembly.ends))}
-    for group in joints:
-        names = [group] if isinstance(group, str) else list(dict.fromkeys(group))
-        for name in names:
-            if name not in numbers:
-                raise unknown_name("joint", name, numbers)
-            if numbers[name] not in assembly.open | assembly.grouped:
-                raise InputError(
-                    f"the order closes joint {name!r} twice; each joint is closed once.", joint=name, field="order"
-                )
-        now = [numbers[name] for name in names if numbers[name] in assembly.open]
-        if now:
-            assembly.close(now)
-    if assembly.open:
-        left = [joint_name(tree, j) for j in sorted(assembly.open)]
-        raise InputError(
-            f"the joints {left} remain open; the order must close all joints.", joint=left[0], field="order"
-        )
-    return assembly.done()
-
-
 def _body(tree: Tree, link: str) -> int:
     if link not in tree.frames:
         raise unknown_name("link", link, tree.frames)
@@ -294,21 +265,12 @@ ORDERS: Mapping[str, Callable[[Tree], AssemblyOrder]] = {
 
 
 def assembly_order(tree: Tree, order: AssemblyOrder | Nesting | str | None = None) -> AssemblyOrder:
-    """An order from its name ("few_handles" by default), from nested link names, or from an order.
+    """An order from its name ("few_handles" by default), from nested link names, or made already.
 
     Raises:
         InputError: the order is unknown or does not fit the tree.
     """
     if isinstance(order, AssemblyOrder):
-        joints = sorted(j for step in order.steps for j in step.joints)
-        if joints != list(range(len(tree.bodies) + len(tree.loops))):
-            raise InputError(
-                f"the assembly order closes {len(joints)} joints; this mechanism has {len(tree.bodies)} in its tree "
-                f"and {len(tree.loops)} that close loops. Make the order from the same tree.",
-                field="order",
-                value=len(joints),
-                allowed=len(tree.bodies) + len(tree.loops),
-            )
         return order
     if order is None or isinstance(order, str):
         name = order or "few_handles"

@@ -37,13 +37,7 @@ def momentum_columns(tree: Tree, q: Sequence[Scalar]) -> list[Force]:
 
 
 def _centre(tree: Tree, world: Sequence[Transform]) -> Vec3:
-    mass: Scalar = 0.0
-    moment: Vec3 = ZERO3
-    for body, pose in zip(tree.bodies, world, strict=True):
-        m, h, _ = body.inertia
-        mass = mass + m
-        moment = moment + (m * pose.position + pose.rotation.to_parent(h))
-    centre: Vec3 = moment / mass
+    centre: Vec3 = _first_moment(tree, world) / moving_mass(tree)
     return centre
 
 
@@ -54,17 +48,19 @@ def moving_mass(tree: Tree) -> Scalar:
 
 def first_moment(tree: Tree, q: Sequence[Scalar]) -> Vec3:
     """Σ m c in world axes [kg m]."""
+    return _first_moment(tree, poses(tree, transforms(tree, q)))
+
+
+def _first_moment(tree: Tree, world: Sequence[Transform]) -> Vec3:
     total: Vec3 = ZERO3
-    for body, pose in zip(tree.bodies, poses(tree, transforms(tree, q)), strict=True):
-        h = body.inertia.first_moment
-        total = total + (body.inertia.mass * pose.position + pose.rotation.to_parent(h))
+    for body, pose in zip(tree.bodies, world, strict=True):
+        total = total + (body.inertia.mass * pose.position + pose.rotation.to_parent(body.inertia.first_moment))
     return total
 
 
 def com(tree: Tree, q: Sequence[Scalar]) -> Vec3:
     """Position of the centre of mass of all bodies in the world [m]."""
-    centre: Vec3 = first_moment(tree, q) / moving_mass(tree)
-    return centre
+    return _centre(tree, poses(tree, transforms(tree, q)))
 
 
 def com_jacobian(tree: Tree, q: Sequence[Scalar]) -> list[Vec3]:

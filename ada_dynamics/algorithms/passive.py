@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ada_dynamics import expr
@@ -22,13 +22,18 @@ def lost_effort(body: Body, rate: Scalar) -> Scalar:
     return effort + body.friction * expr.sign(rate)
 
 
+def gathered(tree: Tree, efforts: Iterable[Sequence[Scalar]]) -> list[Scalar]:
+    """Efforts of the joint of each body in the order of the model; mimicking joints act on those that they mimic."""
+    result: list[Scalar] = [0.0] * tree.nv
+    for body, own in zip(tree.bodies, efforts, strict=True):
+        for i, effort in zip(range(body.v.start, body.v.stop), own, strict=True):
+            result[i] = result[i] + body.multiplier * effort
+    return result
+
+
 def lost_efforts(tree: Tree, v: Sequence[Scalar]) -> list[Scalar]:
     """`lost_effort` of all joints in the order of the model."""
-    result: list[Scalar] = [0.0] * tree.nv
-    for body in tree.bodies:
-        for i, rate in zip(range(body.v.start, body.v.stop), body.velocities(v), strict=True):
-            result[i] = result[i] + body.multiplier * lost_effort(body, rate)
-    return result
+    return gathered(tree, ([lost_effort(body, rate) for rate in body.velocities(v)] for body in tree.bodies))
 
 
 def spring_effort(body: Body, q: Sequence[Scalar]) -> list[Scalar]:
@@ -67,9 +72,4 @@ def joint_passive_efforts(body: Body, q: Sequence[Scalar], v: Sequence[Scalar]) 
 
 def passive_efforts(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     """Passive efforts of all joints in the order of the model."""
-    result: list[Scalar] = [0.0] * tree.nv
-    for body in tree.bodies:
-        own = joint_passive_efforts(body, body.positions(q), body.velocities(v))
-        for i, effort in zip(range(body.v.start, body.v.stop), own, strict=True):
-            result[i] = result[i] + body.multiplier * effort
-    return result
+    return gathered(tree, (joint_passive_efforts(b, b.positions(q), b.velocities(v)) for b in tree.bodies))

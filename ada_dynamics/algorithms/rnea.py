@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ada_dynamics.algorithms.kinematics import Moving, at_rest, inward_sums, motions, transforms
-from ada_dynamics.algorithms.passive import passive_efforts
+from ada_dynamics.algorithms.passive import gathered, passive_efforts
 from ada_dynamics.model.tree import Body, Tree
 from ada_dynamics.spatial.inertia import RigidInertia
 from ada_dynamics.spatial.motion import Force
@@ -38,12 +38,7 @@ def joint_efforts(body: Body, q: Sequence[Scalar], wrench: Force) -> list[Scalar
 
 def gather_efforts(tree: Tree, q: Sequence[Scalar], wrenches: Sequence[Force]) -> list[Scalar]:
     """Efforts of all joints in the order of the model."""
-    tau: list[Scalar] = [0.0] * tree.nv
-    for body in tree.bodies:
-        efforts = joint_efforts(body, body.positions(q), wrenches[body.index])
-        for i, effort in zip(range(body.v.start, body.v.stop), efforts, strict=True):
-            tau[i] = tau[i] + body.multiplier * effort
-    return tau
+    return gathered(tree, (joint_efforts(body, body.positions(q), wrenches[body.index]) for body in tree.bodies))
 
 
 def joint_wrenches(

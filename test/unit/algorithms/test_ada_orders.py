@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from refused import refused
 
 import ada_dynamics as ada
-from ada_dynamics.algorithms.assembly_order import ORDERS, AssemblyOrder, assembly_order, in_turn, nested
+from ada_dynamics.algorithms.assembly_order import ORDERS, AssemblyOrder, assembly_order, nested
 from ada_dynamics.model.tree import Tree
 from ada_dynamics.robots import mechanisms
 
@@ -98,20 +98,3 @@ def test_a_nesting_that_leaves_links_out_is_refused() -> None:
         nested(chain_of(3), (("l1", "l2"), "world"))
     with refused(ada.InputError, link="l9"):
         nested(chain_of(3), ("l1", "l9"))
-
-
-def test_joints_in_turn_are_each_closed_once() -> None:
-    tree = chain_of(3)
-    order = in_turn(tree, ["j2", ["j1", "j3"]])
-    assert [step.joints for step in order.steps] == [(1,), (0, 2)]
-    with refused(ada.InputError, joint="j2", field="order"):
-        in_turn(tree, ["j2", ["j1", "j2"], "j3"])
-    with refused(ada.InputError, joint="j1", field="order"):
-        in_turn(tree, ["j2"])
-    with refused(ada.InputError, joint="j4"):
-        in_turn(tree, ["j4"])
-
-
-def test_an_order_of_another_mechanism_is_refused() -> None:
-    with refused(ada.InputError, field="order", value=3):
-        assembly_order(chain_of(4), assembly_order(chain_of(3), "balanced"))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanism_oracle import Oracle
 from numpy.typing import NDArray
+from random_trees import links_of
 from refused import refused
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import ada as assembly_disassembly
 from ada_dynamics.algorithms import crba, dca, energy, kinematics, rnea
-from ada_dynamics.algorithms.assembly_order import ORDERS, in_turn
+from ada_dynamics.algorithms.assembly_order import ORDERS
 from ada_dynamics.algorithms.regular_bodies import regular
 from ada_dynamics.model.inertia_regularization import is_thin, regularize_inertias
 from ada_dynamics.spatial.motion import Force
@@ -118,8 +120,8 @@ def test_links_with_singular_inertias_move_as_in_joint_space_in_any_order(algori
     M = np.array(crba.mass_matrix(model.tree, q).dense())
     wrenches = rnea.joint_wrenches(model.tree, q, v, expected.tolist(), external)
     size = np.max(np.abs(M) @ np.abs(expected)) + max(np.max(np.abs(six(w))) for w in wrenches)
-    orders: list[Any] = [*ORDERS, in_turn(model.tree, [body.name for body in model.tree.bodies])]
-    for order in orders:
+    outward: Any = reduce(lambda inner, link: (inner, link), links_of(model.tree), "world")
+    for order in (*ORDERS, outward):
         solution = ALGORITHMS[algorithm].solve(model.tree, q, v, tau, external, order=order)
         # a difference of accelerations, as efforts; the joints' own wrenches are those of the links as they were given
         assert np.max(np.abs(M @ (np.array(solution.accelerations) - expected))) < 1e-11 * size

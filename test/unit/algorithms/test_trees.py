@@ -11,12 +11,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pin_tree import PinTree, pin
-from random_trees import RELATIVE, Array, assert_same, dense_mass, floats, random_tree, state_of, trees
+from random_trees import RELATIVE, Array, assert_same, dense_mass, floats, links_of, random_tree, state_of, trees
 
 import ada_dynamics as ada
 from ada_dynamics.algorithms import aba, centroidal, crba, dca, lagrange, order_n, rnea
 from ada_dynamics.algorithms import ada as assembly_disassembly
-from ada_dynamics.algorithms.assembly_order import ORDERS, in_turn
+from ada_dynamics.algorithms.assembly_order import ORDERS
 from ada_dynamics.expr import evaluate, trace
 from ada_dynamics.hybrid import cut_selection, lane_dynamics
 from ada_dynamics.model.tree import Tree
@@ -57,15 +57,13 @@ SOLVERS: dict[str, Callable[..., list[list[Any]]]] = {
 
 
 def random_order(tree: Tree, seed: int) -> Any:
-    """All joints in a random order, in groups of one to three."""
+    """Links and groups of links in random brackets of two to four."""
     rng = np.random.default_rng(seed)
-    names = [str(name) for name in rng.permutation([body.name for body in tree.bodies])]
-    groups = []
-    while names:
-        size = int(rng.integers(1, 4))
-        groups.append(names[:size])
-        names = names[size:]
-    return in_turn(tree, groups)
+    groups: list[Any] = [*links_of(tree), "world"]
+    while len(groups) > 1:
+        chosen = rng.permutation(len(groups))[: rng.integers(2, 5)].tolist()
+        groups = [group for i, group in enumerate(groups) if i not in chosen] + [[groups[i] for i in chosen]]
+    return groups[0]
 
 
 def on_bodies(tree: Tree, wrenches: dict[str, Array]) -> Wrenches:
