@@ -311,14 +311,7 @@ class DerivativeQueries(QueryGroup):
 
     @compiled_method
     def forward_hvp(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        w: ArrayLike,
-        d_q: ArrayLike,
-        d_v: ArrayLike,
-        d_tau: ArrayLike,
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, w: ArrayLike, d_q: ArrayLike, d_v: ArrayLike, d_tau: ArrayLike
     ) -> Derivatives:
         """Change of `forward_vjp` with a change of each argument, w as it is: second derivatives of wᵀ a.
 
@@ -334,14 +327,7 @@ class DerivativeQueries(QueryGroup):
 
     @compiled_method
     def inverse_hvp(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        w: ArrayLike,
-        d_q: ArrayLike,
-        d_v: ArrayLike,
-        d_a: ArrayLike,
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, w: ArrayLike, d_q: ArrayLike, d_v: ArrayLike, d_a: ArrayLike
     ) -> Derivatives:
         """Change of `inverse_vjp` with a change of each argument, w as it is, as in `forward_hvp`; no loops."""
         given = {"q": q, "v": v, "a": a, "w": w, "d_q": d_q, "d_v": d_v, "d_a": d_a}
