@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 
 from ada_dynamics import expr
 from ada_dynamics.arrays import Array
@@ -65,8 +66,6 @@ class Kernels(KernelStore):
         self._algorithm = algorithm
         self._loops: dict[tuple[str, bool], GenericKernel] = {}
         self._traced: dict[str, expr.Function] = {}  # by algorithm: the cheapest, until it is compiled
-        self._candidate: str | None = None
-        self._chosen: str | None = None if algorithm == "auto" else algorithm
         self.closed = ClosedDynamics(self, q0, solver) if model.loops else None
 
     @property
@@ -76,21 +75,17 @@ class Kernels(KernelStore):
             return self.model.nv > SPECIALISE_UP_TO
         return self.generic and is_long(self.model)
 
-    @property
+    @cached_property
     def algorithm(self) -> str:
         """The algorithm of forward dynamics; "auto" is decided here, by counting operations."""
-        if self._chosen is None:
-            self._chosen = self._cheapest() if self.closed is None else self.candidate.split()[0].replace("kkt", "crba")
-        return self._chosen
+        if self._algorithm != "auto":
+            return self._algorithm
+        return self._cheapest() if self.closed is None else self.candidate.split()[0].replace("kkt", "crba")
 
-    @property
+    @cached_property
     def candidate(self) -> str:
         """The plan of elimination that forward dynamics with loops follows."""
-        if self._candidate is None:
-            self._candidate = self._cheapest_candidate(self.closed)
-        return self._candidate
-
-    def _cheapest_candidate(self, closed: ClosedDynamics | None) -> str:
+        closed = self.closed
         if closed is None or closed.plans.is_dense_only:
             return "late"
         if closed.solver == ROBUST:
