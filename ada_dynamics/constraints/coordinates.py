@@ -55,7 +55,9 @@ class CoordinateSets:
         """Orthonormal null-space bases of J in sample configurations."""
         if self.analysis is None:
             return [np.eye(self.model.nv)] * SAMPLES
-        return sample_null_spaces(self.analysis, self.units)
+        constraints, weights = self.analysis.constraints, self.analysis.constraints.weights[:, None]
+        jacobians = [constraints.jacobian(q) / weights * self.units for q in self.analysis.configurations]
+        return [null_space(J, self.mobility).basis() for J in jacobians]
 
     def indices(self, coordinates: Coordinates) -> tuple[int, ...]:
         """Indices of the coordinates in v, in the order of the columns of the tangent map.
@@ -101,7 +103,8 @@ class CoordinateSets:
 
     def refuse_missing(self, chosen: Sequence[int], what: str) -> int:
         """Raise if velocities determine the motion in no configuration; return the number of surplus ones."""
-        rank = rank_of_some(self.samples, chosen)
+        parts = [np.linalg.svd(N[list(chosen)], compute_uv=False) for N in self.samples]
+        rank = max((int(np.sum(s > RANK)) for s in parts), default=0)  # in general configurations
         if rank < self.mobility:
             motion = least_seen(self.samples[0], chosen)
             surplus = f", and {len(chosen) - rank} too many, following from the others" if len(chosen) > rank else ""
@@ -221,24 +224,9 @@ def units_of_rates(model: Model) -> list[str]:
     return [rate.unit for kind in kinds for rate in kind.rates]
 
 
-def sample_null_spaces(analysis: ConstraintAnalysis, units: Array) -> list[Array]:
-    """Orthonormal null-space basis of J in each sample configuration."""
-    constraints = analysis.constraints
-    return [
-        null_space(constraints.jacobian(q) / constraints.weights[:, None] * units, analysis.mobility).basis()
-        for q in analysis.configurations
-    ]
-
-
 def independent_velocities(samples: Sequence[Array]) -> tuple[int, ...]:
     """Best conditioned independent velocities in the worst of the samples, in the order of v."""
     return tuple(independent_columns([N.T for N in samples], samples[0].shape[1]))
-
-
-def rank_of_some(samples: Sequence[Array], chosen: Sequence[int]) -> int:
-    """Rank of the chosen rows of the null-space bases, in general configurations."""
-    parts = [np.linalg.svd(N[list(chosen)], compute_uv=False) for N in samples]
-    return max((int(np.sum(s > RANK)) for s in parts), default=0)
 
 
 class NullSpace(NamedTuple):
