@@ -15,6 +15,7 @@ from ada_dynamics.constraints.analysis import joints_with_wrenches
 from ada_dynamics.constraints.coordinates import ACTUATED, TREE, Coordinates
 from ada_dynamics.dynamics import closed_derivatives
 from ada_dynamics.dynamics.arguments import common_batch, flat_wrenches
+from ada_dynamics.dynamics.closed import ClosedDynamics
 from ada_dynamics.dynamics.computation import Computation, Derivatives, QueryGroup, compiled_method
 from ada_dynamics.dynamics.constraint_queries import (
     ConstraintQueries,
@@ -262,17 +263,13 @@ class ForwardInverseDerivatives(Computation):
         call = self._calls.get(name)
         if call is None:
             self._refuse_derivatives()
-            call = (
-                self._open_product(name, given) if self._kernels.closed is None else self._closed_product(name, given)
-            )
+            if self._kernels.closed is None:
+                call = self._quantity_call(name, lambda: of_equations(self._open_equations, name), given)
+            else:
+                call = self._closed_product(self._kernels.closed, name, given)
         return call(*given.values())
 
-    def _open_product(self, name: str, given: Mapping[str, ArrayLike]) -> Callable[..., Any]:
-        return self._quantity_call(name, lambda: of_equations(self._open_equations, name), given)
-
-    def _closed_product(self, name: str, given: Mapping[str, ArrayLike]) -> Callable[..., Any]:
-        closed = self._kernels.closed
-        assert closed is not None
+    def _closed_product(self, closed: ClosedDynamics, name: str, given: Mapping[str, ArrayLike]) -> Callable[..., Any]:
         if name.startswith("inverse"):
             raise InputError(
                 f"model {self.model.name!r} has loops, which share efforts among its motors; {name} is for open ones. "

@@ -128,14 +128,14 @@ class Kernels(KernelStore):
 
     def _forward_auto(self, external: bool) -> Quantity:
         """Named "auto" as long as nothing is traced: a cached object is found without counting anything."""
-        any_algorithm = quantities.forward(self.tree, "crba", external)
-        name = any_algorithm.name.replace("crba", "auto")
-        return replace(any_algorithm, name=name, trace=lambda: self._trace_cheapest(external))
 
-    def _trace_cheapest(self, external: bool) -> expr.Function:
-        algorithm = self.algorithm
-        traced = None if external else self._traced.pop(algorithm, None)
-        return traced or quantities.forward(self.tree, algorithm, external).trace()
+        def traced() -> expr.Function:
+            algorithm = self.algorithm
+            known = None if external else self._traced.pop(algorithm, None)
+            return known or quantities.forward(self.tree, algorithm, external).trace()
+
+        any_algorithm = quantities.forward(self.tree, "crba", external)
+        return replace(any_algorithm, name=any_algorithm.name.replace("crba", "auto"), trace=traced)
 
     def joint_wrenches(
         self, tree: Tree, rows: Mapping[str, tuple[int, ...]], external: bool, along: bool = False
