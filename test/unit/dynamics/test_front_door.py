@@ -186,6 +186,8 @@ def test_one_bad_quaternion_in_a_batch_is_found(kernel: str) -> None:
     Q[7, 3:7] *= 1.01
     with refused(ada.InputError, joint="root_joint", field="q[7, 0:7]"):
         dynamics.forward(Q, V, T)
+    with refused(ada.InputError, joint="root_joint", field="q[7, 0:7]"):
+        dynamics.jacobian_rate(model.link_names[-1], Q, V)
 
 
 def chain(**last: Any) -> ada.Builder:
