@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -321,16 +321,14 @@ class ClosedDynamics:
         """Tier of the rank-revealing solver, which in regular configurations counts as robust."""
         return RANK_REVEALING if self.plans.is_dense_only or any(at.is_singular for at in found) else ROBUST
 
-    def _of_all(self, order: str, found: Array | Sequence[Array]) -> tuple[Array, Array]:
-        """Accelerations, and multipliers of the non-trivial constraints from those in use."""
-        if not isinstance(found, (tuple, list)) or len(found) == 1:  # no constraint is in use
-            a: Array = found[0] if isinstance(found, (tuple, list)) else found
-            return a, np.zeros((*a.shape[:-1], len(self.plans.nontrivial)))
-        a, multipliers = found
-        if order == ALL or not self.analysis.is_redundant:
-            return a, multipliers
-        whole = np.zeros((*multipliers.shape[:-1], len(self.plans.nontrivial)))
-        whole[..., list(self.plans.independent)] = multipliers
+    def _of_all(self, order: str, found: Any) -> tuple[Array, Array]:
+        """Accelerations, and multipliers of the non-trivial constraints from those in use: results of a kernel."""
+        a, *held = found if isinstance(found, (tuple, list)) else (found,)
+        if held and (order == ALL or not self.analysis.is_redundant):
+            return a, held[0]
+        whole = np.zeros((*a.shape[:-1], len(self.plans.nontrivial)))
+        if held:
+            whole[..., list(self.plans.independent)] = held[0]
         return a, whole
 
     def _orders(self, name: str) -> dict[str, str]:

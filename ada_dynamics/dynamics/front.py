@@ -156,20 +156,20 @@ class Dynamics(ForwardInverseDerivatives):
         flat = {str(i): flat_wrenches(model, tree, external or {}) for i, tree in enumerate(trees)}
         inputs, is_batch = common_batch({**arrays, **flat})
         inputs = inputs if is_batch else [np.ascontiguousarray(x) for x in inputs]
-        of_loops: Mapping[str, Array] = {}
+        (q, v, tau), of_loops = inputs[:3], dict[str, Array]()
         if closed is None:
-            a, flags, tier, length = self.forward(*inputs[:3], external), everything_unique(model), FAST, 1.0
+            a, flags, tier, length = self.forward(q, v, tau, external), everything_unique(model), FAST, 1.0
             kernel = kernels.joint_wrenches(model.full_tree, {}, bool(external))
-            given = [*inputs[:2], a, *inputs[4:]]
+            given = [q, v, a, *inputs[4:]]
         else:
             a, multipliers, flags, tier = with_multipliers(closed, kernels.candidate, inputs[:4])
             of_loops, length = by_loop(closed, multipliers), closed.analysis.constraints.length
             kernel = kernels.joint_wrenches(closed.analysis.constraints.full_tree, closed.plans.rows, bool(external))
-            given = [*inputs[:2], a, *inputs[4:], *([multipliers] if closed.plans.nontrivial else [])]
+            given = [q, v, a, *inputs[4:], *([multipliers] if closed.plans.nontrivial else [])]
         stacked, status = run(kernel, *map(np.ascontiguousarray, given))
         if status:
             raise refusal(model, arrays)
-        return JointWrenches(model, inputs[0], stacked, of_loops, flags, tier, length)
+        return JointWrenches(model, q, stacked, of_loops, flags, tier, length)
 
     def project_to_constraints(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """The state on the constraint manifold that is nearest to (q, v) by kinetic energy.

@@ -190,7 +190,7 @@ def _multiplier_changes(
     """
     n, w, rank, (d_q, d_v, d_tau) = closed.model.nv, closed.weights, closed.analysis.rank, changes
     by_q, by_v = residual(closed).single(*state)
-    system = closed.system(*state[:2], np.zeros(n))
+    system = closed.system(state[0], state[1], np.zeros(n))
     left = system.M @ d_a + by_q[:n] @ d_q + by_v[:n] @ d_v - d_tau
     U, s, Vt = np.linalg.svd(system.J, full_matrices=False)
     return np.asarray(U[:, :rank] @ ((Vt[:rank] @ left) / s[:rank, None]) / w[:, None], dtype=np.float64)
