@@ -18,7 +18,6 @@ from ada_dynamics.algorithms import dca
 from ada_dynamics.algorithms.assembly_order import ORDERS
 from ada_dynamics.constraints.analysis import analyse
 from ada_dynamics.model.joints import LOOP_KINDS
-from ada_dynamics.robots import mechanisms
 from ada_dynamics.spatial.motion import Force
 from trials.random_mechanism import random_mechanism
 
