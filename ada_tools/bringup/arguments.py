@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments `name:=value` of a setup, for `ros2 launch` and `ada up`, validated before the start."""
+"""Arguments `name:=value` of setups, and the checks of their values."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ada_dynamics.errors import InputError, unknown_name
 
@@ -19,15 +18,6 @@ AUTO = ("auto", *BOOLEANS)
 _LAST_PORT = 65535
 # Relative or absolute ROS names, parts between slashes.
 _NAMESPACE = re.compile(r"/|/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
-
-
-def declared(name: str, default: str, description: str, choices: Sequence[str] = ()) -> Any:
-    """Declare a launch argument."""
-    from launch.actions import DeclareLaunchArgument
-
-    return DeclareLaunchArgument(
-        name, default_value=default, description=description, choices=list(choices) if choices else None
-    )
 
 
 @dataclass(frozen=True)
@@ -58,49 +48,6 @@ class Argument:
                 raise unusable(self.name, text, str(unknown_name(f"value of {self.name}", text, self.choices)))
             return text
         return _CHECKS[self.name](self.name, text) if self.name in _CHECKS else text
-
-
-class ArgumentValues(Mapping[str, str]):
-    """Validated values of all arguments of a setup."""
-
-    def __init__(self, arguments: Sequence[Argument], given: Mapping[str, str], setup: str) -> None:
-        """Validate the values.
-
-        Args:
-            arguments: declared arguments.
-            given: given values by name; the others get their defaults.
-            setup: name of the setup, for messages.
-
-        Raises:
-            InputError: an argument is unknown, or a value is not allowed.
-        """
-        known = {argument.name: argument for argument in arguments}
-        for name in given:
-            if name not in known:
-                raise unknown_name(f"argument of {setup}", name, known)
-        self.given = frozenset(given)
-        self._defaults = {name: argument.default for name, argument in known.items()}
-        self._values = {
-            name: argument.checked(given[name]) if name in given else argument.default
-            for name, argument in known.items()
-        }
-
-    def __getitem__(self, name: str) -> str:
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def is_given(self, name: str) -> bool:
-        """Return True if a value other than the default was given."""
-        return name in self.given and self[name] != self._defaults[name]
-
-    def flag(self, name: str) -> bool:
-        """Return True if a value is "true"."""
-        return self[name] == "true"
 
 
 def assignments(words: Iterable[str]) -> dict[str, str]:
@@ -259,3 +206,47 @@ _CHECKS: Mapping[str, Callable[[str, str], str]] = {
     "target": _real,
     "view_port": _port,
 }
+
+
+# Arguments of every setup.
+NODE_ARGUMENTS = (
+    Argument("view", "auto", "show the robot in the browser; auto: if viser is installed", AUTO),
+    Argument("view_port", "8080", "port of the browser view on this machine; 0: any free one"),
+    Argument("rviz", "auto", "show the robot in RViz; auto: if rviz2 is installed", AUTO),
+    Argument("record", "", "path of an .mcap file to record to; empty: none"),
+    Argument("use_sim_time", "false", "all nodes follow the clock of the simulation (/clock)", BOOLEANS),
+    Argument("namespace", "", "namespace of all nodes and topics, relative to a pushed namespace; empty: none"),
+    Argument(
+        "frame_prefix",
+        "",
+        "prefix of all frame names, such as left/, so that several robots can share /tf; empty: none",
+    ),
+    Argument("params_file", "", "path of a YAML file with node parameters; given arguments override it"),
+    Argument("log_level", "info", "minimum severity of log messages", ("debug", "info", "warn", "error", "fatal")),
+    Argument("respawn", "false", "restart optional nodes (views, oracle) when they exit", BOOLEANS),
+)
+
+
+def robot_arguments(idle: str) -> tuple[Argument, ...]:
+    """Arguments of every setup with a robot.
+
+    Args:
+        idle: default behaviour of joints without a command.
+    """
+    return (
+        Argument(
+            "idle",
+            idle,
+            "behaviour of joints without a current command: hold the position by a servo, or release the joint",
+            ("hold", "release"),
+        ),
+        Argument("real_time_factor", "1.0", "simulated seconds per second; 0: as fast as possible"),
+        Argument("oracle", "false", "compare all results with pinocchio and report on /diagnostics", BOOLEANS),
+        Argument(
+            "base_pose",
+            "",
+            "pose of the robot's world frame in the frame world: x, y, z [m] and yaw [rad]; requires frame_prefix; "
+            "empty: unknown",
+        ),
+        *NODE_ARGUMENTS,
+    )

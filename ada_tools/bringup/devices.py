@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of setups that may use a device instead of a simulation: backend, address, activation, sensor.
+"""Setups that may use a device instead of a simulation: backend, address, activation, sensor.
 
 With backend:=sim, dynamics_node simulates the robot; with emulator or real, hardware_node drives an emulated or real
 device. Controllers, view and RViz are the same in all cases.
@@ -8,131 +8,100 @@ device. Controllers, view and RViz are the same in all cases.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from ada_dynamics.errors import InputError
 from ada_hardware.opening import EMULATOR as EMULATOR_URL
 from ada_hardware.opening import is_emulated
 from ada_hardware.registry import DEVICES, SENSOR, find
-from ada_robot.ros.robot_settings import COMMON_WORLD
-from ada_tools.bringup.arguments import BOOLEANS, ArgumentValues, declared, numbers
-from ada_tools.bringup.processes import Parameter, Parameters
+from ada_tools.bringup.arguments import BOOLEANS, Argument
+from ada_tools.bringup.nodes import SIM, Parameter, SetupValues
 
-SIM, EMULATOR, REAL = "sim", "emulator", "real"
-_INACTIVE, _COMMANDED, _ACTIVE = "inactive", "commanded", "active"  # values of the autostart parameter of hardware_node
-_ARM_WITHIN = 10.0  # [s]
+EMULATOR, REAL = "emulator", "real"
 AUTO, NONE = "auto", "none"
 _FIRST = "netft"  # default sensor
 SENSORS = (_FIRST, *(name for name, kind in DEVICES.items() if kind.kind == SENSOR and name != _FIRST))
+ACTIVATE = Argument(
+    "activate",
+    AUTO,
+    "whether the robot moves as soon as it is commanded; false: only after hardware_node is activated; "
+    "auto: true for an emulated robot only",
+    (AUTO, *BOOLEANS),
+)
+_BACKENDS = {
+    REAL: "real: the device at its address",
+    EMULATOR: "emulator: a byte-exact emulated device on a virtual wire",
+    SIM: "sim: a simulation",
+}
+_ARM_WITHIN = 10.0  # [s]
 # Arguments of simulations only, and of devices only.
-_OF_SIMULATIONS = ("idle", "real_time_factor")
+_OF_SIMULATIONS = ("idle", "real_time_factor", "use_sim_time")
 _OF_DEVICES = ("url", "port", "activate", "angle_map", "sensor", "sensor_url")
 
 
-def backend(default: str, choices: tuple[str, ...] = (REAL, EMULATOR, SIM)) -> Any:
-    """Argument that selects simulation, emulator or device."""
-    what = {
-        REAL: "real: the device at its address",
-        EMULATOR: "emulator: a byte-exact emulated device on a virtual wire",
-        SIM: "sim: a simulation",
-    }
-    return declared("backend", default, "; ".join(what[one] for one in choices), choices)
+def backend(*choices: str) -> Argument:
+    """Argument that selects simulation, emulator or device; the first choice is the default."""
+    return Argument("backend", choices[0], "; ".join(_BACKENDS[one] for one in choices), choices)
 
 
-def address(name: str, example: str) -> Any:
+def address(name: str, example: str) -> Argument:
     """Argument with the address of the device."""
-    return declared(
-        name,
-        "",
+    text = (
         f"address of the device, such as {example}, or dry: (no port is opened); with backend:=emulator empty, or "
-        "injected faults, such as emulator:drop=0.1",
+        "injected faults, such as emulator:drop=0.1"
     )
+    return Argument(name, "", text)
 
 
-def activate() -> Any:
-    """Argument that determines when the robot may move."""
-    return declared(
-        "activate",
-        AUTO,
-        "whether the robot moves as soon as it is commanded; false: only after hardware_node is activated; "
-        "auto: true for an emulated robot only",
-        (AUTO, *BOOLEANS),
-    )
-
-
-def is_driven(values: Mapping[str, str]) -> bool:
-    """Return True if a real or emulated device is used instead of a simulation."""
-    return values.get("backend", SIM) != SIM
-
-
-def node_parameters(values: ArgumentValues, devices: list[str]) -> dict[str, Parameter]:
-    """Parameters of hardware_node besides its devices: device list and automatic lifecycle transitions.
-
-    Setups with sensors only have no `activate` argument.
-    """
-    start = Parameter(_autostart(values), "activate") if "activate" in values else Parameter(_ACTIVE)
-    return {"devices": Parameter(devices), "autostart": start}
-
-
-def robot_parameters(values: ArgumentValues, name: str, argument: str) -> dict[str, Parameter]:
-    """Parameters of a robot: address, and behaviour without commands.
-
-    An emulated robot stays active without commands; a real one must be armed.
-
-    Args:
-        values: values of the setup.
-        name: kind of the device, also its name.
-        argument: argument with the address.
-
-    Raises:
-        InputError: the address is missing or does not match the backend.
-    """
-    parameters = device_parameters(values, name, argument)
-    if values["backend"] == EMULATOR:
-        parameters[f"{name}.safety.hold_without_commands"] = Parameter(True)
-    elif values["activate"] != "true":  # activate:=true requires no further step
-        parameters[f"{name}.safety.arm_within"] = Parameter(_ARM_WITHIN)
-    return parameters
-
-
-def device_parameters(values: ArgumentValues, name: str, argument: str) -> dict[str, Parameter]:
-    """Parameters of a device with its address; arguments and errors as `robot_parameters`."""
-    url = _checked_url(values, name, argument)
-    where = {f"{name}.driver.url": Parameter(url, argument)} if url else {}
-    return {f"{name}.kind": Parameter(name), **where}
-
-
-def refuse_what_is_not_driven(values: ArgumentValues) -> None:
+def refuse_unsupported(values: SetupValues) -> None:
     """Reject given arguments that have no effect with the selected backend.
 
     Raises:
         InputError: names the argument and the backend that supports it.
     """
-    if is_driven(values):
-        for name in _OF_SIMULATIONS:
-            if values.is_given(name):
-                text = (
-                    f"{name}:={values[name]} requires a simulation, but the backend is {values['backend']}: omit it "
-                    f"or use backend:={SIM}."
-                )
-                raise InputError(text, field=name, value=values[name])
-        if values.flag("use_sim_time"):
-            text = (
-                f"use_sim_time:=true: with backend:={values['backend']} no simulated time exists; devices use the "
-                "system clock. Omit it."
-            )
-            raise InputError(text, field="use_sim_time", value="true")
-        return
-    for name in _OF_DEVICES:
-        if values.is_given(name):
-            text = (
-                f"{name}:={values[name]} requires a device, but the backend is {values['backend']}: omit it or use "
-                f"backend:={EMULATOR} or {REAL}."
-            )
-            raise InputError(text, field=name, value=values[name])
+    chosen = values.get("backend", SIM)
+    for name in _OF_SIMULATIONS if values.is_driven else _OF_DEVICES:
+        if not values.is_changed(name):
+            continue
+        needs = "a simulation" if values.is_driven else "a device"
+        if not values.is_driven:
+            fix = f"omit it or use backend:={EMULATOR} or {REAL}"
+        elif name == "use_sim_time":
+            fix = "omit it: devices use the system clock"
+        else:
+            fix = f"omit it or use backend:={SIM}"
+        text = f"{name}:={values[name]} requires {needs}, but the backend is {chosen}: {fix}."
+        raise InputError(text, field=name, value=values[name])
 
 
-def _checked_url(values: ArgumentValues, name: str, argument: str) -> str:
+def device_parameters(values: SetupValues, devices: Mapping[str, str], frame: str = "") -> dict[str, Parameter]:
+    """Parameters of hardware_node.
+
+    An emulated robot stays active without commands; a real one must be armed.
+
+    Args:
+        values: values of the setup.
+        devices: argument with the address of each device, by its kind, which is also its name.
+        frame: frame of the wrenches of a sensor.
+
+    Raises:
+        InputError: an address is missing or does not match the backend.
+    """
+    found = {"devices": Parameter(list(devices)), "autostart": _autostart(values)}
+    for name, argument in devices.items():
+        url = _checked_url(values, name, argument)
+        found[f"{name}.kind"] = Parameter(name)
+        if url:
+            found[f"{name}.driver.url"] = Parameter(url, argument)
+        if DEVICES[name].kind == SENSOR:
+            found[f"{name}.frame"] = Parameter(frame, "frame" if "frame" in values else "")
+        elif values["backend"] == EMULATOR:
+            found[f"{name}.safety.hold_without_commands"] = Parameter(True)
+        elif values["activate"] != "true":  # activate:=true requires no further step
+            found[f"{name}.safety.arm_within"] = Parameter(_ARM_WITHIN)
+    return found
+
+
+def _checked_url(values: SetupValues, name: str, argument: str) -> str:
     url = values[argument]
     if values["backend"] == EMULATOR:
         if url and not is_emulated(url):
@@ -143,46 +112,22 @@ def _checked_url(values: ArgumentValues, name: str, argument: str) -> str:
             raise InputError(text, field=argument, value=url)
         return url or EMULATOR_URL
     if not url and not values["params_file"]:  # which may have the address
-        example = find(name).addresses[0]
         text = (
-            f"{argument} is not set: give the address of the {name}, such as {argument}:={example}, or "
+            f"{argument} is not set: give the address of the {name}, such as {argument}:={find(name).addresses[0]}, or "
             f"use backend:={EMULATOR} for an emulated device."
         )
         raise InputError(text, field=argument, value="")
     return url
 
 
-def _autostart(values: ArgumentValues) -> str:
-    """Autostart level: an emulated robot holds without commands; a real one would not stay active without commands."""
-    wish, is_emulated = values["activate"], values["backend"] == EMULATOR
-    if wish == "false" or (wish == AUTO and not is_emulated):
-        return _INACTIVE
-    return _ACTIVE if is_emulated else _COMMANDED
+def _autostart(values: SetupValues) -> Parameter:
+    """Phase that hardware_node enters by itself: a real robot would not stay active without commands.
 
-
-def sensor_parameters(values: ArgumentValues, name: str, argument: str, frame: str) -> Parameters:
-    """Parameters of a force/torque sensor that publishes on the topic wrench.
-
-    Args:
-        values: values of the setup.
-        name: kind of the sensor, also its name.
-        argument: argument with the address.
-        frame: frame of the wrenches.
+    Setups with sensors only have no argument `activate`.
     """
-    found = device_parameters(values, name, argument)
-    return {**found, f"{name}.frame": Parameter(frame, "frame" if "frame" in values else "")}
-
-
-def sensor_place(values: ArgumentValues, name: str) -> Parameters:
-    """Pose of the frame of a stand-alone sensor; a frame given by the user may be a link with a known pose.
-
-    Args:
-        values: values of the setup.
-        name: kind of the sensor, also its name.
-    """
-    parent = values["parent"]
-    if parent == AUTO:
-        parent = "" if values["frame"] else COMMON_WORLD
-    pose = numbers(values["mounting"])
-    place = {f"{name}.mounting": Parameter(pose, "mounting")} if pose else {}
-    return {f"{name}.parent": Parameter(parent, "parent"), **place}
+    if "activate" not in values:
+        return Parameter("active")
+    wish, is_emulator = values["activate"], values["backend"] == EMULATOR
+    if wish == "false" or (wish == AUTO and not is_emulator):
+        return Parameter("inactive", "activate")
+    return Parameter("active" if is_emulator else "commanded", "activate")

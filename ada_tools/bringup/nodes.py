@@ -1,105 +1,312 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes of the launch files as launch_ros actions, with the parameters from common arguments."""
+"""Processes of setups: validated argument values, and the nodes with the parameters derived from them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
-from ada_tools.bringup.devices import is_driven
-from ada_tools.bringup.launching import LaunchValues
-from ada_tools.bringup.pictures import Picture
-from ada_tools.bringup.processes import PACKAGE, Parameter, ParameterValue
+from ada_dynamics import resources
+from ada_dynamics.errors import InputError, unknown_name
+from ada_robot.ros.robot_settings import COMMON_WORLD, check_base_pose, check_frame_prefix
+from ada_tools.bringup.arguments import Argument, numbers
+from ada_tools.bringup.params_files import unused_parameters
+from ada_tools.bringup.processes import PACKAGE, Machine, ParameterValue, Process, written
 
-Settings = Mapping[str, ParameterValue | Parameter]
-STATE = (("state", "dynamics_node/state"),)  # complete state of the simulation
+SIM = "sim"  # the backend of setups without a device
+_NODES = (
+    "dynamics_node",
+    "hardware_node",
+    "controller_node",
+    "target_node",
+    "record_node",
+    "view_node",
+    "oracle_node",
+)
 
 
-def robot_node(
-    values: LaunchValues, simulated: Callable[[LaunchValues], Settings], driven: Callable[[LaunchValues], Settings]
-) -> Any:
-    """Robot node for the selected backend.
+class Parameter(NamedTuple):
+    """Value of a node parameter, and the argument that it originates from."""
+
+    value: ParameterValue
+    argument: str = ""  # "" if set by the setup
+
+
+Parameters = Mapping[str, ParameterValue | Parameter]
+
+
+class SetupValues(Mapping[str, str]):
+    """Validated argument values of a setup.
+
+    `values["robot"]` is the text; `values("robot")` is a parameter that records its argument.
+
+    Attributes:
+        given: names of the given arguments; they override the parameter file of the user.
+        machine: installed programs.
+        namespace: absolute namespace of the nodes; "" for none.
+        params_file: parameter file of the user.
+        notes: warnings about requests that cannot be fulfilled.
+    """
+
+    def __init__(
+        self,
+        setup: str,
+        arguments: Sequence[Argument],
+        given: Mapping[str, str],
+        machine: Machine,
+        pushed: str = "",
+    ) -> None:
+        """Validate the values.
+
+        Args:
+            setup: name of the setup.
+            arguments: all arguments.
+            given: given values by name; the others get their defaults.
+            machine: installed programs.
+            pushed: namespace of an including launch file, to which a relative namespace is added.
+
+        Raises:
+            InputError: an argument is unknown, or a value is not allowed.
+        """
+        known = {argument.name: argument for argument in arguments}
+        for name in given:
+            if name not in known:
+                raise unknown_name(f"argument of {setup}", name, known)
+        self.given = frozenset(given)
+        self.machine = machine
+        self._values = {
+            name: argument.checked(given[name]) if name in given else argument.default
+            for name, argument in known.items()
+        }
+        self._changed = {name for name in given if self[name] != known[name].default}
+        own = self["namespace"]
+        above = f"/{pushed.strip('/')}" if pushed.strip("/") else ""
+        self.namespace = own if own.startswith("/") else f"{above}/{own}".rstrip("/")
+        check_frame_prefix(self["frame_prefix"])
+        check_base_pose(self.base_pose, self["frame_prefix"])
+        self.notes: list[str] = []
+        self.params_file = Path(self["params_file"]) if self["params_file"] else None
+        if self.params_file is not None:
+            unused = unused_parameters(self.params_file, [f"{self.namespace}/{name}" for name in _NODES])
+            self.notes += [unused] if unused else []
+        if self["rviz"] == "true" and not machine.has_rviz:
+            self.notes.append(
+                "rviz:=true, but rviz2 is not on the PATH: RViz is not started (view:=true shows the robot)"
+            )
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __call__(self, name: str, value: ParameterValue | None = None) -> Parameter:
+        """Parameter from an argument, with its text or a derived value."""
+        return Parameter(self[name] if value is None else value, name)
+
+    def flag(self, name: str) -> bool:
+        """Return True if a value is "true"."""
+        return self.get(name) == "true"
+
+    def is_changed(self, name: str) -> bool:
+        """Return True if a value other than the default was given."""
+        return name in self._changed
+
+    @property
+    def is_driven(self) -> bool:
+        """Return True if a real or emulated device is used instead of a simulation."""
+        return self.get("backend", SIM) != SIM
+
+    @property
+    def base_pose(self) -> list[float]:
+        """Pose of the robot in the common world frame; empty if unknown."""
+        return numbers(self.get("base_pose", ""))
+
+    @property
+    def prefix(self) -> dict[str, Parameter]:
+        """Parameter of nodes that use frame names."""
+        return {"frame_prefix": self("frame_prefix")} if self["frame_prefix"] else {}
+
+    @property
+    def frames(self) -> dict[str, Parameter]:
+        """Parameters of nodes that publish transforms."""
+        place = {"base_pose": self("base_pose", self.base_pose)} if self.base_pose else {}
+        return {**self.prefix, **place}
+
+    @property
+    def use_sim_time(self) -> dict[str, Parameter]:
+        """Parameter of every node except the one that publishes the clock."""
+        return {"use_sim_time": self("use_sim_time", self.flag("use_sim_time"))}
+
+    @property
+    def tf(self) -> tuple[tuple[str, str], ...]:
+        """Remappings of /tf: a namespace has separate transforms unless a prefix keeps the frames distinct."""
+        is_own = self.namespace and not self["frame_prefix"]
+        return (("/tf", "tf"), ("/tf_static", "tf_static")) if is_own else ()
+
+    @property
+    def shows_view(self) -> bool:
+        """Return True if the browser view is started."""
+        return self["view"] == "true" or (self["view"] == "auto" and self.machine.has_viser)
+
+    @property
+    def shows_rviz(self) -> bool:
+        """Return True if RViz is started, which requires its installation."""
+        return self["rviz"] != "false" and self.machine.has_rviz
+
+
+def dynamics_node(values: SetupValues, picture: str, parameters: Parameters) -> Process:
+    """Simulated robot; a required node.
 
     Args:
-        values: values of the launch.
-        simulated: creates the parameters of dynamics_node.
-        driven: creates the parameters of hardware_node, for an emulated or real device.
+        values: values of the setup.
+        picture: RViz configuration; the wrenches that it displays are published.
+        parameters: parameters of the setup.
     """
-    return hardware_node(values, driven(values)) if is_driven(values) else dynamics_node(values, simulated(values))
+    common = {
+        "idle": values("idle"),
+        "real_time_factor": values("real_time_factor", float(values["real_time_factor"])),
+        "record": values("record"),
+        # The simulation is the clock of the other nodes; its steps follow the steady clock.
+        "publish_clock": values("use_sim_time", values.flag("use_sim_time")),
+        **values.frames,
+        "wrenches": Parameter(displayed_joints(picture)),
+    }
+    return _node("dynamics_node", values, {**common, **parameters}, values.tf)
 
 
-def dynamics_node(values: LaunchValues, parameters: Settings) -> Any:
-    """Simulated robot; a required node."""
-    return _node("dynamics_node", values, {**values.simulation, **parameters}, values.tf, **values.required)
-
-
-def hardware_node(values: LaunchValues, parameters: Settings) -> Any:
+def hardware_node(values: SetupValues, parameters: Parameters) -> Process:
     """Hardware node with the robot or sensor; a required node."""
-    own = {**values.use_sim_time, **values.frames, **parameters}
-    return _node("hardware_node", values, own, values.tf, **values.required)
+    return _node("hardware_node", values, {**values.use_sim_time, **values.frames, **parameters}, values.tf)
 
 
-def controller_node(values: LaunchValues, parameters: Settings, heard: Sequence[tuple[str, str]] = STATE) -> Any:
+def controller_node(values: SetupValues, parameters: Parameters, sensor_joint: str = "") -> Process:
     """Controller of the robot; a required node.
 
     Args:
-        values: values of the launch.
+        values: values of the setup.
         parameters: parameters of the controller.
-        heard: remappings of subscribed topics.
+        sensor_joint: joint whose wrench a simulation publishes for the controller.
     """
-    return _node("controller_node", values, {**values.follower, **parameters}, heard, **values.required)
+    own = {**values.use_sim_time, **values.prefix, **parameters}
+    heard = [] if values.is_driven else [("state", "dynamics_node/state")]  # complete state of the simulation
+    if sensor_joint and not values.is_driven:
+        heard.append(("wrench", f"dynamics_node/wrench/{sensor_joint}"))
+    return _node("controller_node", values, own, heard)
 
 
-def target_node(values: LaunchValues, parameters: Settings | None = None) -> Any:
-    """Target of a controller: given initially, or dragged in RViz; None without either."""
+def target_node(values: SetupValues, parameters: Parameters | None = None) -> list[Process]:
+    """Target of a controller: given initially, or dragged in RViz; none without either."""
     if parameters is None and not values.shows_rviz:
-        return None
-    life = values.optional if parameters is None else values.once
-    return _node("target_node", values, {**values.use_sim_time, **(parameters or {})}, **life)
+        return []
+    own = {**values.use_sim_time, **(parameters or {})}
+    # A given target is not sent again.
+    return [_node("target_node", values, own, is_optional=True, respawns=parameters is None)]
 
 
-def watchers(values: LaunchValues, picture: Picture, frame: str = "", view: Settings | None = None) -> list[Any]:
-    """Optional nodes (recorder, oracle, views), and warnings about requests that cannot be fulfilled.
+def watchers(values: SetupValues, picture: str, frame: str = "", view: Parameters | None = None) -> list[Process]:
+    """Optional nodes: recorder, oracle and views.
 
     Args:
-        values: values of the launch.
+        values: values of the setup.
         picture: RViz configuration.
         frame: fixed frame without prefix; "" for the frame of the configuration.
         view: additional parameters of view_node.
     """
-    found: list[Any] = []
-    if is_driven(values) and values["record"]:  # dynamics_node has a recorder
-        own = {**values.use_sim_time, "path": values("record")}
-        found.append(_node("record_node", values, own, **values.once))
-    if values.get("oracle") == "true":
-        own = {**values.use_sim_time, "description_timeout": Parameter(0.0)}  # the first start compiles
-        found.append(_node("oracle_node", values, own, **values.optional))
+    found: list[Process] = []
+    if values.is_driven and values["record"]:  # dynamics_node has a recorder
+        own: Parameters = {**values.use_sim_time, "path": values("record")}
+        found.append(_node("record_node", values, own, is_optional=True))
+    if values.flag("oracle"):
+        own = {**values.use_sim_time, "description_timeout": 0.0}  # the first start compiles
+        found.append(_node("oracle_node", values, own, is_optional=True, respawns=True))
     if values.shows_view:
-        plant = {"plant": Parameter("hardware_node")} if is_driven(values) else {}
-        own_view = {**values.view, **plant, **(view or {})}
-        found.append(_node("view_node", values, own_view, values.tf, **values.optional))
+        own = {
+            **values.use_sim_time,
+            **values.prefix,
+            "port": values("view_port", int(values["view_port"])),
+            **({"plant": "hardware_node"} if values.is_driven else {}),
+            **(view or {}),
+        }
+        found.append(_node("view_node", values, own, values.tf, is_optional=True, respawns=True))
     if values.shows_rviz:
-        words = {**values.rviz(picture, frame), **values.optional}
-        found.append(_node("rviz2", values, values.use_sim_time, package="rviz2", **words))
-    return [*found, *values.notes]
+        found.append(_rviz(values, picture, frame))
+    return found
+
+
+def _rviz(values: SetupValues, picture: str, frame: str) -> Process:
+    """RViz; a namespace moves all topics of its configuration, which have absolute names."""
+    file, prefix = resources.find("config", f"{picture}.rviz"), values["frame_prefix"]
+    text = file.read_text(encoding="utf-8")
+    frame_of_file = re.findall(r"Fixed Frame: (\S+)", text)[0]
+    wanted = COMMON_WORLD if values.base_pose else prefix + (frame or frame_of_file)
+    if prefix and not prefix.endswith("/"):
+        problem = (
+            f"frame_prefix:={prefix}: RViz appends a slash, but the frames have none. Write {prefix}/, or disable "
+            "RViz: rviz:=false."
+        )
+        raise InputError(problem, field="frame_prefix", value=prefix)
+    if prefix:
+        file = written(file.name, text.replace("TF Prefix: ''", f"TF Prefix: {prefix.rstrip('/')}"))
+    return _node(
+        "rviz2",
+        values,
+        values.use_sim_time,
+        (*values.tf, *((name, name.removeprefix("/")) for name in topics(picture) if values.namespace)),
+        package="rviz2",
+        arguments=("-d", str(file), *(("-f", wanted) if wanted != frame_of_file else ())),
+        is_optional=True,
+        respawns=True,
+    )
+
+
+def topics(picture: str) -> list[str]:
+    """Topics and services of an RViz configuration, except those of TF.
+
+    Args:
+        picture: name of the configuration.
+    """
+    text = resources.find("config", f"{picture}.rviz").read_text(encoding="utf-8")
+    targets = re.findall(r"Interactive Markers Namespace: (/\S+)", text)
+    of_targets = [f"{one}/{name}" for one in targets for name in ("update", "feedback", "get_interactive_markers")]
+    return [*re.findall(r"^ +Value: (/\S+)", text, re.MULTILINE), *of_targets]
+
+
+def displayed_joints(picture: str) -> list[str]:
+    """Joints whose wrenches an RViz configuration displays."""
+    wrench = "/dynamics_node/wrench/"
+    return [name.removeprefix(wrench) for name in topics(picture) if name.startswith(wrench)]
 
 
 def _node(
     name: str,
-    values: LaunchValues,
-    parameters: Settings,
+    values: SetupValues,
+    parameters: Parameters,
     remappings: Sequence[tuple[str, str]] = (),
+    *,
     package: str = PACKAGE,
-    **words: Any,
-) -> Any:
-    """Node action; the user's parameter file applies to nodes of this package only."""
-    from launch_ros.actions import Node
-
-    return Node(
+    arguments: Sequence[str] = (),
+    is_optional: bool = False,
+    respawns: bool = False,
+) -> Process:
+    """Process of a node; the user's parameter file applies to nodes of this package only."""
+    found = {key: one if isinstance(one, Parameter) else Parameter(one) for key, one in parameters.items()}
+    return Process(
+        name,
+        name,
         package=package,
-        executable=name,
-        name=name,
-        parameters=values.layers(parameters, takes_file=package == PACKAGE),
-        remappings=list(remappings),
-        **words,
+        namespace=values.namespace,
+        parameters={key: one.value for key, one in found.items() if one.argument not in values.given},
+        given={key: one.value for key, one in found.items() if one.argument in values.given},
+        params_file=values.params_file if package == PACKAGE else None,
+        remappings=tuple(remappings),
+        arguments=tuple(arguments),
+        optional=is_optional,
+        respawn=respawns and values.flag("respawn"),
+        log_level="" if values["log_level"] == "info" else values["log_level"],
     )

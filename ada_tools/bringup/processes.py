@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
+import itertools
 import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,19 +22,10 @@ from typing import NamedTuple
 from ada_tools.nodes.executables import MODULES
 
 PACKAGE = "ada_dynamics"
+RESPAWN_DELAY = 2.0  # [s]
 PATIENCE = 10.0  # [s] timeout for queries to another Python interpreter
 
 ParameterValue = bool | int | float | str | list[str] | list[float]
-
-
-class Parameter(NamedTuple):
-    """Value of a node parameter, and the argument that it originates from."""
-
-    value: ParameterValue
-    argument: str = ""  # "" if set by the setup
-
-
-Parameters = Mapping[str, Parameter]
 
 
 @dataclass(frozen=True)
@@ -76,27 +70,22 @@ class Process:
         """Node name with its namespace."""
         return f"{self.namespace}/{self.name}"
 
-    def write_files(self, folder: Path) -> tuple[Path | None, Path | None]:
-        """Write `parameters` and `given` to files; None for an empty one.
+    def parameter_files(self) -> list[Path]:
+        """Write the parameters to temporary files; return all files in increasing priority.
 
         ROS 2 merges blocks with the same key at the position of the first one, and the last matching block counts. The
-        two
-        keys place the user's file between them, whatever names it uses.
-
-        Args:
-            folder: output folder.
+        two keys place the user's file between them, whatever names it uses.
         """
-        before, after = folder / f"{self.name}.yaml", folder / f"{self.name}_given.yaml"
-        before.write_text(params_text(self.parameters), encoding="utf-8")
-        after.write_text(params_text(self.given, f"/**/{self.name}"), encoding="utf-8")
-        return before if self.parameters else None, after if self.given else None
+        before = [written("parameters.yaml", params_text(self.parameters))] if self.parameters else []
+        between = [] if self.params_file is None else [self.params_file]
+        after = [written("given.yaml", params_text(self.given, f"/**/{self.name}"))] if self.given else []
+        return [*before, *between, *after]
 
-    def ros_arguments(self, before: Path | None = None, after: Path | None = None) -> list[str]:
+    def ros_arguments(self, files: Iterable[Path] = ()) -> list[str]:
         """Arguments after --ros-args.
 
         Args:
-            before: file with `parameters`.
-            after: file with `given`.
+            files: parameter files in increasing priority.
         """
         words = ["-r", f"__node:={self.name}"]
         if self.namespace:
@@ -105,9 +94,8 @@ class Process:
             words += ["-r", f"{source}:={target}"]
         if self.log_level:
             words += ["--log-level", self.log_level]
-        for file in (before, self.params_file, after):
-            if file is not None:
-                words += ["--params-file", str(file)]
+        for file in files:
+            words += ["--params-file", str(file)]
         return words
 
 
@@ -121,6 +109,25 @@ def params_text(parameters: Mapping[str, ParameterValue], node: str = "/**") -> 
     lines = [f"{node}:", "  ros__parameters:"]
     lines += [f"    {name}: {json.dumps(value)}" for name, value in parameters.items() if value != []]
     return "\n".join(lines) + "\n" if len(lines) > 2 else f"{node}:\n  ros__parameters: {{}}\n"
+
+
+_COUNT = itertools.count(1)
+_FOLDERS: list[Path] = []
+
+
+def written(name: str, text: str) -> Path:
+    """Write a temporary file that is deleted at the end of this process.
+
+    Args:
+        name: end of the file name.
+        text: content.
+    """
+    if not _FOLDERS:
+        _FOLDERS.append(Path(tempfile.mkdtemp(prefix="ada_dynamics_")))
+        atexit.register(shutil.rmtree, _FOLDERS[0], ignore_errors=True)
+    path = _FOLDERS[0] / f"{next(_COUNT)}_{name}"
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 @dataclass(frozen=True)
@@ -183,42 +190,21 @@ class Machine(NamedTuple):
     @classmethod
     def of_nodes(cls, patience: float = PATIENCE) -> Machine:
         """Programs available to the interpreter of the installed nodes, which `ros2` starts."""
-        python = _python_of(_executable("view_node"))
+        python = _python_of_nodes()
         if python in ("", sys.executable):
             return cls.this()
-        return cls(shutil.which("rviz2") is not None, _can_import(python, "viser", patience))
+        question = "import importlib.util, sys; sys.exit(importlib.util.find_spec('viser') is None)"
+        has_viser = False
+        with suppress(OSError, subprocess.TimeoutExpired):
+            asked = subprocess.run([*shlex.split(python), "-c", question], capture_output=True, timeout=patience)
+            has_viser = asked.returncode == 0
+        return cls(shutil.which("rviz2") is not None, has_viser)
 
 
-def _executable(name: str) -> Path | None:
-    """Installed node executable as found by ROS; None if missing."""
-    for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
-        path = Path(prefix) / "lib" / "ada_dynamics" / name
-        if prefix and path.is_file():
-            return path
-    return None
-
-
-def _python_of(executable: Path | None) -> str:
-    """Interpreter in the first line of a script; "" if it is not a script."""
-    if executable is None:
-        return ""
-    with suppress(OSError), executable.open("rb") as file:
-        first = file.readline().decode(errors="replace")
-        if first.startswith("#!"):
-            return first[2:].strip()
+def _python_of_nodes() -> str:
+    """Interpreter in the first line of the installed view_node; "" if it is not installed, or not a script."""
+    for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+        with suppress(OSError), (Path(prefix) / "lib" / PACKAGE / "view_node").open("rb") as file:
+            first = file.readline().decode(errors="replace")
+            return first[2:].strip() if first.startswith("#!") else ""
     return ""
-
-
-def _can_import(python: str, module: str, patience: float) -> bool:
-    """Return True if another Python interpreter has a module.
-
-    Args:
-        python: command of the interpreter.
-        module: name of the module.
-        patience: timeout [s].
-    """
-    question = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
-    with suppress(OSError, subprocess.TimeoutExpired):
-        asked = subprocess.run([*shlex.split(python), "-c", question], capture_output=True, timeout=patience)
-        return asked.returncode == 0
-    return False

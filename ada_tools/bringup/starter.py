@@ -9,27 +9,26 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, TextIO
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError
 from ada_robot.processes import ChildProcess, ending_in_words
-from ada_tools.bringup.console import Console
-from ada_tools.bringup.processes import PACKAGE, Plan, Process
+from ada_tools.bringup.processes import PACKAGE, RESPAWN_DELAY, Plan, Process
 
 # Shutdown signals, and the timeout of each [s].
 STAGES = ((signal.SIGINT, 5.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
 TICK = 0.05  # [s] polling period
-RESPAWN_DELAY = 2.0  # [s], as in the launch files
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ADDRESS = re.compile(r"https?://[^\s)]+")
 _READER = 0.5  # [s] timeout for the last output; a browser opened by a child keeps its pipe open
+
+_CLEAR = "\r\x1b[K"  # deletes the line on a terminal
 
 Program = Callable[[Process], list[str]]
 
@@ -47,6 +46,38 @@ def program_of(process: Process) -> list[str]:
         words = f"{process.executable} is not on the PATH: install the ROS 2 package {process.package}."
         raise AdaError(words, field="program", value=process.executable)
     return [str(Path(path).absolute())]
+
+
+class Console:
+    """Thread-safe line output; on a terminal, the last line shows the progress."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        """Write to a stream; default: standard output."""
+        self._stream = stream or sys.stdout
+        self._is_terminal = self._stream.isatty()
+        self._lock = threading.Lock()
+        self._progress = ""
+
+    def say(self, line: str) -> None:
+        """Write a line."""
+        with self._lock:
+            self._write((_CLEAR if self._progress else "") + line + "\n" + self._progress)
+
+    def progress(self, text: str) -> None:
+        """Replace the progress line; "" removes it. Without a terminal nothing is written."""
+        if not self._is_terminal or text == self._progress:
+            return
+        with self._lock:
+            self._progress = text
+            self._write(_CLEAR + text)
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (BrokenPipeError, ValueError):
+            # The output is closed; the processes must still be terminated in order.
+            pass
 
 
 class Child(ChildProcess):
@@ -129,7 +160,6 @@ class Starter:
         self.children: list[Child] = []
         self._console = console
         self._program = program
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._handlers: dict[signal.Signals, Any] = {}
         self._asked = 0  # number of stop requests
         self._said: set[int] = set()  # children whose exit was reported
@@ -138,7 +168,6 @@ class Starter:
     def __enter__(self) -> Starter:
         self._listen()
         try:
-            self._folder = tempfile.TemporaryDirectory(prefix="ada_dynamics_")
             for process in self.plan.processes:
                 self.children.append(self._start(process))
         except BaseException:
@@ -195,8 +224,6 @@ class Starter:
                     self._end(running, number, seconds)
             for child in self.children:
                 child.close()
-            if self._folder is not None:
-                self._folder.cleanup()
         finally:
             self._stop_listening()
 
@@ -214,9 +241,8 @@ class Starter:
             self._clock.sleep(TICK / 5)
 
     def _start(self, process: Process) -> Child:
-        folder = Path(self._folder.name) if self._folder is not None else Path()
-        files = process.write_files(folder)
-        words = [*self._program(process), *process.arguments, "--ros-args", *process.ros_arguments(*files)]
+        ros_arguments = process.ros_arguments(process.parameter_files())
+        words = [*self._program(process), *process.arguments, "--ros-args", *ros_arguments]
         return Child(process, words, self._console, _environment())
 
     def _ends_all(self, child: Child) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Template parameter file: every parameter of the nodes with its default, range and description."""
+"""`python -m ada_tools.bringup.template`: write config/parameters.yaml, all parameters of the nodes with defaults."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ada_controllers.checks.shaping import ShapingSettings
 from ada_controllers.node.controller_settings import ControllerSettings
 from ada_controllers.registry import CONTROLLERS, find
 from ada_controllers.running.control_loop import LoopSettings
+from ada_dynamics import resources
 from ada_hardware.force_torque.sensor_settings import ForceSensorSettings
 from ada_hardware.node.hardware_settings import DeviceSettings, HardwareSettings
 from ada_hardware.registry import DRIVEN
@@ -22,7 +23,7 @@ from ada_tools.nodes.target.target_settings import TargetSettings
 from ada_tools.nodes.view.view_settings import ViewSettings
 
 NAME = "parameters.yaml"
-MADE_BY = "python -m ada_tools.bringup.files"
+MADE_BY = "python -m ada_tools.bringup.template"
 
 _HEAD = f"""\
 # Every parameter of the nodes, with its default; made by `{MADE_BY}`.
@@ -84,3 +85,7 @@ def _lines(one: Setting, name: str, *, is_shown: bool) -> list[str]:
     words = f"{one.description} ({one.allowed}{fixed})"
     comment = textwrap.wrap(words, 112, initial_indent="    ## ", subsequent_indent="    ## ")
     return [*comment, f"    {'' if is_shown else '# '}{name}: {json.dumps(default)}"]
+
+
+if __name__ == "__main__":
+    resources.find("config", NAME).write_text(render(), encoding="utf-8")

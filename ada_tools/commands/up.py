@@ -16,9 +16,8 @@ from ada_dynamics.errors import USAGE_ERROR, InputError
 from ada_hardware.registry import DEVICES, SENSOR
 from ada_tools.bringup import SETUPS, Plan, Setup, find_setup, plan
 from ada_tools.bringup.arguments import assignments
-from ada_tools.bringup.console import Console
 from ada_tools.bringup.processes import params_text
-from ada_tools.bringup.starter import Starter
+from ada_tools.bringup.starter import Console, Starter
 from ada_tools.commands.common import refuse_no_time, table
 
 if TYPE_CHECKING:

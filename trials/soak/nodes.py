@@ -14,9 +14,8 @@ from ada_dynamics.errors import AdaError
 from ada_hardware.emulation.process import EmulatorProcess
 from ada_hardware.self_test.reference_thread import ReferenceThread
 from ada_tools.bringup import Plan, plan
-from ada_tools.bringup.console import Console
 from ada_tools.bringup.processes import ParameterValue, params_text
-from ada_tools.bringup.starter import TICK, Starter
+from ada_tools.bringup.starter import TICK, Console, Starter
 from trials.soak import recordings, watch
 
 VARIANT = "7c"  # the older controller, which bears a silence of 0.4 s; a CE brakes after 10 ms

@@ -255,9 +255,10 @@ def test_arguments_that_were_given_win_over_the_file_and_the_others_do_not(tmp_p
     node = plan("pa10_sim", {"params_file": str(file), "idle": "hold"}, BARE).processes[0]
     assert node.given == {"idle": "hold"}
     assert node.parameters["real_time_factor"] == 1.0
-    words = node.ros_arguments(Path("before"), Path("after"))
-    files = [words[i + 1] for i, word in enumerate(words) if word == "--params-file"]
-    assert files == ["before", str(file), "after"]
+    words = node.ros_arguments(node.parameter_files())
+    files = [Path(words[i + 1]) for i, word in enumerate(words) if word == "--params-file"]
+    texts = [one.read_text(encoding="utf-8") for one in files]
+    assert files[1] == file and "real_time_factor: 1.0" in texts[0] and 'idle: "hold"' in texts[2]
 
 
 @pytest.mark.parametrize("text", ["physics_rate: 500.0", "", "dynamics_node: {ros__parameters: 5}", "{}", "a: ["])

@@ -8,12 +8,12 @@ import pytest
 from ada_dynamics import resources
 from ada_dynamics.robots.load import load
 from ada_tools.bringup import SETUPS, Machine, plan
-from ada_tools.bringup.pictures import PICTURES
-from ada_tools.bringup.rviz import DESCRIPTION, MARKERS, TARGET, WRENCH, render, topics
+from ada_tools.bringup.nodes import topics
 
 yaml = pytest.importorskip("yaml")
 
 FILES = [name for name in resources.names("config") if name.endswith(".rviz")]
+WRENCH = "/dynamics_node/wrench/"
 
 # Classes of RViz 2 and the message that a display listens to (Jazzy; the same in Kilted and Lyrical).
 DISPLAYS = {
@@ -99,23 +99,19 @@ def test_rviz_takes_the_configuration(name):
     assert problems(content_of(name)) == []
 
 
-def test_the_files_are_those_that_are_made_and_up_to_date():
-    made = {picture.file: render(picture) for picture in PICTURES.values()}
-    assert made == {name: resources.find("config", name).read_text(encoding="utf-8") for name in FILES}, (
-        "run `python -m ada_tools.bringup.files`"
-    )
-
-
-@pytest.mark.parametrize("picture", PICTURES.values(), ids=lambda picture: picture.name)
-def test_robot_frames_wrenches_and_markers_are_shown(picture):
-    assert displays_of(picture.file, "RobotModel")[0]["Description Topic"]["Value"] == DESCRIPTION
-    assert len(displays_of(picture.file, "TF")) == 1
-    markers = [display["Topic"]["Value"] for display in displays_of(picture.file, "MarkerArray")]
-    assert markers == ([MARKERS] if picture.is_simulated else [])
-    wrenches = [display["Topic"]["Value"] for display in displays_of(picture.file, "Wrench")]
-    assert wrenches == [*(f"{WRENCH}/{joint}" for joint in picture.joints), *picture.sensors]
-    targets = [display["Interactive Markers Namespace"] for display in displays_of(picture.file, "InteractiveMarkers")]
-    assert targets == ([TARGET] if picture.has_target else [])
+@pytest.mark.parametrize("name", FILES)
+def test_robot_and_frames_are_shown_and_a_namespace_can_move_all_topics(name):
+    assert displays_of(name, "RobotModel")[0]["Description Topic"]["Value"] == "/robot_description"
+    assert len(displays_of(name, "TF")) == 1
+    shown = {
+        display[DISPLAYS[plugin(display)]]["Value"]
+        for display in content_of(name)["Visualization Manager"]["Displays"]
+        if DISPLAYS[plugin(display)] is not None
+    }
+    for display in displays_of(name, "InteractiveMarkers"):
+        space = display["Interactive Markers Namespace"]
+        shown |= {f"{space}/update", f"{space}/feedback", f"{space}/get_interactive_markers"}
+    assert sorted(topics(name.removesuffix(".rviz"))) == sorted(shown)
 
 
 def backends(setup):
@@ -133,11 +129,14 @@ def test_each_choice_of_robot_publishes_what_its_configuration_shows(setup):
         what = plan(setup, values, Machine(has_rviz=True, has_viser=False))
         shown = Path(what.process("rviz2").arguments[1])
         assert shown.parent.name == "config"
-        picture = PICTURES[shown.stem]
-        assert what.robot["world_frame"] == picture.fixed_frame
-        assert what.robot["wrenches"] == list(picture.joints)
-        named = {name for name in topics(picture) if not name.startswith(f"{TARGET}/")}
-        assert {f"{WRENCH}/{joint}" for joint in what.robot["wrenches"]} == named - {DESCRIPTION, MARKERS}
-        assert (named != set(topics(picture))) == picture.has_target
+        assert (
+            what.robot["world_frame"]
+            == content_of(shown.name)["Visualization Manager"]["Global Options"]["Fixed Frame"]
+        )
+        joints = [display["Topic"]["Value"].removeprefix(WRENCH) for display in displays_of(shown.name, "Wrench")]
+        assert what.robot["wrenches"] == joints
+        markers = [display["Topic"]["Value"] for display in displays_of(shown.name, "MarkerArray")]
+        assert markers == ["/dynamics_node/markers"]
+        assert what.process("target_node") or not displays_of(shown.name, "InteractiveMarkers")
         model = load(str(what.robot["robot"]))
-        assert set(picture.joints) <= {*model.joints, *model.loop_names}
+        assert set(joints) <= {*model.joints, *model.loop_names}

@@ -9,7 +9,7 @@ from setup_world import BARE
 
 from ada_dynamics.clock import ManualClock
 from ada_tools.bringup import plan
-from ada_tools.bringup.console import Console
+from ada_tools.bringup.starter import Console
 from ada_tools.commands import up
 
 URL = "udp://127.0.0.1:50000"
