@@ -26,11 +26,9 @@ from ada_robot.ros.diagnostics import Diagnostics, Level, Status
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_robot.settings import setting
-from ada_tools.nodes.bag.definitions import definition
-from ada_tools.nodes.bag.offered_qos import OfferedQos, accepting, to_text
-from ada_tools.nodes.bag.raw_topics import message_class, offer_of, profile
+from ada_tools.nodes.bag.message_types import definition, message_class
 from ada_tools.nodes.bag.recording import Recording, SequenceGaps
-from ada_tools.nodes.bag.selection import is_wanted, resolved, unmatched
+from ada_tools.nodes.bag.topics import OfferedQos, accepting, is_wanted, qos_text, resolved, unmatched
 
 LOOK = 0.2  # [s] period of graph queries
 DEPTH = 500  # queue depth of each subscription
@@ -60,11 +58,10 @@ class _Subscribed(NamedTuple):
 class RecordNode(Node):
     """Records topics to a file; see the module docstring."""
 
-    def __init__(self, *, class_of: Callable[[str], Any] = message_class, **options: Any) -> None:
+    def __init__(self, **options: Any) -> None:
         """Open the file.
 
         Args:
-            class_of: returns the class of a message type.
             options: options of rclpy's Node.
 
         Raises:
@@ -76,7 +73,6 @@ class RecordNode(Node):
         refuse_unknown_overrides(self)
         if not settings.path:
             raise InputError("parameter path is empty; give the file to write, such as -p path:=run.mcap.")
-        self._class_of = class_of
         self._patterns = [resolved(p, self.get_namespace(), self.get_name()) for p in settings.topics]
         self._subscribed: dict[str, _Subscribed] = {}
         self._skipped: dict[str, str] = {}  # topic: reason
@@ -105,14 +101,13 @@ class RecordNode(Node):
             self._drop(name)
         self.recording.close()
         self._report_failure()
-        statistics = self.recording.statistics
-        if statistics.failure is not None:
-            self.failure = RecordingError(statistics.failure)
+        recording, writer = self.recording, self.recording.writer
+        if recording.failure is not None:
+            self.failure = RecordingError(recording.failure)
         elif not self._is_closed:
-            path = self.recording.writer.path
-            self.get_logger().info(f"{path}: {statistics.messages} messages, {statistics.size / 2**20:.1f} MiB.")
-            if statistics.dropped or self.lost:
-                self.get_logger().warning(f"{path}: {statistics.dropped + self.lost} {MISSING}.")
+            self.get_logger().info(f"{writer.path}: {recording.messages} messages, {writer.size / 2**20:.1f} MiB.")
+            if recording.dropped or self.lost:
+                self.get_logger().warning(f"{writer.path}: {recording.dropped + self.lost} {MISSING}.")
         self._is_closed = True
 
     # --- topics -------------------------------------------------------------------------------------------------
@@ -132,7 +127,7 @@ class RecordNode(Node):
             others = ", ".join(kinds[1:])
             self._skip(name, f"several types: {kinds[0]} is recorded, {others} is ignored")
         self._gaps.setdefault(name, SequenceGaps()).publishers(len(publishers))
-        offers = [offer_of(publisher) for publisher in publishers]
+        offers = [OfferedQos.of(publisher) for publisher in publishers]
         asked = accepting(offers)
         known = self._subscribed.get(name)
         if known is not None:
@@ -157,14 +152,14 @@ class RecordNode(Node):
                 self.get_logger().warning(f"{problem} The recording can be replayed, but viewers cannot decode {kind}.")
                 self._definitions[kind] = ""
         type_hash = getattr(publishers[0], "topic_type_hash", "")
-        return Topic(name, kind, self._definitions[kind], to_text(offers), str(type_hash))
+        return Topic(name, kind, self._definitions[kind], qos_text(offers), str(type_hash))
 
     def _subscription(self, topic: Topic, asked: OfferedQos) -> Any:
         return self.create_subscription(
-            self._class_of(topic.kind),
+            message_class(topic.kind),
             topic.name,
             self._taker(topic),
-            profile(asked, DEPTH),
+            asked.profile(DEPTH),
             raw=True,
             event_callbacks=SubscriptionEventCallbacks(message_lost=self._count_lost),
         )
@@ -210,7 +205,7 @@ class RecordNode(Node):
     # --- reports ------------------------------------------------------------------------------------------------
     def _report_failure(self) -> bool:
         """Return True if the file failed; recording stops then."""
-        failure = self.recording.statistics.failure
+        failure = self.recording.failure
         if failure is None:
             return False
         if not self._has_reported_failure:
@@ -221,27 +216,27 @@ class RecordNode(Node):
         return True
 
     def _status(self) -> Status:
-        statistics = self.recording.statistics
+        recording = self.recording
         values = {
-            "file": self.recording.writer.path,
+            "file": recording.writer.path,
             "topics": len(self._subscribed),
-            "messages": statistics.messages,
-            "size [byte]": statistics.size,
-            "waiting for the disk [byte]": statistics.waiting,
-            "dropped": statistics.dropped,
+            "messages": recording.messages,
+            "size [byte]": recording.writer.size,
+            "waiting for the disk [byte]": recording.waiting,
+            "dropped": recording.dropped,
             "lost before reception": self.lost,
             **{f"not recorded: {name}": reason for name, reason in self._skipped.items()},
         }
-        if statistics.failure is not None:
-            return Status(Level.ERROR, statistics.failure, values)
+        if recording.failure is not None:
+            return Status(Level.ERROR, recording.failure, values)
         missing = unmatched(self._patterns, self.topics)
         if missing:
             return Status(Level.WARN, f"no publisher of {', '.join(missing)}", values)
-        if statistics.dropped or self.lost:
-            return Status(Level.WARN, f"{statistics.dropped + self.lost} {MISSING}", values)
+        if recording.dropped or self.lost:
+            return Status(Level.WARN, f"{recording.dropped + self.lost} {MISSING}", values)
         if self._skipped:
             return Status(Level.WARN, f"not recorded: {', '.join(self._skipped)}", values)
-        return Status(Level.OK, f"{statistics.messages} messages of {len(self._subscribed)} topics", values)
+        return Status(Level.OK, f"{recording.messages} messages of {len(self._subscribed)} topics", values)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -29,12 +29,10 @@ from ada_robot.ros.diagnostics import Diagnostics, Level, Status
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_robot.settings import setting
-from ada_tools.nodes.bag.definitions import definition, layout
-from ada_tools.nodes.bag.offered_qos import of_text, standing_for
-from ada_tools.nodes.bag.playing import CLOCK_PERIOD, Player, latched_first
-from ada_tools.nodes.bag.raw_topics import message_class, profile
+from ada_tools.nodes.bag.message_types import definition, layout, message_class
+from ada_tools.nodes.bag.playing import CLOCK_PERIOD, Player
 from ada_tools.nodes.bag.reading import Channel, RecordedMessage, TopicFile
-from ada_tools.nodes.bag.selection import is_wanted, moves_robots, resolved, unmatched
+from ada_tools.nodes.bag.topics import is_wanted, moves_robots, read_qos, resolved, standing_for, unmatched
 
 LATCHED = ("/robot_description", "/tf_static")  # latched if the file has no QoS information
 CLOCK = "/clock"
@@ -159,10 +157,10 @@ class ReplayNode(Node):
             raise InputError(f"several message types: {', '.join(kinds)}.")
         for channel in channels:
             _refuse_unplayable(channel)
-        offers = [offer for channel in channels for offer in of_text(channel.offered_qos)]
+        offers = [offer for channel in channels for offer in read_qos(channel.offered_qos)]
         offer = standing_for(offers, latched=topic.endswith(LATCHED))
         try:
-            publisher = self.create_publisher(message_class(kinds[0]), topic, profile(offer))
+            publisher = self.create_publisher(message_class(kinds[0]), topic, offer.profile(offer.depth))
         except AdaError:
             raise
         except Exception as problem:  # rclpy raises various errors for invalid names
@@ -182,7 +180,7 @@ class ReplayNode(Node):
 
     def _messages(self) -> Iterator[RecordedMessage]:
         since = self._file.first + round(self._settings.value.start * NANOSECONDS)
-        return latched_first(self._file, self._by_channel, self._latched, since)
+        return self._file.latched_first(self._by_channel, self._latched, since)
 
     def _publish(self, message: RecordedMessage) -> None:
         if len(message.raw) < _HEADER:  # subscribers would fail to decode it

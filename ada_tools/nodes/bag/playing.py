@@ -8,40 +8,14 @@ delays do not accumulate. Late messages are played immediately, in order.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
-from ada_tools.nodes.bag.reading import RecordedMessage, TopicFile
+from ada_tools.nodes.bag.reading import RecordedMessage
 
 CLOCK_PERIOD = 0.01  # [s]
 LOOP_PAUSE = 0.1  # [s] between the end and the next repetition
 _NANOSECONDS = 1e9
-
-
-def latched_first(
-    file: TopicFile, channels: Collection[int], latched: Collection[int], since: int
-) -> Iterator[RecordedMessage]:
-    """Messages since a time, preceded by the last earlier messages of latched topics, or by their first ones.
-
-    A subscriber of a latched topic receives its last message before others, whenever it was recorded.
-
-    Args:
-        file: recording.
-        channels: channels to play.
-        latched: latched channels among them.
-        since: start time [ns].
-    """
-    played = set()
-    later = [file.starts[channel] for channel in latched if file.starts.get(channel, 0) > since]
-    for message in file.messages(latched, until=max([since, *later])):
-        if message.at < since or message.at == file.starts[message.channel]:
-            played.add(message)
-            yield message._replace(at=since)
-    for message in file.messages(channels, since=since):
-        if message in played:
-            played.discard(message)
-        else:
-            yield message
 
 
 class Player:

@@ -30,7 +30,7 @@ from ada_dynamics.simulation.record.mcap_records import (
     read_records,
     records_in,
 )
-from ada_tools.nodes.bag.definitions import full_name
+from ada_tools.nodes.bag.message_types import full_name
 
 _STRETCH = 2**20  # [byte] maximum size of records outside of chunks read at once
 
@@ -45,7 +45,7 @@ class Channel(NamedTuple):
         encoding: message encoding; ROS 2 uses "cdr".
         definition: message definition; empty if missing.
         definition_encoding: encoding of the definition.
-        offered_qos: see `offered_qos.of_text`; empty if missing.
+        offered_qos: see `topics.read_qos`; empty if missing.
     """
 
     id: int
@@ -104,14 +104,19 @@ class TopicFile:
         self._schemas: dict[int, Any] = {}
         try:
             with self.path.open("rb") as file:
-                self.problem = self._scan(file)
+                beginning = file.read(len(MCAP_MAGIC))
+                if beginning != MCAP_MAGIC:
+                    what = "is not an MCAP file" if beginning else "is empty"
+                    raise RecordingError(
+                        f"{self.path} {what}; a replay needs an .mcap file, such as record_node writes."
+                    )
+                self.problem = read_records(file, self._take)
         except OSError as failure:
             raise RecordingError(f"{self.path} cannot be read: {failure.strerror or failure}.") from None
         if not self._pieces:
             why = f": {self.problem}" if self.problem else ""
             raise RecordingError(f"{self.path} has no messages{why}; record it again.")
         self.first = min(self.starts.values())
-        self._schemas.clear()
 
     def __len__(self) -> int:
         """Number of messages."""
@@ -148,57 +153,66 @@ class TopicFile:
         while waiting:
             yield heapq.heappop(waiting)[-1]
 
-    # --- looking through the file -------------------------------------------------------------------------------
-    def _scan(self, file: BinaryIO) -> str:
-        """Find the intact pieces; return the reason why the file is truncated, or ""."""
-        beginning = file.read(len(MCAP_MAGIC))
-        if beginning != MCAP_MAGIC:
-            what = "is not an MCAP file" if beginning else "is empty"
-            raise RecordingError(f"{self.path} {what}; a replay needs an .mcap file, such as record_node writes.")
-        return read_records(file, self._take)
+    def latched_first(
+        self, channels: Collection[int], latched: Collection[int], since: int
+    ) -> Iterator[RecordedMessage]:
+        """Messages since a time, preceded by the earlier messages of latched topics, or by their first ones.
 
+        A subscriber of a latched topic receives its last message before others, whenever it was recorded.
+
+        Args:
+            channels: channels to read.
+            latched: latched channels among them.
+            since: start time [ns].
+        """
+        played = set()
+        later = [self.starts[channel] for channel in latched if self.starts.get(channel, 0) > since]
+        for message in self.messages(latched, until=max([since, *later])):
+            if message.at < since or message.at == self.starts[message.channel]:
+                played.add(message)
+                yield message._replace(at=since)
+        for message in self.messages(channels, since=since):
+            if message in played:
+                played.discard(message)
+            else:
+                yield message
+
+    # --- scan ---------------------------------------------------------------------------------------------------
     def _take(self, opcode: int, offset: int, data: bytes) -> None:
-        size = RECORD_HEADER.size + len(data)
-        if opcode == CHUNK:
-            inside = chunk_data(parsed("Chunk", data))
-            first = self._look_through(inside)
-            if first is not None:
-                self._pieces.append(_Piece(offset, size, True, first))
-        elif opcode in (SCHEMA, CHANNEL, MESSAGE):
-            first = self._look_through(RECORD_HEADER.pack(opcode, len(data)) + data)
-            if first is not None:
-                self._append(_Piece(offset, size, False, first))
-
-    def _append(self, piece: _Piece) -> None:
-        last = self._pieces[-1] if self._pieces else piece
-        touches = last.offset + last.size == piece.offset
-        if touches and not last.is_chunk and last.size < _STRETCH:
-            self._pieces[-1] = _Piece(last.offset, last.size + piece.size, False, min(last.first, piece.first))
+        """Register the contents of a record."""
+        if opcode not in (CHUNK, SCHEMA, CHANNEL, MESSAGE):
+            return
+        is_chunk, size = opcode == CHUNK, RECORD_HEADER.size + len(data)
+        first = self._register(
+            chunk_data(parsed("Chunk", data)) if is_chunk else RECORD_HEADER.pack(opcode, len(data)) + data
+        )
+        if first is None:
+            return
+        last = self._pieces[-1] if self._pieces and not is_chunk else None
+        if last and not last.is_chunk and last.offset + last.size == offset and last.size < _STRETCH:
+            self._pieces[-1] = last._replace(size=last.size + size, first=min(last.first, first))
         else:
-            self._pieces.append(piece)
+            self._pieces.append(_Piece(offset, size, is_chunk, first))
 
-    def _look_through(self, data: bytes) -> int | None:
+    def _register(self, data: bytes) -> int | None:
         """Register all messages in some records, or none on an error; return the time of the first one."""
-        counts: dict[int, int] = {}
-        spans: dict[int, tuple[int, int]] = {}
+        times: dict[int, list[int]] = {}
         for opcode, begin, end in records_in(data):
             if opcode == MESSAGE:
                 channel, _, at, _ = MESSAGE_HEADER.unpack_from(data, begin)
                 if channel not in self.channels:
                     raise ValueError(f"a message of channel {channel}, which is missing in the file")
-                first, last = spans.get(channel, (at, at))
-                spans[channel] = min(first, at), max(last, at)
-                counts[channel] = counts.get(channel, 0) + 1
+                times.setdefault(channel, []).append(at)
             elif opcode == SCHEMA:
                 schema = parsed("Schema", data[begin:end])
                 self._schemas[schema.id] = schema
             elif opcode == CHANNEL:
                 self._add_channel(parsed("Channel", data[begin:end]))
-        for channel, (first, last) in spans.items():
-            self.counts[channel] = self.counts.get(channel, 0) + counts[channel]
-            self.starts[channel] = min(self.starts.get(channel, first), first)
-            self.last = max(self.last, last)
-        return min((first for first, _ in spans.values()), default=None)
+        for channel, found in times.items():
+            self.counts[channel] = self.counts.get(channel, 0) + len(found)
+            self.starts[channel] = min(self.starts.get(channel, found[0]), *found)
+            self.last = max(self.last, *found)
+        return min(map(min, times.values()), default=None)
 
     def _add_channel(self, channel: Any) -> None:
         schema = self._schemas.get(channel.schema_id)

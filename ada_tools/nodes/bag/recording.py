@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
 
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 
@@ -15,82 +14,48 @@ MOST_WAITING = 64 * 2**20  # [byte] maximum memory of queued messages, above whi
 OBJECT = 250  # [byte] memory overhead per message
 
 
-class _Message(NamedTuple):
-    topic: Topic
-    received: int
-    published: int
-    raw: bytes
-
-
-class RecordingStatistics(NamedTuple):
-    """Progress of a recording.
+class Recording:
+    """Accepts messages from any thread and writes them in chunks.
 
     Attributes:
+        writer: file writer, owned by the recording.
         messages: number of messages in the file.
-        size: file size [byte].
         waiting: memory of queued messages [byte].
         dropped: messages dropped because of a full queue or a failed file.
         failure: reason why the file ended early; None without a failure.
     """
 
-    messages: int
-    size: int
-    waiting: int
-    dropped: int
-    failure: str | None
-
-
-class Recording:
-    """Accepts messages from any thread and writes them in chunks."""
-
     def __init__(
-        self,
-        writer: TopicWriter,
-        *,
-        period: float = PERIOD,
-        most_waiting: int = MOST_WAITING,
-        on_failure: Callable[[str], None] | None = None,
+        self, writer: TopicWriter, *, period: float = PERIOD, on_failure: Callable[[str], None] | None = None
     ) -> None:
         """Start the writer thread.
 
         Args:
-            writer: file writer, owned by this recording from now on.
+            writer: file writer.
             period: write period [s].
-            most_waiting: maximum memory of queued messages [byte].
             on_failure: called once from the writer thread if the file ended early.
         """
         self.writer = writer
-        self._period = period
-        self._most_waiting = most_waiting
-        self._on_failure = on_failure
+        self.messages = self.waiting = self.dropped = 0
+        self.failure: str | None = None
+        self._period, self._on_failure = period, on_failure
         self._condition = threading.Condition()
-        self._waiting: list[_Message] = []
-        self._in_hand: list[_Message] = []  # being written
-        self._bytes = 0
-        self._dropped = 0
-        self._written = 0
-        self._failure: str | None = None
+        self._queue: list[tuple[Topic, int, int, bytes]] = []
         self._is_ending = False
         self._thread = threading.Thread(target=self._run, name="recording", daemon=True)
         self._thread.start()
 
     def take(self, topic: Topic, received: int, published: int, raw: bytes) -> None:
         """Queue a message; see `TopicWriter.add`. Never blocks."""
+        size = len(raw) + OBJECT
         with self._condition:
-            size = len(raw) + OBJECT
-            if self._is_ending or self._failure or self._bytes + size > self._most_waiting:
-                self._dropped += 1
+            if self._is_ending or self.failure or self.waiting + size > MOST_WAITING:
+                self.dropped += 1
                 return
-            self._waiting.append(_Message(topic, received, published, raw))
-            self._bytes += size
-            if self._bytes >= CHUNK_BYTES:
+            self._queue.append((topic, received, published, raw))
+            self.waiting += size
+            if self.waiting >= CHUNK_BYTES:
                 self._condition.notify()
-
-    @property
-    def statistics(self) -> RecordingStatistics:
-        """Progress of the recording."""
-        with self._condition:
-            return RecordingStatistics(self._written, self.writer.size, self._bytes, self._dropped, self._failure)
 
     def close(self) -> None:
         """Write all queued messages and finish the file."""
@@ -100,34 +65,29 @@ class Recording:
         self._thread.join()
 
     def _run(self) -> None:
+        messages: list[tuple[Topic, int, int, bytes]] = []
+        is_last = False
         try:
-            while not self._write_next():
-                pass
+            while not is_last:
+                with self._condition:
+                    self._condition.wait_for(lambda: self._is_ending or self.waiting >= CHUNK_BYTES, self._period)
+                    messages, self._queue, is_last = self._queue, [], self._is_ending
+                for message in messages:
+                    self.writer.add(*message)
+                if messages:
+                    self.writer.flush()
+                with self._condition:
+                    self.messages += len(messages)
+                    self.waiting -= sum(len(raw) + OBJECT for *_, raw in messages)
+                    messages = []
             self.writer.close()
         except Exception as problem:  # any failure must be reported
-            failure = self.writer.failure or f"the recording {self.writer.path} failed: {problem!r}."
             with self._condition:
-                self._failure = failure
-                self._dropped += len(self._in_hand) + len(self._waiting)
-                self._in_hand, self._waiting, self._bytes = [], [], 0
+                self.failure = self.writer.failure or f"the recording {self.writer.path} failed: {problem!r}."
+                self.dropped += len(messages) + len(self._queue)
+                self._queue, self.waiting = [], 0
             if self._on_failure is not None:
-                self._on_failure(failure)
-
-    def _write_next(self) -> bool:
-        """Wait for messages and write them; return True after the last ones."""
-        with self._condition:
-            self._condition.wait_for(lambda: self._is_ending or self._bytes >= CHUNK_BYTES, self._period)
-            self._in_hand, self._waiting = self._waiting, []
-            is_last = self._is_ending
-        if self._in_hand:
-            for message in self._in_hand:
-                self.writer.add(*message)
-            self.writer.flush()
-            with self._condition:
-                self._written += len(self._in_hand)
-                self._bytes -= sum(len(message.raw) + OBJECT for message in self._in_hand)
-                self._in_hand = []
-        return is_last
+                self._on_failure(self.failure)
 
 
 class SequenceGaps:

@@ -20,7 +20,7 @@ from mcap.reader import make_reader
 from ada_dynamics.clock import ManualClock
 from ada_dynamics.simulation.record import messages
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
-from ada_tools.nodes.bag import definitions
+from ada_tools.nodes.bag import message_types
 from ada_tools.nodes.bag.playing import Player
 from ada_tools.nodes.bag.reading import RecordedMessage, TopicFile
 from ada_tools.nodes.bag.recording import Recording
@@ -38,8 +38,8 @@ def test_installed_definitions_have_the_layout_of_those_in_simulations_recording
     pytest.importorskip("rclpy")
     if kind == messages.TRANSFORMS:
         pytest.importorskip("tf2_msgs")
-    installed = definitions.definition(kind)
-    assert definitions.layout(kind, installed) == definitions.layout(kind, messages.DEFINITIONS[kind])
+    installed = message_types.definition(kind)
+    assert message_types.layout(kind, installed) == message_types.layout(kind, messages.DEFINITIONS[kind])
 
 
 FULL = """
@@ -83,11 +83,11 @@ from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 recording = Recording(TopicWriter({path!r}))
 topic = Topic("/a", "std_msgs/msg/String", "string data")
 i = 0
-while recording.statistics.messages < 200:
+while recording.messages < 200:
     recording.take(topic, i, i, b"0123456789")
     i += 1
     time.sleep(1e-4)
-print(recording.statistics.messages, flush=True)
+print(recording.messages, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -116,10 +116,10 @@ def test_a_recording_from_many_threads_has_all_messages(tmp_path):
         thread.join()
     recording.close()
     recording.close()
-    assert recording.statistics[::3] == (2000, 0)  # messages, dropped
+    assert (recording.messages, recording.dropped) == (2000, 0)
     assert len(TopicFile(tmp_path / "x.mcap")) == 2000
     recording.take(A, 1, 1, raw(1))
-    assert recording.statistics.dropped == 1
+    assert recording.dropped == 1
 
 
 def test_a_recording_that_fails_says_so_once_and_counts_what_is_not_in_it(tmp_path):
@@ -133,7 +133,7 @@ def test_a_recording_that_fails_says_so_once_and_counts_what_is_not_in_it(tmp_pa
     recording.take(A, 1, 1, raw(1))
     recording.close()
     assert len(failures) == 1 and "failed" in failures[0]
-    assert recording.statistics.dropped == 2
+    assert recording.dropped == 2
 
 
 class Played:

@@ -30,8 +30,8 @@ import ada_dynamics as ada
 from ada_dynamics.errors import RecordingError
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_robot.ros import qos
-from ada_tools.nodes.bag.offered_qos import OfferedQos, to_text
 from ada_tools.nodes.bag.reading import TopicFile
+from ada_tools.nodes.bag.topics import OfferedQos, qos_text
 from ada_tools.nodes.record_node import DEPTH, RecordNode
 from ada_tools.nodes.replay_node import ReplayNode
 
@@ -115,7 +115,7 @@ def recorded_run(ros: RosWorld, path: Path) -> dict[str, list[bytes]]:
         states.publish(joint_state(i))
         numbers.publish(Float64(data=i / 7.0))
         ros.wait(lambda i=i: len(seen["/arm/number"]) > i and len(seen["/joint_states"]) > i, what="the message")
-    ros.wait(lambda: node.recording.statistics.messages == 61, what="61 messages on disk")
+    ros.wait(lambda: node.recording.messages == 61, what="61 messages on disk")
     ros.remove(node)
     return seen
 
@@ -133,7 +133,7 @@ def number(i: float) -> bytes:
 
 
 def numbers(path: Path, values: range, topic: str = "/n", spacing: int = 1_000_000) -> Path:
-    kind = Topic(topic, "std_msgs/msg/Float64", "float64 data\n", to_text([OfferedQos()]))
+    kind = Topic(topic, "std_msgs/msg/Float64", "float64 data\n", qos_text([OfferedQos()]))
     return file_of(path, {kind: [(1_000_000_000 + spacing * i, number(i)) for i in values]})
 
 
@@ -188,7 +188,7 @@ def test_topics_and_publishers_that_offer_less_are_recorded_when_they_appear_and
     for count, profile in enumerate((RELIABLE, qos.SENSOR), start=1):
         publishers.append(ros.matched(ros.publisher(Float64, "/later", profile)))
         publishers[-1].publish(Float64(data=1.0))
-        ros.wait(lambda n=count: node.recording.statistics.messages >= n, what="the publisher's message")
+        ros.wait(lambda n=count: node.recording.messages >= n, what="the publisher's message")
     ros.matched(publishers[0]).publish(Float64(data=3.0))
     ros.wait(lambda: "/diagnostics" in node.topics, what="its own diagnostics")
     assert node.topics == ["/diagnostics", "/later"]
@@ -201,7 +201,7 @@ def test_what_comes_while_a_recorder_has_no_time_is_in_its_file_or_counted(ros, 
     node = recorder(ros, path, topics=["/n"])
     publisher = ros.matched(ros.publisher(Float64, "/n", QoSProfile(depth=sent)))
     publisher.publish(Float64(data=0.0))
-    ros.wait(lambda: node.recording.statistics.messages == 1, what="the first message")
+    ros.wait(lambda: node.recording.messages == 1, what="the first message")
     with ros.paused():
         for i in range(1, sent):
             publisher.publish(Float64(data=float(i)))
@@ -216,7 +216,7 @@ def test_a_full_disk_ends_the_file_properly_and_is_an_error_in_diagnostics(ros, 
     node = recorder(ros, path, topics=["/n"])
     publisher = ros.matched(ros.publisher(Float64, "/n", RELIABLE))
     publisher.publish(Float64(data=1.0))
-    ros.wait(lambda: node.recording.statistics.messages == 1, what="a message on disk")
+    ros.wait(lambda: node.recording.messages == 1, what="a message on disk")
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(100, 90, 10))
     publisher.publish(Float64(data=2.0))

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import sros2_policy
 
 from ada_tools.bringup import SETUPS, Machine, plan
-from ada_tools.nodes.bag.selection import moves_robots
+from ada_tools.nodes.bag.topics import moves_robots
 
 NODES = (
     "dynamics_node",

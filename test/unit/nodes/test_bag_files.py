@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,10 @@ from mcap.reader import make_reader
 
 from ada_dynamics.errors import InputError, RecordingError
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
-from ada_tools.nodes.bag import definitions, offered_qos, selection
-from ada_tools.nodes.bag.offered_qos import OfferedQos
-from ada_tools.nodes.bag.playing import latched_first
+from ada_tools.nodes.bag import message_types, topics
 from ada_tools.nodes.bag.reading import RecordedMessage, TopicFile
+from ada_tools.nodes.bag.recording import SequenceGaps
+from ada_tools.nodes.bag.topics import OfferedQos
 
 A = Topic("/a", "std_msgs/msg/Float64", "float64 data\n", "", "RIHS01_x")
 B = Topic("/b", "std_msgs/msg/String", "string data\n")
@@ -63,7 +64,7 @@ def share(tmp_path):
 
 
 def test_a_layout_knows_types_bounds_and_names_but_no_comments_constants_or_defaults(share):
-    found = definitions.layout("own_msgs/msg/Top", definitions.definition("own_msgs/msg/Top", [share]))
+    found = message_types.layout("own_msgs/msg/Top", message_types.definition("own_msgs/msg/Top", [share]))
     assert found["own_msgs/msg/Top"] == (
         ("std_msgs/msg/Header", "", "header"),
         ("own_msgs/msg/Inner", "[<=3]", "inner"),
@@ -79,34 +80,34 @@ def test_a_layout_knows_types_bounds_and_names_but_no_comments_constants_or_defa
 def test_types_without_a_definition_and_names_that_are_none_are_refused(share):
     for name in ("own_msgs/msg/Broken", "../../etc/passwd"):
         with pytest.raises(InputError):
-            definitions.definition(name, [share])
+            message_types.definition(name, [share])
     with pytest.raises(InputError):
-        definitions.layout("own_msgs/msg/Top", "std_msgs/Header header\n")
+        message_types.layout("own_msgs/msg/Top", "std_msgs/Header header\n")
 
 
 def test_one_publisher_in_place_of_many_serves_whom_they_served():
     reliable, best_effort, latched = OfferedQos(True), OfferedQos(False), OfferedQos(True, True)
-    assert offered_qos.standing_for([best_effort]).reliable is False
-    assert offered_qos.standing_for([best_effort, reliable]).reliable is True
-    assert offered_qos.standing_for([latched]) == OfferedQos(True, True, 1)
-    assert offered_qos.standing_for([latched, latched]).depth > 1  # /tf_static of several nodes
-    assert offered_qos.standing_for([], latched=True) == OfferedQos(True, True, 1)
-    assert offered_qos.accepting([latched, reliable]) == OfferedQos(True, False)
-    assert offered_qos.accepting([latched, best_effort]) == OfferedQos(False, False)
+    assert topics.standing_for([best_effort]).reliable is False
+    assert topics.standing_for([best_effort, reliable]).reliable is True
+    assert topics.standing_for([latched]) == OfferedQos(True, True, 1)
+    assert topics.standing_for([latched, latched]).depth > 1  # /tf_static of several nodes
+    assert topics.standing_for([], latched=True) == OfferedQos(True, True, 1)
+    assert topics.accepting([latched, reliable]) == OfferedQos(True, False)
+    assert topics.accepting([latched, best_effort]) == OfferedQos(False, False)
 
 
 def test_names_and_patterns_are_seen_from_the_namespace():
-    assert selection.resolved("x", "/left") == "/left/x"
-    assert selection.resolved("x") == "/x"
-    assert selection.resolved("/x", "/left") == "/x"
-    assert selection.resolved("~/x", "/left", "node") == "/left/node/x"
-    assert selection.is_wanted("/left/wrench/s1", ["/left/wrench/*"])
-    assert not selection.is_wanted("/left/wrench", ["/left/wrench/*"])
-    assert selection.is_wanted("/rosout", ["/rosout"])
-    assert not selection.is_wanted("/rosout", [])
-    assert not selection.is_wanted("/move/_action/status", [])
-    assert not selection.is_wanted("/lefty/x", [], "/left")
-    assert selection.unmatched(["/a", "/b*"], ["/a"]) == ["/b*"]
+    assert topics.resolved("x", "/left") == "/left/x"
+    assert topics.resolved("x") == "/x"
+    assert topics.resolved("/x", "/left") == "/x"
+    assert topics.resolved("~/x", "/left", "node") == "/left/node/x"
+    assert topics.is_wanted("/left/wrench/s1", ["/left/wrench/*"])
+    assert not topics.is_wanted("/left/wrench", ["/left/wrench/*"])
+    assert topics.is_wanted("/rosout", ["/rosout"])
+    assert not topics.is_wanted("/rosout", [])
+    assert not topics.is_wanted("/move/_action/status", [])
+    assert not topics.is_wanted("/lefty/x", [], "/left")
+    assert topics.unmatched(["/a", "/b*"], ["/a"]) == ["/b*"]
 
 
 def test_what_is_written_is_read_and_by_another_reader_too(tmp_path):
@@ -228,8 +229,40 @@ def test_latched_topics_are_played_first_whenever_they_were_recorded(tmp_path):
         writer.add(B, 8, 8, b"second description")
     file = TopicFile(path)
     ids = {channel.topic: channel.id for channel in file.channels.values()}
-    found = list(latched_first(file, ids.values(), [ids["/b"]], 0))
+    found = list(file.latched_first(ids.values(), [ids["/b"]], 0))
     assert found[0] == RecordedMessage(ids["/b"], 0, b"first description")
     assert [m.raw for m in found[1:]] == [*(raw(i) for i in range(9)), b"second description", raw(9)]
-    found = list(latched_first(file, ids.values(), [ids["/b"]], 9))
+    found = list(file.latched_first(ids.values(), [ids["/b"]], 9))
     assert [m.raw for m in found] == [b"first description", b"second description", raw(9)]
+
+
+def lost(numbers, publishers):
+    gaps = SequenceGaps()
+    gaps.publishers(publishers)
+    for number in numbers:
+        gaps.take(number)
+    return gaps.lost
+
+
+def test_what_is_missing_between_the_messages_of_one_publisher_is_counted():
+    assert lost([7, 8, 9], 1) == 0
+    assert lost([7, 9, 10, 15], 1) == 1 + 4
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_of_several_publishers_the_missing_ones_are_counted_whoever_has_sent_them(seed):
+    choose = random.Random(seed)
+    firsts = [1, 4000, 90_000]  # a volatile subscriber hears whatever comes next
+    queues = [[first + i for i in range(1000)] for first in firsts]
+    queues = [[*choose.sample(q[1:-1], 700), q[-1]] for q in queues]
+    for queue in queues:
+        queue.sort()
+    order = [i for i, queue in enumerate(queues) for _ in queue]
+    choose.shuffle(order)
+    numbers = [*firsts, *(queues[i].pop(0) for i in order)]
+    assert lost(numbers, 3) == 3 * 298
+
+
+def test_one_that_comes_later_or_says_again_what_it_said_leaves_no_gap():
+    assert lost([100, 101, 1, 102, 2, 3, 103], 1) == 0
+    assert lost([5, 5, 6, 7], 1) == 0

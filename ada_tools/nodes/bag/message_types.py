@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message definitions from the .msg files of installed packages; imports no rclpy.
+"""Message types by name: their classes, and their definitions from the .msg files of installed packages.
 
 A recording contains the definition of each message type and its nested types as one text, separated by lines of "="
 (MCAP encoding `ros2msg`). Viewers can read it without the packages, and a replay detects changed types.
@@ -7,10 +7,12 @@ A recording contains the definition of each message type and its nested types as
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from ada_dynamics.errors import InputError
 from ada_dynamics.robots.addresses import ament_shares
@@ -37,9 +39,20 @@ def full_name(kind: str) -> str:
     return f"{package}/msg/{name}"
 
 
-def share_folders() -> list[Path]:
-    """Share folders of packages: in each ROS 2 prefix, and in this Python environment for wheels from PyPI."""
-    return list(dict.fromkeys([*ament_shares(), Path(sys.prefix) / "share"]))
+def message_class(kind: str) -> Any:
+    """Class of a message type such as sensor_msgs/msg/JointState.
+
+    Raises:
+        InputError: not a message type, or its package is not installed.
+    """
+    package, _, name = full_name(kind).split("/")
+    try:
+        found = getattr(importlib.import_module(f"{package}.msg"), name, None)
+    except ImportError:
+        raise InputError(f"the package {package} of {kind} is not installed.") from None
+    if found is None:
+        raise InputError(f"the installed package {package} has no message {name}.")
+    return found
 
 
 def definition(kind: str, folders: Iterable[Path] | None = None) -> str:
@@ -47,25 +60,23 @@ def definition(kind: str, folders: Iterable[Path] | None = None) -> str:
 
     Args:
         kind: type name such as sensor_msgs/msg/JointState.
-        folders: share folders to search; default: `share_folders()`.
+        folders: share folders to search; default: those of each ROS 2 prefix, and of this Python environment for
+            wheels from PyPI.
 
     Raises:
         InputError: the .msg file of the type or a nested type is missing.
     """
-    root = full_name(kind)
-    places = list(share_folders() if folders is None else folders)
+    places = list(dict.fromkeys([*ament_shares(), Path(sys.prefix) / "share"]) if folders is None else folders)
     texts: dict[str, str] = {}
-    _collect(root, places, texts)
-    own = texts.pop(root)
-    return "\n".join([own, *(f"{SEPARATOR}\nMSG: {_short(name)}\n{text}" for name, text in texts.items())])
-
-
-def _collect(name: str, folders: list[Path], texts: dict[str, str]) -> None:
-    if name in texts:
-        return
-    texts[name] = _installed(name, folders)
-    for inner in _types_in(texts[name], name):
-        _collect(inner, folders, texts)
+    waiting = [full_name(kind)]
+    while waiting:
+        name = waiting.pop(0)
+        if name not in texts:
+            texts[name] = _installed(name, places)
+            waiting += [inner for inner, _, _ in _fields(texts[name], name) if inner not in _PLAIN]
+    own, *nested = texts
+    parts = [f"{SEPARATOR}\nMSG: {name.replace('/msg/', '/')}\n{texts[name]}" for name in nested]
+    return "\n".join([texts[own], *parts])
 
 
 def _installed(name: str, folders: list[Path]) -> str:
@@ -80,11 +91,6 @@ def _installed(name: str, folders: list[Path]) -> str:
             raise InputError(f"{path}, the definition of {name}, cannot be read: {problem}.") from None
     searched = ", ".join(str(folder / package / "msg") for folder in folders) or "no folder"
     raise InputError(f"{name} has no installed definition {short}.msg in {searched}; install the package {package}.")
-
-
-def _short(name: str) -> str:
-    package, _, short = name.split("/")
-    return f"{package}/{short}"
 
 
 def _fields(text: str, name: str) -> Fields:
@@ -103,10 +109,6 @@ def _resolved(kind: str, within: str) -> str:
     if kind == "Header":
         return "std_msgs/msg/Header"
     return full_name(kind if "/" in kind else f"{within.split('/')[0]}/{kind}")
-
-
-def _types_in(text: str, name: str) -> list[str]:
-    return list(dict.fromkeys(kind for kind, _, _ in _fields(text, name) if kind not in _PLAIN))
 
 
 def layout(kind: str, text: str) -> Mapping[str, Fields]:
