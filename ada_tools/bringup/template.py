@@ -18,9 +18,7 @@ from ada_hardware.registry import DRIVEN
 from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import Setting, fields_of
 from ada_robot.simulated.settings import DynamicsSettings, ServoGains
-from ada_tools.nodes.oracle.oracle_settings import OracleSettings
-from ada_tools.nodes.target.target_settings import TargetSettings
-from ada_tools.nodes.view.view_settings import ViewSettings
+from ada_tools.nodes.settings import OracleSettings, TargetSettings, ViewSettings
 
 NAME = "parameters.yaml"
 MADE_BY = "python -m ada_tools.bringup.template"

@@ -35,9 +35,8 @@ from ada_robot.ros.inbox import Inbox
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.qos import COMMANDS, streams
 from ada_robot.ros.run_node import run_node
-from ada_tools.nodes.target.handle import handle
-from ada_tools.nodes.target.interactive_markers import InteractiveMarkers
-from ada_tools.nodes.target.target_settings import TargetSettings
+from ada_tools.nodes.interactive_markers import InteractiveMarkers, handle
+from ada_tools.nodes.settings import TargetSettings
 
 HANDLE = "target"
 _ROUND = 0.05  # [s] polling period of the controller target

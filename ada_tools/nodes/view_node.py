@@ -19,10 +19,9 @@ from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_tools.browser.page import Page, nearest_free
 from ada_tools.browser.remote import RemotePage
-from ada_tools.nodes.view.controller_link import ControllerLink
-from ada_tools.nodes.view.motion_inbox import MotionInbox
-from ada_tools.nodes.view.robot_link import RobotLink
-from ada_tools.nodes.view.view_settings import ViewSettings
+from ada_tools.nodes.settings import ViewSettings
+from ada_tools.nodes.view.inboxes import MotionInbox
+from ada_tools.nodes.view.robot_link import ControllerLink, RobotLink
 
 _PATIENCE = 5.0  # [s] timeout for the last frame
 

@@ -47,7 +47,7 @@ class Topic(NamedTuple):
         name: fully qualified name, such as /joint_states.
         kind: message type, such as sensor_msgs/msg/JointState.
         definition: text of the type definition; empty if unknown.
-        offered_qos: see `ada_tools.nodes.bag.topics.qos_text`.
+        offered_qos: QoS of the publishers, as in ROS 2 bags; may be empty.
         type_hash: ROS 2 hash of the type; may be empty.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connection of a browser page to a robot node over ROS 2 topics and services; imports rclpy.
+"""Connections of a browser page to a robot node and to a controller over ROS 2 topics and services; imports rclpy.
 
 Messages wait in inboxes until the page thread reads them, once per frame. The spinning thread queries the graph four
 times per second and updates the subscriptions.
@@ -8,13 +8,14 @@ times per second and updates the subscriptions.
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import PoseStamped, WrenchStamped
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.clock import Clock
@@ -27,17 +28,29 @@ from std_srvs.srv import SetBool, Trigger
 from ada_dynamics.arrays import Array
 from ada_dynamics.drawing.marks import Mark
 from ada_dynamics.errors import InputError
+from ada_robot.messages.incoming import JOINT_REFERENCE, JOINT_TARGET, POSE_REFERENCE, TARGET, read_pose, write_pose
 from ada_robot.node_state import HardwareState, read_hardware_state
 from ada_robot.ros.inbox import Inbox
-from ada_robot.ros.qos import LATCHED, STATES, streams
+from ada_robot.ros.qos import COMMANDS, LATCHED, STATES, streams
 from ada_robot.simulated.settings import FIXED_WORLD, FLOATING_WORLD
-from ada_tools.browser.robot_node import Answer, Moment, Observation, Positions, ReceivedPositions, Wrench
-from ada_tools.nodes.view.command_publishers import CommandPublishers, joint_message, send_to_listener
-from ada_tools.nodes.view.marker_inbox import MarkerInbox
-from ada_tools.nodes.view.motion_inbox import MotionInbox
+from ada_tools.browser.robot_node import (
+    Answer,
+    Moment,
+    Observation,
+    Positions,
+    ReceivedPositions,
+    TargetPose,
+    Wrench,
+)
+from ada_tools.nodes.view.inboxes import MarkerInbox, MotionInbox
 from ada_tools.nodes.view.node_requests import NodeRequests, Post, reason_of
 
+T = TypeVar("T")
+
 _ROUND = 0.25  # [s] period of graph queries
+_LOOKED = 0.5  # [s] period of queries whether a controller is available
+_FRESH = 1.0  # [s] maximum age of a target
+_KEPT = 2.0  # [s] lifetime of a publisher of commands after the last one
 _LEARNED = 2.0  # [s] period of parameter queries
 _PARAMETERS = ("model.gravity", "real_time_factor", "world_frame")
 _STREAMS = streams(100)
@@ -332,3 +345,123 @@ class RobotLink:
                 self._driver.trigger("play_motion", then, _SLOW)
 
         self._driver.set_parameter("motion", path, named)
+
+
+class ControllerLink:
+    """Topics between a page and a controller; implements `Follower`.
+
+    Attributes:
+        name: name of the controller node.
+        link: controlled link; "" if unknown.
+    """
+
+    def __init__(self, node: Node, controller: str, link: str, prefix: str = "") -> None:
+        """Subscribe.
+
+        Args:
+            node: view node.
+            controller: name of the controller node.
+            link: controlled link.
+            prefix: frame prefix of the robot.
+        """
+        self.name, self.link, self._prefix = controller, link, prefix
+        self._poses = Inbox(node, PoseStamped, f"{controller}/{TARGET}", _STREAMS)
+        self._joints = Inbox(node, JointState, f"{controller}/{JOINT_TARGET}", _STREAMS)
+        self._pose: tuple[float, TargetPose] | None = None
+        self._positions: tuple[float, dict[str, float]] | None = None
+        self._pose_references = node.create_publisher(PoseStamped, f"{controller}/{POSE_REFERENCE}", COMMANDS)
+        self._joint_references = node.create_publisher(JointState, f"{controller}/{JOINT_REFERENCE}", COMMANDS)
+        self._is_there, self._looked = False, -math.inf
+
+    # --- on the page's thread ---------------------------------------------------------------------------------------
+    @property
+    def is_there(self) -> bool:
+        """Return True if references have a subscriber."""
+        now = time.monotonic()
+        if now - self._looked > _LOOKED:
+            self._looked = now
+            publishers = self._pose_references, self._joint_references
+            self._is_there = any(one.get_subscription_count() for one in publishers)
+        return self._is_there
+
+    def target_pose(self) -> TargetPose | None:
+        """Target pose of the controller."""
+        if messages := self._poses.fetch():
+            newest = messages[-1]
+            try:
+                pose = read_pose(newest.pose.position, newest.pose.orientation)
+            except InputError:
+                self._pose = None
+            else:
+                self._pose = time.monotonic(), TargetPose(newest.header.frame_id.removeprefix(self._prefix), pose)
+        return _fresh(self._pose)
+
+    def target_joints(self) -> Mapping[str, float] | None:
+        """Target joint positions of the controller."""
+        if messages := self._joints.fetch():
+            newest = messages[-1]
+            values = zip(newest.name, newest.position, strict=False)
+            self._positions = time.monotonic(), {name: value for name, value in values if math.isfinite(value)}
+        return _fresh(self._positions)
+
+    def follow_pose(self, target: TargetPose) -> None:
+        """Send a target pose with an empty stamp: valid from arrival, independent of the clock of the controller."""
+        message = PoseStamped()
+        message.header.frame_id = self._prefix + target.frame
+        write_pose(target.pose, message.pose.position, message.pose.orientation)
+        send_to_listener(self._pose_references, message, self.name)
+
+    def follow_joints(self, positions: Mapping[str, float]) -> None:
+        """Send target positions."""
+        send_to_listener(self._joint_references, joint_message(positions), self.name)
+
+
+def _fresh(newest: tuple[float, T] | None) -> T | None:
+    """Value if its time is recent, else None."""
+    return newest[1] if newest is not None and time.monotonic() - newest[0] < _FRESH else None
+
+
+def joint_message(positions: Mapping[str, float]) -> JointState:
+    """Joint positions as a message."""
+    return JointState(name=list(positions), position=[float(x) for x in positions.values()])
+
+
+def send_to_listener(publisher: Any, message: Any, name: str) -> None:
+    """Publish a message; raise InputError without a subscriber.
+
+    Args:
+        publisher: publisher of the topic.
+        message: message to send.
+        name: node that should subscribe.
+
+    Raises:
+        InputError: no subscriber.
+    """
+    if not publisher.get_subscription_count():
+        raise InputError(f"no subscriber on {publisher.topic_name}: is {name} running?")
+    publisher.publish(message)
+
+
+class CommandPublishers:
+    """Command publishers by topic."""
+
+    def __init__(self, node: Node) -> None:
+        """Args: node that sends."""
+        self._node = node
+        self._lock = threading.Lock()
+        self._each: dict[str, tuple[Any, float]] = {}  # publisher and time of the last command
+
+    def send(self, topic: str, message: JointState) -> None:
+        """Send a command (page thread)."""
+        with self._lock:
+            known = self._each.get(topic)
+            publisher = self._node.create_publisher(JointState, topic, COMMANDS) if known is None else known[0]
+            self._each[topic] = publisher, time.monotonic()
+            publisher.publish(message)
+
+    def forget_old(self) -> None:
+        """Remove unused publishers (spinning thread, which must not use them otherwise)."""
+        now = time.monotonic()
+        with self._lock:
+            for topic in [name for name, (_, last) in self._each.items() if now - last > _KEPT]:
+                self._node.destroy_publisher(self._each.pop(topic)[0])

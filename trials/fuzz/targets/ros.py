@@ -47,8 +47,8 @@ from ada_robot.simulated.plant import Plant
 from ada_robot.simulated.settings import DynamicsSettings
 from ada_robot.simulated.source import load_robot, simulation_of
 from ada_tools.nodes.oracle_node import _read_joints, _read_state
-from ada_tools.nodes.view.controller_link import ControllerLink
-from ada_tools.nodes.view.motion_inbox import MotionInbox
+from ada_tools.nodes.view.inboxes import MotionInbox
+from ada_tools.nodes.view.robot_link import ControllerLink
 from trials.fuzz.target import Target
 from trials.fuzz.targets.files import PHASES
 

@@ -23,9 +23,7 @@ from ada_robot.safety.settings import SafetySettings
 from ada_robot.settings import as_mapping, checked
 from ada_robot.simulated.settings import DynamicsSettings
 from ada_tools.identification import read as read_recording
-from ada_tools.nodes.oracle.oracle_settings import OracleSettings
-from ada_tools.nodes.target.target_settings import TargetSettings
-from ada_tools.nodes.view.view_settings import ViewSettings
+from ada_tools.nodes.settings import OracleSettings, TargetSettings, ViewSettings
 from ada_tools.sweep.results import FILE, read_result
 from trials.fuzz.target import Target
 from trials.fuzz.targets.robots import PLAIN

@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motion of a robot from topics: complete states, or joint states and transforms as a fallback; imports rclpy.
+"""Motion and markers of a robot from topics; imports rclpy.
 
-Of the complete states only the latest is decoded.
+Motion comes from complete states, of which only the latest is decoded, or from joint states and transforms.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from visualization_msgs.msg import MarkerArray
 
+from ada_dynamics.drawing.marks import Mark, MarkStore
 from ada_dynamics.errors import InputError
 from ada_robot.messages.incoming import matrix_of, read_state
+from ada_robot.messages.markers import read_markers
 from ada_robot.ros.inbox import Inbox, decoded
 from ada_robot.ros.qos import streams
 from ada_tools.browser.robot_node import Observation, ObservedJoints, ObservedState
@@ -31,6 +34,7 @@ _FRESH = 1.0  # [s] a complete state takes precedence over joint states for this
 _RATED = 1.0  # [s] interval for counting messages
 _STREAMS = streams(200)  # queue for a slow frame; further states are not counted
 _NS = 1e-9  # [s]
+_EARLY = 4.0  # [s] from the first marker, during which the world frame may be unknown
 
 
 class _Arrival(NamedTuple):
@@ -153,3 +157,56 @@ class MotionInbox:
         for transform in message.transforms:
             if transform.child_frame_id.startswith(self._prefix):  # other frames belong to other robots
                 self._frames[transform.child_frame_id.removeprefix(self._prefix)] = transform.transform
+
+
+class MarkerInbox:
+    """Markers to draw."""
+
+    def __init__(self, node: Node, topic: str, complain: Callable[[str], None]) -> None:
+        """Create an inbox without subscription.
+
+        Args:
+            node: node that subscribes.
+            topic: marker topic.
+            complain: called with problems of markers that cannot be drawn.
+        """
+        self._node, self._topic, self._report = node, topic, complain
+        self._inbox: Inbox | None = None
+        self._kept = MarkStore()
+        self._since = math.inf
+        self._is_wanted = False
+
+    def discover(self) -> None:
+        """Subscribe or unsubscribe (spinning thread)."""
+        inbox = self._inbox
+        if self._is_wanted and inbox is None:
+            self._inbox = Inbox(self._node, MarkerArray, self._topic, streams(20))
+        elif not self._is_wanted and inbox is not None:
+            self._inbox = None
+            inbox.close()
+
+    def want(self, is_wanted: bool) -> None:
+        """Start or stop receiving at the next `discover`; discard old markers."""
+        self._is_wanted = is_wanted
+        self._kept.clear()
+
+    def present(self, worlds: Collection[str], *, is_sure: bool) -> list[Mark]:
+        """Markers that have not expired.
+
+        Args:
+            worlds: possible names of the world frame.
+            is_sure: whether one of these names is certain.
+        """
+        inbox, now = self._inbox, time.monotonic()
+        for message in inbox.fetch() if inbox else ():
+            self._since = min(self._since, now)
+            is_known = is_sure or now - self._since >= _EARLY
+            read_markers(message, self._kept, now, worlds, self._warn if is_known else _ignore)
+        return self._kept.present(now)
+
+    def _warn(self, problem: str) -> None:
+        self._report(f"{self._topic}: a marker {problem}")
+
+
+def _ignore(_: str) -> None:
+    """Ignore problems while the world frame may be unknown."""

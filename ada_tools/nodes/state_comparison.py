@@ -22,8 +22,8 @@ from ada_robot.messages.incoming import StateNumbers
 from ada_robot.ros.robot_settings import AUTO
 from ada_robot.ros.status import Level, Status
 from ada_tools.engines.pinocchio_tree import pinocchio
-from ada_tools.nodes.oracle.oracle import Oracle, Verdict, base_of_sizes, is_described_by_joints, state_of_joints
-from ada_tools.nodes.oracle.oracle_settings import OracleSettings
+from ada_tools.nodes.oracle import Oracle, Verdict, base_of_sizes, is_described_by_joints, state_of_joints
+from ada_tools.nodes.settings import OracleSettings
 
 PATIENCE = 1.0  # [s] of joint states without complete states, after which the base is assumed fixed
 
