@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from ada_hardware.registry import DEVICES, SENSOR
 from ada_tools.nodes.executables import MODULES
 
 PACKAGE = "ada_dynamics"
@@ -159,6 +160,12 @@ class Plan:
     def devices(self) -> Mapping[str, ParameterValue]:
         """All parameters of hardware_node; empty for a simulation."""
         return self.parameters("hardware_node")
+
+    @property
+    def is_sensor(self) -> bool:
+        """Return True if the devices are sensors, which publish no joint states."""
+        kinds = [str(kind) for name, kind in self.devices.items() if name.endswith(".kind")]
+        return bool(kinds) and all(DEVICES[kind].kind == SENSOR for kind in kinds)
 
     @property
     def plant(self) -> str:

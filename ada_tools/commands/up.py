@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import shlex
 import shutil
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import USAGE_ERROR, InputError
-from ada_hardware.registry import DEVICES, SENSOR
 from ada_tools.bringup import SETUPS, Plan, Setup, find_setup, plan
 from ada_tools.bringup.arguments import assignments
 from ada_tools.bringup.processes import params_text
@@ -159,7 +157,7 @@ def _bring_up(what: Plan, duration: float | None, clock: Clock = SYSTEM_CLOCK) -
         watch = RobotWatch(
             what.values["namespace"],
             what.plant,
-            wrench="wrench" if _is_sensor(what) else "",
+            wrench="wrench" if what.is_sensor else "",
             reports_devices=bool(what.devices),
             clock=clock,
         )
@@ -172,12 +170,6 @@ def _bring_up(what: Plan, duration: float | None, clock: Clock = SYSTEM_CLOCK) -
         finally:
             watch.close()
         return code if code or duration is None or starter.is_interrupted else watching.verdict()
-
-
-def _is_sensor(what: Plan) -> bool:
-    """Return True if the plan has only sensors, which publish no joint states."""
-    kinds = [kind for name, kind in what.devices.items() if name.endswith(".kind")]
-    return bool(kinds) and all(DEVICES[str(kind)].kind == SENSOR for kind in kinds)
 
 
 class StartCheck:
@@ -201,6 +193,10 @@ class StartCheck:
         self.watch = watch
         self.begin = begin
         self.duration = duration
+        space = what.values["namespace"]
+        self._topic = f"{space}/{'wrench' if what.is_sensor else 'joint_states'}"
+        self._node = f"{space}/{what.plant}"
+        self._patience = max(duration or 0.0, _PATIENCE)
         self._has_reported = False
         self._has_warned = False
         self._next_line = _SLOW
@@ -242,21 +238,10 @@ class StartCheck:
                 "nodes above; on a slow machine use a longer --duration."
             )
             return _FAILED
-        seen = max(self._clock.now() - self.watch.first, _TICK)
-        self.console.say(f"{self.watch.count} {self._what} in {seen:.1f} s, {self.watch.count / seen:.0f} per second")
+        seen, count = max(self._clock.now() - self.watch.first, _TICK), self.watch.count
+        kind = "wrenches" if self.what.is_sensor else "joint states"
+        self.console.say(f"{count} {kind} in {seen:.1f} s, {count / seen:.0f} per second")
         return 0
-
-    @property
-    def _patience(self) -> float:
-        return max(self.duration or 0.0, _PATIENCE)
-
-    @property
-    def _topic(self) -> str:
-        return f"{self.what.values['namespace']}/{'wrench' if _is_sensor(self.what) else 'joint_states'}"
-
-    @property
-    def _what(self) -> str:
-        return "wrenches" if _is_sensor(self.what) else "joint states"
 
     def _wait(self, passed: float) -> None:
         first, moved = self.watch.first, self.watch.moved
@@ -269,45 +254,42 @@ class StartCheck:
         elif moved is not None:
             self._report(f"moving after {moved - self.begin:.1f} s")
         elif self._clock.now() - first > (_STILL if self._has_settled() else _SETTLING):
-            still = "" if _is_sensor(self.what) else f", no motion: {self._motion_problem()}"
+            still = "" if self.what.is_sensor else f", no motion: {self._motion_problem()}"
             self._report(f"published after {first - self.begin:.1f} s{still}")
-
-    def _motion_problem(self) -> str:
-        if self.what.devices and self._phase() != "active":
-            return self._inactive_reason()
-        if self.what.robot.get("start_paused"):
-            return "the simulation is paused"
-        if self.what.controller:
-            return f"the controller {self.what.controller} holds its position"
-        if self.what.devices:
-            return "active, but no commands"
-        if self.what.robot.get("idle") == "hold":
-            return "servos hold its position (idle:=release frees the joints)"
-        return "no commands or external forces"
 
     def _has_settled(self) -> bool:
         """Return True if a device has reached its autostart phase, or cannot reach it."""
-        if not self.what.devices:
-            return True
         state, wanted = self.watch.devices, self.what.devices.get("autostart")
-        return self._phase() in (wanted, "active") or bool(state.get("problem") or state.get("stopped"))
+        is_stopped = bool(state.get("problem") or state.get("stopped"))
+        return not self.what.devices or is_stopped or self._phase() in (wanted, "active")
 
     def _phase(self) -> str:
         """Phase of the hardware node; it reports only once it is connected."""
         phase = str(self.watch.devices.get("phase", ""))
         return "inactive" if phase in ("", "unconfigured") else phase
 
-    def _inactive_reason(self) -> str:
-        """Reason why a device does not move, and how to start it."""
-        state, node = self.watch.devices, f"{self.what.values['namespace']}/{self.what.plant}"
-        phase = self._phase()
-        if state.get("stopped"):
-            return f"stopped: {state['stopped']}. Reset it first: ros2 service call {node}/reset std_srvs/srv/Trigger"
-        because = f" ({state['problem']})" if state.get("problem") else ""
-        if self.what.devices["autostart"] == "commanded" and not because:
-            return f"{phase}: the first command activates it"
-        where = "on the page" if self.starter.address else "in the browser view (view:=true)"
-        return f"{phase}{because}: activate it {where}, or by ros2 lifecycle set {node} activate"
+    def _motion_problem(self) -> str:
+        """Reason why the robot does not move, and how to start it."""
+        what, state, node = self.what, self.watch.devices, self._node
+        if what.devices and self._phase() != "active":
+            if state.get("stopped"):
+                return (
+                    f"stopped: {state['stopped']}. Reset it first: ros2 service call {node}/reset std_srvs/srv/Trigger"
+                )
+            because = f" ({state['problem']})" if state.get("problem") else ""
+            if what.devices["autostart"] == "commanded" and not because:
+                return f"{self._phase()}: the first command activates it"
+            where = "on the page" if self.starter.address else "in the browser view (view:=true)"
+            return f"{self._phase()}{because}: activate it {where}, or by ros2 lifecycle set {node} activate"
+        if what.robot.get("start_paused"):
+            return "the simulation is paused"
+        if what.controller:
+            return f"the controller {what.controller} holds its position"
+        if what.devices:
+            return "active, but no commands"
+        if what.robot.get("idle") == "hold":
+            return "servos hold its position (idle:=release frees the joints)"
+        return "no commands or external forces"
 
     def _report(self, line: str) -> None:
         self._has_reported = True
@@ -317,39 +299,24 @@ class StartCheck:
 
     def _invitation(self) -> list[str]:
         """Address of the view, and suggested commands."""
+        what, node, space = self.what, self._node, self.what.values["namespace"]
         lines = [f"browser view: {self.starter.address}"] if self.starter.address else []
         if self.duration is not None:
             return lines
-        space = self.what.values["namespace"]
-        if self.what.devices:
-            return [*lines, *self._device_invitation(space)]
-        if self.what.controller and self.starter.address:
+        if what.controller and self.starter.address:
             lines.append("push the robot in the view; if the controller follows a target, drag the target")
-        if shutil.which("ros2"):
-            controlled = f"  ros2 topic echo {space}/controller_node/state" if self.what.controller else ""
-            return [
-                *lines,
-                "try in another terminal:",
-                *([controlled] if controlled else []),
-                f"  ros2 topic hz {space}/joint_states",
-                f"  ros2 topic echo {'' if self.what.values['frame_prefix'] else space}/tf --once",
-                f"  ros2 service call {space}/dynamics_node/reset std_srvs/srv/Trigger",
-            ]
-        tries = [f"  ada up {self.what.setup} --show-args", "  ada up --list"]
-        if importlib.util.find_spec("mcap"):
-            tries.append(f"  ada up {self.what.setup} record:=motion.mcap    and then: ada view motion.mcap")
-        return [*lines, "try next:", *tries]
-
-    def _device_invitation(self, space: str) -> list[str]:
-        """Suggested commands for a device."""
-        node = f"{space}/{self.what.plant}"
         if not shutil.which("ros2"):
-            return ["try next:", f"  ada up {self.what.setup} --show-args", "  ada hw --help"]
-        lines = ["try in another terminal:", f"  ros2 topic echo {node}/state --once", f"  ros2 topic hz {self._topic}"]
-        if _is_sensor(self.what):
-            return [*lines, f"  ros2 service call {node}/bias std_srvs/srv/Trigger"]
-        return [
-            *lines,
-            f"  ros2 lifecycle set {node} activate",
-            f"  ros2 service call {node}/stop std_srvs/srv/Trigger",
-        ]
+            more = "ada hw --help" if what.devices else "ada up --list"
+            return [*lines, "try next:", f"  ada up {what.setup} --show-args", f"  {more}"]
+        commands = [f"topic hz {self._topic}"]
+        if what.controller:
+            commands.append(f"topic echo {space}/controller_node/state")
+        if what.is_sensor:
+            commands.append(f"service call {node}/bias std_srvs/srv/Trigger")
+        elif what.devices:
+            commands += [f"topic echo {node}/state --once", f"lifecycle set {node} activate"]
+            commands.append(f"service call {node}/stop std_srvs/srv/Trigger")
+        else:
+            commands.append(f"topic echo {'' if what.values['frame_prefix'] else space}/tf --once")
+            commands.append(f"service call {node}/reset std_srvs/srv/Trigger")
+        return [*lines, "try in another terminal:", *(f"  ros2 {command}" for command in commands)]
