@@ -7,7 +7,7 @@ import pytest
 
 from ada_hardware.self_test.checks import Checks, Verdict
 from ada_tools import cli
-from ada_tools.doctor.packages import PURPOSES, Requirement, check_packages, is_within
+from ada_tools.doctor import PURPOSES, Requirement, check_packages, is_within
 
 
 @pytest.fixture
