@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ada_dynamics.errors import INTERRUPTED, OUTPUT_LOST, PIPE_CLOSED, USAGE_ERROR, AdaError
 from ada_dynamics.progress import showing_analyses
 from ada_robot.processes import restore_sigint
-from ada_tools.commands.parser import parser
+from ada_tools.commands import parser
 
 
 def _are_assignments(options: argparse.Namespace, rest: list[str]) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subcommands of `ada`, one module each.
+"""Subcommands of `ada`, one module each, and their parser.
 
 A module has NAME, SUMMARY (one line), DETAILS (for --help, with examples), `add_arguments(parser)` and
 `run(options) -> exit code`. It raises AdaError for errors that the user can correct.
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from typing import TYPE_CHECKING, Any, Protocol
+import sys
+from typing import Any, Protocol
 
+from ada_dynamics._version import __version__
 from ada_dynamics.errors import InputError
 from ada_dynamics.extras import how_to_install_experiments, provided
 
@@ -29,31 +31,54 @@ class Subcommand(Protocol):
         """Run the command and return the exit code."""
 
 
-# Command names and modules, in the order of the help; importing all of them takes a second. A module that is not named
-# here belongs to a distribution of its own, which is found by an entry point of the group GROUP.
+# Modules of the commands by task, in the order of the help. A module that is not named here belongs to a distribution of
+# its own, which is found by an entry point of the group GROUP.
 GROUP = "ada_dynamics.commands"
-MODULES = {
-    "demo": "ada_tools.commands.demo",
-    "info": "ada_tools.commands.info",
-    "check": "ada_tools.commands.check",
-    "convert": "ada_tools.commands.convert",
-    "sim": "ada_tools.commands.sim",
-    "up": "ada_tools.commands.up",
-    "hw": "ada_tools.commands.hw",
-    "view": "ada_tools.commands.view",
-    "record": "ada_tools.commands.record",
-    "identify": "ada_tools.commands.identify",
-    "reproduce": "",
-    "sweep": "ada_tools.commands.sweep",
-    "bench": "ada_tools.commands.bench",
-    "export": "ada_tools.commands.export",
-    "list": "ada_tools.commands.list_robots",
-    "doctor": "ada_tools.commands.doctor",
-    "completion": "ada_tools.commands.completion",
+GROUPS = {
+    "look at robots": {
+        "demo": "ada_tools.commands.demo",
+        "list": "ada_tools.commands.list_robots",
+        "info": "ada_tools.commands.info",
+        "check": "ada_tools.commands.check",
+        "view": "ada_tools.commands.view",
+    },
+    "compute": {
+        "convert": "ada_tools.commands.convert",
+        "identify": "ada_tools.commands.identify",
+        "export": "ada_tools.commands.export",
+    },
+    "simulate": {"sim": "ada_tools.commands.sim", "record": "ada_tools.commands.record"},
+    "ROS 2": {"up": "ada_tools.commands.up"},
+    "devices": {"hw": "ada_tools.commands.hw"},
+    "research": {
+        "reproduce": "",
+        "sweep": "ada_tools.commands.sweep",
+        "bench": "ada_tools.commands.bench",
+    },
+    "installation": {"doctor": "ada_tools.commands.doctor", "completion": "ada_tools.commands.completion"},
 }
+MODULES = {name: module for group in GROUPS.values() for name, module in group.items()}
+_DESCRIPTION = """\
+Dynamics of robots made of chains, trees and closed loops.
 
-if TYPE_CHECKING:
-    COMMANDS: tuple[Subcommand, ...]
+{groups}
+
+examples:
+  ada demo                           moving robots in the browser
+  ada sim pa10                       simulate the free fall of the arm
+  ada up pa10                        the arm as ROS 2 nodes, with a browser view
+  ada hw test pa10 --emulator        protocol, driver and safety with an emulated arm
+
+`ada COMMAND --help` explains each command.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse without suppressed write errors, so that a full disk is reported."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if message:
+            (file or sys.stderr).write(message)
 
 
 def command(name: str) -> Subcommand:
@@ -73,20 +98,42 @@ def command(name: str) -> Subcommand:
     return found
 
 
-def add_command(parsers: Any, module: Subcommand, calls: str = "run") -> None:
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """Parser of all commands, or of a single one, which loads faster: importing all of them takes a second.
+
+    Args:
+        only: name of the single command.
+    """
+    top = _Parser(
+        "ada",
+        usage="ada [-h] [--version] COMMAND ...",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"ada_dynamics {__version__}")
+    commands = top.add_subparsers(metavar="COMMAND", dest="command", help="one of the commands above")
+    if only in MODULES:
+        add_command(commands, command(only))
+        return top
+    lines = []
+    for title, group in GROUPS.items():
+        lines.append(f"{title}:")
+        for name in group:
+            try:
+                module = command(name)
+            except InputError as problem:  # of a distribution that is not installed
+                commands.add_parser(name)
+                lines.append(f"  {name:<12}{problem}")
+            else:
+                add_command(commands, module)
+                lines.append(f"  {name:<12}{module.SUMMARY}")
+    top.description = _DESCRIPTION.format(groups="\n".join(lines))
+    return top
+
+
+def add_command(parsers: Any, module: Subcommand, calls: str = "run", **options: Any) -> None:
     """Declare a command; its `run` is stored in the parsed options under the name `calls`."""
     one = parsers.add_parser(
-        module.NAME,
-        help=module.SUMMARY,
-        description=module.DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        module.NAME, description=module.DETAILS, formatter_class=argparse.RawDescriptionHelpFormatter, **options
     )
     module.add_arguments(one)
     one.set_defaults(**{calls: module.run})
-
-
-def __getattr__(name: str) -> Any:
-    """COMMANDS: all command modules, imported on demand."""
-    if name == "COMMANDS":
-        return tuple(command(one) for one in MODULES)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -34,12 +34,12 @@ from ada_tools.commands.common import (
     add_loops_argument,
     add_robot_arguments,
     add_start_argument,
+    check_files,
     print_json,
     robot_of,
     start_pose,
     table,
 )
-from ada_tools.commands.outputs import check_files
 from ada_tools.program_cost import Evaluate, ProgramCost, by_size, compiled, counted, timed
 
 NAME = "bench"

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common parts of subcommands: robot arguments, tables, JSON output."""
+"""Common parts of subcommands: arguments, checks of output files, tables, JSON output."""
 
 from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,10 +31,15 @@ def robot_of(options: argparse.Namespace, **more: Any) -> Model:
     return load(source_of(options.robot), options.base, mappings=mappings(options), loops=options.loops, **more)
 
 
-def refuse_no_time(option: str, value: float | None) -> None:
-    """Raise InputError unless the value is None or a positive, finite number of seconds."""
-    if value is not None and not 0.0 < value < math.inf:
-        raise InputError(f"{option} is {value}; it must be a positive number of seconds.")
+def seconds(text: str) -> float:
+    """Positive, finite number of seconds, as an argparse type."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r}: it must be a positive number of seconds")
+    return value
 
 
 def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
@@ -140,6 +147,63 @@ def source_of(argument: str) -> str:
     if not text.lstrip("\ufeff \t\r\n").startswith("<"):
         raise InputError("the standard input contains no URDF: it must start with '<'.")
     return text
+
+
+def check_files(files: Mapping[str, Path | None]) -> None:
+    """Raise InputError for files that cannot be written, and for one file with two purposes.
+
+    Args:
+        files: paths by option; None if the option is not given.
+
+    Raises:
+        InputError: names the option, the file and the reason.
+    """
+    taken: dict[Path, str] = {}
+    for option, path in files.items():
+        if path is None:
+            continue
+        other = taken.setdefault(path.absolute(), option)
+        if other != option:
+            raise InputError(f"{other} and {option} are both {path}: give different files.")
+        _check_file(option, path)
+
+
+def make_folder(option: str, path: Path) -> None:
+    """Create the output folder of an option, and check that it is writable.
+
+    Raises:
+        InputError: names the option, the folder and the reason.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InputError(f"{option} {path}: cannot create the folder: {problem.strerror}.") from None
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise InputError(f"{option} {path}: the folder is not writable.")
+
+
+def _check_file(option: str, path: Path) -> None:
+    if path.is_dir():
+        raise InputError(f"{option} {path}: it is a folder; give a file.")
+    if path.exists() and not path.is_file():  # opening a device or pipe may block or change it
+        reason = None if os.access(path, os.W_OK) else "permission denied"
+    else:
+        reason = _reason_against(path)
+    if reason:
+        raise InputError(f"{option} {path}: cannot be written: {reason}.")
+
+
+def _reason_against(path: Path) -> str | None:
+    """Reason why a file cannot be written, found by opening it without changing it."""
+    is_new = not path.exists()
+    try:
+        with path.open("ab"):
+            pass
+        if is_new:
+            path.unlink()
+    except OSError as problem:
+        return problem.strerror or str(problem)
+    return None
 
 
 def print_json(value: object) -> None:

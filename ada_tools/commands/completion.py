@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from ada_dynamics.robots.catalogue import CATALOGUE
 from ada_hardware.registry import DEVICES
 from ada_tools.bringup import SETUPS
-from ada_tools.commands.parser import parser
+from ada_tools.commands import parser
 from ada_tools.scenario import GROUPS, names
 
 NAME = "completion"

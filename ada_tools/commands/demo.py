@@ -7,7 +7,7 @@ import argparse
 
 from ada_tools.browser.demo_robots import DEMOS
 from ada_tools.browser.page import HOST, nearest_free
-from ada_tools.commands.common import refuse_no_time
+from ada_tools.commands.common import seconds
 from ada_tools.commands.view import add_page_arguments
 
 NAME = "demo"
@@ -31,12 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "robot", nargs="?", choices=list(DEMOS), default=next(iter(DEMOS)), help="first robot (default stewart)"
     )
     add_page_arguments(parser)
-    parser.add_argument("--duration", type=float, metavar="S", help="end after S seconds (default: at Ctrl-C)")
+    parser.add_argument("--duration", type=seconds, metavar="S", help="end after S seconds (default: at Ctrl-C)")
 
 
 def run(options: argparse.Namespace) -> int:
     """Show the demo until Ctrl-C."""
-    refuse_no_time("--duration", options.duration)
     from ada_tools.browser.demo_page import show
 
     show(

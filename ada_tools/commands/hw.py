@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions and their arguments."""
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
     for module in ACTIONS:
-        add_command(actions, module, "run_action")
+        add_command(actions, module, "run_action", help=module.SUMMARY)
 
 
 def run(options: argparse.Namespace) -> int:

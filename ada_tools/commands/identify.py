@@ -15,8 +15,14 @@ from ada_dynamics.identification.samples import WINDOW, time_gaps
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.writers import write
-from ada_tools.commands.common import add_loops_argument, add_robot_arguments, mappings, print_json, table
-from ada_tools.commands.outputs import check_files
+from ada_tools.commands.common import (
+    add_loops_argument,
+    add_robot_arguments,
+    check_files,
+    mappings,
+    print_json,
+    table,
+)
 from ada_tools.identification import PARAMETERS, RESIDUALS, figures, markdown, parameter_rows, read, residual_rows
 
 NAME = "identify"

@@ -29,12 +29,12 @@ from ada_tools.commands.common import (
     add_loops_argument,
     add_robot_arguments,
     add_start_argument,
+    check_files,
     print_json,
-    refuse_no_time,
     robot_of,
+    seconds,
     start_pose,
 )
-from ada_tools.commands.outputs import check_files
 from ada_tools.commands.view import add_page_arguments
 
 NAME = "sim"
@@ -69,9 +69,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_robot_arguments(parser)
     add_loops_argument(parser)
     add_start_argument(parser, _START)
-    parser.add_argument("--duration", type=float, metavar="S", help="simulated time (default 5; --view: unlimited)")
+    parser.add_argument("--duration", type=seconds, metavar="S", help="simulated time (default 5; --view: unlimited)")
     parser.add_argument(
-        "--step", type=float, default=STEP, metavar="S", help=f"integration step [s] (default {STEP:g})"
+        "--step", type=seconds, default=STEP, metavar="S", help=f"integration step [s] (default {STEP:g})"
     )
     parser.add_argument(
         "--integrator",
@@ -103,8 +103,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Simulate and show the result."""
     model = robot_of(options)
-    refuse_no_time("--duration", options.duration)
-    refuse_no_time("--step", options.step)
     _check_outputs(options, model)
     scene = scene_for(
         model,

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ada_dynamics.errors import INTERRUPTED, AdaError, InputError
-from ada_tools.commands.common import print_json, table
-from ada_tools.commands.outputs import check_files
+from ada_tools.commands.common import check_files, print_json, table
 from ada_tools.sweep.reader import load
 from ada_tools.sweep.results import SweepResult, read_result
 from ada_tools.sweep.running import EXECUTORS, run_sweep

@@ -16,7 +16,7 @@ from ada_tools.bringup import SETUPS, Plan, Setup, find_setup, plan
 from ada_tools.bringup.arguments import assignments
 from ada_tools.bringup.processes import params_text
 from ada_tools.bringup.starter import Console, Starter
-from ada_tools.commands.common import refuse_no_time, table
+from ada_tools.commands.common import seconds, table
 
 if TYPE_CHECKING:
     from ada_tools.bringup.robot_watch import RobotWatch
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--headless", action="store_true", help="no display: view:=false rviz:=false")
     parser.add_argument(
         "--duration",
-        type=float,
+        type=seconds,
         metavar="S",
         help=f"end after S seconds; fails without joint states within S and within {_PATIENCE:g} s",
     )
@@ -76,7 +76,6 @@ def run(options: argparse.Namespace) -> int:
     if options.list or options.name is None:
         print("\n".join(table(("setup", "short", "description"), [_row(setup) for setup in SETUPS.values()])))
         return 0 if options.list else _print_usage()
-    refuse_no_time("--duration", options.duration)
     setup, shorthand = find_setup(options.name)
     if options.show_args:
         print("\n".join(_argument_lines(setup)))

@@ -12,8 +12,8 @@ from ada_tools.commands.common import (
     add_loops_argument,
     add_robot_arguments,
     add_start_argument,
-    refuse_no_time,
     robot_of,
+    seconds,
     start_pose,
 )
 
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_loops_argument(parser)
     add_start_argument(parser, "near zero, or from the catalogue")
     add_page_arguments(parser)
-    parser.add_argument("--duration", type=float, metavar="S", help="end after S seconds (default: at Ctrl-C)")
+    parser.add_argument("--duration", type=seconds, metavar="S", help="end after S seconds (default: at Ctrl-C)")
 
 
 def add_page_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +63,6 @@ def add_page_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Show the page until Ctrl-C."""
-    refuse_no_time("--duration", options.duration)
     page = {
         "host": options.host,
         "port": options.port,

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 
 from ada_dynamics.errors import InputError
 from ada_hardware.opening import DRY, EMULATOR, open_device_packets, open_device_stream
@@ -45,17 +44,6 @@ def add_fault_argument(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="fault of the emulated device or its wire, such as drop=0.1; may be repeated",
     )
-
-
-def seconds(text: str) -> float:
-    """Positive, finite number of seconds, as an argparse type."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r}: it must be a positive number of seconds")
-    return value
 
 
 def chosen_target(options: argparse.Namespace) -> Target:

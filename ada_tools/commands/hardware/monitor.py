@@ -19,7 +19,8 @@ from ada_hardware.self_test.device import Plugged, plugged
 from ada_hardware.transport.wires import packets_holder
 from ada_robot.cycle.runners import made_driver
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
-from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target, seconds
+from ada_tools.commands.common import seconds
+from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target
 from ada_tools.commands.hardware.pictures import robot_lines, robot_words, sensor_lines, sensor_words
 
 NAME = "monitor"

@@ -15,8 +15,8 @@ import pytest
 
 from ada_dynamics.errors import OUTPUT_LOST
 from ada_tools import cli
+from ada_tools.commands import parser
 from ada_tools.commands.completion import places
-from ada_tools.commands.parser import parser
 
 REPOSITORY = Path(__file__).parents[3]
 FULL = Path("/dev/full")

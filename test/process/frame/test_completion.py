@@ -10,9 +10,8 @@ import pytest
 from ada_dynamics.robots.catalogue import CATALOGUE
 from ada_tools import cli
 from ada_tools.bringup import SETUPS
-from ada_tools.commands import MODULES
+from ada_tools.commands import MODULES, parser
 from ada_tools.commands.completion import KNOWN, places
-from ada_tools.commands.parser import parser
 
 BASH = """\
 source {script}

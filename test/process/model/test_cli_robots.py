@@ -28,7 +28,7 @@ def test_version_is_printed(capsys):
     assert __version__ in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", [c.NAME for c in commands.COMMANDS])
+@pytest.mark.parametrize("command", commands.MODULES)
 def test_every_command_explains_itself_with_examples(command, capsys):
     with pytest.raises(SystemExit) as caught:
         cli.main([command, "--help"])
@@ -37,7 +37,15 @@ def test_every_command_explains_itself_with_examples(command, capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["nonsense"], ["check"], ["info", "pa10", "--base", "flying"], ["info", "--mimic"]]
+    "arguments",
+    [
+        ["nonsense"],
+        ["check"],
+        ["info", "pa10", "--base", "flying"],
+        ["info", "--mimic"],
+        ["sim", "pa10", "--duration", "0"],
+        ["up", "pa10", "--duration", "nan"],
+    ],
 )
 def test_wrong_usage_has_code_2(arguments, capsys):
     with pytest.raises(SystemExit) as caught:

@@ -80,7 +80,6 @@ def test_a_dry_run_prints_commands_and_parameters(ada, words, lines):
         (["pa11"], ["'pa11'", "pa10_sim"]),
         (["pa10", "rvizz:=true"], ["pa10_sim", "'rviz'"]),
         (["pa10", "rviz=true"], ["NAME:=VALUE"]),
-        (["pa10", "--duration", "0"], ["--duration is 0.0"]),
         (["pa10", "--backend", "emulator"], ["pa10_sim", "pa10_bringup"]),
         (["pa10_control", "--backend", "emulator", "backend:=sim"], ["--backend emulator", "backend:=sim"]),
         (["pa10", "--headless", "view:=true"], ["--headless", "view:=true"]),
