@@ -226,7 +226,7 @@ def test_ada_view_shows_recordings_and_refuses_what_it_cannot_use(tmp_path, caps
     options = ["--no-open", "--port", "0", "--duration", "0.1"]
     assert cli.main(["view", path, *options]) == 0
     assert capsys.readouterr().out.startswith("view: http://127.0.0.1:")
-    for what, *wrong in ((path, "--base", "floating"), ("pa10", "--duration", "-1"), ("no.mcap",)):
+    for what, *wrong in ((path, "--base", "floating"), ("pa10", "--start", "1"), ("no.mcap",)):
         assert cli.main(["view", what, *options, *wrong]) == 2
 
 
