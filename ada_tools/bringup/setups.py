@@ -135,7 +135,7 @@ def _pa10_sim(values: SetupValues) -> list[Process]:
 def _humanoid(values: SetupValues, picture: str, robot: Parameter) -> list[Process]:
     """A humanoid robot on the ground."""
     world = "odom" if values["base"] == "floating" else "world"
-    own = {
+    own: Parameters = {
         "robot": robot,
         "base": values("base"),
         "contact": values("contact"),
@@ -153,18 +153,18 @@ def _hoap2_sim(values: SetupValues) -> list[Process]:
 
 
 def _hexa_sim(values: SetupValues) -> list[Process]:
-    own = {"robot": "hexa", "world_frame": "world"}
+    own: Parameters = {"robot": "hexa", "world_frame": "world"}
     return [dynamics_node(values, "hexa_sim", own), *watchers(values, "hexa_sim")]
 
 
 def _closed_chain(values: SetupValues) -> list[Process]:
     picture = f"closed_chain_{values['mechanism']}"
-    own = {"robot": values("mechanism"), "world_frame": "world"}
+    own: Parameters = {"robot": values("mechanism"), "world_frame": "world"}
     return [dynamics_node(values, picture, own), *watchers(values, picture)]
 
 
 def _display(values: SetupValues) -> list[Process]:
-    own = {
+    own: Parameters = {
         "robot": values("robot"),
         "loops": values("loops"),
         "base": values("base"),
@@ -184,7 +184,7 @@ _EXACT = {"state_source": "state"}
 
 
 def _robot_control(values: SetupValues) -> list[Process]:
-    own = {
+    own: Parameters = {
         "robot": values("robot"),
         "loops": values("loops"),
         "base": values("base"),
@@ -194,9 +194,14 @@ def _robot_control(values: SetupValues) -> list[Process]:
     found = [dynamics_node(values, "robot_control", own)]
     if values["controller"] != NONE:
         # The controller reads the robot, its loops and motors from the topic robot_description.
-        control = {"controller": values("controller"), "base": values("base"), **_BESIDE_SIMULATION, **_EXACT}
+        control: Parameters = {
+            "controller": values("controller"),
+            "base": values("base"),
+            **_BESIDE_SIMULATION,
+            **_EXACT,
+        }
         goal = joint_positions(values["goal"])
-        target = {"joints": values("goal", list(goal)), "positions": values("goal", list(goal.values()))}
+        target: Parameters = {"joints": values("goal", list(goal)), "positions": values("goal", list(goal.values()))}
         found += [controller_node(values, control), *target_node(values, target if goal else None)]
     return [*found, *watchers(values, "robot_control")]
 
@@ -365,7 +370,7 @@ def _arm(values: SetupValues) -> list[Process]:
     settings = _ARM_SETTINGS.get(name, {})
     if name != NONE:
         own_settings = {f"{name}.{setting}": value for setting, value in settings.items()}
-        control = {"controller": values("controller"), "robot": model, **beside, **own_settings}
+        control: Parameters = {"controller": values("controller"), "robot": model, **beside, **own_settings}
         found.append(controller_node(values, control, _SENSOR_JOINT))
     found += watchers(values, picture, view={"target_link": _HAND} if settings else {})
     return [*found, *(target_node(values) if name != NONE else [])]
@@ -391,7 +396,7 @@ def _khr1_bringup(values: SetupValues) -> list[Process]:
     if not values.is_driven:
         own: Parameters = {"robot": "khr1", "base": "floating", "contact": "on", "world_frame": "odom"}
         return [dynamics_node(values, "khr1_sim", own), *watchers(values, "khr1_sim")]
-    own = {
+    own: Parameters = {
         **device_parameters(values, {"khr1": "port"}),
         **({"khr1.driver.angle_map": values("angle_map")} if values["angle_map"] else {}),
         "world_frame": "world",
