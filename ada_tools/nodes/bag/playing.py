@@ -21,8 +21,14 @@ _NANOSECONDS = 1e9
 class Player:
     """Plays messages, once or repeatedly.
 
-    Its methods may be called from any thread; `publish`, `tick` and `on_failure` are called by the thread of the
+    Its methods may be called from any thread; `publish`, `tick` and the other callbacks are called by the thread of the
     player.
+
+    Attributes:
+        played: number of messages played, over all repetitions.
+        position: recording time of the last played message [ns]; None before the first.
+        is_paused: whether it waits for `pause(False)`.
+        has_ended: whether all messages were played; `restart` plays them again.
     """
 
     def __init__(
@@ -51,45 +57,21 @@ class Player:
             on_failure: called with an exception of `messages` or `publish`; the player has stopped then.
             clock: steady clock of the due times.
         """
-        self._messages = messages
-        self._publish = publish
-        self._rate = rate
-        self._loop = loop
-        self._is_paused = paused
-        self._tick, self._clock = tick, clock
-        self._on_end = on_end
-        self._on_failure = on_failure
+        self._messages, self._publish, self._tick = messages, publish, tick
+        self._on_end, self._on_failure = on_end, on_failure
+        self._rate, self._loop, self._clock = rate, loop, clock
+        self.played = 0
+        self.position: int | None = None
+        self.is_paused = paused
+        self.has_ended = False
         self._condition = threading.Condition()
-        self._anchor: tuple[int, int] | None = None  # steady clock and recording time [ns]
-        self._from: int | None = None  # recording time at which due times start; None: at the first message
-        self._reached: int | None = None
-        self._pass = 0  # incremented by each restart
-        self._played = 0
+        # Steady clock and recording time [ns] of the last start, pause, resumption or change of the rate.
+        self._base: tuple[int, int] | None = None
+        self._restarts = 0
         self._is_stopped = False
-        self._has_ended = False
         self._thread = threading.Thread(target=self._run, name="player", daemon=True)
 
-    # --- requests and state -------------------------------------------------------------------------------------
-    @property
-    def played(self) -> int:
-        """Number of messages played, over all repetitions."""
-        return self._played
-
-    @property
-    def position(self) -> int | None:
-        """Recording time of the last played message [ns]; None before the first."""
-        return self._reached
-
-    @property
-    def is_paused(self) -> bool:
-        """Return True if it waits for `pause(False)`."""
-        return self._is_paused
-
-    @property
-    def has_ended(self) -> bool:
-        """Return True if all messages were played; `restart` plays them again."""
-        return self._has_ended
-
+    # --- requests -----------------------------------------------------------------------------------------------
     def start(self) -> None:
         """Start playing."""
         self._thread.start()
@@ -97,13 +79,13 @@ class Player:
     def pause(self, paused: bool) -> None:
         """Pause before the next message, or resume."""
         with self._condition:
-            self._is_paused = paused
-            self._forget_anchor()
+            self._rebase()
+            self.is_paused = paused
 
     def set_rate(self, rate: float) -> None:
         """Set the playback speed; 0: as fast as possible."""
         with self._condition:
-            self._forget_anchor()
+            self._rebase()
             self._rate = rate
 
     def set_loop(self, loop: bool) -> None:
@@ -115,8 +97,7 @@ class Player:
     def restart(self) -> None:
         """Restart from the beginning; a paused player stays paused."""
         with self._condition:
-            self._pass += 1
-            self._restart()
+            self._begin_again()
             self._condition.notify_all()
 
     def stop(self) -> None:
@@ -127,22 +108,27 @@ class Player:
         if self._thread.ident is not None and threading.current_thread() is not self._thread:
             self._thread.join()
 
-    def _forget_anchor(self) -> None:
-        """Recompute due times from the present recording time."""
-        if self._anchor is not None:
-            self._from = self._now()
-        self._anchor = None
+    def _rebase(self) -> None:
+        """Let due times start at the present recording time."""
+        if self._base is not None:
+            self._base = self._clock.now_ns(), self._now(self._base)
         self._condition.notify_all()
 
-    def _restart(self) -> None:
-        self._has_ended = False
-        self._from = self._reached = self._anchor = None
+    def _begin_again(self) -> None:
+        self._restarts += 1
+        self.has_ended = False
+        self.position = self._base = None
+
+    def _now(self, base: tuple[int, int]) -> int:
+        """Present recording time."""
+        steady, position = base
+        return position if self.is_paused else position + round((self._clock.now_ns() - steady) * self._rate)
 
     # --- the thread ---------------------------------------------------------------------------------------------
     def _run(self) -> None:
         try:
             while not self._is_stopped:
-                number = self._pass
+                number = self._restarts
                 if self._play(number):
                     self._end_of(number)
         except Exception as problem:  # passed to `on_failure`
@@ -159,53 +145,41 @@ class Player:
             if self._tick is not None:
                 self._tick(message.at)
             self._publish(message)
-            self._played += 1
-            self._reached = message.at
+            self.played += 1
+            self.position = message.at
         return True
 
     def _end_of(self, number: int) -> None:
         """Handle the end: repeat, or wait for a restart."""
 
         def is_over() -> bool:
-            return self._is_stopped or number != self._pass
+            return self._is_stopped or number != self._restarts
 
         with self._condition:
             if self._loop:
                 self._condition.wait_for(is_over, LOOP_PAUSE)
-            self._has_ended = not self._loop and not is_over()
-        if self._has_ended and self._on_end is not None:
+            self.has_ended = not self._loop and not is_over()
+        if self.has_ended and self._on_end is not None:
             self._on_end()
         with self._condition:
             self._condition.wait_for(lambda: self._loop or is_over())
             if not is_over():
-                self._pass += 1
-                self._restart()
+                self._begin_again()
 
     def _wait_until(self, at: int, number: int) -> bool:
         """Wait until a recording time; return False if this repetition was cancelled."""
         with self._condition:
-            while not self._is_stopped and number == self._pass:
-                if self._from is None:
-                    self._from = at
-                if self._is_paused:
+            while not self._is_stopped and number == self._restarts:
+                base = self._base
+                if base is None or (not self._rate and not self.is_paused):
+                    base = self._base = self._clock.now_ns(), at
+                ahead = (at - self._now(base)) / _NANOSECONDS
+                if self.is_paused:
                     self._condition.wait()
-                    continue
-                if not self._rate:
-                    self._from = at
+                elif ahead <= 0.0:
                     return True
-                if self._anchor is None:
-                    self._anchor = self._clock.now_ns(), self._from
-                ahead = (at - self._now()) / _NANOSECONDS / self._rate
-                if ahead <= 0.0:
-                    return True
-                if self._tick is None:
-                    self._condition.wait(ahead)
-                elif not self._condition.wait(min(ahead, CLOCK_PERIOD)) and self._anchor is not None:
-                    self._tick(min(at, self._now()))
+                elif self._tick is None:
+                    self._condition.wait(ahead / self._rate)
+                elif not self._condition.wait(min(ahead / self._rate, CLOCK_PERIOD)) and base is self._base:
+                    self._tick(min(at, self._now(base)))
             return False
-
-    def _now(self) -> int:
-        """Present recording time."""
-        assert self._anchor is not None
-        steady, position = self._anchor
-        return position + round((self._clock.now_ns() - steady) * self._rate)
