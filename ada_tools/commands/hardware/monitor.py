@@ -8,20 +8,22 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from ada_dynamics.execution import silence_logger
 from ada_hardware.flight_monitor import MonitoredRobot
 from ada_hardware.force_torque.sensor import ForceSensor
+from ada_hardware.force_torque.zero import AXES
 from ada_hardware.robot import Robot
 from ada_hardware.self_test.device import Plugged, plugged
 from ada_hardware.transport.wires import packets_holder
 from ada_robot.cycle.runners import made_driver
+from ada_robot.driver import LinkCounts
 from ada_robot.timing.deadlines import reduce_interpreter_jitter
-from ada_tools.commands.common import seconds
+from ada_tools.commands.common import seconds, table
 from ada_tools.commands.hardware.arguments import add_device_arguments, chosen_target
-from ada_tools.commands.hardware.pictures import robot_lines, robot_words, sensor_lines, sensor_words
 
 NAME = "monitor"
 SUMMARY = "show joint positions or wrench, alarms and communication of a device"
@@ -40,6 +42,8 @@ examples:
 """
 _EVERY = {True: 0.2, False: 1.0}  # [s] display period, by whether the output is a terminal
 _LONGEST_START = 90.0  # [s]
+_BAR = 20  # half width of a bar in characters
+_TRACK = 21  # width of a joint range in characters
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,24 +71,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _watch_robot(plug: Plugged, options: argparse.Namespace) -> None:
-    elsewhere = _other_driver(plug)
-    if elsewhere is not None:
+    kind, holder = plug.target.kind, packets_holder(str(plug.settings.url))
+    if holder is not None:
+        elsewhere = MonitoredRobot(made_driver(kind.driver, plug.settings), holder)
         where = f"{plug.where} (driven by another program: nothing is sent)"
         _look(options, lambda: robot_words(elsewhere), lambda: robot_lines(elsewhere, where))
         return
-    robot = Robot(plug.target.kind.name, plug.settings, plug.target.safety())
+    robot = Robot(kind.name, plug.settings, plug.target.safety())
     try:
         robot.open(_LONGEST_START)
         _look(options, lambda: robot_words(robot), lambda: robot_lines(robot, plug.where))
     finally:
         robot.close()
-
-
-def _other_driver(plug: Plugged) -> MonitoredRobot | None:
-    """Robot state recorded by another program of this machine; None if no other program drives it."""
-    kind = plug.target.kind
-    holder = packets_holder(str(plug.settings.url))
-    return None if holder is None else MonitoredRobot(made_driver(kind.driver, plug.settings), holder)
 
 
 def _watch_sensor(plug: Plugged, options: argparse.Namespace) -> None:
@@ -121,3 +119,136 @@ def _show(lines: list[str], height: int) -> int:
     sys.stdout.write("\n".join(lines) + "\n")
     sys.stdout.flush()
     return len(lines)
+
+
+def robot_words(robot: Robot | MonitoredRobot) -> dict[str, Any]:
+    """JSON data of a robot."""
+    feedback, status = robot.feedback, robot.status()
+    periods = status.periods
+    return {
+        "time": time.time(),
+        "phase": status.phase.value,
+        "reason": status.reason,
+        "is_fresh": feedback.is_fresh,
+        "joints": list(robot.joints),
+        "position": _numbers(feedback.position.tolist()),
+        "velocity": _numbers(feedback.velocity.tolist()),
+        "effort": _numbers(feedback.effort.tolist()),
+        "alarms": [{"code": one.code, "text": one.text, "joint": one.joint} for one in status.alarms],
+        "values": {name: _number(value) for name, value in status.values.items()},
+        "counts": asdict(status.counts),
+        "missed_cycles": status.missed_cycles,
+        "period_median_s": None if periods is None else periods.period_p50,
+        "period_p99_s": None if periods is None else periods.period_p99,
+    }
+
+
+def robot_lines(robot: Robot | MonitoredRobot, where: str) -> list[str]:
+    """Text display of a robot."""
+    feedback, status = robot.feedback, robot.status()
+    lines = [f"{robot.device} at {where}: {status.phase.value}, {status.reason}"]
+    rows = [
+        (limit.name, f"{q:.4f}", f"{math.degrees(q):.2f}", f"{v:.4f}", f"{e:.3f}", _track(q, limit.lower, limit.upper))
+        for limit, q, v, e in zip(
+            robot.limits, feedback.position.tolist(), feedback.velocity.tolist(), feedback.effort.tolist(), strict=True
+        )
+    ]
+    head = ("joint", "rad", "deg", "rad/s", "N m", "between its limits")
+    lines += table(head, [[cell.replace("nan", "-") for cell in row] for row in rows])
+    is_old = "" if feedback.is_fresh else f"no data for {status.feedback_age:.1f} s; "
+    if status.counts.sent or is_old:  # counts of another program are not available
+        lines.append(f"wire: {is_old}{_counts(status.counts)}")
+    if status.periods is not None:
+        p = status.periods
+        lines.append(
+            f"period: {1e3 * robot.period:.3g} ms set, median {1e3 * p.period_p50:.3g}, 99 % {1e3 * p.period_p99:.3g}, "
+            f"longest {1e3 * p.period_max:.3g} ms; {status.missed_cycles} cycles without a reply"
+        )
+    if status.values:
+        lines.append("; ".join(f"{name} {value:.4g}" for name, value in status.values.items()))
+    for alarm in status.alarms:
+        lines.append(f"ALARM {alarm.code:03X} {alarm.joint + ': ' if alarm.joint else ''}{alarm.text}")
+    return lines
+
+
+def _track(q: float, lower: float, upper: float) -> str:
+    """Position of a joint within its limits."""
+    if not (math.isfinite(q) and math.isfinite(lower) and math.isfinite(upper)):
+        return ""
+    place = round((q - lower) / (upper - lower) * (_TRACK - 1))
+    if not 0 <= place < _TRACK:
+        return "OUTSIDE"
+    return "[" + "".join("#" if i == place else "-" for i in range(_TRACK)) + "]"
+
+
+def sensor_words(sensor: ForceSensor) -> dict[str, Any]:
+    """JSON data of a sensor."""
+    status, newest = sensor.status(), sensor.newest
+    return {
+        "time": time.time(),
+        "state": status.state.value,
+        "level": status.level.value,
+        "problems": list(status.problems),
+        "wrench": None if newest is None else _numbers(newest.wrench.tolist()),
+        "raw": None if newest is None else _numbers(newest.raw.tolist()),
+        "is_valid": newest is not None and newest.is_valid,
+        "is_saturated": newest is not None and newest.is_saturated,
+        "age_s": _number(status.age),
+        "rate_hz": _number(status.rate) or None,  # null until known, or without readings
+        "readings": status.readings,
+        "counts": asdict(status.counts),
+        "sequence": asdict(status.sequence),
+        "values": {name: _number(value) for name, value in status.values.items()},
+    }
+
+
+def sensor_lines(sensor: ForceSensor, where: str, most: list[float]) -> list[str]:
+    """Text display of a sensor.
+
+    Args:
+        sensor: open sensor.
+        where: address.
+        most: full scale: largest force and moment so far, updated here [N, N m].
+    """
+    status, newest = sensor.status(), sensor.newest
+    words = "; ".join(status.problems) or "ok"
+    lines = [f"{sensor.name} at {where}: {status.state.value}, {status.level.value}: {words}"]
+    if newest is not None:
+        wrench = newest.wrench.tolist()
+        for half in (0, 1):
+            most[half] = max([most[half], *(abs(x) for x in wrench[3 * half : 3 * half + 3] if math.isfinite(x))])
+        for k, (axis, value) in enumerate(zip(AXES, wrench, strict=True)):
+            unit = "N" if k < 3 else "N m"
+            lines.append(f"{axis} {value:10.3f} {unit:3} {_bar(value, most[k // 3])}".rstrip())
+        lines.append(f"full bars: {most[0]:.3g} N, {most[1]:.3g} N m")
+    sequence, rate = status.sequence, f"{status.rate:.0f}" if status.rate else "?"
+    lines.append(
+        f"{rate} samples per second, {status.readings} total; {sequence.lost} lost, {sequence.reordered} "
+        f"late, {sequence.duplicated} duplicated, {status.saturated} saturated, {status.errors} marked as invalid"
+    )
+    lines.append(f"wire: {_counts(status.counts)}")
+    if status.values:
+        lines.append("; ".join(f"{name} {value:.4g}" for name, value in status.values.items()))
+    return lines
+
+
+def _bar(value: float, most: float) -> str:
+    if not math.isfinite(value):
+        return "?"
+    length = min(round(abs(value) / most * _BAR), _BAR)
+    left, right = ("#" * length).rjust(_BAR), " " * _BAR
+    return f"{left}|{right}" if value < 0.0 else f"{right}|{('#' * length).ljust(_BAR)}"
+
+
+def _counts(counts: LinkCounts) -> str:
+    text = f"{counts.sent} sent, {counts.received} answered, {counts.missed} missing, {counts.refused} invalid"
+    return f"{text}; last problem: {counts.last_problem}" if counts.last_problem else text
+
+
+def _numbers(values: Sequence[float]) -> list[float | None]:
+    return [_number(value) for value in values]
+
+
+def _number(value: float) -> float | None:
+    """JSON has no NaN."""
+    return float(value) if math.isfinite(value) else None
