@@ -5,8 +5,9 @@
     ros2 run ada_dynamics record_node --ros-args -p path:=run.mcap -p "topics:=[joint_states, dynamics_node/wrench/*]"
 
 It searches for topics five times per second, so that nodes may start later, and subscribes with a QoS compatible with
-all publishers of a topic. Messages are stamped with the system time of their reception, also in simulations: it is
-monotonic when a simulation is reset, and preserves the timing of the recording.
+all publishers of a topic. Messages are written four times per second: no more is lost if the recorder is killed. They
+are stamped with the system time of their reception, also in simulations: it is monotonic when a simulation is reset,
+and preserves the timing of the recording.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 
@@ -27,10 +30,11 @@ from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_robot.settings import setting
 from ada_tools.nodes.bag.message_types import definition, message_class
-from ada_tools.nodes.bag.recording import Recording, SequenceGaps
-from ada_tools.nodes.bag.topics import OfferedQos, accepting, is_wanted, qos_text, resolved, unmatched
+from ada_tools.nodes.bag.topics import OfferedQos, SequenceGaps, accepting, is_wanted, qos_text, resolved, unmatched
 
 LOOK = 0.2  # [s] period of graph queries
+PERIOD = 0.25  # [s] write period
+CHUNK_BYTES = 2**19  # [byte] size that triggers an earlier write
 DEPTH = 500  # queue depth of each subscription
 MISSING = "messages are missing in the recording"
 
@@ -56,7 +60,13 @@ class _Subscribed(NamedTuple):
 
 
 class RecordNode(Node):
-    """Records topics to a file; see the module docstring."""
+    """Records topics to a file; see the module docstring.
+
+    Attributes:
+        failure: reason why the file ended early, after `close`; None without a failure.
+        messages: number of messages in the file.
+        dropped: number of messages that could not be written.
+    """
 
     def __init__(self, **options: Any) -> None:
         """Open the file.
@@ -80,12 +90,17 @@ class RecordNode(Node):
         self._definitions: dict[str, str] = {}
         self._reported_lost = 0  # by the middleware
         self._gaps: dict[str, SequenceGaps] = {}
-        self._has_reported_failure = self._is_closed = False
-        self.failure: Exception | None = None  # reason why the node ended
-        self.recording = Recording(TopicWriter(settings.path, overwrite=settings.overwrite))
+        self._is_closed = False
+        self._error: RecordingError | None = None  # the file ended early
+        self.failure: Exception | None = None
+        self.messages = self.dropped = 0
+        self._waiting = self._bytes = 0  # messages and bytes since the last write
+        self._writer = TopicWriter(settings.path, overwrite=settings.overwrite)
         self._diagnostics = Diagnostics(self, "record_node")
         self._diagnostics.add("recording", self._status)
-        self.create_timer(LOOK, self._look)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)  # simulated time may be paused
+        self.create_timer(LOOK, self._look, clock=steady)
+        self.create_timer(PERIOD, self._write, clock=steady)
         self._look()
         self.get_logger().info(f"recording to {settings.path}; Ctrl-C ends it.")
 
@@ -99,21 +114,54 @@ class RecordNode(Node):
         for name in list(self._subscribed):
             self._empty(name)
             self._drop(name)
-        self.recording.close()
-        self._report_failure()
-        recording, writer = self.recording, self.recording.writer
-        if recording.failure is not None:
-            self.failure = RecordingError(recording.failure)
-        elif not self._is_closed:
-            self.get_logger().info(f"{writer.path}: {recording.messages} messages, {writer.size / 2**20:.1f} MiB.")
-            if recording.dropped or self.lost:
-                self.get_logger().warning(f"{writer.path}: {recording.dropped + self.lost} {MISSING}.")
+        self._write(is_last=True)
+        self.failure = self._error
+        if self.failure is None and not self._is_closed:
+            path = self._writer.path
+            self.get_logger().info(f"{path}: {self.messages} messages, {self._writer.size / 2**20:.1f} MiB.")
+            if self.lost:
+                self.get_logger().warning(f"{path}: {self.lost} {MISSING}.")
         self._is_closed = True
+
+    # --- file ---------------------------------------------------------------------------------------------------
+    def _take(self, topic: Topic, received: int, published: int, raw: bytes) -> None:
+        if self._error is not None:
+            self.dropped += 1
+            return
+        self._waiting += 1
+        self._bytes += len(raw)
+        try:
+            self._writer.add(topic, received, published, raw)
+        except Exception as problem:  # any failure must be reported
+            self._fail(problem)
+        if self._bytes >= CHUNK_BYTES:
+            self._write()
+
+    def _write(self, *, is_last: bool = False) -> None:
+        """Write the messages received since the last call."""
+        if self._error is not None or not (self._waiting or is_last):
+            return
+        try:
+            (self._writer.close if is_last else self._writer.flush)()
+        except Exception as problem:  # any failure must be reported
+            self._fail(problem)
+            return
+        self.messages += self._waiting
+        self._waiting = self._bytes = 0
+
+    def _fail(self, problem: Exception) -> None:
+        """Report that the file ended early; nothing more is recorded."""
+        self._error = RecordingError(self._writer.failure or f"the recording {self._writer.path} failed: {problem!r}.")
+        self.dropped += self._waiting
+        self._waiting = self._bytes = 0
+        self.get_logger().error(str(self._error))
 
     # --- topics -------------------------------------------------------------------------------------------------
     def _look(self) -> None:
         """Subscribe to new topics, and again if a publisher with a lower QoS appears."""
-        if self._report_failure():
+        if self._error is not None:
+            for name in list(self._subscribed):
+                self._drop(name)
             return
         for name, kinds in self.get_topic_names_and_types():
             if not is_wanted(name, self._patterns, self.get_namespace()):
@@ -165,14 +213,14 @@ class RecordNode(Node):
         )
 
     def _taker(self, topic: Topic) -> Callable[[bytes, dict[str, Any]], None]:
-        take, gaps = self.recording.take, self._gaps[topic.name]
+        gaps = self._gaps[topic.name]
 
         def taken(raw: bytes, info: dict[str, Any]) -> None:
             received = info["received_timestamp"] or time.time_ns()
             number = info.get("publication_sequence_number")
             if number is not None:  # not provided by all middlewares
                 gaps.take(number)
-            take(topic, received, info["source_timestamp"] or received, raw)
+            self._take(topic, received, info["source_timestamp"] or received, raw)
 
         return taken
 
@@ -203,40 +251,27 @@ class RecordNode(Node):
             self.get_logger().warning(f"{name}: {reason}.")
 
     # --- reports ------------------------------------------------------------------------------------------------
-    def _report_failure(self) -> bool:
-        """Return True if the file failed; recording stops then."""
-        failure = self.recording.failure
-        if failure is None:
-            return False
-        if not self._has_reported_failure:
-            self._has_reported_failure = True
-            self.get_logger().error(failure)
-            for name in list(self._subscribed):
-                self._drop(name)
-        return True
-
     def _status(self) -> Status:
-        recording = self.recording
         values = {
-            "file": recording.writer.path,
+            "file": self._writer.path,
             "topics": len(self._subscribed),
-            "messages": recording.messages,
-            "size [byte]": recording.writer.size,
-            "waiting for the disk [byte]": recording.waiting,
-            "dropped": recording.dropped,
+            "messages": self.messages,
+            "size [byte]": self._writer.size,
+            "waiting for the disk [byte]": self._bytes,
+            "dropped": self.dropped,
             "lost before reception": self.lost,
             **{f"not recorded: {name}": reason for name, reason in self._skipped.items()},
         }
-        if recording.failure is not None:
-            return Status(Level.ERROR, recording.failure, values)
+        if self._error is not None:
+            return Status(Level.ERROR, str(self._error), values)
         missing = unmatched(self._patterns, self.topics)
         if missing:
             return Status(Level.WARN, f"no publisher of {', '.join(missing)}", values)
-        if recording.dropped or self.lost:
-            return Status(Level.WARN, f"{recording.dropped + self.lost} {MISSING}", values)
+        if self.lost:
+            return Status(Level.WARN, f"{self.lost} {MISSING}", values)
         if self._skipped:
             return Status(Level.WARN, f"not recorded: {', '.join(self._skipped)}", values)
-        return Status(Level.OK, f"{recording.messages} messages of {len(self._subscribed)} topics", values)
+        return Status(Level.OK, f"{self.messages} messages of {len(self._subscribed)} topics", values)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,37 +5,37 @@
     ros2 run ada_dynamics replay_node --ros-args -p path:=run.mcap -p rate:=0.5 -p loop:=true -p "topics:=[/tf*]"
 
 It plays files of record_node, simulations (`record=`) and ROS 2 bags with MCAP storage. RViz and view_node display it
-like a live robot. `~/pause` pauses and resumes, `~/restart` restarts. Robot commands are played only if they are named
-in `topics`, since a robot or simulation that subscribes to them would move.
+like a live robot; `~/pause` pauses and resumes. Robot commands are played only if they are named in `topics`, since a
+robot or simulation that subscribes to them would move.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rclpy.duration import Duration
 from rclpy.node import Node
-from rosgraph_msgs.msg import Clock
-from std_srvs.srv import SetBool, Trigger
+from std_srvs.srv import SetBool
 
+from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_dynamics.simulation.record.mcap_records import ENCODING
-from ada_robot.ros import qos
 from ada_robot.ros.diagnostics import Diagnostics, Level, Status
 from ada_robot.ros.parameters import Parameters, refuse_unknown_overrides
 from ada_robot.ros.run_node import run_node
 from ada_robot.settings import setting
 from ada_tools.nodes.bag.message_types import definition, layout, message_class
-from ada_tools.nodes.bag.playing import CLOCK_PERIOD, Player
-from ada_tools.nodes.bag.reading import Channel, RecordedMessage, TopicFile
+from ada_tools.nodes.bag.reading import Channel, TopicFile
 from ada_tools.nodes.bag.topics import is_wanted, moves_robots, read_qos, resolved, standing_for, unmatched
 
 LATCHED = ("/robot_description", "/tf_static")  # latched if the file has no QoS information
-CLOCK = "/clock"
+SHARED = {"/tf", "/tf_static", "/diagnostics"}  # topics with several publishers
+LOOP_PAUSE = 0.1  # [s] between the end and the next repetition
 _HEADER = 4  # [byte] minimum size of a message
 _ACKNOWLEDGED = Duration(seconds=2)  # timeout for delivering the last messages
 
@@ -50,25 +50,27 @@ class ReplaySettings:
         "topics or patterns to play, such as /wrench/*; empty: all except commands, /rosout and /parameter_events",
         read_only=True,
     )
-    rate: float = setting(1.0, "playback speed; 0: as fast as possible", lower=0.0, upper=1e3)
-    loop: bool = setting(False, "repeat at the end")
-    start: float = setting(
-        0.0, "start time after the first message; a change applies from the next restart", unit="s", lower=0.0
-    )
+    rate: float = setting(1.0, "playback speed; 0: as fast as possible", lower=0.0, upper=1e3, read_only=True)
+    loop: bool = setting(False, "repeat at the end", read_only=True)
     start_paused: bool = setting(False, "wait for the service ~/pause with false", read_only=True)
-    publish_clock: bool = setting(
-        False, "publish the recording time on /clock, unless the recording contains /clock", read_only=True
-    )
     exit_at_end: bool = setting(False, "exit at the end instead of keeping the latched topics alive", read_only=True)
 
 
 class ReplayNode(Node):
-    """Plays a recording; see the module docstring."""
+    """Plays a recording; see the module docstring.
 
-    def __init__(self, **options: Any) -> None:
+    Attributes:
+        failure: exception that ended the node; None without one.
+        played: number of messages played.
+        position: recording time of the last played message [ns].
+        state: "playing", "paused" or "ended".
+    """
+
+    def __init__(self, *, clock: Clock = SYSTEM_CLOCK, **options: Any) -> None:
         """Scan the file and start playing.
 
         Args:
+            clock: steady clock of the messages.
             options: options of rclpy's Node.
 
         Raises:
@@ -76,52 +78,37 @@ class ReplayNode(Node):
             RecordingError: the file cannot be read.
         """
         super().__init__("replay_node", **options)
-        self._settings = Parameters(self, ReplaySettings, on_change=self._change)
+        self._settings = settings = Parameters(self, ReplaySettings).value
         refuse_unknown_overrides(self)
-        settings = self._settings.value
         if not settings.path:
             raise InputError("parameter path is empty; give the file to play, such as -p path:=run.mcap.")
-        self.failure: Exception | None = None  # ends the node
-        self._player: Player | None = None
+        self.failure: Exception | None = None
         self._file = TopicFile(settings.path)
         self._skipped: dict[str, str] = {}  # topic: reason
         self._left_out: list[str] = []  # command topics
         self._short = 0  # messages without a header
         self._by_channel: dict[int, Any] = {}  # publishers by channel
-        self._latched: set[int] = set()
-        self._check_start(settings.start)
         self._make_publishers([resolved(p, self.get_namespace(), self.get_name()) for p in settings.topics])
-        self._clock_publisher = self._make_clock(settings.publish_clock)
-        self._clock_at: int | None = None
-        self._player = Player(
-            self._messages,
-            self._publish,
-            rate=settings.rate,
-            loop=settings.loop,
-            paused=settings.start_paused,
-            tick=None if self._clock_publisher is None else self._tick,
-            on_end=self._end,
-            on_failure=self._fail,
-        )
-        self.create_service(SetBool, "~/pause", self._pause)
-        self.create_service(Trigger, "~/restart", self._restart)
+        self.played, self.position = 0, self._file.first
+        self.state = "paused" if settings.start_paused else "playing"
+        self._steady = clock
+        self._condition = threading.Condition()
         self._is_closing = False
+        # Steady clock and recording time [ns] of the first message since the start, or since the last pause.
+        self._base: tuple[int, int] | None = None
+        self.create_service(SetBool, "~/pause", self._pause)
         self._diagnostics = Diagnostics(self, "replay_node")
         self._diagnostics.add("replay", self._status)
         self._report()
-        self._player.start()
-
-    @property
-    def player(self) -> Player:
-        """Player of the file."""
-        assert self._player is not None
-        return self._player
+        self._thread = threading.Thread(target=self._play, name="player", daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
         """Stop playing; idempotent."""
-        self._is_closing = True
-        if self._player is not None:
-            self._player.stop()
+        with self._condition:
+            self._is_closing = True
+            self._condition.notify()
+        self._thread.join()
 
     # --- publishers ---------------------------------------------------------------------------------------------
     def _make_publishers(self, patterns: Sequence[str]) -> None:
@@ -165,62 +152,67 @@ class ReplayNode(Node):
             raise
         except Exception as problem:  # rclpy raises various errors for invalid names
             raise InputError(f"rejected by ROS 2: {problem}") from None
-        for channel in channels:
-            self._by_channel[channel.id] = publisher
-            if offer.latched:
-                self._latched.add(channel.id)
+        self._by_channel.update((channel.id, publisher) for channel in channels)
 
-    def _make_clock(self, wanted: bool) -> Any:
-        if not wanted:
-            return None
-        if any(publisher.topic_name == CLOCK for publisher in self._by_channel.values()):
-            self.get_logger().warning("publish_clock has no effect: the recording contains /clock.")
-            return None
-        return self.create_publisher(Clock, CLOCK, qos.CLOCK)
+    # --- playback -----------------------------------------------------------------------------------------------
+    def _play(self) -> None:
+        """Play the messages at absolute times, so that delays do not accumulate (thread of the player)."""
+        try:
+            while True:
+                self._base = None
+                for message in self._file.messages(self._by_channel):
+                    if not self._wait_until(message.at):
+                        return
+                    if len(message.raw) < _HEADER:  # subscribers would fail to decode it
+                        self._short += 1
+                    else:
+                        self._by_channel[message.channel].publish(message.raw)
+                    self.played += 1
+                    self.position = message.at
+                if not self._settings.loop:
+                    break
+                with self._condition:
+                    self._condition.wait(LOOP_PAUSE)
+            self.state = "ended"
+            self._end()
+        except Exception as problem:
+            if not self._is_closing and self.context.ok():
+                self.failure = problem
 
-    def _messages(self) -> Iterator[RecordedMessage]:
-        since = self._file.first + round(self._settings.value.start * NANOSECONDS)
-        return self._file.latched_first(self._by_channel, self._latched, since)
+    def _wait_until(self, at: int) -> bool:
+        """Wait until a recording time; return False if the node ends."""
+        with self._condition:
+            while not self._is_closing:
+                if self.state == "paused":
+                    self._base = None
+                    self._condition.wait()
+                    continue
+                now = self._steady.now_ns()
+                if self._base is None or not self._settings.rate:
+                    self._base = now, at
+                steady, first = self._base
+                ahead = (at - first) / (self._settings.rate or 1.0) - (now - steady)
+                if ahead <= 0.0:
+                    return True
+                self._condition.wait(ahead / NANOSECONDS)
+            return False
 
-    def _publish(self, message: RecordedMessage) -> None:
-        if len(message.raw) < _HEADER:  # subscribers would fail to decode it
-            self._short += 1
-            return
-        self._by_channel[message.channel].publish(message.raw)
-
-    def _tick(self, at: int) -> None:
-        last = self._clock_at
-        if last is None or at == self._file.last or not last <= at < last + CLOCK_PERIOD * NANOSECONDS:
-            self._clock_at = at
-            now = Clock()
-            now.clock.sec, now.clock.nanosec = divmod(at, NANOSECONDS)
-            self._clock_publisher.publish(now)
-
-    # --- services -----------------------------------------------------------------------------------------------
-    def _change(self, _old: ReplaySettings, new: ReplaySettings) -> None:
-        self._check_start(new.start)
-        self.player.set_rate(new.rate)
-        self.player.set_loop(new.loop)
-
-    def _check_start(self, start: float) -> None:
-        duration = self._duration
-        if start > duration:
-            raise InputError(f"parameter start is {start:g} s, but the recording lasts {duration:g} s; reduce it.")
+    def _end(self) -> None:
+        self.get_logger().info("the recording has ended.")
+        if self._settings.exit_at_end:
+            for publisher in self._by_channel.values():
+                publisher.wait_for_all_acked(_ACKNOWLEDGED)
+            self.context.try_shutdown()
 
     def _pause(self, request: Any, response: Any) -> Any:
-        if self.player.has_ended:
-            response.success, response.message = False, "the recording has ended; call ~/restart."
-            return response
-        self.player.pause(bool(request.data))
+        with self._condition:
+            if self.state == "ended":
+                response.success, response.message = False, "the recording has ended; start the node again."
+                return response
+            self.state = "paused" if request.data else "playing"
+            self._condition.notify()
         response.success = True
-        response.message = (
-            f"{'paused' if request.data else 'playing'} at {self._elapsed:.3f} s of {self._duration:.3f} s"
-        )
-        return response
-
-    def _restart(self, _request: Any, response: Any) -> Any:
-        self.player.restart()
-        response.success, response.message = True, "paused at the beginning" if self.player.is_paused else "playing"
+        response.message = f"{self.state} at {self._elapsed:.3f} s of {self._duration:.3f} s"
         return response
 
     # --- reports ------------------------------------------------------------------------------------------------
@@ -230,13 +222,15 @@ class ReplayNode(Node):
 
     @property
     def _elapsed(self) -> float:
-        position = self.player.position
-        return 0.0 if position is None else (position - self._file.first) / NANOSECONDS
+        return (self.position - self._file.first) / NANOSECONDS
+
+    @property
+    def _topics(self) -> set[str]:
+        return {publisher.topic_name for publisher in self._by_channel.values()}
 
     def _report(self) -> None:
         logger = self.get_logger()
-        topics = sorted({publisher.topic_name for publisher in self._by_channel.values()})
-        logger.info(f"{self._file.path}: {self._duration:.2f} s of {', '.join(topics)}")
+        logger.info(f"{self._file.path}: {self._duration:.2f} s of {', '.join(sorted(self._topics))}")
         if self._file.problem:
             logger.warning(f"{self._file.path}: {self._file.problem}; the intact part is played.")
         if self._left_out:
@@ -244,47 +238,24 @@ class ReplayNode(Node):
         for topic, reason in self._skipped.items():
             logger.warning(f"{topic} is not played: {reason}")
 
-    def _end(self) -> None:
-        self.get_logger().info("the recording has ended.")
-        if not self._settings.value.exit_at_end:
-            return
-        for publisher in self._by_channel.values():
-            publisher.wait_for_all_acked(_ACKNOWLEDGED)
-        self.context.try_shutdown()
-
-    def _fail(self, problem: Exception) -> None:
-        if self._is_closing or not self.context.ok():
-            return
-        self.failure = problem
-
     def _status(self) -> Status:
-        player = self.player
-        state = "ended" if player.has_ended else "paused" if player.is_paused else "playing"
         values = {
             "file": self._file.path,
-            "state": state,
+            "state": self.state,
             "at [s]": f"{self._elapsed:.3f}",
             "duration [s]": f"{self._duration:.3f}",
-            "messages played": player.played,
+            "messages played": self.played,
             "messages without a header": self._short,
             **{f"not played: {topic}": reason for topic, reason in self._skipped.items()},
         }
-        others = sorted(self._topics_of_others())
+        others = sorted(topic for topic in self._topics - SHARED if self.count_publishers(topic) > 1)
         if others:
             return Status(Level.WARN, f"other nodes publish {', '.join(others)}, too", values)
         if self._file.problem:
-            return Status(Level.WARN, f"{state}; {self._file.problem}", values)
+            return Status(Level.WARN, f"{self.state}; {self._file.problem}", values)
         if self._skipped:
-            return Status(Level.WARN, f"{state}; not played: {', '.join(self._skipped)}", values)
-        return Status(Level.OK, state, values)
-
-    def _topics_of_others(self) -> set[str]:
-        topics = {publisher.topic_name for publisher in self._by_channel.values()} - {
-            "/tf",
-            "/tf_static",
-            "/diagnostics",
-        }
-        return {topic for topic in topics if self.count_publishers(topic) > 1}
+            return Status(Level.WARN, f"{self.state}; not played: {', '.join(self._skipped)}", values)
+        return Status(Level.OK, self.state, values)
 
 
 def _refuse_unplayable(channel: Channel) -> None:

@@ -60,7 +60,9 @@ def read_topics(path: Path, said: str, since: int, until: int) -> dict[str, Any]
     problems += [] if len(file) == expected else [f"{path.name}: {len(file)} messages instead of {expected}"]
     late, delays = {}, {line: line for line in said.splitlines() if "are missing in the recording" in line}
     reports = [one.id for one in file.channels.values() if one.topic == "/diagnostics"]
-    for recorded in file.messages(reports, since, until):
+    for recorded in file.messages(reports):
+        if not since <= recorded.at <= until:
+            continue
         for status in deserialize_message(recorded.raw, DiagnosticArray).status:
             values = {one.key: one.value for one in status.values}
             if "late p99 [ms]" in values:

@@ -81,7 +81,6 @@ class TopicFile:
         path: path of the file.
         channels: channels by id.
         counts: number of messages per channel.
-        starts: time of the first message per channel [ns].
         first: time of the first message [ns].
         last: time of the last message [ns].
         problem: reason why the file is truncated; empty for a complete file.
@@ -98,7 +97,6 @@ class TopicFile:
         self.path = Path(path)
         self.channels: dict[int, Channel] = {}
         self.counts: dict[int, int] = {}
-        self.starts: dict[int, int] = {}
         self.first, self.last = 0, 0
         self._pieces: list[_Piece] = []
         self._schemas: dict[int, Any] = {}
@@ -116,66 +114,31 @@ class TopicFile:
         if not self._pieces:
             why = f": {self.problem}" if self.problem else ""
             raise RecordingError(f"{self.path} has no messages{why}; record it again.")
-        self.first = min(self.starts.values())
+        self.first = min(piece.first for piece in self._pieces)
 
     def __len__(self) -> int:
         """Number of messages."""
         return sum(self.counts.values())
 
-    def messages(
-        self, channels: Collection[int], since: int = 0, until: int | None = None
-    ) -> Iterator[RecordedMessage]:
-        """Messages ordered by time, then by file position.
-
-        Args:
-            channels: channels to read.
-            since: start time [ns].
-            until: end time [ns].
+    def messages(self, channels: Collection[int]) -> Iterator[RecordedMessage]:
+        """Messages of some channels ordered by time, then by file position.
 
         Raises:
             RecordingError: the file has changed since the scan.
         """
-        wanted = frozenset(channels)
-        end = self.last if until is None else until
         waiting: list[tuple[int, int, int, RecordedMessage]] = []
         try:
             with self.path.open("rb") as file:
                 for piece in sorted(self._pieces, key=lambda piece: (piece.first, piece.offset)):
-                    if piece.first > end:
-                        break
                     while waiting and waiting[0][0] < piece.first:
                         yield heapq.heappop(waiting)[-1]
                     for i, message in enumerate(_messages_in(_data(file, piece))):
-                        if message.channel in wanted and since <= message.at <= end:
+                        if message.channel in channels:
                             heapq.heappush(waiting, (message.at, piece.offset, i, message))
         except (OSError, CutShortError, ValueError) as problem:
             raise RecordingError(f"{self.path} changed and cannot be read: {problem}.") from None
         while waiting:
             yield heapq.heappop(waiting)[-1]
-
-    def latched_first(
-        self, channels: Collection[int], latched: Collection[int], since: int
-    ) -> Iterator[RecordedMessage]:
-        """Messages since a time, preceded by the earlier messages of latched topics, or by their first ones.
-
-        A subscriber of a latched topic receives its last message before others, whenever it was recorded.
-
-        Args:
-            channels: channels to read.
-            latched: latched channels among them.
-            since: start time [ns].
-        """
-        played = set()
-        later = [self.starts[channel] for channel in latched if self.starts.get(channel, 0) > since]
-        for message in self.messages(latched, until=max([since, *later])):
-            if message.at < since or message.at == self.starts[message.channel]:
-                played.add(message)
-                yield message._replace(at=since)
-        for message in self.messages(channels, since=since):
-            if message in played:
-                played.discard(message)
-            else:
-                yield message
 
     # --- scan ---------------------------------------------------------------------------------------------------
     def _take(self, opcode: int, offset: int, data: bytes) -> None:
@@ -210,7 +173,6 @@ class TopicFile:
                 self._add_channel(parsed("Channel", data[begin:end]))
         for channel, found in times.items():
             self.counts[channel] = self.counts.get(channel, 0) + len(found)
-            self.starts[channel] = min(self.starts.get(channel, found[0]), *found)
             self.last = max(self.last, *found)
         return min(map(min, times.values()), default=None)
 

@@ -2,6 +2,7 @@
 """record_node and replay_node over DDS: what was sent is on disk, and what is on disk is sent, byte for byte."""
 
 import shutil
+import signal
 import struct
 import sys
 from collections import namedtuple
@@ -21,12 +22,12 @@ from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 from ros_world import RosWorld
-from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
-from std_srvs.srv import SetBool, Trigger
+from std_srvs.srv import SetBool
 
 import ada_dynamics as ada
+from ada_dynamics.clock import ManualClock
 from ada_dynamics.errors import RecordingError
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_robot.ros import qos
@@ -115,7 +116,7 @@ def recorded_run(ros: RosWorld, path: Path) -> dict[str, list[bytes]]:
         states.publish(joint_state(i))
         numbers.publish(Float64(data=i / 7.0))
         ros.wait(lambda i=i: len(seen["/arm/number"]) > i and len(seen["/joint_states"]) > i, what="the message")
-    ros.wait(lambda: node.recording.messages == 61, what="61 messages on disk")
+    ros.wait(lambda: node.messages == 61, what="61 messages on disk")
     ros.remove(node)
     return seen
 
@@ -128,13 +129,13 @@ def file_of(path: Path, topics: dict[Topic, list[tuple[int, bytes]]]) -> Path:
     return path
 
 
-def number(i: float) -> bytes:
+def number_of(i: float) -> bytes:
     return b"\x00\x01\x00\x00" + struct.pack("<d", i)
 
 
 def numbers(path: Path, values: range, topic: str = "/n", spacing: int = 1_000_000) -> Path:
     kind = Topic(topic, "std_msgs/msg/Float64", "float64 data\n", qos_text([OfferedQos()]))
-    return file_of(path, {kind: [(1_000_000_000 + spacing * i, number(i)) for i in values]})
+    return file_of(path, {kind: [(1_000_000_000 + spacing * i, number_of(i)) for i in values]})
 
 
 def values_of(messages: list[Float64]) -> list[float]:
@@ -154,7 +155,7 @@ def test_what_was_recorded_is_played_on_another_domain_bit_for_bit_and_in_order(
     for topic in heard:
         other.matched(publisher_of(player, topic))
     assert pause(other, False).success
-    other.wait(lambda: player.player.has_ended, what="the end of the recording")
+    other.wait(lambda: player.state == "ended", what="the end of the recording")
     other.wait(lambda: len(heard["/joint_states"]) >= 30 and len(heard["/arm/number"]) >= 30, what="60 messages")
     assert heard == {topic: sent[topic] for topic in heard}
     late = other.collect(String, "/robot_description", qos.LATCHED)
@@ -188,7 +189,7 @@ def test_topics_and_publishers_that_offer_less_are_recorded_when_they_appear_and
     for count, profile in enumerate((RELIABLE, qos.SENSOR), start=1):
         publishers.append(ros.matched(ros.publisher(Float64, "/later", profile)))
         publishers[-1].publish(Float64(data=1.0))
-        ros.wait(lambda n=count: node.recording.messages >= n, what="the publisher's message")
+        ros.wait(lambda n=count: node.messages >= n, what="the publisher's message")
     ros.matched(publishers[0]).publish(Float64(data=3.0))
     ros.wait(lambda: "/diagnostics" in node.topics, what="its own diagnostics")
     assert node.topics == ["/diagnostics", "/later"]
@@ -201,13 +202,13 @@ def test_what_comes_while_a_recorder_has_no_time_is_in_its_file_or_counted(ros, 
     node = recorder(ros, path, topics=["/n"])
     publisher = ros.matched(ros.publisher(Float64, "/n", QoSProfile(depth=sent)))
     publisher.publish(Float64(data=0.0))
-    ros.wait(lambda: node.recording.messages == 1, what="the first message")
+    ros.wait(lambda: node.messages == 1, what="the first message")
     with ros.paused():
         for i in range(1, sent):
             publisher.publish(Float64(data=float(i)))
         assert publisher.wait_for_all_acked(Duration(seconds=10))
         node.close()
-    assert on_disk(path, "/n") == [number(float(i)) for i in (0, *range(sent - DEPTH, sent))]
+    assert on_disk(path, "/n") == [number_of(float(i)) for i in (0, *range(sent - DEPTH, sent))]
     assert node.lost == sent - DEPTH - 1
 
 
@@ -216,7 +217,7 @@ def test_a_full_disk_ends_the_file_properly_and_is_an_error_in_diagnostics(ros, 
     node = recorder(ros, path, topics=["/n"])
     publisher = ros.matched(ros.publisher(Float64, "/n", RELIABLE))
     publisher.publish(Float64(data=1.0))
-    ros.wait(lambda: node.recording.messages == 1, what="a message on disk")
+    ros.wait(lambda: node.messages == 1, what="a message on disk")
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(100, 90, 10))
     publisher.publish(Float64(data=2.0))
@@ -224,53 +225,54 @@ def test_a_full_disk_ends_the_file_properly_and_is_an_error_in_diagnostics(ros, 
     assert str(path) in status.message
     assert {value.key: value.value for value in status.values}["dropped"] == "1"
     file = TopicFile(path)
-    assert not file.problem and [message.raw for message in file.messages(file.channels)] == [number(1.0)]
+    assert not file.problem and [message.raw for message in file.messages(file.channels)] == [number_of(1.0)]
     ros.remove(node)
     assert isinstance(node.failure, RecordingError)  # the exit code of the process
 
 
 @pytest.mark.smoke
-def test_an_interrupted_recorder_ends_its_file_and_its_exit_code_is_zero(ros, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
+def test_an_interrupted_recorder_ends_its_file_and_a_killed_one_leaves_what_it_has_written(ros, tmp_path, number):
     path = tmp_path / "run.mcap"
-    process = ros.start(sys.executable, "-m", "ada_tools.nodes.record_node", "--ros-args", "-p", f"path:={path}")
+    options = ("-p", f"path:={path}", "-p", "topics:=[/n]")
+    process = ros.start(sys.executable, "-m", "ada_tools.nodes.record_node", "--ros-args", *options)
     publisher = ros.matched(ros.publisher(Float64, "/n", RELIABLE))
     publisher.publish(Float64(data=1.0))
     ros.wait(lambda: path.stat().st_size > 500, what="a chunk on disk")
-    assert process.stop() == 0, process.output
-    assert not TopicFile(path).problem
+    process.signal(number)
+    assert process.wait() == (0 if number == signal.SIGINT else -number), process.output
+    assert on_disk(path, "/n") == [number_of(1.0)]
+    assert bool(TopicFile(path).problem) == (number == signal.SIGKILL)
 
 
-def test_pause_stops_and_goes_on_and_restart_begins_anew_also_from_the_end(ros, tmp_path):
-    node, heard = paused(ros, numbers(tmp_path / "n.mcap", range(100), spacing=20_000_000))
-    node.player.pause(False)
+def test_pause_stops_and_goes_on_and_a_loop_begins_again_at_the_end(ros, tmp_path):
+    node, heard = paused(ros, numbers(tmp_path / "n.mcap", range(20), spacing=20_000_000), loop=True)
+    assert node.state == "paused" and not node.played
+    answer = pause(ros, False)
+    assert answer.success and "playing" in answer.message
     ros.wait(lambda: len(heard) > 3, what="some messages")
     answer = pause(ros, True)
     assert answer.success and "paused at" in answer.message
-    stopped = node.player.played
+    stopped = node.played
     ros.wait(lambda: len(heard) == stopped, what="what was under way")
-    assert ros.call(Trigger, "/replay_node/restart").message == "paused at the beginning"
-    assert node.player.played == stopped  # still paused
-    answer = pause(ros, False)
-    assert answer.success and "playing" in answer.message
-    ros.wait(lambda: len(heard) > stopped + 3, what="messages from the beginning")
-    assert values_of(heard)[stopped : stopped + 3] == [0.0, 1.0, 2.0]
-    assert node.set_parameters(parameters(rate=0.0))[0].successful
-    ros.wait(lambda: node.player.has_ended, what="the end")
-    answer = pause(ros, True)
-    assert not answer.success and "restart" in answer.message
-    played = node.player.played
-    assert ros.call(Trigger, "/replay_node/restart").success
-    ros.wait(lambda: node.player.played == played + 100, what="another pass")
+    assert pause(ros, False).success
+    ros.wait(lambda: len(heard) > 25, what="messages from the beginning")
+    assert values_of(heard)[:22] == [*map(float, range(20)), 0.0, 1.0]
 
 
-def test_the_clock_follows_the_recording_and_never_passes_the_next_message(ros, tmp_path):
-    path = numbers(tmp_path / "n.mcap", range(5), spacing=50_000_000)
-    node, clock = paused(ros, path, "/clock", Clock, publish_clock=True)
-    node.player.pause(False)
-    ros.wait(lambda: node.player.has_ended, what="the end")
-    ros.wait(lambda: clock and clock[-1].clock.nanosec == 200_000_000, what="the last time")
-    times = [message.clock.sec * 10**9 + message.clock.nanosec for message in clock]
-    assert times == sorted(times) and times[0] >= 10**9 and times[-1] == 1_200_000_000
+@pytest.mark.parametrize("rate", [0.5, 4.0])
+def test_messages_are_played_in_order_when_they_are_due_and_each_behind_its_time(ros, tmp_path, rate):
+    clock = ManualClock(5.0)
+    heard = ros.collect(Float64, "/n", RELIABLE)
+    overrides = parameters(path=str(numbers(tmp_path / "n.mcap", range(20), spacing=2_000_000)), rate=rate)
+    node = ros.add(ReplayNode(clock=clock, context=ros.context, parameter_overrides=overrides))
+    for count in (1, 4, 20):
+        clock.advance(5.0 + 2e-3 * (count - 1) / rate - clock.now() + 1e-5)
+        ros.wait(lambda count=count: node.played >= count, what=f"{count} messages")
+        assert node.played == count, "none before its time"
+    ros.wait(lambda: node.state == "ended", what="the end")
+    assert not pause(ros, True).success
+    assert node.position == 1_000_000_000 + 19 * 2_000_000 and len(heard) <= 20
 
 
 def test_a_simulation_that_was_recorded_is_played_into_joint_states(ros, tmp_path):
@@ -278,8 +280,8 @@ def test_a_simulation_that_was_recorded_is_played_into_joint_states(ros, tmp_pat
     simulation = ada.Simulation(ada.load("pa10"), step=1e-3)
     log = simulation.run(0.3, record=path)
     node, heard = paused(ros, path, "/joint_states", JointState, rate=0.0)
-    node.player.pause(False)
-    ros.wait(lambda: node.player.has_ended, what="the end")
+    assert pause(ros, False).success
+    ros.wait(lambda: node.state == "ended", what="the end")
     ros.wait(lambda: len(heard) >= 30, what="30 joint states")
     for message in heard:
         i = int(np.argmin(abs(log.t - (message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec))))
@@ -293,15 +295,15 @@ def test_topics_that_cannot_be_played_are_named_and_the_others_are_played(ros, t
     path = file_of(
         tmp_path / "mixed.mcap",
         {
-            Topic("/n", "std_msgs/msg/Float64", "float64 data\n"): [(1, number(1.0)), (2, b"\x00\x01")],
+            Topic("/n", "std_msgs/msg/Float64", "float64 data\n"): [(1, number_of(1.0)), (2, b"\x00\x01")],
             Topic("/alien", "no_such_msgs/msg/Thing"): [(1, b"\x00\x01\x00\x00")],
             Topic("/changed", "std_msgs/msg/String", "string data\nint32 more\n"): [(1, b"\x00\x01\x00\x00")],
             Topic("/odd", "not a type"): [(1, b"\x00\x01\x00\x00")],
-            Topic("/bad name", "std_msgs/msg/Float64"): [(1, number(1.0))],
+            Topic("/bad name", "std_msgs/msg/Float64"): [(1, number_of(1.0))],
         },
     )
     node = replayer(ros, path)
-    ros.wait(lambda: node.player.has_ended, what="the end")
+    ros.wait(lambda: node.state == "ended", what="the end")
     values = {value.key: value.value for value in status_of(ros, "replay_node: replay", WARN).values}
     assert "not installed" in values["not played: /alien"]
     assert "differs from the installed one" in values["not played: /changed"]
@@ -314,10 +316,10 @@ def test_what_is_before_the_missing_end_of_a_recording_is_played_and_reported_an
     path = tmp_path / "n.mcap"
     writer = TopicWriter(path)
     for i in range(50):
-        writer.add(Topic("/n", "std_msgs/msg/Float64"), i, i, number(i))
+        writer.add(Topic("/n", "std_msgs/msg/Float64"), i, i, number_of(i))
     writer.flush()  # and no end, as of a recorder that was killed
-    node, heard = paused(ros, path)
-    node.player.pause(False)
+    _, heard = paused(ros, path)
+    assert pause(ros, False).success
     ros.wait(lambda: len(heard) == 50, what="50 messages")
     assert values_of(heard) == [float(i) for i in range(50)]
     assert "no end" in status_of(ros, "replay_node: replay", WARN).message

@@ -16,9 +16,8 @@ from mcap.reader import make_reader
 from ada_dynamics.errors import InputError, RecordingError
 from ada_dynamics.simulation.record.mcap_writing import Topic, TopicWriter
 from ada_tools.nodes.bag import message_types, topics
-from ada_tools.nodes.bag.reading import RecordedMessage, TopicFile
-from ada_tools.nodes.bag.recording import SequenceGaps
-from ada_tools.nodes.bag.topics import OfferedQos
+from ada_tools.nodes.bag.reading import TopicFile
+from ada_tools.nodes.bag.topics import OfferedQos, SequenceGaps
 
 A = Topic("/a", "std_msgs/msg/Float64", "float64 data\n", "", "RIHS01_x")
 B = Topic("/b", "std_msgs/msg/String", "string data\n")
@@ -41,8 +40,8 @@ def written(path: Path, count: int = 40, per_chunk: int = 7) -> list[tuple[str, 
     return told
 
 
-def told(file: TopicFile, **options: int) -> list[tuple[str, int, bytes]]:
-    return [(file.channels[m.channel].topic, m.at, m.raw) for m in file.messages(file.channels, **options)]
+def told(file: TopicFile) -> list[tuple[str, int, bytes]]:
+    return [(file.channels[m.channel].topic, m.at, m.raw) for m in file.messages(file.channels)]
 
 
 @pytest.fixture
@@ -122,11 +121,10 @@ def test_what_is_written_is_read_and_by_another_reader_too(tmp_path):
     assert [published for _, _, published, _ in found] == [900 + i for i in range(40)]
 
 
-def test_a_part_of_the_time_and_of_the_topics_is_read_in_the_order_of_times_and_then_of_the_file(tmp_path):
+def test_topics_are_read_in_the_order_of_times_and_then_of_the_file(tmp_path):
     path = tmp_path / "x.mcap"
     expected = written(path)
     file = TopicFile(path)
-    assert told(file, since=1010, until=1020) == expected[10:21]
     (b,) = [c.id for c in file.channels.values() if c.topic == "/b"]
     assert [m.at for m in file.messages([b])] == [at for topic, at, _ in expected if topic == "/b"]
     times = [50, 10, 30, 30, 90, 20, 30, 5, 60, 30]
@@ -218,22 +216,6 @@ def test_a_file_is_replaced_only_where_that_is_wanted_and_the_last_of_the_disk_i
         writer.add(A, 1, 1, raw(3))
     with pytest.raises(RecordingError):
         TopicWriter(tmp_path / "y.mcap", reserve=2**62)
-
-
-def test_latched_topics_are_played_first_whenever_they_were_recorded(tmp_path):
-    path = tmp_path / "x.mcap"
-    with TopicWriter(path) as writer:
-        for i in range(10):
-            writer.add(A, i, i, raw(i))
-        writer.add(B, 5, 5, b"first description")
-        writer.add(B, 8, 8, b"second description")
-    file = TopicFile(path)
-    ids = {channel.topic: channel.id for channel in file.channels.values()}
-    found = list(file.latched_first(ids.values(), [ids["/b"]], 0))
-    assert found[0] == RecordedMessage(ids["/b"], 0, b"first description")
-    assert [m.raw for m in found[1:]] == [*(raw(i) for i in range(9)), b"second description", raw(9)]
-    found = list(file.latched_first(ids.values(), [ids["/b"]], 9))
-    assert [m.raw for m in found] == [b"first description", b"second description", raw(9)]
 
 
 def lost(numbers, publishers):
