@@ -12,7 +12,6 @@ from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK
 from ada_dynamics.errors import AdaError, InputError
 from ada_dynamics.model.description import Base
@@ -24,9 +23,6 @@ from ada_robot.ros.status import Level, Status
 from ada_tools.engines.pinocchio_tree import pinocchio
 from ada_tools.nodes.oracle import Oracle, Verdict, base_of_sizes, is_described_by_joints, state_of_joints
 from ada_tools.nodes.settings import OracleSettings
-
-PATIENCE = 1.0  # [s] of joint states without complete states, after which the base is assumed fixed
-
 
 JointNumbers: TypeAlias = tuple[Sequence[str], Sequence[float], Sequence[float], Sequence[float]]
 """Fields of a joint state: names, positions, velocities, efforts."""
@@ -47,7 +43,8 @@ class StateComparison:
         joints: latest joint state.
         state: latest complete state.
         has_states: whether complete states are published.
-        model: robot model; None until it is known.
+        model: model of the latest state; None before the first.
+        labels: names of its velocity coordinates.
         verdict: latest comparison.
         problem: reason why no comparison is possible; None without one.
     """
@@ -67,15 +64,13 @@ class StateComparison:
         self.state: ReceivedMessage | None = None
         self.has_states = False
         self.model: Model | None = None
-        self.verdict: Verdict | None = None
         self.labels: list[str] = []
-        self._text: str | None = None  # description in use
-        self._fixed: Model | None = None  # robot with a fixed base
-        self._is_guessed = False  # whether the base is assumed fixed without further information
-        self._oracle: Oracle | None = None
-        self._has_pinocchio: bool | None = None  # None: not checked yet
+        self.verdict: Verdict | None = None
         self.problem: str | None = None
-        self._first_joints: float | None = None
+        self._text: str | None = None  # description in use
+        self._models: dict[str, Model] = {}  # by attachment of the root link; with "fixed" if the description is valid
+        self._oracles: dict[str, Oracle] = {}
+        self._has_pinocchio: bool | None = None  # None: not checked yet
         self._seen: tuple[ReceivedMessage | None, ReceivedMessage | None] = (None, None)
         self._compared_at = -math.inf  # [s], steady clock
         self._refusal = ""  # error of the latest message; empty without one
@@ -85,15 +80,13 @@ class StateComparison:
     # --- in the thread that compares ----------------------------------------------------------------------------
     def compare(self) -> Verdict | None:
         """Compare the latest state; None if it is not new or incomplete."""
-        if not self._is_ready() or self._seen == (self.joints, self.state):
-            return None
         seen = self.joints, self.state
+        if not self._is_ready() or self._seen == seen:
+            return None
+        self._seen = seen
         try:
-            state = self._newest()
-            self._seen = seen
-            verdict = None if state is None else self._verdict(*state)
+            verdict = self._verdict(*seen)
         except AdaError as problem:
-            self._seen = seen
             self.counts["refused messages"] += 1
             self._refusal = str(problem)
             return None
@@ -112,77 +105,49 @@ class StateComparison:
                 self._has_pinocchio = True
             text = self.description
             if text is not self._text and self._has_pinocchio:
-                self._text, self.problem, self._fixed = text, None, None
-                self._forget()
-                self._fixed = self._load("fixed")
+                self._text, self.problem, self.model, self.verdict = text, None, None, None
+                self._seen = (None, None)
+                self._models, self._oracles = {}, {}
+                self._model("fixed")
         except AdaError as problem:
             self.problem = str(problem)
-        return self._fixed is not None
+        return bool(self._models)
 
-    def _forget(self) -> None:
-        self.model = self._oracle = self.verdict = None
-        self._seen = (None, None)
+    def _model(self, base: str) -> Model:
+        """Model of the description with an attachment of its root link."""
+        if base not in self._models:
+            text, gravity = self._text or "", self._settings().gravity
+            if not text.lstrip().startswith("<"):
+                raise InputError(f"the robot description starts with {text[:40]!r}; it must be URDF text.")
+            self._models[base] = load(text, base=cast("Base", base), gravity=gravity or None)
+        return self._models[base]
 
-    def _load(self, base: str) -> Model:
-        text, gravity = self._text or "", self._settings().gravity
-        if not text.lstrip().startswith("<"):
-            raise InputError(f"the robot description starts with {text[:40]!r}; it must be URDF text.")
-        return load(text, base=cast("Base", base), gravity=gravity or None)
-
-    def _base(self) -> str | None:
-        """Attachment of the root link; None if not known yet."""
-        wanted = self._settings().base
-        if wanted != AUTO:
-            return wanted
-        self._is_guessed = False
-        if self.state is not None:
-            assert self._fixed is not None
-            _, q, v, _ = self._read_state(self.state.raw)
-            return base_of_sizes(self._fixed, len(q), len(v))
-        if self.joints is None or self.has_states:
+    def _verdict(self, joints: ReceivedMessage | None, state: ReceivedMessage | None) -> Verdict | None:
+        """Comparison at the complete state or, without a recent one, at the joint state."""
+        settings = self._settings()
+        base = settings.base
+        if state is not None and (joints is None or state.at > joints.at - settings.stale_after):
+            _, q, v, tau = self._read_state(state.raw)
+            if base == AUTO:
+                base = base_of_sizes(self._model("fixed"), len(q), len(v))
+            model = self.model = self._model(base)
+            if (len(q), len(v), len(tau)) != (model.nq, model.nv, model.nv):
+                raise InputError(
+                    f"state with {len(q)} positions, {len(v)} velocities and {len(tau)} efforts; model {model.name!r} "
+                    f"has {model.nq}, {model.nv} and {model.nv}."
+                )
+        elif joints is None or (state is None and self.has_states):  # the first complete state shows the base
             return None
-        self._first_joints = self._first_joints or self.joints.at
-        self._is_guessed = self.joints.at - self._first_joints > PATIENCE
-        return "fixed" if self._is_guessed else None
-
-    def _newest(self) -> tuple[Array, Array, Array] | None:
-        """Latest complete state; None before the first."""
-        if self._is_guessed and self.state is not None:
-            self._forget()
-        if self.model is None:
-            base = self._base()
-            if base is None:
+        else:
+            base = "fixed" if base == AUTO else base
+            model = self.model = self._model(base)
+            if not is_described_by_joints(model):
                 return None
-            self.model = self._fixed if base == "fixed" else self._load(base)
-        assert self.model is not None
-        joints, state = self.joints, self.state
-        late = self._settings().stale_after
-        if joints is not None and is_described_by_joints(self.model) and (state is None or joints.at > state.at - late):
-            return self._of_joints(joints.raw)
-        return None if state is None else self._of_state(state.raw)
-
-    def _of_joints(self, raw: bytes) -> tuple[Array, Array, Array]:
-        assert self.model is not None
-        return state_of_joints(self.model, *self._read_joints(raw))
-
-    def _of_state(self, raw: bytes) -> tuple[Array, Array, Array]:
-        _, q, v, tau = self._read_state(raw)
-        model = self.model
-        assert model is not None
-        if (len(q), len(v), len(tau)) != (model.nq, model.nv, model.nv):
-            self._forget()  # the robot may have been restarted with another base
-            raise InputError(
-                f"state with {len(q)} positions, {len(v)} velocities and {len(tau)} efforts; model {model.name!r} has "
-                f"{model.nq}, {model.nv} and {model.nv}."
-            )
-        return q, v, tau
-
-    def _verdict(self, q: Array, v: Array, tau: Array) -> Verdict:
-        if self._oracle is None:
-            assert self.model is not None
-            self._oracle = Oracle(self.model, q, self._settings().algorithm)
-            self.labels = self._oracle.labels
-        return self._oracle.compare(q, v, tau)
+            q, v, tau = state_of_joints(model, *self._read_joints(joints.raw))
+        if base not in self._oracles:
+            self._oracles[base] = Oracle(model, q, settings.algorithm)
+        self.labels = self._oracles[base].labels
+        return self._oracles[base].compare(q, v, tau)
 
     def _count(self, verdict: Verdict) -> None:
         self.counts["compared"] += 1
