@@ -23,6 +23,7 @@ from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
 from ada_robot.ros.inbox import decoded
 from ada_robot.ros.qos import LATCHED
+from ada_tools.bringup.processes import Plan
 
 _MOVED = 0.02  # [rad, m] above the sag of a servo
 _GLANCE = 0.02  # [s]
@@ -41,24 +42,11 @@ class RobotWatch:
         devices: latest ~/state of a hardware node; empty before the first message.
     """
 
-    def __init__(
-        self,
-        namespace: str = "",
-        robot: str = "dynamics_node",
-        joints: str = "joint_states",
-        *,
-        wrench: str = "",
-        reports_devices: bool = False,
-        clock: Clock = SYSTEM_CLOCK,
-    ) -> None:
+    def __init__(self, plan: Plan, clock: Clock = SYSTEM_CLOCK) -> None:
         """Create the subscriptions.
 
         Args:
-            namespace: namespace of the robot node.
-            robot: name of the node.
-            joints: topic of its joint states.
-            wrench: topic of a sensor, counted instead of joint states; "" for a robot.
-            reports_devices: whether the node publishes ~/state.
+            plan: the plan whose robot or sensor is monitored.
             clock: clock of `first` and `moved`.
         """
         self._clock = clock
@@ -66,7 +54,8 @@ class RobotWatch:
         self.first: float | None = None
         self.moved: float | None = None
         self.devices: dict[str, Any] = {}
-        self._robot = (robot, namespace or "/")
+        namespace = plan.values["namespace"] or "/"
+        self._robot = plan.plant, namespace
         self._start: Sequence[float] | None = None
         # Fast DDS remaps shared-memory ports after a peer was killed; deleting a participant at that time locks a mutex
         # in the old mapping and causes SIGSEGV. UDP avoids this for all processes started here.
@@ -77,7 +66,7 @@ class RobotWatch:
         self._node = Node(
             "ada_up",
             context=self._context,
-            namespace=namespace or "/",
+            namespace=namespace,
             use_global_arguments=False,
             enable_rosout=False,
             start_parameter_services=False,
@@ -85,12 +74,12 @@ class RobotWatch:
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
         # Raw bytes: messages that are only counted need no decoding.
-        if wrench:
-            self._node.create_subscription(WrenchStamped, wrench, self._counted, _QOS, raw=True)
+        if plan.is_sensor:
+            self._node.create_subscription(WrenchStamped, "wrench", self._counted, _QOS, raw=True)
         else:
-            self._node.create_subscription(JointState, joints, self._seen, _QOS, raw=True)
-        if reports_devices:
-            self._node.create_subscription(String, f"{robot}/state", self._take_state, LATCHED)
+            self._node.create_subscription(JointState, "joint_states", self._seen, _QOS, raw=True)
+        if plan.devices:
+            self._node.create_subscription(String, f"{plan.plant}/state", self._take_state, LATCHED)
 
     def look(self, seconds: float) -> None:
         """Process messages for a number of seconds."""

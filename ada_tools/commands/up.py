@@ -153,13 +153,7 @@ def _bring_up(what: Plan, duration: float | None, clock: Clock = SYSTEM_CLOCK) -
     with Starter(what, console, clock=clock) as starter:
         from ada_tools.bringup.robot_watch import RobotWatch  # slow import, during which the nodes start
 
-        watch = RobotWatch(
-            what.values["namespace"],
-            what.plant,
-            wrench="wrench" if what.is_sensor else "",
-            reports_devices=bool(what.devices),
-            clock=clock,
-        )
+        watch = RobotWatch(what, clock)
         try:
             watch.discover(_AROUND)
             starter.begin()
