@@ -175,6 +175,7 @@ def dynamics_node(values: SetupValues, picture: str, parameters: Parameters) -> 
         # The simulation is the clock of the other nodes; its steps follow the steady clock.
         "publish_clock": values("use_sim_time", values.flag("use_sim_time")),
         **values.frames,
+        "world_frame": Parameter("world"),
         "wrenches": Parameter(displayed_joints(picture)),
     }
     return _node("dynamics_node", values, {**common, **parameters}, values.tf)

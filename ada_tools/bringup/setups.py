@@ -35,6 +35,8 @@ from ada_tools.bringup.nodes import (
 )
 from ada_tools.bringup.processes import Machine, Plan, Process
 
+Processes = Callable[[SetupValues], list[Process]]
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -51,13 +53,33 @@ class Setup:
     name: str
     summary: str
     arguments: tuple[Argument, ...]
-    processes: Callable[[SetupValues], list[Process]] = field(repr=False)
-    shorthands: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    processes: Processes = field(repr=False)
+    shorthands: Mapping[str, Mapping[str, str]]
 
     @property
     def launch_file(self) -> str:
         """File name in launch/."""
         return f"{self.name}.launch.py"
+
+
+SETUPS: dict[str, Setup] = {}
+
+
+def _setup(
+    name: str,
+    summary: str,
+    *own: Argument,
+    idle: str = "hold",
+    shorthands: Mapping[str, Mapping[str, str]] | None = None,
+) -> Callable[[Processes], Processes]:
+    """Add a setup with a function that creates its processes; an empty `idle` means that it has no robot."""
+    common = robot_arguments(idle) if idle else NODE_ARGUMENTS
+
+    def add(processes: Processes) -> Processes:
+        SETUPS[name] = Setup(name, summary, (*own, *common), processes, shorthands or {})
+        return processes
+
+    return add
 
 
 def plan(
@@ -126,10 +148,21 @@ _MECHANISMS = (
 _BENT = [0.0, math.pi / 4, 0.0, 0.0, 0.0, 0.0, 0.0]  # [rad] the upright arm would not fall
 
 
+@_setup(
+    "pa10_sim",
+    "The arm PA-10 with 7 joints, swinging freely (idle:=hold: held by its servos)",
+    Argument(
+        "robot",
+        "pa10",
+        "arm: PA10-7CE, the older PA-10-7C, or as in Takahashi 2012",
+        ("pa10", "pa10_7c", "pa10_thesis"),
+    ),
+    idle="release",
+    shorthands={"pa10": {}, "pa10_7c": {"robot": "pa10_7c"}, "pa10_thesis": {"robot": "pa10_thesis"}},
+)
 def _pa10_sim(values: SetupValues) -> list[Process]:
     start = {} if values["robot"] == "pa10_thesis" else {"initial_positions": list(_BENT)}
-    own: Parameters = {"robot": values("robot"), "world_frame": "world", **start}
-    return [dynamics_node(values, "pa10_sim", own), *watchers(values, "pa10_sim")]
+    return [dynamics_node(values, "pa10_sim", {"robot": values("robot"), **start}), *watchers(values, "pa10_sim")]
 
 
 def _humanoid(values: SetupValues, picture: str, robot: Parameter) -> list[Process]:
@@ -144,25 +177,62 @@ def _humanoid(values: SetupValues, picture: str, robot: Parameter) -> list[Proce
     return [dynamics_node(values, picture, own), *watchers(values, picture, world)]
 
 
+@_setup(
+    "khr1_sim",
+    "The humanoid KHR-1, standing on the ground",
+    _SUPPORT,
+    _CONTACT,
+    shorthands={"khr1": {}},
+)
 def _khr1_sim(values: SetupValues) -> list[Process]:
     return _humanoid(values, "khr1_sim", Parameter("khr1"))
 
 
+@_setup(
+    "hoap2_sim",
+    "The humanoid HOAP-2, standing on the ground",
+    Argument("robot", "hoap2", "with all 25 joints, or with hips and ankles only", ("hoap2", "hoap2_10dof")),
+    _SUPPORT,
+    _CONTACT,
+    shorthands={"hoap2": {}, "hoap2_10dof": {"robot": "hoap2_10dof"}},
+)
 def _hoap2_sim(values: SetupValues) -> list[Process]:
     return _humanoid(values, "hoap2_sim" if values["robot"] == "hoap2" else "hoap2_sim_10dof", values("robot"))
 
 
+@_setup(
+    "hexa_sim",
+    "The parallel robot HEXA with six closed loops, held by its six motors",
+    shorthands={"hexa": {}},
+)
 def _hexa_sim(values: SetupValues) -> list[Process]:
-    own: Parameters = {"robot": "hexa", "world_frame": "world"}
-    return [dynamics_node(values, "hexa_sim", own), *watchers(values, "hexa_sim")]
+    return [dynamics_node(values, "hexa_sim", {"robot": "hexa"}), *watchers(values, "hexa_sim")]
 
 
+@_setup(
+    "closed_chain",
+    "A mechanism with closed loops, swinging freely",
+    Argument("mechanism", "four_bar", "mechanism of the catalogue", _MECHANISMS),
+    idle="release",
+    shorthands={name: {"mechanism": name} for name in _MECHANISMS},
+)
 def _closed_chain(values: SetupValues) -> list[Process]:
     picture = f"closed_chain_{values['mechanism']}"
-    own: Parameters = {"robot": values("mechanism"), "world_frame": "world"}
-    return [dynamics_node(values, picture, own), *watchers(values, picture)]
+    return [dynamics_node(values, picture, {"robot": values("mechanism")}), *watchers(values, picture)]
 
 
+@_setup(
+    "display",
+    "Any robot, at rest, with sliders for its joints in the browser view",
+    Argument(
+        "robot",
+        "pa10",
+        "path of a URDF, xacro, MJCF or SDFormat file, or a name from `ada list`; empty: from the topic "
+        "robot_description",
+    ),
+    Argument("loops", "", "path of a file with joints that close loops; empty: none"),
+    _BASE,
+)
 def _display(values: SetupValues) -> list[Process]:
     own: Parameters = {
         "robot": values("robot"),
@@ -170,7 +240,6 @@ def _display(values: SetupValues) -> list[Process]:
         "base": values("base"),
         "contact": "off",
         "start_paused": True,
-        "world_frame": "world",
     }
     return [dynamics_node(values, "display", own), *watchers(values, "display", view={"pose_sliders": True})]
 
@@ -183,14 +252,35 @@ _BESIDE_SIMULATION = {"state_timeout": 2.0, "max_gap": 0.5, "max_position_jump":
 _EXACT = {"state_source": "state"}
 
 
+@_setup(
+    "robot_control",
+    "Any robot, with the joints that close its loops, under a controller",
+    Argument("robot", "delta", "path of a URDF, xacro, MJCF or SDFormat file, or a name from `ada list`"),
+    Argument("loops", "", "path of a file with joints that close loops, and the motors; empty: none"),
+    _BASE,
+    Argument(
+        "controller",
+        "computed_torque",
+        "controller (docs/controllers.md)",
+        (
+            "computed_torque",
+            "joint_trajectory",
+            "impedance",
+            "pid",
+            "pose_servo",
+            "gravity_compensation",
+            NONE,
+        ),
+    ),
+    Argument(
+        "goal",
+        "",
+        "initial target of the joints with motors, JOINT=POSITION,... [rad, m], such as "
+        "shoulder=0.5,elbow=-0.2; empty: the initial configuration",
+    ),
+)
 def _robot_control(values: SetupValues) -> list[Process]:
-    own: Parameters = {
-        "robot": values("robot"),
-        "loops": values("loops"),
-        "base": values("base"),
-        "world_frame": "world",
-        **_EACH_STEP,
-    }
+    own: Parameters = {"robot": values("robot"), "loops": values("loops"), "base": values("base"), **_EACH_STEP}
     found = [dynamics_node(values, "robot_control", own)]
     if values["controller"] != NONE:
         # The controller reads the robot, its loops and motors from the topic robot_description.
@@ -228,13 +318,28 @@ _VIRTUAL_GAINS: Mapping[str, Parameters] = {
 }
 
 
+@_setup(
+    "closed_chain_control",
+    "Four rods in series, controlled as a closed chain",
+    Argument(
+        "mechanism",
+        "parallel_four_bar",
+        "virtual mechanism; none: no controller, the rods fall",
+        ("parallel_four_bar", "slider_crank", NONE),
+    ),
+    Argument(
+        "target",
+        "",
+        "target: angle of the first rod [deg], or position of the slider [m]; empty: 0 deg, 1.49 m",
+    ),
+    shorthands={f"virtual_{name}": {"mechanism": name} for name in _CLOSED_STARTS},
+)
 def _closed_chain_control(values: SetupValues) -> list[Process]:
     mechanism, picture = values["mechanism"], "closed_chain_control"
     falls = mechanism == NONE and "idle" not in values.given
     own: Parameters = {
         **({"idle": "release"} if falls else {}),
         "robot": "planar_4r",
-        "world_frame": "world",
         "initial_positions": _CLOSED_STARTS.get(mechanism, _CLOSED_STARTS["parallel_four_bar"]),
         **_EACH_STEP,
     }
@@ -264,6 +369,17 @@ def _closed_chain_control(values: SetupValues) -> list[Process]:
     ]
 
 
+@_setup(
+    "hoap2_balance",
+    "The humanoid HOAP-2, balancing when it is pushed",
+    Argument("feet", "clamped", "whether the feet are fixed to the ground, or may lift", ("clamped", "free")),
+    Argument(
+        "strategy",
+        "upper_body_rotation",
+        "balance strategy (Takahashi 2012, sec. 6.3); none: no controller, servos hold the joints",
+        ("upper_body_rotation", "combined", "springs", NONE),
+    ),
+)
 def _hoap2_balance(values: SetupValues) -> list[Process]:
     is_clamped, strategy, picture = values["feet"] == "clamped", values["strategy"], "hoap2_balance"
     world = "world" if is_clamped else "odom"
@@ -331,10 +447,21 @@ def _arm_arguments(backends: tuple[str, ...], controllers: tuple[str, ...]) -> t
             (AUTO, NONE, *SENSORS),
         ),
         address("sensor_url", "udp://192.168.1.1:49152"),
-        *robot_arguments("hold"),
     )
 
 
+@_setup(
+    "pa10_control",
+    "The arm PA-10 under a controller, with a target to drag",
+    Argument("robot", "pa10", "arm: PA10-7CE, or the older PA-10-7C", ("pa10", "pa10_7c")),
+    *_arm_arguments((SIM, EMULATOR, REAL), _ARM_CONTROLLERS),
+)
+@_setup(
+    "pa10_bringup",
+    "The real arm PA-10, or an emulated one (backend:=emulator)",
+    Argument("variant", "ce", "controller cabinet: PA10-7CE, or the older PA-10-7C", ("ce", "7c")),
+    *_arm_arguments((REAL, EMULATOR, SIM), (NONE, *_ARM_CONTROLLERS)),
+)
 def _arm(values: SetupValues) -> list[Process]:
     """The arm PA-10: simulated or driven, with or without a controller."""
     name, is_device = values["controller"], values.is_driven
@@ -359,7 +486,6 @@ def _arm(values: SetupValues) -> list[Process]:
     else:
         own = {
             "robot": model,
-            "world_frame": "world",
             "initial_positions": list(_ARM_START),
             **({"wrench_rate": 250.0} if name == _COMPLIANCE else {}),
             **_EACH_STEP,
@@ -392,6 +518,18 @@ def _arm_sensor(values: SetupValues) -> str:
     return found
 
 
+@_setup(
+    "khr1_bringup",
+    "The real humanoid KHR-1 on its serial line, or an emulated one (backend:=emulator)",
+    backend(REAL, EMULATOR, SIM),
+    address("port", "/dev/ttyUSB0"),
+    ACTIVATE,
+    Argument(
+        "angle_map",
+        "",
+        "path of a YAML file with channels, signs, zeros and limits of the servos; empty: config/khr1_angle_map.yaml",
+    ),
+)
 def _khr1_bringup(values: SetupValues) -> list[Process]:
     if not values.is_driven:
         own: Parameters = {"robot": "khr1", "base": "floating", "contact": "on", "world_frame": "odom"}
@@ -404,6 +542,31 @@ def _khr1_bringup(values: SetupValues) -> list[Process]:
     return [hardware_node(values, own), *watchers(values, "khr1_bringup")]
 
 
+@_setup(
+    "ft_sensor",
+    "A force/torque sensor, real or emulated (backend:=emulator), that publishes its wrench",
+    Argument(
+        "sensor",
+        SENSORS[0],
+        "sensor: ATI Net F/T, Wacoh-Tech DynPick, OnRobot HEX, or Robotiq FT 300",
+        SENSORS,
+    ),
+    backend(REAL, EMULATOR),
+    address("url", "udp://192.168.1.1:49152 or /dev/ttyUSB0"),
+    Argument("frame", "", "frame of the wrenches, such as a link; empty: the kind of the sensor"),
+    Argument(
+        "parent",
+        AUTO,
+        "parent of the frame of the wrenches on /tf_static; auto: world, or not published if frame is given; "
+        "empty: not published",
+    ),
+    Argument(
+        "mounting",
+        "",
+        "pose of the frame in parent: x, y, z [m], roll, pitch, yaw [rad]; empty: identical to parent",
+    ),
+    idle="",
+)
 def _ft_sensor(values: SetupValues) -> list[Process]:
     name = values["sensor"]
     frame, parent, pose = values["frame"] or name, values["parent"], numbers(values["mounting"])
@@ -415,205 +578,3 @@ def _ft_sensor(values: SetupValues) -> list[Process]:
         **({f"{name}.mounting": values("mounting", pose)} if pose else {}),
     }
     return [hardware_node(values, own), *watchers(values, "ft_sensor", frame)]
-
-
-# --- the table ------------------------------------------------------------------------------------------------------
-_TABLE = (
-    Setup(
-        "pa10_sim",
-        "The arm PA-10 with 7 joints, swinging freely (idle:=hold: held by its servos)",
-        (
-            Argument(
-                "robot",
-                "pa10",
-                "arm: PA10-7CE, the older PA-10-7C, or as in Takahashi 2012",
-                ("pa10", "pa10_7c", "pa10_thesis"),
-            ),
-            *robot_arguments("release"),
-        ),
-        _pa10_sim,
-        {"pa10": {}, "pa10_7c": {"robot": "pa10_7c"}, "pa10_thesis": {"robot": "pa10_thesis"}},
-    ),
-    Setup(
-        "khr1_sim",
-        "The humanoid KHR-1, standing on the ground",
-        (_SUPPORT, _CONTACT, *robot_arguments("hold")),
-        _khr1_sim,
-        {"khr1": {}},
-    ),
-    Setup(
-        "hoap2_sim",
-        "The humanoid HOAP-2, standing on the ground",
-        (
-            Argument("robot", "hoap2", "with all 25 joints, or with hips and ankles only", ("hoap2", "hoap2_10dof")),
-            _SUPPORT,
-            _CONTACT,
-            *robot_arguments("hold"),
-        ),
-        _hoap2_sim,
-        {"hoap2": {}, "hoap2_10dof": {"robot": "hoap2_10dof"}},
-    ),
-    Setup(
-        "hexa_sim",
-        "The parallel robot HEXA with six closed loops, held by its six motors",
-        robot_arguments("hold"),
-        _hexa_sim,
-        {"hexa": {}},
-    ),
-    Setup(
-        "closed_chain",
-        "A mechanism with closed loops, swinging freely",
-        (
-            Argument("mechanism", "four_bar", "mechanism of the catalogue", _MECHANISMS),
-            *robot_arguments("release"),
-        ),
-        _closed_chain,
-        {name: {"mechanism": name} for name in _MECHANISMS},
-    ),
-    Setup(
-        "display",
-        "Any robot, at rest, with sliders for its joints in the browser view",
-        (
-            Argument(
-                "robot",
-                "pa10",
-                "path of a URDF, xacro, MJCF or SDFormat file, or a name from `ada list`; empty: from the topic "
-                "robot_description",
-            ),
-            Argument("loops", "", "path of a file with joints that close loops; empty: none"),
-            _BASE,
-            *robot_arguments("hold"),
-        ),
-        _display,
-    ),
-    Setup(
-        "robot_control",
-        "Any robot, with the joints that close its loops, under a controller",
-        (
-            Argument("robot", "delta", "path of a URDF, xacro, MJCF or SDFormat file, or a name from `ada list`"),
-            Argument("loops", "", "path of a file with joints that close loops, and the motors; empty: none"),
-            _BASE,
-            Argument(
-                "controller",
-                "computed_torque",
-                "controller (docs/controllers.md)",
-                (
-                    "computed_torque",
-                    "joint_trajectory",
-                    "impedance",
-                    "pid",
-                    "pose_servo",
-                    "gravity_compensation",
-                    NONE,
-                ),
-            ),
-            Argument(
-                "goal",
-                "",
-                "initial target of the joints with motors, JOINT=POSITION,... [rad, m], such as "
-                "shoulder=0.5,elbow=-0.2; empty: the initial configuration",
-            ),
-            *robot_arguments("hold"),
-        ),
-        _robot_control,
-    ),
-    Setup(
-        "pa10_control",
-        "The arm PA-10 under a controller, with a target to drag",
-        (
-            Argument("robot", "pa10", "arm: PA10-7CE, or the older PA-10-7C", ("pa10", "pa10_7c")),
-            *_arm_arguments((SIM, EMULATOR, REAL), _ARM_CONTROLLERS),
-        ),
-        _arm,
-    ),
-    Setup(
-        "closed_chain_control",
-        "Four rods in series, controlled as a closed chain",
-        (
-            Argument(
-                "mechanism",
-                "parallel_four_bar",
-                "virtual mechanism; none: no controller, the rods fall",
-                ("parallel_four_bar", "slider_crank", NONE),
-            ),
-            Argument(
-                "target",
-                "",
-                "target: angle of the first rod [deg], or position of the slider [m]; empty: 0 deg, 1.49 m",
-            ),
-            *robot_arguments("hold"),
-        ),
-        _closed_chain_control,
-        {f"virtual_{name}": {"mechanism": name} for name in _CLOSED_STARTS},
-    ),
-    Setup(
-        "hoap2_balance",
-        "The humanoid HOAP-2, balancing when it is pushed",
-        (
-            Argument("feet", "clamped", "whether the feet are fixed to the ground, or may lift", ("clamped", "free")),
-            Argument(
-                "strategy",
-                "upper_body_rotation",
-                "balance strategy (Takahashi 2012, sec. 6.3); none: no controller, servos hold the joints",
-                ("upper_body_rotation", "combined", "springs", NONE),
-            ),
-            *robot_arguments("hold"),
-        ),
-        _hoap2_balance,
-    ),
-    Setup(
-        "pa10_bringup",
-        "The real arm PA-10, or an emulated one (backend:=emulator)",
-        (
-            Argument("variant", "ce", "controller cabinet: PA10-7CE, or the older PA-10-7C", ("ce", "7c")),
-            *_arm_arguments((REAL, EMULATOR, SIM), (NONE, *_ARM_CONTROLLERS)),
-        ),
-        _arm,
-    ),
-    Setup(
-        "khr1_bringup",
-        "The real humanoid KHR-1 on its serial line, or an emulated one (backend:=emulator)",
-        (
-            backend(REAL, EMULATOR, SIM),
-            address("port", "/dev/ttyUSB0"),
-            ACTIVATE,
-            Argument(
-                "angle_map",
-                "",
-                "path of a YAML file with channels, signs, zeros and limits of the servos; empty: "
-                "config/khr1_angle_map.yaml",
-            ),
-            *robot_arguments("hold"),
-        ),
-        _khr1_bringup,
-    ),
-    Setup(
-        "ft_sensor",
-        "A force/torque sensor, real or emulated (backend:=emulator), that publishes its wrench",
-        (
-            Argument(
-                "sensor",
-                SENSORS[0],
-                "sensor: ATI Net F/T, Wacoh-Tech DynPick, OnRobot HEX, or Robotiq FT 300",
-                SENSORS,
-            ),
-            backend(REAL, EMULATOR),
-            address("url", "udp://192.168.1.1:49152 or /dev/ttyUSB0"),
-            Argument("frame", "", "frame of the wrenches, such as a link; empty: the kind of the sensor"),
-            Argument(
-                "parent",
-                AUTO,
-                "parent of the frame of the wrenches on /tf_static; auto: world, or not published if frame is given; "
-                "empty: not published",
-            ),
-            Argument(
-                "mounting",
-                "",
-                "pose of the frame in parent: x, y, z [m], roll, pitch, yaw [rad]; empty: identical to parent",
-            ),
-            *NODE_ARGUMENTS,
-        ),
-        _ft_sensor,
-    ),
-)
-SETUPS: Mapping[str, Setup] = {setup.name: setup for setup in _TABLE}
