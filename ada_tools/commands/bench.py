@@ -30,16 +30,7 @@ from ada_dynamics.jit import Kernel
 from ada_dynamics.model.model import Model
 from ada_dynamics.model.tree import Tree
 from ada_tools.commands import bench_ik
-from ada_tools.commands.common import (
-    add_loops_argument,
-    add_robot_arguments,
-    add_start_argument,
-    check_files,
-    print_json,
-    robot_of,
-    start_pose,
-    table,
-)
+from ada_tools.commands.common import add_robot_arguments, check_files, print_json, robot_of, start_pose, table
 from ada_tools.program_cost import Evaluate, ProgramCost, by_size, compiled, counted, timed
 
 NAME = "bench"
@@ -90,9 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--goals", type=int, default=200, metavar="N", help="ik: number of goals (default: 200)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot (png, pdf, svg); needs matplotlib")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
-    add_robot_arguments(parser)
-    add_loops_argument(parser)
-    add_start_argument(parser, "from the catalogue, else the zero configuration")
+    add_robot_arguments(parser, start="from the catalogue, else the zero configuration")
 
 
 def run(options: argparse.Namespace) -> int:

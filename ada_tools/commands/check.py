@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 
 from ada_dynamics.robots.check import check
-from ada_tools.commands.common import add_loops_argument, add_robot_arguments, mappings, print_json, source_of
+from ada_tools.commands.common import add_robot_arguments, mappings, print_json, source_of
 
 NAME = "check"
 SUMMARY = "report errors and suspicious values in robot descriptions"
@@ -37,7 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--strict", action="store_true", help="fail on warnings, too")
     parser.add_argument("--json", action="store_true", help="print a JSON list")
-    add_loops_argument(parser)
     add_robot_arguments(parser)
 
 

@@ -42,8 +42,14 @@ def seconds(text: str) -> float:
     return value
 
 
-def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare --base and --arg."""
+def add_robot_arguments(parser: argparse.ArgumentParser, *, loops: bool = True, start: str = "") -> None:
+    """Declare --base, --arg and, if asked for, --loops and --start.
+
+    Args:
+        parser: parser of the command.
+        loops: whether the command takes --loops.
+        start: description of the default of --start; empty: the command does not take it.
+    """
     parser.add_argument(
         "--base", choices=list(BASES), help="attachment of the root link (default: fixed, or from the catalogue)"
     )
@@ -54,22 +60,16 @@ def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="value for a <xacro:arg> of a xacro file; may be repeated",
     )
-
-
-def add_loops_argument(parser: argparse.ArgumentParser) -> None:
-    """Declare --loops."""
-    parser.add_argument("--loops", metavar="FILE", help="YAML or JSON file with joints that close loops")
-
-
-def add_start_argument(parser: argparse.ArgumentParser, default: str) -> None:
-    """Declare --start; `default` describes the default configuration."""
-    parser.add_argument(
-        "--start",
-        nargs="+",
-        metavar="Q",
-        help="initial configuration [rad, m]; append the word deg if angles are in degrees; "
-        f"loops are closed from here (default: {default})",
-    )
+    if loops:
+        parser.add_argument("--loops", metavar="FILE", help="YAML or JSON file with joints that close loops")
+    if start:
+        parser.add_argument(
+            "--start",
+            nargs="+",
+            metavar="Q",
+            help="initial configuration [rad, m]; append the word deg if angles are in degrees; "
+            f"loops are closed from here (default: {start})",
+        )
 
 
 def start_pose(options: argparse.Namespace, model: Model) -> NDArray[np.float64] | None:

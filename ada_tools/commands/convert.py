@@ -12,7 +12,7 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import find_robot, to_model
 from ada_dynamics.robots.writers import SPELLINGS, Inexpressible, Rendered, save, texts_for
-from ada_tools.commands.common import add_loops_argument, add_robot_arguments, mappings, print_json, source_of
+from ada_tools.commands.common import add_robot_arguments, mappings, print_json, source_of
 
 NAME = "convert"
 SUMMARY = "write a robot with closed loops in another format"
@@ -48,7 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("out", metavar="OUT", nargs="?", type=Path, help="file to write (default: standard output)")
     parser.add_argument("--to", required=True, choices=list(SPELLINGS), metavar="SPELLING", help="see above")
     parser.add_argument("--json", action="store_true", help="print a JSON summary")
-    add_loops_argument(parser)
     add_robot_arguments(parser)
 
 

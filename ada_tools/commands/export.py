@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="name of the C function and its files (default: the quantity)")
     parser.add_argument("--algorithm", choices=("auto", "aba", "crba", "lagrange", "order_n"), default="auto")
     parser.add_argument("--output", type=Path, default=Path(), metavar="DIR", help="folder to write to (default: here)")
-    add_robot_arguments(parser)
+    add_robot_arguments(parser, loops=False)
 
 
 def run(options: argparse.Namespace) -> int:

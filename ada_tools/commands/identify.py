@@ -15,14 +15,7 @@ from ada_dynamics.identification.samples import WINDOW, time_gaps
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.load import load
 from ada_dynamics.robots.writers import write
-from ada_tools.commands.common import (
-    add_loops_argument,
-    add_robot_arguments,
-    check_files,
-    mappings,
-    print_json,
-    table,
-)
+from ada_tools.commands.common import add_robot_arguments, check_files, mappings, print_json, table
 from ada_tools.identification import PARAMETERS, RESIDUALS, figures, markdown, parameter_rows, read, residual_rows
 
 NAME = "identify"
@@ -49,7 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", type=Path, metavar="RECORDING", help=".mcap, .npz or .csv file with efforts")
     parser.add_argument("--model", metavar="M", help="robot, by name or file (default: the one in the recording)")
     add_robot_arguments(parser)
-    add_loops_argument(parser)
     parser.add_argument(
         "--parameters",
         nargs="+",

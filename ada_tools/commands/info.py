@@ -24,17 +24,7 @@ from ada_dynamics.model.elements import Joint, LoopJoint
 from ada_dynamics.model.model import Model
 from ada_dynamics.robots.check import check
 from ada_dynamics.robots.load import load
-from ada_tools.commands.common import (
-    add_loops_argument,
-    add_robot_arguments,
-    add_start_argument,
-    axis_text,
-    mappings,
-    print_json,
-    source_of,
-    start_pose,
-    table,
-)
+from ada_tools.commands.common import add_robot_arguments, axis_text, mappings, print_json, source_of, start_pose, table
 
 NAME = "info"
 SUMMARY = "show the tree, loops, masses, limits and size of a robot"
@@ -67,9 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--mimic", choices=("keep", "free", "refuse"), default="keep", help="treatment of <mimic> (default: keep)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    add_start_argument(parser, "zero, or from the catalogue")
-    add_loops_argument(parser)
-    add_robot_arguments(parser)
+    add_robot_arguments(parser, start="zero, or from the catalogue")
 
 
 def run(options: argparse.Namespace) -> int:

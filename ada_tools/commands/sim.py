@@ -25,16 +25,7 @@ from ada_dynamics.simulation.methods import METHODS
 from ada_dynamics.simulation.options import AUTO
 from ada_dynamics.simulation.scene import scene_for
 from ada_dynamics.simulation.simulation import Simulation
-from ada_tools.commands.common import (
-    add_loops_argument,
-    add_robot_arguments,
-    add_start_argument,
-    check_files,
-    print_json,
-    robot_of,
-    seconds,
-    start_pose,
-)
+from ada_tools.commands.common import add_robot_arguments, check_files, print_json, robot_of, seconds, start_pose
 from ada_tools.commands.view import add_page_arguments
 
 NAME = "sim"
@@ -66,9 +57,7 @@ _START = "from the catalogue; else loops closed near zero, upright arms with 45 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("robot", metavar="FILE|NAME", help="file of a robot, or a name from `ada list`")
-    add_robot_arguments(parser)
-    add_loops_argument(parser)
-    add_start_argument(parser, _START)
+    add_robot_arguments(parser, start=_START)
     parser.add_argument("--duration", type=seconds, metavar="S", help="simulated time (default 5; --view: unlimited)")
     parser.add_argument(
         "--step", type=seconds, default=STEP, metavar="S", help=f"integration step [s] (default {STEP:g})"

@@ -8,14 +8,7 @@ from pathlib import Path
 
 from ada_dynamics.errors import InputError
 from ada_tools.browser.page import HOST, PORT
-from ada_tools.commands.common import (
-    add_loops_argument,
-    add_robot_arguments,
-    add_start_argument,
-    robot_of,
-    seconds,
-    start_pose,
-)
+from ada_tools.commands.common import add_robot_arguments, robot_of, seconds, start_pose
 
 NAME = "view"
 SUMMARY = "show a robot or a recorded motion in the browser"
@@ -39,9 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "robot", metavar="ROBOT|LOG", help="file of a robot, a name from `ada list`, or a recording (.mcap, .npz)"
     )
-    add_robot_arguments(parser)
-    add_loops_argument(parser)
-    add_start_argument(parser, "near zero, or from the catalogue")
+    add_robot_arguments(parser, start="near zero, or from the catalogue")
     add_page_arguments(parser)
     parser.add_argument("--duration", type=seconds, metavar="S", help="end after S seconds (default: at Ctrl-C)")
 
