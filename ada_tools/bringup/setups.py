@@ -382,13 +382,15 @@ def _closed_chain_control(values: SetupValues) -> list[Process]:
 )
 def _hoap2_balance(values: SetupValues) -> list[Process]:
     is_clamped, strategy, picture = values["feet"] == "clamped", values["strategy"], "hoap2_balance"
-    world = "world" if is_clamped else "odom"
-    own: Parameters = {
-        "robot": values("feet", "hoap2_standing" if is_clamped else "hoap2_10dof"),
-        "world_frame": values("feet", world),
-        **({} if is_clamped else {"base": values("feet", "floating"), "contact": values("feet", "on")}),
-        **_EACH_STEP,
-    }
+    own: Parameters = {"robot": values("feet", "hoap2_standing"), **_EACH_STEP}
+    if not is_clamped:
+        own = {
+            "robot": values("feet", "hoap2_10dof"),
+            "base": values("feet", "floating"),
+            "contact": values("feet", "on"),
+            "world_frame": values("feet", "odom"),
+            **_EACH_STEP,
+        }
     control: Parameters = {
         "controller": "balance",
         # The model of the controller stands on clamped feet, also if those of the simulated robot may lift.
@@ -406,7 +408,7 @@ def _hoap2_balance(values: SetupValues) -> list[Process]:
     return [
         dynamics_node(values, picture, own),
         *([controller_node(values, control)] if strategy != NONE else []),
-        *watchers(values, picture, world, view=push),
+        *watchers(values, picture, "world" if is_clamped else "odom", view=push),
         *(target_node(values) if strategy != NONE else []),
     ]
 
