@@ -65,6 +65,7 @@ Dynamics of robots made of chains, trees and closed loops.
 
 examples:
   ada demo                           moving robots in the browser
+  ada check robot.urdf               errors in a robot description
   ada sim pa10                       simulate the free fall of the arm
   ada up pa10                        the arm as ROS 2 nodes, with a browser view
   ada hw test pa10 --emulator        protocol, driver and safety with an emulated arm
