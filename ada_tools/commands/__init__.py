@@ -31,8 +31,8 @@ class Subcommand(Protocol):
         """Run the command and return the exit code."""
 
 
-# Modules of the commands by task, in the order of the help. A module that is not named here belongs to a distribution of
-# its own, which is found by an entry point of the group GROUP.
+# Modules of the commands by task, in the order of the help. A module without a name belongs to a distribution of its
+# own, which is found by an entry point of the group GROUP.
 GROUP = "ada_dynamics.commands"
 GROUPS = {
     "look at robots": {
