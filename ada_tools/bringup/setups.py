@@ -534,8 +534,8 @@ def _arm_sensor(values: SetupValues) -> str:
 )
 def _khr1_bringup(values: SetupValues) -> list[Process]:
     if not values.is_driven:
-        own: Parameters = {"robot": "khr1", "base": "floating", "contact": "on", "world_frame": "odom"}
-        return [dynamics_node(values, "khr1_sim", own), *watchers(values, "khr1_sim")]
+        simulated = {"robot": "khr1", "base": "floating", "contact": "on", "world_frame": "odom"}
+        return [dynamics_node(values, "khr1_sim", simulated), *watchers(values, "khr1_sim")]
     own: Parameters = {
         **device_parameters(values, {"khr1": "port"}),
         **({"khr1.driver.angle_map": values("angle_map")} if values["angle_map"] else {}),
