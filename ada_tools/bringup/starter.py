@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -94,6 +95,7 @@ class Child(ChildProcess):
         """
         self.process = process
         self.has_begun = False
+        self.ended = math.inf  # [s] time at which its exit was reported
         self.address = ""  # address printed by the process, for example of the browser view
         self._console = console
         super().__init__(
@@ -162,8 +164,6 @@ class Starter:
         self._program = program
         self._handlers: dict[signal.Signals, Any] = {}
         self._asked = 0  # number of stop requests
-        self._said: set[int] = set()  # children whose exit was reported
-        self._again: list[tuple[float, Process]] = []  # processes to restart, with the restart times
 
     def __enter__(self) -> Starter:
         self._listen()
@@ -205,10 +205,16 @@ class Starter:
             Exit code: 0, or that of the process that exited.
         """
         while not self.is_interrupted:
-            for child in self.children:
-                if child.code is not None and self._ends_all(child):
-                    return _exit_code(child.code) or 1
-            self._respawn(self._clock.now())
+            for i, child in enumerate(self.children):
+                code = child.code
+                if code is None:
+                    continue
+                self._report_exit(child, code)
+                if not child.process.optional:
+                    return (code if code >= 0 else 128 - code) or 1  # as in shells
+                if child.process.respawn and self._clock.now() >= child.ended + self.respawn_delay:
+                    self.children[i] = self._start(child.process)
+                    self.children[i].begin()
             if tick is None:
                 self._clock.sleep(TICK)
             elif tick():
@@ -241,31 +247,22 @@ class Starter:
             self._clock.sleep(TICK / 5)
 
     def _start(self, process: Process) -> Child:
+        from ada_robot.ros.environment import child_environment
+
         ros_arguments = process.ros_arguments(process.parameter_files())
         words = [*self._program(process), *process.arguments, "--ros-args", *ros_arguments]
-        return Child(process, words, self._console, _environment())
+        return Child(process, words, self._console, {**child_environment(), "PYTHONUNBUFFERED": "1"})
 
-    def _ends_all(self, child: Child) -> bool:
-        """Report the exit of a process once; return True if it was required."""
-        if child.pid not in self._said:
-            self._said.add(child.pid)
-            child.close()  # print its last output first
-            rest = "the others continue" if child.process.optional else "stopping all"
-            if child.process.respawn:
-                rest = f"restarting in {self.respawn_delay:g} s"
-                self._again.append((self._clock.now() + self.respawn_delay, child.process))
-            self._console.say(f"{child.process.name} exited ({ending_in_words(child.code or 0)}); {rest}")
-        return not child.process.optional
-
-    def _respawn(self, now: float) -> None:
-        """Restart processes that are due."""
-        due = [process for at, process in self._again if now >= at]
-        self._again = [(at, process) for at, process in self._again if now < at]
-        for process in due:
-            self.children = [child for child in self.children if child.process is not process]
-            child = self._start(process)
-            self.children.append(child)
-            child.begin()
+    def _report_exit(self, child: Child, code: int) -> None:
+        """Report the exit of a process once."""
+        if child.ended < math.inf:
+            return
+        child.ended = self._clock.now()
+        child.close()  # print its last output first
+        rest = "the others continue" if child.process.optional else "stopping all"
+        if child.process.respawn:
+            rest = f"restarting in {self.respawn_delay:g} s"
+        self._console.say(f"{child.process.name} exited ({ending_in_words(code)}); {rest}")
 
     def _listen(self) -> None:
         """Count Ctrl-C and SIGTERM instead of being interrupted."""
@@ -279,14 +276,3 @@ class Starter:
 
     def _count(self, number: int, frame: FrameType | None) -> None:
         self._asked += 1
-
-
-def _environment() -> dict[str, str]:
-    from ada_robot.ros.environment import child_environment
-
-    return {**child_environment(), "PYTHONUNBUFFERED": "1"}
-
-
-def _exit_code(code: int) -> int:
-    """Exit code as in shells."""
-    return code if code >= 0 else 128 - code

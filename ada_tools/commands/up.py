@@ -74,8 +74,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Start the setup, and wait for its end."""
     if options.list or options.name is None:
-        print("\n".join(table(("setup", "short", "description"), [_row(setup) for setup in SETUPS.values()])))
-        return 0 if options.list else _print_usage()
+        rows = [
+            (one.name, ", ".join(one.shorthands) if len(one.shorthands) < 4 else "its mechanisms", one.summary)
+            for one in SETUPS.values()
+        ]
+        print("\n".join(table(("setup", "short", "description"), rows)))
+        if options.list:
+            return 0
+        print("\nada up NAME [ARG:=VALUE ...]; see ada up --help", file=sys.stderr)
+        return USAGE_ERROR
     setup, shorthand = find_setup(options.name)
     if options.show_args:
         print("\n".join(_argument_lines(setup)))
@@ -98,15 +105,6 @@ def run(options: argparse.Namespace) -> int:
 
         return run_without_ros(what, problem, headless=options.headless, duration=options.duration)
     return _bring_up(what, options.duration)
-
-
-def _print_usage() -> int:
-    print("\nada up NAME [ARG:=VALUE ...]; see ada up --help", file=sys.stderr)
-    return USAGE_ERROR
-
-
-def _row(setup: Setup) -> tuple[str, str, str]:
-    return setup.name, ", ".join(setup.shorthands) if len(setup.shorthands) < 4 else "its mechanisms", setup.summary
 
 
 def _argument_lines(setup: Setup) -> list[str]:
