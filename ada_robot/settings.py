@@ -119,18 +119,14 @@ def setting(
 
 
 def fields_of(cls: type[Any]) -> tuple[Setting, ...]:
-    """Settings of a class, in the order of its fields.
+    """Settings of a dataclass of `setting` fields, in the order of its fields.
 
     Raises:
-        TypeError: the class is not a frozen dataclass of `setting` fields, or a field has an unsupported type.
+        TypeError: a field has an unsupported type, or an invalid default.
     """
-    if not dataclasses.is_dataclass(cls) or not cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-        raise TypeError(f"{cls.__name__} is not a frozen dataclass")
     hints = get_type_hints(cls)
     found = []
     for field in dataclasses.fields(cls):
-        if _KEY not in field.metadata:
-            raise TypeError(f"field {field.name} of {cls.__name__} is not a setting(...)")
         about: dict[str, Any] = dict(field.metadata[_KEY])
         kind = _kind(hints[field.name], f"{cls.__name__}.{field.name}")
         default: Any = field.default

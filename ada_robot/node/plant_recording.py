@@ -19,7 +19,6 @@ from ada_robot.simulated.plant import Plant, Snapshot
 
 MOST_WAITING = 5000  # capacity of the queue [states]; further states are lost, and reported
 LOST = "states are missing in the recording: the disk or the processor was too slow"
-_LOOK = 0.05  # interval of checks for the end [s]
 
 
 class PlantRecording:
@@ -68,8 +67,7 @@ class PlantRecording:
             dynamics=dynamics,
         )
         self._unknown = np.full(model.nv, np.nan)  # accelerations are not recorded
-        self._queue: queue.Queue[Snapshot] = queue.Queue(most)
-        self._is_ending = False
+        self._queue: queue.Queue[Snapshot | None] = queue.Queue(most)  # None ends the thread
         self._last = -np.inf
         self._thread = threading.Thread(target=self._write, name="recording", daemon=True)
         self._thread.start()
@@ -85,12 +83,8 @@ class PlantRecording:
             self.lost += 1
 
     def _write(self) -> None:
-        while True:
-            try:
-                snapshot = self._queue.get(timeout=_LOOK)
-            except queue.Empty:
-                if self._is_ending:
-                    return
+        while (snapshot := self._queue.get()) is not None:
+            if self.failure is not None:
                 continue
             try:
                 self._recorder.append(
@@ -105,7 +99,6 @@ class PlantRecording:
             except Exception as problem:  # report every end of the recording
                 self.failure = self._why(problem)
                 self._on_failure(self.failure)
-                return
 
     def status(self) -> Status:
         """Return the diagnostic status."""
@@ -118,7 +111,7 @@ class PlantRecording:
 
     def close(self) -> None:
         """Write the queued states and close the file, with the number of lost states."""
-        self._is_ending = True
+        self._queue.put(None)
         self._thread.join()
         if self.failure is None:
             try:

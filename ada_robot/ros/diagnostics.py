@@ -15,7 +15,6 @@ from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
 
-from ada_dynamics.errors import InputError
 from ada_robot.ros.status import Level, Status, value_text
 
 __all__ = ["Diagnostics", "Level", "Status"]
@@ -54,8 +53,6 @@ class Diagnostics:
             name: name of the part, unique in the node.
             source: non-blocking function; an exception is reported as an error, and logged once.
         """
-        if name in self._sources:
-            raise InputError(f"diagnostics of {self._node.get_name()}: duplicate source {name!r}.")
         self._sources[name] = source
 
     def remove(self, name: str) -> None:

@@ -41,17 +41,8 @@ def load_robot(settings: PhysicsSettings, description: str | None = None) -> Mod
     """
     model = split_universals(settings.load(description))  # viewers support the joint types of URDF 1.0 only
     inertia, friction = settings.rotor_inertia, settings.joint_friction
-    return with_drives(model, inertia, friction) if inertia or friction else model
-
-
-def with_drives(model: Model, inertia: float, friction: float) -> Model:
-    """Add rotor inertia and friction to all motors.
-
-    Args:
-        model: robot model.
-        inertia: additional rotor inertia at the joint [kg m^2, kg].
-        friction: additional Coulomb friction at the joint [N m, N].
-    """
+    if not (inertia or friction):
+        return model
     parts = Parts.of(model)
     for name in motor_joints(model):
         joint = parts.joints[name]
