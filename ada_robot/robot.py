@@ -30,7 +30,7 @@ import numpy as np
 from ada_dynamics.arrays import Array
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock
 from ada_dynamics.errors import InputError
-from ada_robot.contract import Demand, Mode, Reason, Refusal, Tally
+from ada_robot.contract import Demand, Mode, Reason, Refusal
 from ada_robot.cycle.connection import CycleConnection
 from ada_robot.cycle.messages import Judged, RobotStatus
 from ada_robot.cycle.runners import CycleProcess, CycleThread, flight_memory, made_driver, made_recorder
@@ -101,7 +101,6 @@ class Robot:
         self.device, self._model = driver.NAME, model
         rules = JointRules(driver.limits, safety, driver.tool(safety.tool_offset))
         self.joints, self.limits = tuple(driver.joints), rules.limits
-        self._unsent = Tally()  # commands that could not be sent
         self.modes, self.period = driver.modes, driver.period
         self._requests = threading.RLock()  # serializes open and close only
         self._link: CycleConnection | None = None
@@ -111,7 +110,6 @@ class Robot:
         self._is_closing = False
         self._last: RobotStatus | None = None  # report of the previous cycle, after it has ended
         self._closed_because = "not opened yet"
-        self._refused_at = 0.0  # time of the last refusal in this process [s]
         unknown = np.full(len(self.joints), math.nan)
         self._unknown = Feedback(-math.inf, unknown, unknown, unknown, is_fresh=False)
 
@@ -181,16 +179,12 @@ class Robot:
         """Return the status without waiting."""
         link, now = self._link, self._clock.now()
         heard = (link.report if link is not None else None) or self._last
-        here, report = self._unsent, heard or RobotStatus()
-        is_newer = report.refused_at > self._refused_at
+        report = heard or RobotStatus()
         newest = link.newest if link is not None else None
         return replace(
             report,
             phase=self.phase,
             reason=self.reason,
-            refused=here.refused + report.refused,
-            last_refusal=report.last_refusal if is_newer else here.last_refusal,
-            refused_at=report.refused_at if is_newer else self._refused_at,
             command_age=math.inf if newest is None else now - newest.commanded_at,
             feedback_age=math.inf if newest is None else now - newest.feedback.time,
             flight_record=report.flight_record or (self._recorder.newest if self._recorder is not None else ""),
@@ -311,7 +305,7 @@ class Robot:
             numbers = numbers.astype(np.float64)
         except (TypeError, ValueError):
             text = f"the command is {values!r:.80}; give one number for each of {', '.join(self.joints)}."
-            raise self._refused(Refusal(Reason.NOT_FINITE, text)) from None
+            raise Refusal(Reason.NOT_FINITE, text).as_error() from None
         return self.send(Demand(mode, numbers, made_at))
 
     def send(self, demand: Demand) -> float:
@@ -322,18 +316,13 @@ class Robot:
         phase, link = self.phase, self._link
         if phase is not Phase.ACTIVE or link is None:
             text = f"the robot is {phase.value}: {self.reason}. Activate it first."
-            raise self._refused(Refusal(Reason.NOT_ACTIVE, text))
+            raise Refusal(Reason.NOT_ACTIVE, text).as_error()
         if demand.stamp == -math.inf:
             demand = demand._replace(stamp=self._clock.now())
         if not link.command(demand):
             text = "the robot's cycle does not accept commands: it is frozen or overloaded."
-            raise self._refused(Refusal(Reason.NOT_TAKEN, text))
+            raise Refusal(Reason.NOT_TAKEN, text).as_error()
         return demand.stamp
-
-    def _refused(self, refusal: Refusal) -> Refused:
-        self._refused_at = self._clock.now()
-        self._unsent.count(refusal, self._refused_at)
-        return refusal.as_error()
 
     def deactivate(self, timeout: float = 10.0) -> None:
         """Bring the robot to rest along a ramp, then apply the brakes. The phase becomes INACTIVE.

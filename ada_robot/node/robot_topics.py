@@ -17,7 +17,7 @@ from sensor_msgs.msg import JointState
 from ada_dynamics.simulation.record.cdr import NANOSECONDS
 from ada_robot.contract import Reason
 from ada_robot.driver import Feedback
-from ada_robot.errors import HardwareError
+from ada_robot.errors import Refused
 from ada_robot.messages.incoming import command_of
 from ada_robot.messages.outgoing import JointStateBytes
 from ada_robot.node.joint_commands import HaltDetector, JointCommands, Lease
@@ -165,8 +165,9 @@ class RobotTopics:
         self.lease.claim(sender)
         try:
             self.commands.sent(self.robot.send(demand._replace(stamp=came_at)))
-        except HardwareError:  # counted by the robot, with its reason
+        except Refused as problem:
             self.commands.lost()
+            self.commands.refuse(Reason.NOT_TAKEN, str(problem))
 
     def _publish(self, feedback: Feedback) -> None:
         stamp = self._stamps.at(feedback.time)
