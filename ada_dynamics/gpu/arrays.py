@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, invalid
 from ada_dynamics.jit.target import Target
 
 LARGEST = 2**31 - 1  # strides and state counts are 32-bit
@@ -283,10 +283,8 @@ class ArrayView:
         of_state, *steps = self.strides
         for i in range(len(steps) - 1):
             if steps[i] != steps[i + 1] * self.shape[i + 2]:
-                raise InputError(
-                    f"{self.name} has gaps between the rows of each matrix; pass a contiguous array",
-                    field=self.name,
-                )
+                text = f"{self.name} has gaps between the rows of each matrix; pass a contiguous array"
+                raise InputError(text, field=self.name)
         return Strided(self.address, of_state, steps[-1])
 
     @property
@@ -320,9 +318,7 @@ def array_view(name: str, value: Any, device: Device, stream: int = 0) -> ArrayV
         raise InputError(f"{name} cannot be read: {problem}. Pass {name}.detach()", field=name) from None
     found = _by_dlpack(name, value, stream) if described is None else _by_interface(name, value, described)
     if any(abs(x) > LARGEST for x in (*found.strides, *found.shape)):
-        raise InputError(
-            f"{name} has shape {found.shape} and strides {found.strides}; the largest allowed is {LARGEST}", field=name
-        )
+        raise invalid(name, (found.shape, found.strides), f"at most {LARGEST} each", "shape and strides of ")
     if prod(found.shape):
         device.refuse_foreign(found.address, name)
     return found
@@ -331,7 +327,7 @@ def array_view(name: str, value: Any, device: Device, stream: int = 0) -> ArrayV
 def _by_interface(name: str, value: Any, described: dict[str, Any]) -> ArrayView:
     dtype = np.dtype(described["typestr"])
     if dtype not in (np.float64, np.float32):
-        raise InputError(f"{name} has dtype {dtype}; it must be float64 or float32", field=name)
+        raise invalid(name, str(dtype), "float64 or float32", "dtype of ")
     shape = tuple(int(n) for n in described["shape"])
     address = int(described["data"][0])
     steps = described.get("strides")
@@ -366,8 +362,5 @@ def stream_number(stream: Any) -> int:
     if value is None:
         return 0
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InputError(
-            f"stream is {stream!r:.100}; it must be a stream of torch, CuPy or numba, or its handle",
-            field="stream",
-        )
+        raise invalid("stream", stream, "a stream of torch, CuPy or numba, or its handle")
     return int(value)

@@ -28,7 +28,7 @@ from ada_dynamics.dynamics.joint_wrenches import JointWrenches, by_loop, everyth
 from ada_dynamics.dynamics.kernel_store import tree_fingerprint
 from ada_dynamics.dynamics.kernels import Kernels
 from ada_dynamics.dynamics.quantities import Quantity, reshape, substitute
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import InputError, invalid
 from ada_dynamics.expr import Expr, Function, Traced, trace
 from ada_dynamics.expr.evaluation import evaluate_nodes, expand
 from ada_dynamics.gpu.arrays import ArrayView, Device, DeviceArray, array_view, on_device, stream_number
@@ -91,13 +91,8 @@ class DeviceQuantities:
         """Quantity with the cheapest elimination order; `external` adds the argument of wrenches on links."""
         if name == "joint_wrenches" and self._is_redundant:
             if bits != 64:
-                raise InputError(
-                    f"joint wrenches of model {self.model.name!r} need double precision, because its loop constraints "
-                    "are redundant; pass float64 arrays",
-                    field="dtype",
-                    value="float32",
-                    allowed="float64",
-                )
+                where = f"joint wrenches of model {self.model.name!r}, whose loop constraints are redundant: "
+                raise invalid("dtype", "float32", "float64", where)
             return _MAKE[name](self, external, bits, ALL)  # minimum-norm multipliers
         return _MAKE[name](self, external, bits, "")
 
@@ -197,8 +192,7 @@ def device_of(device: str) -> Device:
         return HostDevice()
     named = re.fullmatch(r"cuda(?::(\d+))?", str(device))
     if named is None:
-        message = f"device is {device!r}; it must be 'cpu', 'cuda', 'cuda:N', or 'host' (GPU kernels on the CPU)"
-        raise InputError(message, field="device", value=device, allowed=("cpu", "cuda", "cuda:N", HOST))
+        raise invalid("device", device, "'cpu', 'cuda', 'cuda:N', or 'host' (GPU kernels on the CPU)")
     return Gpu(int(named[1] or 0))
 
 
@@ -225,13 +219,8 @@ class DeviceDynamics(Dynamics):
     def __init__(self, model: Any, algorithm: Algorithm = "auto", *, device: str = "cuda", **options: Any) -> None:
         super().__init__(model, algorithm, device=device, **options)
         if self._kernels.generic or self._kernels.large:
-            raise InputError(
-                f"model {model.name!r} has {model.nv} velocities and is too large for specialised kernels, which "
-                "devices require; omit device to use the generic kernels of the CPU",
-                field="device",
-                value=device,
-                allowed=("cpu",),
-            )
+            where = f"model {model.name!r} with {model.nv} velocities is too large for specialised kernels: "
+            raise invalid("device", device, "'cpu', which has generic kernels", where)
         self.device = device_of(device)
         self._staging = _staging(device)
         self._thread_kernels: dict[tuple[str, int], ThreadKernel] = {}
@@ -438,11 +427,8 @@ class DeviceDynamics(Dynamics):
         own = [x for x in arrays.values() if isinstance(x, ArrayView)]
         dtypes = {x.dtype for x in own}
         if len(dtypes) > 1:
-            raise InputError(
-                "device arrays have dtypes float64 and float32; pass one dtype for all",
-                field=", ".join(key for key, x in arrays.items() if isinstance(x, ArrayView)),
-                value=tuple(sorted(map(str, dtypes))),
-            )
+            names = ", ".join(key for key, x in arrays.items() if isinstance(x, ArrayView))
+            raise invalid(names, tuple(sorted(map(str, dtypes))), "one for all", "dtype of ")
         bits = 8 * dtypes.pop().itemsize
         kernel = self.thread_kernel(name, "wrenches" in arrays, bits)
         places = None if out is None else self._places(kernel, out, arrays, number)
@@ -498,13 +484,7 @@ class DeviceDynamics(Dynamics):
             return value if name == "wrenches" else self._arguments({name: value})[name]
         found = array_view(name, value, self.device, stream)
         if len(found.shape) not in (1, 2) or found.shape[-1] != size:
-            raise InputError(
-                f"{name} has shape {found.shape}; model {self.model.name!r} requires ({size},), or (N, {size}) for a "
-                "batch of N states",
-                field=name,
-                value=found.shape,
-                allowed=((size,), ("N", size)),
-            )
+            raise invalid(name, found.shape, f"({size},), or (N, {size}) for a batch of N states", "shape of ")
         return found
 
     def _places(
@@ -521,12 +501,8 @@ class DeviceDynamics(Dynamics):
         ]
         for (_, shape), place in zip(outputs, places, strict=True):
             if place.shape != (states, *shape) or place.dtype != kernel.dtype:
-                raise InputError(
-                    f"{place.name} is {place.dtype}{list(place.shape)}; it must be {kernel.dtype}{[states, *shape]}",
-                    field=place.name,
-                    value=place.shape,
-                    allowed=(states, *shape),
-                )
+                text = f"{place.name} is {place.dtype}{list(place.shape)}; it must be {kernel.dtype}{[states, *shape]}"
+                raise InputError(text, field=place.name, value=place.shape, allowed=(states, *shape))
             for name, array in arrays.items():
                 if isinstance(array, ArrayView) and max(array.span[0], place.span[0]) < min(
                     array.span[1], place.span[1]

@@ -88,18 +88,6 @@ class ThreadKernel:
                 self._loaded = self.device.load(self.code())
             return self._loaded
 
-    def launch(
-        self,
-        inputs: Sequence[Strided],
-        outputs: Sequence[Strided],
-        status: int,
-        found: int,
-        states: int,
-        stream: int = 0,
-    ) -> None:
-        """Launch for a number of states in a stream; other arguments as in `launcher`."""
-        self.launcher(inputs, outputs, status, found, states)(stream)
-
     def launcher(
         self, inputs: Sequence[Strided], outputs: Sequence[Strided], status: int, found: int, states: int
     ) -> Callable[[int], None]:
@@ -208,12 +196,12 @@ def launch(
     rejected = RejectedStates(device, states, stream)
     places = [x.strided for x in (results if out is None else out)]
     if states:
-        kernel.launch(inputs, places, rejected.status, rejected.word, states, stream)
+        kernel.launcher(inputs, places, rejected.status, rejected.word, states)(stream)
         robust = kernel.robust
         if robust is not None:
 
             def fallback() -> None:
-                robust.launch(inputs, places, rejected.status, rejected.word, states, stream)
+                robust.launcher(inputs, places, rejected.status, rejected.word, states)(stream)
                 blocks.clear()
 
             rejected.then(fallback)
@@ -360,7 +348,7 @@ class StagedBatches:
         device.clear(first, _WORD, slot.stream)
         strided = [Strided(first + place.start, 1, layout.most) for place in (*layout.inputs, *layout.outputs)]
         split = len(layout.inputs)
-        kernel.launch(strided[:split], strided[split:], first + layout.status, first, count, slot.stream)
+        kernel.launcher(strided[:split], strided[split:], first + layout.status, first, count)(slot.stream)
         device.to_host(slot.host[layout.end_of_inputs : layout.end], first + layout.end_of_inputs, slot.stream)
         device.to_host(slot.host[:_WORD], first, slot.stream)
 
