@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML parser that returns nodes with line numbers, based on the events of PyYAML (an optional dependency).
+"""YAML and JSON parsers that return nodes with line numbers, based on the events of PyYAML.
 
 Constructors of PyYAML are not used: tags are refused, depth and size are limited, and an alias is counted with all
 nodes that it repeats.
@@ -7,10 +7,10 @@ nodes that it repeats.
 
 from __future__ import annotations
 
-from types import ModuleType
+import json
 from typing import Any
 
-from ada_dynamics.errors import InputError, ModelError
+from ada_dynamics.errors import ModelError
 from ada_dynamics.structured_text.nodes import (
     MAX_DEPTH,
     ListNode,
@@ -30,12 +30,32 @@ def parse_yaml(text: str, file: str) -> Node:
     """Parse a YAML text with a single document.
 
     Raises:
-        InputError: PyYAML is not installed.
         ModelError: the text is not valid YAML, too large, or has tags, repeated keys or several documents.
     """
-    yaml = _package()
     if len(text) > MAX_CHARACTERS:
         raise ModelError(f"{file}: it has {len(text)} characters; at most {MAX_CHARACTERS} are read.")
+    return _parsed(text, file)
+
+
+def parse_json(text: str, file: str) -> Node:
+    """Parse a JSON text; JSON is a subset of YAML, except for tabs.
+
+    Raises:
+        ModelError: the text is not valid JSON, has repeated keys, or is too large or too deeply nested.
+    """
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as problem:
+        reason = problem.msg[:1].lower() + problem.msg[1:]
+        raise ModelError(f"{file}, line {problem.lineno}: it is not well-formed JSON: {reason}.") from None
+    except RecursionError:
+        raise ModelError(f"{file}: it is nested more than {MAX_DEPTH} deep.") from None
+    return _parsed(text.replace("\t", " "), file)
+
+
+def _parsed(text: str, file: str) -> Node:
+    import yaml
+
     builder = _Builder(file)
     try:
         for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
@@ -50,17 +70,6 @@ def parse_yaml(text: str, file: str) -> Node:
     except RecursionError:
         raise ModelError(f"{file}: it is nested too deeply.") from None
     return builder.document()
-
-
-def _package() -> ModuleType:
-    try:
-        import yaml
-    except ImportError:
-        raise InputError(
-            "YAML files need the package PyYAML, which is not installed. Install it with: pip install pyyaml. "
-            "A .json file with the same content, or a Python dict, needs nothing."
-        ) from None
-    return yaml  # type: ignore[no-any-return]
 
 
 def _place(problem: Any) -> str:
