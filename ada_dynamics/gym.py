@@ -4,7 +4,7 @@
     import gymnasium, ada_dynamics.gym
 
     many = gymnasium.make_vec("ada/FiveBarReach-v0", num_envs=1024)
-    one = gymnasium.make("ada/StewartBalance-v0")
+    one = gymnasium.make("ada/FiveBarReach-v0")
 
 Environments are bitwise reproducible: number i of a vector with seed s equals a single environment with seed s + i.
 """
@@ -18,14 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.constraints.closed_configuration import close_loops
 from ada_dynamics.constraints.coordinates import velocities_of
 from ada_dynamics.dynamics.front import stacked_poses
-from ada_dynamics.extras import how_to_install
-from ada_dynamics.model import Builder, Model
-from ada_dynamics.model.edit import merge
-from ada_dynamics.model.edit.parts import Parts
-from ada_dynamics.robots.mechanisms import five_bar, stewart
+from ada_dynamics.model import Model
+from ada_dynamics.resources import how_to_install
+from ada_dynamics.robots.mechanisms import five_bar
 from ada_dynamics.simulation import Simulation
 
 try:
@@ -174,59 +171,14 @@ class FiveBarReach(MechanismVectorEnv):
         return -away - 1e-3 * (action * action).sum(axis=1), np.zeros(self.num_envs, dtype=bool)
 
 
-class StewartBalance(MechanismVectorEnv):
-    """Balance a pole on a universal joint on a Stewart platform."""
-
-    effort_limit, observation_size, max_episode_steps = 150.0, 16, 250
-    max_tilt: ClassVar[float] = 0.5  # tilt of the pole that is a failure [rad]
-
-    def build_model(self) -> tuple[Model, Array]:
-        """A pole of 0.5 kg and 0.8 m on a platform of 10 kg."""
-        model, q = stewart(position=(0.0, 0.0, 0.7), rpy=(0.0, 0.0, 0.0))
-        pole = Builder("pole").link("pole", 0.5, (0.0, 0.0, 0.4), (0.027, 0.027, 1e-4)).build()
-        joined = merge(model, pole, "platform", kind="universal", axis=(1, 0, 0), axis2=(0, 1, 0), joint="pole_joint")
-        parts = Parts.of(joined)
-        parts.actuated = list(model.actuated)
-        joined = parts.build()
-        start = joined.neutral()
-        for name in model.joint_names:
-            start[joined.q_index(name)] = q[model.q_index(name)]
-        start = np.asarray(close_loops(joined, start, hold=model.actuated))
-        return joined, start
-
-    def setup(self) -> None:
-        """Compute the efforts that carry the platform and the upright pole."""
-        rest, q_index = np.zeros(self.model.nv), self.model.q_index
-        self._pole, self._pole_speed = q_index("pole_joint"), self.model.v_index("pole_joint")
-        self._legs = np.array([q_index(leg).start for leg in self.model.actuated])
-        self.bias_effort = self.dynamics.inverse(self.home, rest, rest)[self.motors]
-
-    def initial_configuration(self, i: int, rng: np.random.Generator) -> Array:
-        """Home configuration with a slightly tilted pole."""
-        q = self.home.copy()
-        q[self._pole] = rng.uniform(-0.1, 0.1, 2)
-        return q
-
-    def observe(self) -> Array:
-        """Lengths relative to home and velocities of the legs, tilt of the pole and its rate."""
-        q, v = self.batch.q, self.batch.v
-        lengths = 10.0 * (q[:, self._legs] - self.home[self._legs])
-        return np.concatenate([lengths, v[:, self.motors], q[:, self._pole], v[:, self._pole_speed]], axis=1)
-
-    def evaluate(self, action: Array) -> tuple[Array, Flags]:
-        """1 per action with an upright pole, minus an effort penalty; a large tilt is a failure."""
-        fallen = np.abs(self.batch.q[:, self._pole]).max(axis=1) > self.max_tilt
-        return 1.0 - 1e-3 * (action * action).sum(axis=1) - fallen, fallen
-
-
 class SingleMechanismEnv(gymnasium.Env):  # type: ignore[misc]
-    """A single environment of a vector environment."""
+    """A single environment of a vector environment, such as `SingleMechanismEnv(FiveBarReach)`."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
 
-    def __init__(self, many: str, **_: Any) -> None:
-        """Initialize with the name of the vector environment class."""
-        self.vector_env = {one.__name__: one for one in (FiveBarReach, StewartBalance)}[many](1)
+    def __init__(self, many: type[MechanismVectorEnv] = FiveBarReach, **_: Any) -> None:
+        """Initialize with the class of the vector environment."""
+        self.vector_env = many(1)
         self.observation_space = self.vector_env.single_observation_space
         self.action_space = self.vector_env.single_action_space
 
@@ -242,10 +194,8 @@ class SingleMechanismEnv(gymnasium.Env):  # type: ignore[misc]
         return found[0], float(rewards[0]), bool(failed[0]), bool(truncated[0]), info
 
 
-for _one in (FiveBarReach, StewartBalance):
-    gymnasium.register(
-        f"ada/{_one.__name__}-v0",
-        entry_point="ada_dynamics.gym:SingleMechanismEnv",
-        vector_entry_point=f"ada_dynamics.gym:{_one.__name__}",
-        kwargs={"many": _one.__name__},
-    )
+gymnasium.register(
+    "ada/FiveBarReach-v0",
+    entry_point="ada_dynamics.gym:SingleMechanismEnv",
+    vector_entry_point="ada_dynamics.gym:FiveBarReach",
+)
