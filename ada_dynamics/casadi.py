@@ -29,8 +29,8 @@ from ada_dynamics.errors import InputError
 from ada_dynamics.expr import Function, trace
 from ada_dynamics.expr.evaluation import expand
 from ada_dynamics.expr.graph import ADD, ATAN2, CONST, COS, MUL, NEG, REC, SELECT, SIN, SQRT, SUB, VAR, Expr
-from ada_dynamics.extras import how_to_install
 from ada_dynamics.model.model import Model
+from ada_dynamics.resources import how_to_install
 from ada_dynamics.spatial.vector import Scalar
 
 QUANTITIES = (

@@ -138,6 +138,20 @@ def unknown_name(what: str, name: object, allowed: Iterable[str]) -> UnknownName
     return error
 
 
+def invalid(field: str, value: object, allowed: object, where: str = "", **facts: Any) -> InputError:
+    """Return the error for a value that is not allowed.
+
+    Args:
+        field: name of the argument or parameter.
+        value: its value.
+        allowed: what it must be, such as "a positive number".
+        where: beginning of the message, such as the name of a task.
+        facts: further attributes of the error.
+    """
+    text = f"{where}{field} is {value!r:.100}; it must be {allowed}."
+    return InputError(text, field=field, value=value, allowed=allowed, **facts)
+
+
 class NameDict(dict[str, T]):
     """Dictionary by name whose KeyError lists the known names and suggests similar ones."""
 
@@ -153,19 +167,17 @@ class NameDict(dict[str, T]):
         return type(self), (self.kind, dict(self))
 
 
+CHANGED_COPIES = (
+    "ada_dynamics.model.edit makes changed copies, such as with_gravity(model, (x, y, z)), remove_loop, or "
+    "with_parts(model, dataclasses.replace(model.links[NAME], mass=...), ...)."
+)
+
+
 class FrozenNameDict(NameDict[T]):
-    """Read-only `NameDict`."""
-
-    def __init__(self, kind: str, items: Mapping[str, T] | Iterable[tuple[str, T]], instead: str = "") -> None:
-        """Initialize as a `NameDict`, with a sentence about the alternative to an assignment."""
-        super().__init__(kind, items)
-        self.instead = instead
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.kind, dict(self), self.instead)
+    """Read-only `NameDict` of the parts of a model."""
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise ReadOnlyError(f"a model's {self.kind}s are read-only. {self.instead}".rstrip())
+        raise ReadOnlyError(f"a model's {self.kind}s are read-only. {CHANGED_COPIES}")
 
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
@@ -177,12 +189,21 @@ class LoopWarning(UserWarning):
     Attributes:
         loops: names of the loop joints.
         states: indices of the states within the batch; empty for a single state.
+        joints: violation of the limits by each joint in the returned configuration [rad, m].
+        error: estimate of the relative error of the results.
     """
 
-    def __init__(self, *words: object, loops: tuple[str, ...] = (), states: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self,
+        *words: object,
+        loops: tuple[str, ...] = (),
+        states: tuple[int, ...] = (),
+        joints: Mapping[str, float] = MappingProxyType({}),
+        error: float = 0.0,
+    ) -> None:
         """Initialize with the message and the attributes of the warning."""
         super().__init__(*words)
-        self.loops, self.states = loops, states
+        self.loops, self.states, self.joints, self.error = loops, states, dict(joints), error
 
 
 class SingularConfigurationWarning(LoopWarning):
@@ -198,31 +219,11 @@ class ConstraintViolationWarning(LoopWarning):
 
 
 class BeyondLimitsWarning(LoopWarning):
-    """No configuration was found that closes all loops within the limits of the joints.
-
-    Attributes:
-        joints: violation of the limits by each joint in the returned configuration [rad, m].
-    """
-
-    def __init__(self, *words: object, loops: tuple[str, ...] = (), joints: Mapping[str, float] = MappingProxyType({})):
-        """Initialize with the message and the attributes of the warning."""
-        super().__init__(*words, loops=loops)
-        self.joints = dict(joints)
+    """No configuration was found that closes all loops within the limits of the joints; see `joints`."""
 
 
 class LostDigitsWarning(LoopWarning):
-    """Results next to a singular configuration have lost digits.
-
-    Attributes:
-        error: estimate of the relative error.
-    """
-
-    def __init__(
-        self, *words: object, loops: tuple[str, ...] = (), states: tuple[int, ...] = (), error: float = 0.0
-    ) -> None:
-        """Initialize with the message and the attributes of the warning."""
-        super().__init__(*words, loops=loops, states=states)
-        self.error = error
+    """Results next to a singular configuration have lost digits; see `error`."""
 
 
 class IntegrationAccuracyWarning(UserWarning):

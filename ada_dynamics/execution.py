@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from ada_dynamics.arrays import Array
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import invalid
 
 PIECE = 4096  # rows: fits into the caches and amortizes the overhead of a call
 
@@ -64,8 +64,7 @@ def run_pieces(work: Callable[[slice], None], pieces: Sequence[slice], threads: 
         InputError: `threads` is not a positive integer.
     """
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        message = f"threads is {threads!r}; it must be a whole number of at least 1."
-        raise InputError(message, field="threads", value=threads, allowed="1, 2, ...")
+        raise invalid("threads", threads, "a whole number of at least 1")
     serial = pieces if threads == 1 else pieces[:1]
     for piece in serial:
         work(piece)
@@ -96,9 +95,7 @@ def in_threads(function: Callable[..., Array], *rows: Array, threads: int) -> Ar
     """
     arrays = [np.asarray(array) for array in rows]
     if any(array.ndim < 2 for array in arrays) or len({len(array) for array in arrays}) != 1:
-        shapes = ", ".join(str(array.shape) for array in arrays)
-        message = f"the arguments have the shapes {shapes}; in_threads needs (N, ...), with equal N."
-        raise InputError(message, field="rows", value=tuple(x.shape for x in arrays))
+        raise invalid("rows", tuple(array.shape for array in arrays), "(N, ...) each, with equal N", "shapes of ")
     count = len(arrays[0])
     edges = [*range(0, max(count - PIECE, 0) + 1, PIECE), count]  # the last piece takes the remainder
     pieces = [slice(begin, end) for begin, end in pairwise(edges)]
@@ -119,8 +116,5 @@ def _require_rows(result: object, count: int) -> Array:
     if isinstance(result, np.ndarray) and result.shape[:1] == (count,):
         return result
     kind = f"an array of shape {result.shape}" if isinstance(result, np.ndarray) else type(result).__name__
-    text = (
-        f"the function returns {kind} for {count} states; in_threads needs one array with one row per state, as "
-        "Dynamics.forward returns. Select one of several arrays: lambda q, v: f(q, v).dq."
-    )
-    raise InputError(text, field="function", value=kind, allowed=f"({count}, ...)")
+    allowed = f"one array with {count} rows, as of Dynamics.forward; select one of several: lambda q, v: f(q, v).dq"
+    raise invalid("function", kind, allowed, "the result of ")

@@ -9,11 +9,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from types import TracebackType
 from typing import TextIO
 
 from ada_dynamics.clock import SYSTEM_CLOCK, Clock, ManualClock
-from ada_dynamics.errors import InputError
+from ada_dynamics.errors import invalid
 
 FIRST_AFTER = 0.5  # [s] before the first output
 ANALYSIS_AFTER = 1.0  # [s] before the first output of an analysis
@@ -44,7 +43,6 @@ class Progress:
         label: str = "",
         unit: str = "",
         *,
-        quiet: bool = False,
         start: float = 0.0,
         first_after: float = FIRST_AFTER,
         stream: TextIO | None = None,
@@ -56,45 +54,31 @@ class Progress:
             total: total amount.
             label: text in front of the bar.
             unit: unit of the total, such as "s" or "runs"; without one only the fraction is shown.
-            quiet: whether nothing is shown.
             start: amount done in an earlier run that is resumed.
-            first_after: time before the first output [s].
+            first_after: time before the first output [s]; infinite for no output.
             stream: text stream; the standard error by default.
             clock: clock of the computation.
         """
-        self.total = float(total)
-        self.done = float(start)
+        self.total, self.done = float(total), float(start)
         self._label, self._unit, self._text = label, unit, ""
-        self._quiet = quiet
-        self._first = float(start)
-        self._first_after = first_after
-        self._stream = sys.stderr if stream is None else stream
-        self._clock = clock
-        self._began = clock()
-        self._shown_at = -math.inf
+        self._first_after, self._clock = first_after, clock
+        self._began, self._first = clock(), float(start)
+        self._shown_at: float | None = None
         self._shown_share = self.share
-        self._has_shown = False
-        self._is_terminal = _is_terminal(self._stream)
+        self._stream, self._is_terminal = sys.stderr if stream is None else stream, False
+        with suppress(AttributeError, ValueError):  # no stream, or a closed one
+            self._is_terminal = self._stream.isatty()
 
-    # --- how far ------------------------------------------------------------------------------------------------
     @property
     def share(self) -> float:
         """Fraction that is done, from 0 to 1."""
         return min(1.0, max(0.0, self.done / self.total)) if self.total > 0.0 else 1.0
 
-    @property
-    def seconds_left(self) -> float:
-        """Remaining time estimated from the mean speed [s]; infinite at the start."""
-        speed = (self.done - self._first) / max(self._clock() - self._began, 1e-9)
-        return max(0.0, self.total - self.done) / speed if speed > 0.0 else math.inf
-
     def update(self, done: float, text: str = "") -> None:
         """Set the amount that is done, and the text after the figures."""
         self.done, self._text = float(done), text
-        if self._quiet:
-            return
         now = self._clock()
-        if now - self._began >= self._first_after and self._is_due(now):
+        if self._is_due(now):
             self._show(now)
 
     def advance(self, step: float = 1.0, text: str = "") -> None:
@@ -105,47 +89,50 @@ class Progress:
         """Set the fraction that is done."""
         self.update(fraction * self.total, text)
 
-    def _is_due(self, now: float) -> bool:
-        since = now - self._shown_at if self._has_shown else now - self._began
-        if self._is_terminal:
-            return not self._has_shown or since >= REDRAW_AFTER
-        return since >= LINE_AFTER or (since >= LINE_NOT_BEFORE and self.share - self._shown_share >= LINE_SHARE)
-
-    # --- the end ------------------------------------------------------------------------------------------------
     def close(self) -> None:
         """Show the final figures if any were shown, and end the line."""
-        if self._has_shown and not self._quiet:
+        if self._shown_at is not None:
             self._show(self._clock(), is_last=True)
-        self._quiet = True
+        self._first_after = math.inf
 
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    # --- text ---------------------------------------------------------------------------------------------------
+    def _is_due(self, now: float) -> bool:
+        if now - self._began < self._first_after:
+            return False
+        if self._is_terminal:
+            return self._shown_at is None or now - self._shown_at >= REDRAW_AFTER
+        since = now - (self._began if self._shown_at is None else self._shown_at)
+        return since >= LINE_AFTER or (since >= LINE_NOT_BEFORE and self.share - self._shown_share >= LINE_SHARE)
+
     def _show(self, now: float, is_last: bool = False) -> None:
-        self._shown_at, self._shown_share, self._has_shown = now, self.share, True
+        self._shown_at, self._shown_share = now, self.share
         with suppress(OSError, ValueError):  # a closed pipe does not end the computation
             if self._is_terminal:
                 width = max(20, shutil.get_terminal_size().columns - 1)
-                self._stream.write(f"\r{self._line(now, with_bar=True)[:width]}\x1b[K" + ("\n" if is_last else ""))
+                full = round(_BAR * self.share)
+                bar = f"[{'#' * full}{'.' * (_BAR - full)}]"
+                self._stream.write(f"\r{self._line(now, bar)[:width]}\x1b[K" + ("\n" if is_last else ""))
             else:
-                self._stream.write(self._line(now, with_bar=False) + "\n")
+                self._stream.write(self._line(now) + "\n")
             self._stream.flush()
 
-    def _line(self, now: float, with_bar: bool) -> str:
-        full = round(_BAR * self.share)
-        bar = [f"[{'#' * full}{'.' * (_BAR - full)}]"] if with_bar else []
-        amount = [f"{self.done:.6g}/{self.total:.6g} {self._unit}"] if self._unit else []
-        passed = f"{duration_text(now - self._began)} passed"
-        left = [f"{duration_text(self.seconds_left)} left"] if self.share < 1.0 else []
-        text = [self._text] if self._text else []
-        figures = ", ".join([f"{100.0 * self.share:3.0f} %", *amount, passed, *left, *text])
-        return " ".join([*([f"{self._label}:"] if self._label else []), *bar, figures])
+    def _line(self, now: float, bar: str = "") -> str:
+        speed = (self.done - self._first) / max(now - self._began, 1e-9)
+        left = max(0.0, self.total - self.done) / speed if speed > 0.0 else math.inf
+        figures = (
+            f"{100.0 * self.share:3.0f} %",
+            f"{self.done:.6g}/{self.total:.6g} {self._unit}" if self._unit else "",
+            f"{duration_text(now - self._began)} passed",
+            f"{duration_text(left)} left" if self.share < 1.0 else "",
+            self._text,
+        )
+        parts = (f"{self._label}:" if self._label else "", bar, ", ".join(filter(None, figures)))
+        return " ".join(filter(None, parts))
 
 
 @contextmanager
@@ -162,8 +149,7 @@ def reporting(
         tell = progress
         yield lambda done: tell(min(1.0, done / total), label)
     else:
-        message = f"progress is {progress!r:.100}; it must be None, 'auto', or a function of fraction and text."
-        raise InputError(message, field="progress", value=progress)
+        raise invalid("progress", progress, "None, 'auto', or a function of fraction and text")
 
 
 @contextmanager
@@ -181,7 +167,7 @@ def analysis_progress(
 ) -> Progress:
     """Progress of an analysis, which is quiet outside of `showing_analyses`; arguments as for `Progress`."""
     if not _analyses_are_shown.get():  # library calls do not read the clock
-        return Progress(total, label, unit, quiet=True, clock=_STILL)
+        return Progress(total, label, unit, first_after=math.inf, clock=_STILL)
     return Progress(total, label, unit, first_after=ANALYSIS_AFTER, stream=stream, clock=clock)
 
 
@@ -192,10 +178,3 @@ def duration_text(seconds: float) -> str:
     whole = math.ceil(seconds)
     hours, minutes = whole // 3600, whole // 60 % 60
     return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
-
-
-def _is_terminal(stream: TextIO) -> bool:
-    try:
-        return stream.isatty()
-    except (AttributeError, ValueError):
-        return False

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data files of the package (robots, parameters, launch files).
+"""Data files of the package (robots, parameters, launch files), install commands of its extras, and entry points.
 
-They are in the folder that contains `package.xml`, `urdf/`, `config/` and `launch/`:
+The files are in the folder that contains `package.xml`, `urdf/`, `config/` and `launch/`:
 
 - the root of the repository for a checkout, an editable install and `colcon build --symlink-install`;
 - `share/ada_dynamics` below the installation prefix for pip and colcon.
@@ -9,11 +9,16 @@ They are in the folder that contains `package.xml`, `urdf/`, `config/` and `laun
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
+import json
+import shlex
 from pathlib import Path, PurePosixPath
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from ada_dynamics.errors import AdaError, unknown_name
 
+NAME = "ada_dynamics"
 Kind: TypeAlias = Literal["urdf", "config", "launch"]
 
 # From <prefix>/lib/python3.x/site-packages to <prefix>; folders above belong to other installations.
@@ -80,3 +85,37 @@ def _candidates(package: Path) -> list[Path]:
         found.append(above[0])
         found.extend(prefix / "share" / "ada_dynamics" for prefix in above[:_STEPS_TO_PREFIX])
     return list(dict.fromkeys(found))
+
+
+def how_to_install(extra: str) -> str:
+    """Return the command that installs an extra of this package from any working directory.
+
+    The package is not on an index, so the command names the folder or repository that it was installed from.
+    """
+    folder = Path(__file__).resolve().parents[1]
+    if (folder / "setup.py").is_file():  # a checkout, directly or by a link of colcon
+        return f"pip install -e {shlex.quote(f'{folder}[{extra}]')}"
+    try:
+        record = json.loads(importlib.metadata.distribution(NAME).read_text("direct_url.json") or "{}")
+    except importlib.metadata.PackageNotFoundError:
+        record = {}
+    source = record.get("url")  # PEP 610
+    if source is None:
+        return f"pip install '.[{extra}]' in the folder of {NAME}'s source"
+    if "vcs_info" in record:
+        source = f"{record['vcs_info']['vcs']}+{source}@{record['vcs_info']['commit_id']}"
+    return f"pip install {shlex.quote(f'{NAME}[{extra}] @ {source}')}"
+
+
+def how_to_install_experiments() -> str:
+    """Return the command that installs the experiments, a distribution of its own in the folder experiments."""
+    folder = Path(__file__).resolve().parents[1] / "experiments"
+    if (folder / "setup.py").is_file() or (folder / "pyproject.toml").is_file():
+        return f"pip install -e {shlex.quote(str(folder))}"
+    return f"pip install ./experiments in the folder of {NAME}'s source"
+
+
+def provided(group: str, name: str | None = None) -> list[Any]:
+    """Objects that installed distributions provide by the entry points of a group, or by those of a name."""
+    points = [one for one in importlib.metadata.entry_points(group=group) if name in (None, one.name)]
+    return [point.load() for point in points if importlib.util.find_spec(point.module.partition(".")[0])]

@@ -20,7 +20,7 @@ import numpy as np
 from ada_dynamics.dynamics import Dynamics
 from ada_dynamics.dynamics.computation import ambient_of
 from ada_dynamics.errors import InputError
-from ada_dynamics.extras import how_to_install
+from ada_dynamics.resources import how_to_install
 from ada_dynamics.simulation import Simulation
 
 try:
